@@ -28,17 +28,27 @@ async fn main() -> io::Result<()> {
             .at_most(),
     );
 
-    let app =
-        Router::new().route("/", post(send)).layer(RateLimitLayer::new(MemoryStore::new(), policy).attach_decision());
+    let app = Router::new()
+        .route("/", post(send))
+        .layer(RateLimitLayer::new(MemoryStore::new(), policy).attach_decision());
 
-    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let address = format!(
+        "127.0.0.1:{}",
+        std::env::var("PORT").unwrap_or_else(|_| "3000".into())
+    );
     let listener = tokio::net::TcpListener::bind(&address)
         .await
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
     let address = listener.local_addr()?;
     println!("listening on http://{address}");
     println!("each client: 100 messages an hour");
-    println!("try:  curl -i -X POST -H 'x-messages: 70' http://{address}/      # 70, then 30, then 429");
+    println!(
+        "try:  curl -i -X POST -H 'x-messages: 70' http://{address}/      # 70, then 30, then 429"
+    );
 
-    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await
+    axum::serve(
+        listener,
+        app.into_make_service_with_connect_info::<SocketAddr>(),
+    )
+    .await
 }

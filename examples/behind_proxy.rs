@@ -25,7 +25,10 @@ async fn hello(State(client): State<ClientIp>, request: Request) -> String {
 async fn main() -> io::Result<()> {
     // The load balancers' network, and this machine, so that curl can act as the proxy. No client may be in these
     // networks. For a proxy that sets a header of its own, name that one: `Source::CfConnectingIp`, for example.
-    let client = key::client_ip().behind(Proxies::networks(["10.0.0.0/8", "127.0.0.0/8"]), Source::XForwardedFor);
+    let client = key::client_ip().behind(
+        Proxies::networks(["10.0.0.0/8", "127.0.0.0/8"]),
+        Source::XForwardedFor,
+    );
 
     let policy = Policy::new()
         // IPv4 by the address, IPv6 by its first 64 bits: the smallest network that a provider gives to a customer.
@@ -34,10 +37,15 @@ async fn main() -> io::Result<()> {
         .limit(Limit::new("home", Quota::per_minute(6)).by(client.clone().prefix_v6(56)))
         .limit(Limit::new("site", Quota::per_minute(12)).by(client.clone().prefix_v6(48)));
 
-    let app =
-        Router::new().route("/", get(hello)).with_state(client).layer(RateLimitLayer::new(MemoryStore::new(), policy));
+    let app = Router::new()
+        .route("/", get(hello))
+        .with_state(client)
+        .layer(RateLimitLayer::new(MemoryStore::new(), policy));
 
-    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let address = format!(
+        "127.0.0.1:{}",
+        std::env::var("PORT").unwrap_or_else(|_| "3000".into())
+    );
     let listener = tokio::net::TcpListener::bind(&address)
         .await
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
@@ -46,9 +54,15 @@ async fn main() -> io::Result<()> {
     println!("a minute: 3 for each client, 6 for each /56 of IPv6, 12 for each /48");
     println!("try:  curl -i -H 'x-forwarded-for: 203.0.113.7' http://{address}/");
     // The client claims to be 1.2.3.4; the proxy saw 203.0.113.7.
-    println!("      curl -i -H 'x-forwarded-for: 1.2.3.4, 203.0.113.7' http://{address}/     # the same client");
+    println!(
+        "      curl -i -H 'x-forwarded-for: 1.2.3.4, 203.0.113.7' http://{address}/     # the same client"
+    );
     println!("      curl -i -H 'x-forwarded-for: 2001:db8:1:2::3' http://{address}/");
 
     // The service must see which proxy is calling.
-    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await
+    axum::serve(
+        listener,
+        app.into_make_service_with_connect_info::<SocketAddr>(),
+    )
+    .await
 }

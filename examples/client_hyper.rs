@@ -14,14 +14,20 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use tower::{Layer, Service, ServiceExt};
 use tower_quota::throttle::remote_headers;
-use tower_quota::{Limit, Limiter, MemoryStore, Policy, Quota, RateLimitLayer, ThrottleError, ThrottleLayer};
+use tower_quota::{
+    Limit, Limiter, MemoryStore, Policy, Quota, RateLimitLayer, ThrottleError, ThrottleLayer,
+};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let url = start_api().await?;
 
     // By its documentation each host takes 10 requests a second, 5 at once. A request waits up to 3 seconds.
-    let limiter = Limiter::new(MemoryStore::new(), "requests", Quota::per_second(10).burst(5));
+    let limiter = Limiter::new(
+        MemoryStore::new(),
+        "requests",
+        Quota::per_second(10).burst(5),
+    );
     let host = |request: &Request<Body>| request.uri().host().unwrap_or_default().to_owned();
     let throttle = ThrottleLayer::new(limiter, host)
         .max_wait(Duration::from_secs(3))
@@ -32,13 +38,26 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let start = started();
     for number in 1..=6 {
-        let response = client.ready().await?.call(Request::get(&url).body(Body::empty())?).await?;
-        println!("request {number}: {} after {} ms", response.status().as_u16(), start.elapsed().as_millis());
+        let response = client
+            .ready()
+            .await?
+            .call(Request::get(&url).body(Body::empty())?)
+            .await?;
+        println!(
+            "request {number}: {} after {} ms",
+            response.status().as_u16(),
+            start.elapsed().as_millis()
+        );
     }
 
     // The same layer, for requests that cannot wait. The two services share counters and what the API said.
     let mut hasty = throttle.max_wait(Duration::ZERO).layer(client.into_inner());
-    match hasty.ready().await?.call(Request::get(&url).body(Body::empty())?).await {
+    match hasty
+        .ready()
+        .await?
+        .call(Request::get(&url).body(Body::empty())?)
+        .await
+    {
         Ok(response) => println!("hasty request: {}", response.status().as_u16()),
         // A refusal of this process: nothing was sent.
         Err(ThrottleError::Throttled(refusal)) => println!("hasty request: not sent, {refusal}"),
@@ -50,8 +69,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
 /// Starts an API that takes 2 requests at once and 5 a second, and returns its URL.
 async fn start_api() -> std::io::Result<String> {
     let limits = Policy::new().limit(Limit::new("api", Quota::per_second(5).burst(2)));
-    let api =
-        Router::new().route("/", get(|| async { "hello\n" })).layer(RateLimitLayer::new(MemoryStore::new(), limits));
+    let api = Router::new()
+        .route("/", get(|| async { "hello\n" }))
+        .layer(RateLimitLayer::new(MemoryStore::new(), limits));
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
     let url = format!("http://{}/", listener.local_addr()?);
     tokio::spawn(async move { axum::serve(listener, api).await });

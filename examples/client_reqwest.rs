@@ -20,12 +20,18 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let url = start_api().await?;
 
     // Each host takes 10 requests a second. A request waits up to 5 seconds for its turn.
-    let limiter = Limiter::new(MemoryStore::new(), "requests", Quota::per_second(10).burst(5));
+    let limiter = Limiter::new(
+        MemoryStore::new(),
+        "requests",
+        Quota::per_second(10).burst(5),
+    );
     let host = |request: &reqwest::Request| request.url().host_str().unwrap_or_default().to_owned();
     let throttle = ThrottleLayer::new(limiter, host)
         .max_wait(Duration::from_secs(5))
         // `remote_headers()` reads responses of the crate `http`; reqwest has its own.
-        .heed(|response: &reqwest::Response| throttle::pushback(response.status(), response.headers()));
+        .heed(|response: &reqwest::Response| {
+            throttle::pushback(response.status(), response.headers())
+        });
     let mut client = throttle.layer(reqwest::Client::new());
 
     let start = started();
@@ -34,7 +40,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         match client.ready().await?.call(request).await {
             // A refusal of the API: it says "try again in a second", and the next request waits that long.
             Ok(response) if response.status() == StatusCode::TOO_MANY_REQUESTS => {
-                println!("request {number}: refused by the API after {} ms", start.elapsed().as_millis());
+                println!(
+                    "request {number}: refused by the API after {} ms",
+                    start.elapsed().as_millis()
+                );
             }
             Ok(response) => {
                 println!(
@@ -44,7 +53,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 );
             }
             // A refusal of this process: nothing was sent.
-            Err(ThrottleError::Throttled(refusal)) => println!("request {number}: not sent, {refusal}"),
+            Err(ThrottleError::Throttled(refusal)) => {
+                println!("request {number}: not sent, {refusal}")
+            }
             Err(error) => return Err(error.into()),
         }
     }
@@ -56,7 +67,12 @@ async fn start_api() -> Result<Url, Box<dyn Error>> {
     static REQUESTS: AtomicU32 = AtomicU32::new(0);
     let answer = || async {
         match REQUESTS.fetch_add(1, Ordering::Relaxed) {
-            0 => (StatusCode::TOO_MANY_REQUESTS, [("retry-after", "1")], "not now\n").into_response(),
+            0 => (
+                StatusCode::TOO_MANY_REQUESTS,
+                [("retry-after", "1")],
+                "not now\n",
+            )
+                .into_response(),
             _ => "hello\n".into_response(),
         }
     };

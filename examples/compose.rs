@@ -24,22 +24,34 @@ async fn main() -> io::Result<()> {
         )
         .limit(Limit::new("minute", Quota::per_minute(20_000)).by(key::header("x-api-key")))
         // The hour of the clock, as the contract says.
-        .limit(Limit::new("hour", Quota::per_hour(1_000).fixed_window()).by(key::header("x-api-key")))
+        .limit(
+            Limit::new("hour", Quota::per_hour(1_000).fixed_window()).by(key::header("x-api-key")),
+        )
         // No key: all clients together.
         .limit(Limit::new("everyone", Quota::per_second(50_000)));
 
-    let app =
-        Router::new().route("/", get(|| async { "hello\n" })).layer(RateLimitLayer::new(MemoryStore::new(), policy));
+    let app = Router::new()
+        .route("/", get(|| async { "hello\n" }))
+        .layer(RateLimitLayer::new(MemoryStore::new(), policy));
 
-    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let address = format!(
+        "127.0.0.1:{}",
+        std::env::var("PORT").unwrap_or_else(|_| "3000".into())
+    );
     let listener = tokio::net::TcpListener::bind(&address)
         .await
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
     let address = listener.local_addr()?;
     println!("listening on http://{address}");
     println!("each API key: 500 a second, 20000 a minute, 1000 in each hour of the clock");
-    println!("try:  curl -i -H 'x-api-key: ann' http://{address}/      # five limits, one decision");
+    println!(
+        "try:  curl -i -H 'x-api-key: ann' http://{address}/      # five limits, one decision"
+    );
     println!("      curl -i http://{address}/                          # no key: 400, and why");
 
-    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await
+    axum::serve(
+        listener,
+        app.into_make_service_with_connect_info::<SocketAddr>(),
+    )
+    .await
 }

@@ -7,7 +7,10 @@
 //! A store over any database that can load, decide and save in one transaction looks like this one. The conformance
 //! suite and the random differential test of `tower-quota-testkit` check it, as they will check yours.
 
-#![allow(clippy::result_large_err, reason = "an error of redb is large, and rare")]
+#![allow(
+    clippy::result_large_err,
+    reason = "an error of redb is large, and rare"
+)]
 
 use std::future::{Ready, ready};
 use std::io;
@@ -19,8 +22,8 @@ use std::time::Duration;
 use axum::{Router, routing::get};
 use redb::{Database, Durability, ReadableTable, Table, TableDefinition};
 use tower_quota::{
-    Charge, Clock, Decision, Entry, Limit, MonotonicClock, Operation, Policy, Quota, RateLimitLayer, Store, Timestamp,
-    decide, key,
+    Charge, Clock, Decision, Entry, Limit, MonotonicClock, Operation, Policy, Quota,
+    RateLimitLayer, Store, Timestamp, decide, key,
 };
 
 /// An entry for each key, by a hash of the key.
@@ -41,7 +44,10 @@ impl RedbStore {
     /// # Errors
     /// As redb: the file cannot be opened, or is not its own.
     pub(crate) fn open(path: impl AsRef<Path>, clock: impl Clock) -> Result<Self, redb::Error> {
-        let store = Self { database: Arc::new(Database::create(path)?), clock: Arc::new(clock) };
+        let store = Self {
+            database: Arc::new(Database::create(path)?),
+            clock: Arc::new(clock),
+        };
         store.flush()?;
         Ok(store)
     }
@@ -54,17 +60,28 @@ impl RedbStore {
         let now = self.clock.now();
         let transaction = self.database.begin_write()?;
         let is_used = |bytes: &[u8]| Entry::decode(bytes).is_ok_and(|entry| entry.full_at() > now);
-        transaction.open_table(ENTRIES)?.retain(|_, bytes| is_used(bytes))?;
+        transaction
+            .open_table(ENTRIES)?
+            .retain(|_, bytes| is_used(bytes))?;
         transaction.commit()?;
         Ok(())
     }
 
     /// Loads, decides and saves in one transaction.
-    fn decide(&self, operation: Operation, charges: &[Charge<'_>]) -> Result<Decision, redb::Error> {
+    fn decide(
+        &self,
+        operation: Operation,
+        charges: &[Charge<'_>],
+    ) -> Result<Decision, redb::Error> {
         let mut transaction = self.database.begin_write()?;
         // Without a sync to the disk, which takes milliseconds: `flush` does that for many decisions at once.
         transaction.set_durability(Durability::None);
-        let decision = decide_in(&mut transaction.open_table(ENTRIES)?, operation, charges, self.clock.now())?;
+        let decision = decide_in(
+            &mut transaction.open_table(ENTRIES)?,
+            operation,
+            charges,
+            self.clock.now(),
+        )?;
         transaction.commit()?;
         Ok(decision)
     }
@@ -76,15 +93,25 @@ fn decide_in(
     charges: &[Charge<'_>],
     now: Timestamp,
 ) -> Result<Decision, redb::Error> {
-    let mut hashes: Vec<u128> = charges.iter().map(|charge| charge.key().digest(&SEED)).collect();
+    let mut hashes: Vec<u128> = charges
+        .iter()
+        .map(|charge| charge.key().digest(&SEED))
+        .collect();
     let hash_of_charge = hashes.clone();
     hashes.sort_unstable();
     hashes.dedup();
 
-    let before = hashes.iter().map(|hash| load(table, *hash)).collect::<Result<Vec<Entry>, _>>()?;
+    let before = hashes
+        .iter()
+        .map(|hash| load(table, *hash))
+        .collect::<Result<Vec<Entry>, _>>()?;
     let mut after = before.clone();
     let mut entries: Vec<&mut Entry> = after.iter_mut().collect();
-    let entry_of = |charge: usize| hashes.binary_search(&hash_of_charge[charge]).unwrap_or_default();
+    let entry_of = |charge: usize| {
+        hashes
+            .binary_search(&hash_of_charge[charge])
+            .unwrap_or_default()
+    };
     let decision = decide(operation, charges, now, &mut entries, entry_of);
 
     for ((hash, before), after) in hashes.iter().zip(&before).zip(&after) {
@@ -101,7 +128,9 @@ fn load(table: &Table<'_, u128, &'static [u8]>, hash: u128) -> Result<Entry, red
     match table.get(hash)? {
         // A missing entry is a full one.
         None => Ok(Entry::default()),
-        Some(bytes) => Entry::decode(bytes.value()).map_err(|error| redb::Error::Corrupted(error.to_string())),
+        Some(bytes) => {
+            Entry::decode(bytes.value()).map_err(|error| redb::Error::Corrupted(error.to_string()))
+        }
     }
 }
 
@@ -138,9 +167,14 @@ async fn main() -> io::Result<()> {
     });
 
     let policy = Policy::new().limit(Limit::new("hour", Quota::per_hour(5)).by(key::client_ip()));
-    let app = Router::new().route("/", get(async || "hello\n")).layer(RateLimitLayer::new(store, policy));
+    let app = Router::new()
+        .route("/", get(async || "hello\n"))
+        .layer(RateLimitLayer::new(store, policy));
 
-    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let address = format!(
+        "127.0.0.1:{}",
+        std::env::var("PORT").unwrap_or_else(|_| "3000".into())
+    );
     let listener = tokio::net::TcpListener::bind(&address)
         .await
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
@@ -149,5 +183,9 @@ async fn main() -> io::Result<()> {
     println!("each client: 5 an hour, also after a restart: the counters are in {path}");
     println!("try:  for i in 1 2 3 4 5 6; do curl -i http://{address}/; done");
 
-    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await
+    axum::serve(
+        listener,
+        app.into_make_service_with_connect_info::<SocketAddr>(),
+    )
+    .await
 }

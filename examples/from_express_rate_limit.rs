@@ -20,8 +20,8 @@ use axum::response::{IntoResponse, Response};
 use axum::{Json, Router, routing::get, routing::post};
 use serde_json::{Value, json};
 use tower_quota::{
-    BoxStore, HeaderStyle, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitHandle, RateLimitLayer,
-    RedisStore, key, settle, when,
+    BoxStore, HeaderStyle, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitHandle,
+    RateLimitLayer, RedisStore, key, settle, when,
 };
 
 /// The user that a session belongs to.
@@ -35,7 +35,10 @@ struct LoginName(String);
 /// Stands for your session middleware, `req.user`: it runs before the limits, as in Express.
 async fn authenticate(mut request: Request, next: Next) -> Response {
     // Only sessions that were opened: made-up ones would get a fresh counter each.
-    let session = request.headers().get("x-session").map(|value| value.as_bytes());
+    let session = request
+        .headers()
+        .get("x-session")
+        .map(|value| value.as_bytes());
     let user = match session {
         Some(b"session-of-ann") => Some("ann"),
         Some(b"session-of-bob") => Some("bob"),
@@ -50,18 +53,34 @@ async fn authenticate(mut request: Request, next: Next) -> Response {
 /// Stands for `express.json()`: limits read heads, so what they need of a body is read before them.
 async fn read_login_name(request: Request, next: Next) -> Result<Response, StatusCode> {
     let (mut head, body) = request.into_parts();
-    let body = to_bytes(body, 4_096).await.map_err(|_| StatusCode::PAYLOAD_TOO_LARGE)?;
+    let body = to_bytes(body, 4_096)
+        .await
+        .map_err(|_| StatusCode::PAYLOAD_TOO_LARGE)?;
     let login: Value = serde_json::from_slice(&body).map_err(|_| StatusCode::BAD_REQUEST)?;
-    let name = login["username"].as_str().filter(|name| !name.is_empty()).ok_or(StatusCode::BAD_REQUEST)?;
+    let name = login["username"]
+        .as_str()
+        .filter(|name| !name.is_empty())
+        .ok_or(StatusCode::BAD_REQUEST)?;
     head.extensions.insert(LoginName(name.to_lowercase()));
     Ok(next.run(Request::from_parts(head, Body::from(body))).await)
 }
 
 /// Stands for a look at the password's hash: lets `ann` in, whose password is `secret`.
-async fn login(State(limits): State<RateLimitHandle<BoxStore>>, head: Parts, Json(login): Json<Value>) -> Response {
-    let name = head.extensions.get::<LoginName>().map(|LoginName(name)| name.as_str());
+async fn login(
+    State(limits): State<RateLimitHandle<BoxStore>>,
+    head: Parts,
+    Json(login): Json<Value>,
+) -> Response {
+    let name = head
+        .extensions
+        .get::<LoginName>()
+        .map(|LoginName(name)| name.as_str());
     let ("ann", Some("secret")) = (name.unwrap_or_default(), login["password"].as_str()) else {
-        return (StatusCode::UNAUTHORIZED, Json(json!({ "error": "wrong name or password" }))).into_response();
+        return (
+            StatusCode::UNAUTHORIZED,
+            Json(json!({ "error": "wrong name or password" })),
+        )
+            .into_response();
     };
     // limiter.resetKey(req.ip + req.body.username): who knows the password may have mistyped it before.
     if let Err(error) = limits.reset("login", &head).await {
@@ -77,22 +96,27 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .skip(when::path("/health"))
         // rateLimit({ windowMs: 60_000, limit: 5, keyGenerator: (req) => req.user?.id ?? req.ip })
         .limit(
-            Limit::new("api", Quota::per_minute(5).fixed_window().from_first_request()).by(key::extension(
-                "user",
-                |User(name): &User| Some(name.clone()),
+            Limit::new(
+                "api",
+                Quota::per_minute(5).fixed_window().from_first_request(),
             )
-            .or(key::client_ip())),
+            .by(
+                key::extension("user", |User(name): &User| Some(name.clone())).or(key::client_ip()),
+            ),
         );
     // rateLimit({ windowMs: 15 * 60_000, limit: 3, skipSuccessfulRequests: true,
     //     keyGenerator: (req) => req.ip + req.body.username })
     let logins = Policy::new()
         .limit(
-            Limit::new("login", Quota::new(3, Duration::from_secs(900)).sliding_log())
-                .by(key::all((
-                    key::client_ip(),
-                    key::extension("login", |LoginName(name): &LoginName| Some(name.clone())),
-                )))
-                .settle(settle::only_failures()),
+            Limit::new(
+                "login",
+                Quota::new(3, Duration::from_secs(900)).sliding_log(),
+            )
+            .by(key::all((
+                key::client_ip(),
+                key::extension("login", |LoginName(name): &LoginName| Some(name.clone())),
+            )))
+            .settle(settle::only_failures()),
         )
         // What the line above forgets: one address that tries a password on many names.
         .limit(
@@ -105,7 +129,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     // store: new RedisStore({ prefix: 'rl:', ... }); counts start afresh, under `rl:3:...`.
     let store = match std::env::var("REDIS_URL") {
-        Ok(url) => BoxStore::new(RedisStore::options().prefix("rl:").connect_lazily().connect(&url).await?),
+        Ok(url) => BoxStore::new(
+            RedisStore::options()
+                .prefix("rl:")
+                .connect_lazily()
+                .connect(&url)
+                .await?,
+        ),
         Err(_) => BoxStore::new(MemoryStore::new()),
     };
     let limiter = |policy: Policy| {
@@ -128,20 +158,34 @@ async fn main() -> Result<(), Box<dyn Error>> {
         // Layers that are added later run first: authenticate, then the limits, then the handlers.
         .layer(limiter(api))
         .layer(from_fn(authenticate))
-        .route("/login", post(login).layer(logins).layer(from_fn(read_login_name)))
+        .route(
+            "/login",
+            post(login).layer(logins).layer(from_fn(read_login_name)),
+        )
         .with_state(handle);
 
-    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let address = format!(
+        "127.0.0.1:{}",
+        std::env::var("PORT").unwrap_or_else(|_| "3000".into())
+    );
     let listener = tokio::net::TcpListener::bind(&address)
         .await
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
     let address = listener.local_addr()?;
     println!("listening on http://{address}");
     println!("each user, else each address: 5 a minute; 3 wrong passwords in 15 minutes");
-    println!("try:  for i in $(seq 6); do curl -i http://{address}/ -H 'x-session: session-of-ann'; done");
-    println!("      for i in $(seq 4); do curl -i http://{address}/login -H 'content-type: application/json' \\");
+    println!(
+        "try:  for i in $(seq 6); do curl -i http://{address}/ -H 'x-session: session-of-ann'; done"
+    );
+    println!(
+        "      for i in $(seq 4); do curl -i http://{address}/login -H 'content-type: application/json' \\"
+    );
     println!("        -d '{{\"username\":\"ann\",\"password\":\"guess\"}}'; done");
 
-    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await?;
+    axum::serve(
+        listener,
+        app.into_make_service_with_connect_info::<SocketAddr>(),
+    )
+    .await?;
     Ok(())
 }

@@ -17,7 +17,8 @@ use axum::response::IntoResponse;
 use axum::{Router, routing::get, routing::post};
 use serde_json::json;
 use tower_quota::{
-    HeaderReport, HeaderStyle, Limit, MemoryStore, Policy, Quota, RateLimitLayer, Reset, WriteHeaders, key, when,
+    HeaderReport, HeaderStyle, Limit, MemoryStore, Policy, Quota, RateLimitLayer, Reset,
+    WriteHeaders, key, when,
 };
 
 /// Writes `X-RateLimit-After` on refusals, the seconds to wait, for clients that read it: tower_governor wrote it.
@@ -41,7 +42,10 @@ impl WriteHeaders for After {
 async fn main() -> io::Result<()> {
     let policy = Policy::new()
         // GovernorConfigBuilder::default().per_second(2).burst_size(5)
-        .limit(Limit::new("address", Quota::new(1, Duration::from_secs(2)).burst(5)).by(key::client_ip()))
+        .limit(
+            Limit::new("address", Quota::new(1, Duration::from_secs(2)).burst(5))
+                .by(key::client_ip()),
+        )
         // A second governor on `/signup`: .per_second(60).burst_size(2)
         .limit(
             Limit::new("signup", Quota::new(1, Duration::from_secs(60)).burst(2))
@@ -55,10 +59,14 @@ async fn main() -> io::Result<()> {
 
     // .use_headers().finish(), and .error_handler(|error| ...)
     let limits = RateLimitLayer::new(MemoryStore::new(), policy)
-        .headers([HeaderStyle::XRateLimit(Reset::Delta), HeaderStyle::custom(After)])
+        .headers([
+            HeaderStyle::XRateLimit(Reset::Delta),
+            HeaderStyle::custom(After),
+        ])
         .on_refused(|refused| {
             // Rounded up as in `Retry-After`; a `Duration` rounded down would send clients back too early.
-            let error = json!({ "error": "slow down", "retry_after_secs": refused.retry_after_secs() });
+            let error =
+                json!({ "error": "slow down", "retry_after_secs": refused.retry_after_secs() });
             (refused.status(), Json(error)).into_response()
         });
 
@@ -68,16 +76,25 @@ async fn main() -> io::Result<()> {
         // .layer(GovernorLayer::new(config)), and no thread that cleans up.
         .layer(limits);
 
-    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let address = format!(
+        "127.0.0.1:{}",
+        std::env::var("PORT").unwrap_or_else(|_| "3000".into())
+    );
     let listener = tokio::net::TcpListener::bind(&address)
         .await
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
     let address = listener.local_addr()?;
     println!("listening on http://{address}");
-    println!("each address: 5 at once, then one every 2 seconds; 2 at once to /signup, then one a minute");
+    println!(
+        "each address: 5 at once, then one every 2 seconds; 2 at once to /signup, then one a minute"
+    );
     println!("try:  for i in $(seq 6); do curl -i http://{address}/; done");
     println!("      for i in $(seq 3); do curl -i -X POST http://{address}/signup; done");
 
     // As for tower_governor: without the peer's address nothing can be counted by it. Here the answer is then 500.
-    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await
+    axum::serve(
+        listener,
+        app.into_make_service_with_connect_info::<SocketAddr>(),
+    )
+    .await
 }

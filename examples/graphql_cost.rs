@@ -25,8 +25,11 @@ const LONGEST_QUERY: usize = 16 * 1024;
 
 async fn measure(request: Request, next: Next) -> Result<Response, StatusCode> {
     let (mut head, body) = request.into_parts();
-    let query = to_bytes(body, LONGEST_QUERY).await.map_err(|_| StatusCode::PAYLOAD_TOO_LARGE)?;
-    head.extensions.insert(Complexity(complexity(&String::from_utf8_lossy(&query))));
+    let query = to_bytes(body, LONGEST_QUERY)
+        .await
+        .map_err(|_| StatusCode::PAYLOAD_TOO_LARGE)?;
+    head.extensions
+        .insert(Complexity(complexity(&String::from_utf8_lossy(&query))));
     Ok(next.run(Request::from_parts(head, Body::from(query))).await)
 }
 
@@ -70,7 +73,9 @@ fn complexity(query: &str) -> Option<u64> {
 }
 
 /// Stands for the schema.
-async fn resolve(Extension(Complexity(units)): Extension<Complexity>) -> Result<String, StatusCode> {
+async fn resolve(
+    Extension(Complexity(units)): Extension<Complexity>,
+) -> Result<String, StatusCode> {
     let units = units.ok_or(StatusCode::BAD_REQUEST)?;
     Ok(format!("{{\"data\":{{\"fields\":{units}}}}}\n"))
 }
@@ -82,7 +87,13 @@ async fn main() -> io::Result<()> {
             .by(key::client_ip())
             // At least one unit, for the request itself, also where the handler refuses it. More than 1000 can never pass:
             // such a query gets no time to retry.
-            .cost_with(|head| head.extensions().get().and_then(|Complexity(units)| *units).unwrap_or(1).max(1)),
+            .cost_with(|head| {
+                head.extensions()
+                    .get()
+                    .and_then(|Complexity(units)| *units)
+                    .unwrap_or(1)
+                    .max(1)
+            }),
     );
 
     let app = Router::new()
@@ -91,16 +102,29 @@ async fn main() -> io::Result<()> {
         // Layers that are added later stand outside: this one runs first.
         .layer(from_fn(measure));
 
-    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let address = format!(
+        "127.0.0.1:{}",
+        std::env::var("PORT").unwrap_or_else(|_| "3000".into())
+    );
     let listener = tokio::net::TcpListener::bind(&address)
         .await
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
     let address = listener.local_addr()?;
     println!("listening on http://{address}");
     println!("each client: 1000 fields an hour");
-    println!("try:  curl -i -d '{{ hero {{ name }} }}' http://{address}/                      # costs 2");
-    println!("      curl -i -d '{{ users(first: 20) {{ name posts(first: 20) {{ title }} }} }}' http://{address}/");
-    println!("      curl -i -d '{{ users(first: 1000) {{ name email }} }}' http://{address}/    # never passes");
+    println!(
+        "try:  curl -i -d '{{ hero {{ name }} }}' http://{address}/                      # costs 2"
+    );
+    println!(
+        "      curl -i -d '{{ users(first: 20) {{ name posts(first: 20) {{ title }} }} }}' http://{address}/"
+    );
+    println!(
+        "      curl -i -d '{{ users(first: 1000) {{ name email }} }}' http://{address}/    # never passes"
+    );
 
-    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await
+    axum::serve(
+        listener,
+        app.into_make_service_with_connect_info::<SocketAddr>(),
+    )
+    .await
 }

@@ -35,9 +35,15 @@ async fn main() -> io::Result<()> {
     let (_, health) = tonic_health::server::health_reporter();
     // Without tonic's fallback, which would answer unknown paths with 200 and a status of gRPC.
     let calls = Routes::new(health).into_axum_router().reset_fallback();
-    let app = Router::new().route("/", get(|| async { "hello\n" })).merge(calls).layer(limits);
+    let app = Router::new()
+        .route("/", get(|| async { "hello\n" }))
+        .merge(calls)
+        .layer(limits);
 
-    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let address = format!(
+        "127.0.0.1:{}",
+        std::env::var("PORT").unwrap_or_else(|_| "3000".into())
+    );
     let listener = tokio::net::TcpListener::bind(&address)
         .await
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
@@ -46,10 +52,16 @@ async fn main() -> io::Result<()> {
     println!("each API key: 5 requests an hour, of which 3 may be calls of one gRPC method");
     println!("try:  curl -i -H 'x-api-key: ann' http://{address}/");
     // An empty message is a frame of five zeros.
-    println!("      printf '\\0\\0\\0\\0\\0' | curl -i --http2-prior-knowledge --data-binary @- -o - \\");
+    println!(
+        "      printf '\\0\\0\\0\\0\\0' | curl -i --http2-prior-knowledge --data-binary @- -o - \\"
+    );
     println!("        -H 'x-api-key: ann' -H 'content-type: application/grpc' \\");
     println!("        http://{address}/grpc.health.v1.Health/Check");
 
     // `axum` has its feature `http2` for this.
-    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await
+    axum::serve(
+        listener,
+        app.into_make_service_with_connect_info::<SocketAddr>(),
+    )
+    .await
 }

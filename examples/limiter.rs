@@ -11,7 +11,11 @@ use tower_quota::{Limiter, MemoryStore, NotReady, Quota};
 
 /// Stands for a call over the network.
 async fn send_mail(number: u64) -> &'static str {
-    if number == 3 { "invalid address" } else { "sent" }
+    if number == 3 {
+        "invalid address"
+    } else {
+        "sent"
+    }
 }
 
 #[tokio::main]
@@ -28,7 +32,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         // Waits for the turn. Dropped meanwhile, by a timeout or a `select!`, it gives the turn back.
         let turn = limiter.until_ready(account).await?;
         let result = send_mail(number).await;
-        println!("mail {number}: waited {} ms, {result}", turn.wait().as_millis());
+        println!(
+            "mail {number}: waited {} ms, {result}",
+            turn.wait().as_millis()
+        );
         if result != "sent" {
             // The provider does not count failed calls, so this one goes back.
             limiter.refund(account, turn).await?;
@@ -40,13 +47,24 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!("status page: not now");
     }
     // A batch that would wait for longer than the job has time.
-    match limiter.until_n_ready(account, 4, Duration::from_millis(50)).await {
-        Err(NotReady::Refused(decision)) => println!("batch: accepted at the earliest in {:?}", decision.retry_after()),
+    match limiter
+        .until_n_ready(account, 4, Duration::from_millis(50))
+        .await
+    {
+        Err(NotReady::Refused(decision)) => println!(
+            "batch: accepted at the earliest in {:?}",
+            decision.retry_after()
+        ),
         other => drop(other?),
     }
     let left = limiter.peek(account).await?;
     for status in left.statuses() {
-        println!("{}: {} of {} left", status.name, status.remaining(), status.limit);
+        println!(
+            "{}: {} of {} left",
+            status.name,
+            status.remaining(),
+            status.limit
+        );
     }
     Ok(())
 }

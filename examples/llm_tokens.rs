@@ -65,7 +65,10 @@ async fn main() -> io::Result<()> {
         .layer(DefaultBodyLimit::max(LONGEST_PROMPT * BYTES_PER_TOKEN))
         .layer(RateLimitLayer::new(MemoryStore::new(), policy));
 
-    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let address = format!(
+        "127.0.0.1:{}",
+        std::env::var("PORT").unwrap_or_else(|_| "3000".into())
+    );
     let listener = tokio::net::TcpListener::bind(&address)
         .await
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
@@ -74,7 +77,13 @@ async fn main() -> io::Result<()> {
     println!("each API key: 20000 tokens a day, those of prompts and answers together");
     println!("try:  curl -i -H 'x-api-key: ann' -d 'to be or not to be' http://{address}/");
     println!("      # again: what is left is 12 tokens less, though some 500 were reserved");
-    println!("      curl -i -H 'x-api-key: ann' -d \"$(seq 1500)\" http://{address}/   # a few of them: 429");
+    println!(
+        "      curl -i -H 'x-api-key: ann' -d \"$(seq 1500)\" http://{address}/   # a few of them: 429"
+    );
 
-    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await
+    axum::serve(
+        listener,
+        app.into_make_service_with_connect_info::<SocketAddr>(),
+    )
+    .await
 }

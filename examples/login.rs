@@ -14,7 +14,8 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::{HeaderMap, StatusCode};
 use axum::{Router, routing::post};
 use tower_quota::{
-    BoxStore, Limit, MemoryStore, MissingKey, OnStoreFailure, Policy, Quota, RateLimitLayer, RedisStore, key, settle,
+    BoxStore, Limit, MemoryStore, MissingKey, OnStoreFailure, Policy, Quota, RateLimitLayer,
+    RedisStore, key, settle,
 };
 
 /// Stands for a look at the password's hash: lets `ann` in, whose password is `secret`.
@@ -31,11 +32,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
         // Guesses of one account's password from one address: at most 5 in any 15 minutes. Counted by address and name
         // together, so an attacker at another address cannot lock Ann out.
         .limit(
-            Limit::new("login-guesses", Quota::new(5, Duration::from_secs(900)).sliding_log())
-                .by(key::all((key::client_ip(), key::basic_user())))
-                // Requests without credentials guess nothing, and `login-name` refuses them.
-                .when_missing(MissingKey::Skip)
-                .settle(settle::only_failures()),
+            Limit::new(
+                "login-guesses",
+                Quota::new(5, Duration::from_secs(900)).sliding_log(),
+            )
+            .by(key::all((key::client_ip(), key::basic_user())))
+            // Requests without credentials guess nothing, and `login-name` refuses them.
+            .when_missing(MissingKey::Skip)
+            .settle(settle::only_failures()),
         )
         // One password tried on many accounts.
         .limit(
@@ -61,20 +65,32 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Ok(url) => BoxStore::new(RedisStore::options().connect_lazily().connect(&url).await?),
         Err(_) => BoxStore::new(MemoryStore::new()),
     };
-    let limits = RateLimitLayer::new(store, policy).on_store_error(|error| eprintln!("logins are refused: {error}"));
+    let limits = RateLimitLayer::new(store, policy)
+        .on_store_error(|error| eprintln!("logins are refused: {error}"));
     let app = Router::new().route("/login", post(login).layer(limits));
 
-    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let address = format!(
+        "127.0.0.1:{}",
+        std::env::var("PORT").unwrap_or_else(|_| "3000".into())
+    );
     let listener = tokio::net::TcpListener::bind(&address)
         .await
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
     let address = listener.local_addr()?;
     println!("listening on http://{address}");
-    println!("5 wrong passwords in 15 minutes for each name and address; right ones are not counted");
+    println!(
+        "5 wrong passwords in 15 minutes for each name and address; right ones are not counted"
+    );
     println!("try:  curl -i -X POST -u ann:secret http://{address}/login");
-    println!("      for i in $(seq 7); do curl -s -o /dev/null -w '%{{http_code}}\\n' -X POST -u ann:$i \\");
+    println!(
+        "      for i in $(seq 7); do curl -s -o /dev/null -w '%{{http_code}}\\n' -X POST -u ann:$i \\"
+    );
     println!("        http://{address}/login; done");
 
-    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await?;
+    axum::serve(
+        listener,
+        app.into_make_service_with_connect_info::<SocketAddr>(),
+    )
+    .await?;
     Ok(())
 }

@@ -22,8 +22,8 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tower_quota::{
-    BoxStore, BoxStoreError, HandleError, Limit, LimitStatus, MemoryStore, Policy, Quota, RateLimitHandle,
-    RateLimitLayer, RedisStore, Store, TopWindow, key, when,
+    BoxStore, BoxStoreError, HandleError, Limit, LimitStatus, MemoryStore, Policy, Quota,
+    RateLimitHandle, RateLimitLayer, RedisStore, Store, TopWindow, key, when,
 };
 
 /// The time that settlements and refunds may take at shutdown. Kubernetes kills after 30 s.
@@ -36,12 +36,18 @@ fn policy(per_minute: u64) -> Option<Policy> {
     let minute = Quota::try_new(per_minute, Duration::from_secs(60)).ok()?;
     let policy = Policy::new()
         .limit(
-            Limit::new("minute", minute).by(key::header("x-api-key").or(key::client_ip())).unless(when::path("/slow")),
+            Limit::new("minute", minute)
+                .by(key::header("x-api-key").or(key::client_ip()))
+                .unless(when::path("/slow")),
         )
         // Made-up keys get a fresh counter each: their address is counted too.
         .limit(Limit::new("address", Quota::per_minute(60)).by(key::client_ip()))
         // One client alone cannot keep the others out of the queue below.
-        .limit(Limit::new("slow-client", Quota::per_minute(1).burst(2)).by(key::client_ip()).when(when::path("/slow")))
+        .limit(
+            Limit::new("slow-client", Quota::per_minute(1).burst(2))
+                .by(key::client_ip())
+                .when(when::path("/slow")),
+        )
         // Requests wait for their turn: one every 20 seconds, and none for more than a minute.
         .limit(
             Limit::new("slow", Quota::per_minute(3).leaky_bucket())
@@ -55,10 +61,15 @@ fn admin(limits: Limits) -> Router {
     Router::new()
         .route(
             "/limits",
-            get(async |State(limits): State<Limits>| json_of(limits.limits().iter().map(|name| json!(name.as_str())))),
+            get(async |State(limits): State<Limits>| {
+                json_of(limits.limits().iter().map(|name| json!(name.as_str())))
+            }),
         )
         .route("/refused", get(refused))
-        .route("/waiting", get(async |State(limits): State<Limits>| limits.waiting().to_string()))
+        .route(
+            "/waiting",
+            get(async |State(limits): State<Limits>| limits.waiting().to_string()),
+        )
         .route("/clients/{limit}/{client}", get(peek).delete(reset))
         .route("/clients/{limit}/{client}/grant/{units}", post(grant))
         .route("/blocks/{limit}/{client}", delete(unblock))
@@ -73,7 +84,10 @@ fn admin(limits: Limits) -> Router {
 /// Across sites these have an `Origin`. After DNS rebinding they have the attacker's name as `Host`.
 async fn refuse_browsers(request: Request, next: Next) -> Result<Response, StatusCode> {
     let headers = request.headers();
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    let host = headers
+        .get(HOST)
+        .and_then(|host| host.to_str().ok())
+        .unwrap_or_default();
     let is_address = host.parse::<SocketAddr>().is_ok() || host.starts_with("localhost:");
     if headers.contains_key(ORIGIN) || !is_address {
         return Err(StatusCode::FORBIDDEN);
@@ -82,9 +96,14 @@ async fn refuse_browsers(request: Request, next: Next) -> Result<Response, Statu
 }
 
 /// Returns what a request of one unit would get now, and the units left.
-async fn peek(State(limits): State<Limits>, Path((limit, client)): Path<(String, String)>) -> Result<Response, Failed> {
+async fn peek(
+    State(limits): State<Limits>,
+    Path((limit, client)): Path<(String, String)>,
+) -> Result<Response, Failed> {
     let status = limits.peek(&limit, &client).await?;
-    let blocked = limits.blocked_for(&limit, &client)?.map(|left| left.as_secs_f64().ceil());
+    let blocked = limits
+        .blocked_for(&limit, &client)?
+        .map(|left| left.as_secs_f64().ceil());
     Ok(Json(json!({ "status": status_of(&status), "blocked_secs": blocked })).into_response())
 }
 
@@ -114,21 +133,35 @@ async fn unblock(
     State(limits): State<Limits>,
     Path((limit, client)): Path<(String, String)>,
 ) -> Result<StatusCode, Failed> {
-    Ok(if limits.unblock(&limit, &client)? { StatusCode::NO_CONTENT } else { StatusCode::NOT_FOUND })
+    Ok(if limits.unblock(&limit, &client)? {
+        StatusCode::NO_CONTENT
+    } else {
+        StatusCode::NOT_FOUND
+    })
 }
 
 /// Returns the clients that were refused most in the last minute. API keys are secrets: only a prefix is shown.
 async fn refused(State(limits): State<Limits>) -> Json<Value> {
-    let shown =
-        |text: String| if text.parse::<std::net::IpAddr>().is_ok() { text } else { text.chars().take(4).collect() };
-    json_of(limits.top_refused(TopWindow::Minute).into_iter().map(|client| {
-        json!({
-            "limit": client.limit().as_str(),
-            "client": client.text().map(shown),
-            "refusals": client.at_least(),
-            "retry_after_secs": client.retry_after().as_secs_f64().ceil(),
-        })
-    }))
+    let shown = |text: String| {
+        if text.parse::<std::net::IpAddr>().is_ok() {
+            text
+        } else {
+            text.chars().take(4).collect()
+        }
+    };
+    json_of(
+        limits
+            .top_refused(TopWindow::Minute)
+            .into_iter()
+            .map(|client| {
+                json!({
+                    "limit": client.limit().as_str(),
+                    "client": client.text().map(shown),
+                    "refusals": client.at_least(),
+                    "retry_after_secs": client.retry_after().as_secs_f64().ceil(),
+                })
+            }),
+    )
 }
 
 /// Replaces the policy. Requests under way keep the old one, and counters stay.
@@ -136,7 +169,10 @@ async fn replace(
     State(limits): State<Limits>,
     Path(per_minute): Path<u64>,
 ) -> Result<StatusCode, (StatusCode, String)> {
-    let policy = policy(per_minute).ok_or((StatusCode::BAD_REQUEST, "no such quota: give at least 1\n".to_owned()))?;
+    let policy = policy(per_minute).ok_or((
+        StatusCode::BAD_REQUEST,
+        "no such quota: give at least 1\n".to_owned(),
+    ))?;
     limits.replace_policy(policy);
     Ok(StatusCode::NO_CONTENT)
 }
@@ -194,32 +230,55 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("listening on http://{address}");
     println!("admin on http://{admin_address}");
     println!("each API key, else each address: 3 a minute");
-    println!("try:  for i in $(seq 4); do curl -i -H 'x-api-key: ann-12345' http://{address}/; done");
+    println!(
+        "try:  for i in $(seq 4); do curl -i -H 'x-api-key: ann-12345' http://{address}/; done"
+    );
     println!("      curl http://{admin_address}/refused");
-    println!("      curl http://{admin_address}/clients/minute/ann-12345                 # -X DELETE resets");
+    println!(
+        "      curl http://{admin_address}/clients/minute/ann-12345                 # -X DELETE resets"
+    );
     println!("      curl -X POST http://{admin_address}/clients/minute/ann-12345/grant/2");
     println!(
         "      curl -i -X PUT http://{admin_address}/blocks/minute/ann-12345/600    # -X DELETE, without the seconds, ends it"
     );
     println!("      curl -i -X PUT http://{admin_address}/per_minute/100");
-    println!("      for i in $(seq 3); do curl -i http://{address}/slow & done; kill {}", std::process::id());
+    println!(
+        "      for i in $(seq 3); do curl -i http://{address}/slow & done; kill {}",
+        std::process::id()
+    );
 
     tokio::spawn(axum::serve(admins, admin(limits.clone())).into_future());
-    axum::serve(service, app.into_make_service_with_connect_info::<SocketAddr>())
-        .with_graceful_shutdown(async move {
-            terminated().await;
-            // Otherwise the service would wait for all queued requests.
-            limits.close_queue();
-        })
-        .await?;
+    axum::serve(
+        service,
+        app.into_make_service_with_connect_info::<SocketAddr>(),
+    )
+    .with_graceful_shutdown(async move {
+        terminated().await;
+        // Otherwise the service would wait for all queued requests.
+        limits.close_queue();
+    })
+    .await?;
     // Every request has ended: their refunds are under way.
     let is_done = store.close(STORE_DEADLINE).await;
-    println!("stopped, {}", if is_done { "nothing is lost" } else { "the store was too slow: some refunds are lost" });
+    println!(
+        "stopped, {}",
+        if is_done {
+            "nothing is lost"
+        } else {
+            "the store was too slow: some refunds are lost"
+        }
+    );
     Ok(())
 }
 
-async fn listen(variable: &str, default: &str) -> Result<(TcpListener, SocketAddr), Box<dyn Error>> {
-    let address = format!("127.0.0.1:{}", std::env::var(variable).unwrap_or_else(|_| default.into()));
+async fn listen(
+    variable: &str,
+    default: &str,
+) -> Result<(TcpListener, SocketAddr), Box<dyn Error>> {
+    let address = format!(
+        "127.0.0.1:{}",
+        std::env::var(variable).unwrap_or_else(|_| default.into())
+    );
     let listener = TcpListener::bind(&address)
         .await
         .inspect_err(|_| eprintln!("cannot listen on {address}; set {variable} to another port"))?;

@@ -32,12 +32,19 @@ async fn main() -> std::io::Result<ExitCode> {
                 .when_missing(MissingKey::Refuse),
         )
         .limit(Limit::new("minute", Quota::per_minute(60_000)).by(key::header("x-api-key")))
-        .limit(Limit::new("day", Quota::per_day(10_000).fixed_window()).by(key::header("x-api-key")));
+        .limit(
+            Limit::new("day", Quota::per_day(10_000).fixed_window()).by(key::header("x-api-key")),
+        );
 
     // One round trip to Redis decides all four.
-    let app = Router::new().route("/", get(|| async { "hello\n" })).layer(RateLimitLayer::new(store, policy));
+    let app = Router::new()
+        .route("/", get(|| async { "hello\n" }))
+        .layer(RateLimitLayer::new(store, policy));
 
-    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let address = format!(
+        "127.0.0.1:{}",
+        std::env::var("PORT").unwrap_or_else(|_| "3000".into())
+    );
     let listener = tokio::net::TcpListener::bind(&address)
         .await
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
@@ -49,6 +56,10 @@ async fn main() -> std::io::Result<ExitCode> {
         "      PORT=3001 cargo run --release -p tower-quota-examples --example redis       # another instance, the same budget"
     );
 
-    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await?;
+    axum::serve(
+        listener,
+        app.into_make_service_with_connect_info::<SocketAddr>(),
+    )
+    .await?;
     Ok(ExitCode::SUCCESS)
 }

@@ -14,9 +14,15 @@ use tower_quota::{Decided, Limit, MemoryStore, Penalty, Policy, Quota, RateLimit
 
 /// Stands for metrics: a counter by these labels.
 fn count(decided: &Decided<'_>) {
-    let shadows = decided.decision().into_iter().flat_map(|decision| decision.would_refuse());
+    let shadows = decided
+        .decision()
+        .into_iter()
+        .flat_map(|decision| decision.would_refuse());
     let shadows: Vec<&str> = shadows.map(|standing| standing.name.as_str()).collect();
-    println!("{}, would have been refused by {shadows:?}", decided.label());
+    println!(
+        "{}, would have been refused by {shadows:?}",
+        decided.label()
+    );
 }
 
 #[tokio::main]
@@ -27,26 +33,45 @@ async fn main() -> io::Result<()> {
                 .by(key::client_ip())
                 // Two refusals are free. Each further one blocks for one more minute, up to 15 minutes. Each minute
                 // without a refusal removes one strike.
-                .penalty(Penalty::after(2).step(Duration::from_secs(60)).most(Duration::from_secs(900))),
+                .penalty(
+                    Penalty::after(2)
+                        .step(Duration::from_secs(60))
+                        .most(Duration::from_secs(900)),
+                ),
         )
         // A shadow: reports which clients it would refuse, and refuses none.
-        .limit(Limit::new("proposed", Quota::per_minute(2)).by(key::client_ip()).shadow());
+        .limit(
+            Limit::new("proposed", Quota::per_minute(2))
+                .by(key::client_ip())
+                .shadow(),
+        );
 
     let limits = RateLimitLayer::new(MemoryStore::new(), policy)
         .on_decision(count)
         // For the clients of a test environment: `X-RateLimit-Shadow` names the shadows that would have refused.
         .shadow_header();
-    let app = Router::new().route("/", get(|| async { "hello\n" })).layer(limits);
+    let app = Router::new()
+        .route("/", get(|| async { "hello\n" }))
+        .layer(limits);
 
-    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let address = format!(
+        "127.0.0.1:{}",
+        std::env::var("PORT").unwrap_or_else(|_| "3000".into())
+    );
     let listener = tokio::net::TcpListener::bind(&address)
         .await
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
     let address = listener.local_addr()?;
     println!("listening on http://{address}");
     println!("each client: 3 a minute, and 2 in a shadow limit");
-    println!("try:  for i in $(seq 8); do curl -s -D - -o /dev/null http://{address}/ | grep -i -e http/ -e shadow \\");
+    println!(
+        "try:  for i in $(seq 8); do curl -s -D - -o /dev/null http://{address}/ | grep -i -e http/ -e shadow \\"
+    );
     println!("        -e retry; done");
 
-    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await
+    axum::serve(
+        listener,
+        app.into_make_service_with_connect_info::<SocketAddr>(),
+    )
+    .await
 }

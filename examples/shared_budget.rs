@@ -45,7 +45,15 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
 
     let (mut sent, mut throttled, mut failed) = (0, 0, 0);
     for number in 1..=10 {
-        match service.ready().await?.call(Message { account: "account-17", number }).await {
+        match service
+            .ready()
+            .await?
+            .call(Message {
+                account: "account-17",
+                number,
+            })
+            .await
+        {
             Ok(number) => {
                 sent += 1;
                 println!("message {number}: sent");

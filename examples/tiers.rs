@@ -34,7 +34,9 @@ impl Tier {
         match self {
             Self::Free => None,
             Self::Pro => Some(Quota::per_minute(600).burst(100)),
-            Self::Enterprise(per_minute) => Quota::try_new(per_minute, Duration::from_secs(60)).ok(),
+            Self::Enterprise(per_minute) => {
+                Quota::try_new(per_minute, Duration::from_secs(60)).ok()
+            }
         }
     }
 }
@@ -42,10 +44,19 @@ impl Tier {
 /// Stands for a database with a cache in front of it, which also remembers unknown keys.
 async fn account_of(api_key: String) -> Option<Account> {
     match api_key.as_str() {
-        "key-of-fay" => Some(Account { name: "fay", tier: Tier::Free }),
-        "key-of-pat" => Some(Account { name: "pat", tier: Tier::Pro }),
+        "key-of-fay" => Some(Account {
+            name: "fay",
+            tier: Tier::Free,
+        }),
+        "key-of-pat" => Some(Account {
+            name: "pat",
+            tier: Tier::Pro,
+        }),
         // Two keys of one account count together.
-        "key-1-of-acme" | "key-2-of-acme" => Some(Account { name: "acme", tier: Tier::Enterprise(20_000) }),
+        "key-1-of-acme" | "key-2-of-acme" => Some(Account {
+            name: "acme",
+            tier: Tier::Enterprise(20_000),
+        }),
         _ => None,
     }
 }
@@ -55,21 +66,29 @@ fn api_key(headers: &HeaderMap) -> Option<String> {
 }
 
 async fn hello(account: Option<Extension<Account>>) -> String {
-    format!("hello {}\n", account.map_or("stranger", |Extension(account)| account.name))
+    format!(
+        "hello {}\n",
+        account.map_or("stranger", |Extension(account)| account.name)
+    )
 }
 
 #[tokio::main]
 async fn main() -> io::Result<()> {
     let policy = Policy::new()
         .skip(when::path("/healthz"))
-        .block(when::any([when::path("/.env"), when::path("/wp-login.php")]))
+        .block(when::any([
+            when::path("/.env"),
+            when::path("/wp-login.php"),
+        ]))
         .look_up(Duration::from_millis(50), |head| {
             let api_key = api_key(head.headers());
             async move { account_of(api_key?).await }
         })
         .limit(
             Limit::new("account", Quota::per_minute(3))
-                .by(key::from_fn("account", |head| Some(head.extensions().get::<Account>()?.name)))
+                .by(key::from_fn("account", |head| {
+                    Some(head.extensions().get::<Account>()?.name)
+                }))
                 .quota_with(|head| head.extensions().get::<Account>()?.tier.quota())
                 .when_missing(MissingKey::Skip),
         )
@@ -91,18 +110,27 @@ async fn main() -> io::Result<()> {
         // Runs first: a flood of made-up keys is refused before it is looked up.
         .layer(RateLimitLayer::new(MemoryStore::new(), flood).headers([]));
 
-    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let address = format!(
+        "127.0.0.1:{}",
+        std::env::var("PORT").unwrap_or_else(|_| "3000".into())
+    );
     let listener = tokio::net::TcpListener::bind(&address)
         .await
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
     let address = listener.local_addr()?;
     println!("listening on http://{address}");
-    println!("a minute: 2 for strangers, 3 for free accounts, 600 for pro, what was negotiated for enterprises");
+    println!(
+        "a minute: 2 for strangers, 3 for free accounts, 600 for pro, what was negotiated for enterprises"
+    );
     println!("try:  curl -i http://{address}/                                   # by address");
     println!(
         "      curl -i -H 'x-api-key: key-of-fay' http://{address}/        # free; also key-of-pat, key-1-of-acme"
     );
     println!("      curl -i http://{address}/.env                               # 403");
 
-    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await
+    axum::serve(
+        listener,
+        app.into_make_service_with_connect_info::<SocketAddr>(),
+    )
+    .await
 }

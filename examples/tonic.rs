@@ -19,7 +19,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .limit(Limit::new("everyone", Quota::per_second(1_000)));
     let (_, health) = tonic_health::server::health_reporter();
 
-    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "50051".into()));
+    let address = format!(
+        "127.0.0.1:{}",
+        std::env::var("PORT").unwrap_or_else(|_| "50051".into())
+    );
     let listener = tokio::net::TcpListener::bind(&address)
         .await
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
@@ -32,26 +35,51 @@ async fn main() -> Result<(), Box<dyn Error>> {
             .serve_with_incoming(TcpListenerStream::new(listener)),
     );
 
-    let channel = Endpoint::from_shared(format!("http://{address}"))?.connect().await?;
+    let channel = Endpoint::from_shared(format!("http://{address}"))?
+        .connect()
+        .await?;
     let mut client = HealthClient::new(channel);
     for call in 1..=5 {
         match client.check(HealthCheckRequest::default()).await {
-            Ok(reply) => println!("call {call}: {:?}, {}", reply.get_ref().status(), limit_status(reply.metadata())),
+            Ok(reply) => println!(
+                "call {call}: {:?}, {}",
+                reply.get_ref().status(),
+                limit_status(reply.metadata())
+            ),
             Err(status) => {
-                println!("call {call}: {:?}: {}, {}", status.code(), status.message(), limit_status(status.metadata()))
+                println!(
+                    "call {call}: {:?}: {}, {}",
+                    status.code(),
+                    status.message(),
+                    limit_status(status.metadata())
+                )
             }
         }
     }
     println!("the server goes on; stop it with ctrl-c");
     // An empty message is a frame of five zeros.
-    println!("try:  printf '\\0\\0\\0\\0\\0' | curl -i --http2-prior-knowledge --data-binary @- -o - \\");
-    println!("        -H 'content-type: application/grpc' http://{address}/grpc.health.v1.Health/Check");
+    println!(
+        "try:  printf '\\0\\0\\0\\0\\0' | curl -i --http2-prior-knowledge --data-binary @- -o - \\"
+    );
+    println!(
+        "        -H 'content-type: application/grpc' http://{address}/grpc.health.v1.Health/Check"
+    );
     tokio::signal::ctrl_c().await?;
     Ok(())
 }
 
 /// Returns the fields in which the limiter reports the client's status and the wait.
 fn limit_status(metadata: &tonic::metadata::MetadataMap) -> String {
-    let said = |name| metadata.get(name).and_then(|value| value.to_str().ok()).unwrap_or("-").to_owned();
-    format!("ratelimit: {}, retry-after: {}", said("ratelimit"), said("retry-after"))
+    let said = |name| {
+        metadata
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or("-")
+            .to_owned()
+    };
+    format!(
+        "ratelimit: {}, retry-after: {}",
+        said("ratelimit"),
+        said("retry-after")
+    )
 }

@@ -16,7 +16,8 @@ use tonic_health::pb::health_client::HealthClient;
 use tonic_health::pb::health_server::{Health, HealthServer};
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 use tower_quota::{
-    GrpcStatus, Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, Reason, key, settle, when,
+    GrpcStatus, Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, Reason, key, settle,
+    when,
 };
 
 /// An empty message takes five bytes on the wire; with a status of `SERVING` it takes two more.
@@ -29,14 +30,28 @@ struct Feed;
 impl Health for Feed {
     type WatchStream = tokio_stream::Iter<std::vec::IntoIter<Result<HealthCheckResponse, Status>>>;
 
-    async fn check(&self, _: Request<HealthCheckRequest>) -> Result<Response<HealthCheckResponse>, Status> {
+    async fn check(
+        &self,
+        _: Request<HealthCheckRequest>,
+    ) -> Result<Response<HealthCheckResponse>, Status> {
         Ok(Response::new(HealthCheckResponse { status: 1 }))
     }
 
-    async fn watch(&self, request: Request<HealthCheckRequest>) -> Result<Response<Self::WatchStream>, Status> {
-        let wanted: usize =
-            request.get_ref().service.parse().map_err(|_| Status::invalid_argument("how many messages?"))?;
-        Ok(Response::new(tokio_stream::iter(vec![Ok(HealthCheckResponse { status: 1 }); wanted.min(1_000)])))
+    async fn watch(
+        &self,
+        request: Request<HealthCheckRequest>,
+    ) -> Result<Response<Self::WatchStream>, Status> {
+        let wanted: usize = request
+            .get_ref()
+            .service
+            .parse()
+            .map_err(|_| Status::invalid_argument("how many messages?"))?;
+        Ok(Response::new(tokio_stream::iter(vec![
+            Ok(
+                HealthCheckResponse { status: 1 }
+            );
+            wanted.min(1_000)
+        ])))
     }
 }
 
@@ -65,21 +80,31 @@ async fn main() -> Result<(), Box<dyn Error>> {
         // The domain of `ErrorInfo`, for programs.
         .grpc_domain("feed.example.com")
         .on_refused_grpc(|refused| match refused.reason() {
-            Reason::Unauthenticated(_) => Status::unauthenticated("send your API key as x-api-key").into(),
+            Reason::Unauthenticated(_) => {
+                Status::unauthenticated("send your API key as x-api-key").into()
+            }
             Reason::OverQuota(_) => {
                 let seconds = refused.retry_after_secs().unwrap_or_default();
                 // Its details stay: when to retry, and which limits refused.
-                GrpcStatus::new(Code::ResourceExhausted.into(), format!("your plan has more calls in {seconds} s"))
+                GrpcStatus::new(
+                    Code::ResourceExhausted.into(),
+                    format!("your plan has more calls in {seconds} s"),
+                )
             }
             _ => GrpcStatus::of(refused),
         });
 
-    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "50051".into()));
+    let address = format!(
+        "127.0.0.1:{}",
+        std::env::var("PORT").unwrap_or_else(|_| "50051".into())
+    );
     let listener = tokio::net::TcpListener::bind(&address)
         .await
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
     let address = listener.local_addr()?;
-    println!("listening on http://{address} (gRPC): each API key gets 3 calls a minute and 20 messages an hour");
+    println!(
+        "listening on http://{address} (gRPC): each API key gets 3 calls a minute and 20 messages an hour"
+    );
     tokio::spawn(
         Server::builder()
             .layer(limits)
@@ -88,7 +113,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     );
 
     // A client, to see what it does.
-    let mut client = HealthClient::new(Endpoint::from_shared(format!("http://{address}"))?.connect().await?);
+    let mut client = HealthClient::new(
+        Endpoint::from_shared(format!("http://{address}"))?
+            .connect()
+            .await?,
+    );
     if let Err(status) = client.check(HealthCheckRequest::default()).await {
         println!("no key: {:?}, {}", status.code(), status.message());
     }
@@ -124,7 +153,11 @@ async fn watch(client: &mut HealthClient<Channel>, wanted: &str) -> (u32, Code) 
 }
 
 fn with_key(service: &str) -> Request<HealthCheckRequest> {
-    let mut request = Request::new(HealthCheckRequest { service: service.to_owned() });
-    request.metadata_mut().insert("x-api-key", MetadataValue::from_static("ann"));
+    let mut request = Request::new(HealthCheckRequest {
+        service: service.to_owned(),
+    });
+    request
+        .metadata_mut()
+        .insert("x-api-key", MetadataValue::from_static("ann"));
     request
 }

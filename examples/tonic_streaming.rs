@@ -27,24 +27,42 @@ struct Feed;
 impl Health for Feed {
     type WatchStream = ReceiverStream<Result<HealthCheckResponse, Status>>;
 
-    async fn check(&self, _: Request<HealthCheckRequest>) -> Result<Response<HealthCheckResponse>, Status> {
+    async fn check(
+        &self,
+        _: Request<HealthCheckRequest>,
+    ) -> Result<Response<HealthCheckResponse>, Status> {
         Ok(Response::new(HealthCheckResponse::default()))
     }
 
-    async fn watch(&self, request: Request<HealthCheckRequest>) -> Result<Response<Self::WatchStream>, Status> {
-        let wanted: u64 =
-            request.get_ref().service.parse().map_err(|_| Status::invalid_argument("how many messages?"))?;
+    async fn watch(
+        &self,
+        request: Request<HealthCheckRequest>,
+    ) -> Result<Response<Self::WatchStream>, Status> {
+        let wanted: u64 = request
+            .get_ref()
+            .service
+            .parse()
+            .map_err(|_| Status::invalid_argument("how many messages?"))?;
         if wanted > MOST_MESSAGES {
             return Err(Status::invalid_argument("at most 100 messages a call"));
         }
         // There is none while the store is unavailable and calls go through uncounted: an empty one takes its place.
-        let reservation = request.extensions().get::<Reservation>().cloned().unwrap_or_default();
+        let reservation = request
+            .extensions()
+            .get::<Reservation>()
+            .cloned()
+            .unwrap_or_default();
         let (sender, messages) = mpsc::channel(16);
         tokio::spawn(async move {
             let mut sent = 0;
             reservation.settle("messages", sent);
             // Sending fails when the client has hung up.
-            while sent < wanted && sender.send(Ok(HealthCheckResponse::default())).await.is_ok() {
+            while sent < wanted
+                && sender
+                    .send(Ok(HealthCheckResponse::default()))
+                    .await
+                    .is_ok()
+            {
                 sent += 1;
                 reservation.settle("messages", sent);
             }
@@ -67,7 +85,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
             .settle(settle::by_handler()),
     );
 
-    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "50051".into()));
+    let address = format!(
+        "127.0.0.1:{}",
+        std::env::var("PORT").unwrap_or_else(|_| "50051".into())
+    );
     let listener = tokio::net::TcpListener::bind(&address)
         .await
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
@@ -81,10 +102,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
     );
 
     // A client, to see what it does.
-    let channel = Endpoint::from_shared(format!("http://{address}"))?.connect().await?;
+    let channel = Endpoint::from_shared(format!("http://{address}"))?
+        .connect()
+        .await?;
     let mut client = HealthClient::new(channel);
     for wanted in [3, 30, 1] {
-        match client.watch(HealthCheckRequest { service: wanted.to_string() }).await {
+        match client
+            .watch(HealthCheckRequest {
+                service: wanted.to_string(),
+            })
+            .await
+        {
             Ok(stream) => {
                 let left = left(stream.metadata());
                 let (mut stream, mut received) = (stream.into_inner(), 0);
@@ -94,7 +122,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
                 println!("begun with {left} left besides an estimate of 5, got {received}");
             }
             Err(status) => {
-                println!("{:?}, retry after {} s", status.code(), metadata_field(status.metadata(), "retry-after"));
+                println!(
+                    "{:?}, retry after {} s",
+                    status.code(),
+                    metadata_field(status.metadata(), "retry-after")
+                );
             }
         }
     }
@@ -106,9 +138,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
 /// Returns the units left: the number after `r=` in `"messages";r=15;t=900`.
 fn left(metadata: &tonic::metadata::MetadataMap) -> String {
     let field = metadata_field(metadata, "ratelimit");
-    field.split(';').find_map(|part| part.strip_prefix("r=")).unwrap_or("-").to_owned()
+    field
+        .split(';')
+        .find_map(|part| part.strip_prefix("r="))
+        .unwrap_or("-")
+        .to_owned()
 }
 
 fn metadata_field(metadata: &tonic::metadata::MetadataMap, name: &str) -> String {
-    metadata.get(name).and_then(|value| value.to_str().ok()).unwrap_or("-").to_owned()
+    metadata
+        .get(name)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or("-")
+        .to_owned()
 }

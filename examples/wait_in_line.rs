@@ -40,14 +40,23 @@ async fn main() -> io::Result<()> {
         .attach_decision();
     let app = Router::new().route("/", get(fragile)).layer(limits);
 
-    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let address = format!(
+        "127.0.0.1:{}",
+        std::env::var("PORT").unwrap_or_else(|_| "3000".into())
+    );
     let listener = tokio::net::TcpListener::bind(&address)
         .await
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
     let address = listener.local_addr()?;
     println!("listening on http://{address}");
     println!("2 a second, of which each client gets 1; none waits for more than 2 seconds");
-    println!("try:  for i in $(seq 8); do curl -s -w '%{{http_code}}\\n' http://{address}/ & done; wait");
+    println!(
+        "try:  for i in $(seq 8); do curl -s -w '%{{http_code}}\\n' http://{address}/ & done; wait"
+    );
 
-    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await
+    axum::serve(
+        listener,
+        app.into_make_service_with_connect_info::<SocketAddr>(),
+    )
+    .await
 }

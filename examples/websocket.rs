@@ -20,10 +20,16 @@ const MOST_REFUSALS: u32 = 10;
 /// In bytes. The default of the library would let each connection make the server hold 16 MiB.
 const LONGEST_MESSAGE: usize = 16 * 1_024;
 
-async fn connect(upgrade: WebSocketUpgrade, user: Path<String>, limiter: State<Limiter<MemoryStore>>) -> Response {
+async fn connect(
+    upgrade: WebSocketUpgrade,
+    user: Path<String>,
+    limiter: State<Limiter<MemoryStore>>,
+) -> Response {
     // In an application the user comes from a verified token or session, not from the path.
     // Both sizes: a frame is read to its end before the message that it belongs to is measured.
-    let upgrade = upgrade.max_message_size(LONGEST_MESSAGE).max_frame_size(LONGEST_MESSAGE);
+    let upgrade = upgrade
+        .max_message_size(LONGEST_MESSAGE)
+        .max_frame_size(LONGEST_MESSAGE);
     upgrade.on_upgrade(move |socket| chat(socket, user.0, limiter.0))
 }
 
@@ -45,7 +51,9 @@ async fn chat(mut socket: WebSocket, user: String, limiter: Limiter<MemoryStore>
         let reply = match answer.retry_after() {
             None if answer.is_allowed() => {
                 refusals = 0;
-                let Message::Text(text) = message else { continue };
+                let Message::Text(text) = message else {
+                    continue;
+                };
                 format!("{user}: {text}")
             }
             Some(retry) => {
@@ -60,7 +68,12 @@ async fn chat(mut socket: WebSocket, user: String, limiter: Limiter<MemoryStore>
         if refusals > MOST_REFUSALS {
             let reason = "too many messages".into();
             // The client may have disconnected already.
-            let _ = socket.send(Message::Close(Some(CloseFrame { code: close_code::POLICY, reason }))).await;
+            let _ = socket
+                .send(Message::Close(Some(CloseFrame {
+                    code: close_code::POLICY,
+                    reason,
+                })))
+                .await;
             // What the client has sent meanwhile is read up to its own close frame: a socket that is dropped with unread
             // bytes is reset, and the client may never see why.
             let drained = async { while let Some(Ok(_)) = socket.recv().await {} };
@@ -76,10 +89,19 @@ async fn chat(mut socket: WebSocket, user: String, limiter: Limiter<MemoryStore>
 #[tokio::main]
 async fn main() -> io::Result<()> {
     // 20 messages a minute for each user, 5 at once.
-    let limiter = Limiter::new(MemoryStore::new(), "messages", Quota::per_minute(20).burst(5));
-    let app = Router::new().route("/chat/{user}", get(connect)).with_state(limiter);
+    let limiter = Limiter::new(
+        MemoryStore::new(),
+        "messages",
+        Quota::per_minute(20).burst(5),
+    );
+    let app = Router::new()
+        .route("/chat/{user}", get(connect))
+        .with_state(limiter);
 
-    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let address = format!(
+        "127.0.0.1:{}",
+        std::env::var("PORT").unwrap_or_else(|_| "3000".into())
+    );
     let listener = tokio::net::TcpListener::bind(&address)
         .await
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;

@@ -30,10 +30,22 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // Stands for a queue of messages. It is filled by ann alone before bob's job comes.
     let (queue, mut jobs) = mpsc::unbounded_channel();
     for (number, pages) in [(1, 2), (2, 2), (3, 2), (4, 4)] {
-        queue.send(Job { tenant: "ann", number, pages })?;
+        queue.send(Job {
+            tenant: "ann",
+            number,
+            pages,
+        })?;
     }
-    queue.send(Job { tenant: "bob", number: 1, pages: 2 })?;
-    queue.send(Job { tenant: "bob", number: 2, pages: 9 })?;
+    queue.send(Job {
+        tenant: "bob",
+        number: 1,
+        pages: 2,
+    })?;
+    queue.send(Job {
+        tenant: "bob",
+        number: 2,
+        pages: 9,
+    })?;
     drop(queue);
 
     // Each tenant prints 10 pages a second, 4 at once. A job waits up to 300 ms here, and at most 100 jobs do.
@@ -57,9 +69,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
             Err(ThrottleError::Throttled(refusal)) => match refusal.retry_after() {
                 // A queue of messages takes it back, to deliver it again then.
                 Some(retry) => {
-                    println!("{} {} goes back to the queue for {} ms", job.tenant, job.number, retry.as_millis())
+                    println!(
+                        "{} {} goes back to the queue for {} ms",
+                        job.tenant,
+                        job.number,
+                        retry.as_millis()
+                    )
                 }
-                None => println!("{} {} can never be printed: {} pages", job.tenant, job.number, job.pages),
+                None => println!(
+                    "{} {} can never be printed: {} pages",
+                    job.tenant, job.number, job.pages
+                ),
             },
             Err(error) => println!("{} {} failed: {error}", job.tenant, job.number),
         }

@@ -18,7 +18,10 @@ use crate::timing::Step;
 
 /// Returns admitted requests of the layer over a Redis of its own, one after the other on one thread.
 pub(crate) fn through_redis() -> Result<Step, Box<dyn Error>> {
-    let (server, runtime) = (RedisServer::start(), Builder::new_current_thread().enable_all().build()?);
+    let (server, runtime) = (
+        RedisServer::start(),
+        Builder::new_current_thread().enable_all().build()?,
+    );
     // In valgrind everything takes longer.
     let options = RedisStore::options().deadline(Duration::from_secs(5));
     let store = runtime.block_on(options.connect(&server.url()))?;
@@ -42,12 +45,18 @@ pub(crate) fn leased(units: u64) -> Result<Step, Box<dyn Error>> {
 /// Returns the requests of one client far beyond its quota.
 pub(crate) fn refused() -> Result<Step, Box<dyn Error>> {
     let hour = Duration::from_secs(3_600);
-    asking(RefusalCache::new(SharedStore(MemoryStore::new())).max_age(hour), Quota::try_new(1, hour)?)
+    asking(
+        RefusalCache::new(SharedStore(MemoryStore::new())).max_age(hour),
+        Quota::try_new(1, hour)?,
+    )
 }
 
 fn asking(store: impl Store, quota: Quota) -> Result<Step, Box<dyn Error>> {
     // Leases are fetched in a thread of its own.
-    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()?;
     Ok(Box::new(move || {
         let _entered = runtime.enter();
         let key = Key::number(Name::new("client"), 7);

@@ -12,7 +12,12 @@ pub(crate) fn ask(arguments: &[&str]) -> Result<Vec<f64>, Box<dyn Error>> {
 
 /// Does the same at a high priority, if the system permits it.
 pub(crate) fn ask_first(arguments: &[&str]) -> Result<Vec<f64>, Box<dyn Error>> {
-    numbers(Command::new("nice").args(["-n", "-20"]).arg(env::current_exe()?).args(arguments))
+    numbers(
+        Command::new("nice")
+            .args(["-n", "-20"])
+            .arg(env::current_exe()?)
+            .args(arguments),
+    )
 }
 
 fn numbers(command: &mut Command) -> Result<Vec<f64>, Box<dyn Error>> {
@@ -21,7 +26,9 @@ fn numbers(command: &mut Command) -> Result<Vec<f64>, Box<dyn Error>> {
         return Err(format!("{command:?}: {}", String::from_utf8_lossy(&output.stderr)).into());
     }
     let text = String::from_utf8(output.stdout)?;
-    text.split_whitespace().map(|figure| Ok(figure.parse()?)).collect()
+    text.split_whitespace()
+        .map(|figure| Ok(figure.parse()?))
+        .collect()
 }
 
 /// Returns the bytes of this process that are in memory, from `/proc/self/status`.
@@ -38,5 +45,7 @@ pub(crate) fn most_resident() -> f64 {
 fn status(field: &str) -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix(field));
-    line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok()).unwrap_or(0.0) * 1_024.0
+    line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok())
+        .unwrap_or(0.0)
+        * 1_024.0
 }

@@ -46,22 +46,40 @@ pub(crate) fn print() -> Result<(), Box<dyn Error>> {
 /// The conditions in one line.
 impl fmt::Display for Conditions {
     fn fmt(&self, line: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cpu, cores, date, rustc, quick } = self;
+        let Self {
+            cpu,
+            cores,
+            date,
+            rustc,
+            quick,
+        } = self;
         // Of "rustc 1.95.0 (59807616e 2026-04-14)" the version says enough.
         let compiler = rustc.split(" (").next().unwrap_or_default();
-        let length = if *quick { "short run (--quick)" } else { "long run" };
+        let length = if *quick {
+            "short run (--quick)"
+        } else {
+            "long run"
+        };
         write!(line, "{cpu}, {cores} cores, {compiler}, {date}, {length}")
     }
 }
 
 fn processor() -> Option<String> {
     let text = fs::read_to_string("/proc/cpuinfo").ok()?;
-    let (_, name) = text.lines().find(|line| line.starts_with("model name"))?.split_once(':')?;
+    let (_, name) = text
+        .lines()
+        .find(|line| line.starts_with("model name"))?
+        .split_once(':')?;
     Some(name.trim().to_owned())
 }
 
 /// Returns the day by tower-quota's own clock, the one place that reads the machine's.
 fn today() -> Option<String> {
     let micros = i64::try_from(MonotonicClock::new().now().as_micros()).ok()?;
-    Some(Timestamp::from_microsecond(micros).ok()?.strftime("%F").to_string())
+    Some(
+        Timestamp::from_microsecond(micros)
+            .ok()?
+            .strftime("%F")
+            .to_string(),
+    )
 }

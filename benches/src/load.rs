@@ -44,7 +44,10 @@ pub(crate) struct Keys {
 
 impl Keys {
     pub(crate) fn new(seed: u64, range: u64) -> Self {
-        Self { state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1, range }
+        Self {
+            state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            range,
+        }
     }
 
     pub(crate) fn next(&mut self) -> u64 {
@@ -75,7 +78,12 @@ where
 }
 
 /// Decides in `tasks` tasks, on one uniform number after another, until `span` has passed.
-pub(crate) async fn run(servers: &[&RedisServer], tasks: u64, span: Duration, deciding: &Arc<impl Deciding>) -> Round {
+pub(crate) async fn run(
+    servers: &[&RedisServer],
+    tasks: u64,
+    span: Duration,
+    deciding: &Arc<impl Deciding>,
+) -> Round {
     let stop = Arc::new(AtomicBool::new(false));
     let before = Meters::read(servers);
     let began = now();
@@ -92,7 +100,8 @@ pub(crate) async fn run(servers: &[&RedisServer], tasks: u64, span: Duration, de
                     deciding.decide(draw).await;
                     decisions += 1;
                     if let Some(asked) = asked {
-                        latencies.push(u32::try_from((now() - asked).as_nanos()).unwrap_or(u32::MAX));
+                        latencies
+                            .push(u32::try_from((now() - asked).as_nanos()).unwrap_or(u32::MAX));
                     }
                 }
                 (decisions, latencies)
@@ -113,7 +122,12 @@ pub(crate) async fn run(servers: &[&RedisServer], tasks: u64, span: Duration, de
     latencies.sort_unstable();
     let decisions = decisions.max(1) as f64;
     let at = |share: f64| {
-        f64::from(latencies.get((latencies.len() as f64 * share) as usize).copied().unwrap_or(0)) / 1_000.0
+        f64::from(
+            latencies
+                .get((latencies.len() as f64 * share) as usize)
+                .copied()
+                .unwrap_or(0),
+        ) / 1_000.0
     };
     Round {
         rate: decisions / elapsed.as_secs_f64(),
@@ -145,18 +159,32 @@ pub(crate) struct Meters {
 
 impl Meters {
     pub(crate) fn read(servers: &[&RedisServer]) -> Self {
-        let mut sums = Self { client_cpu: client_cpu(), ..Self::default() };
+        let mut sums = Self {
+            client_cpu: client_cpu(),
+            ..Self::default()
+        };
         for server in servers {
-            sums.server_cpu += info(server, "cpu", "used_cpu_sys:") + info(server, "cpu", "used_cpu_user:");
+            sums.server_cpu +=
+                info(server, "cpu", "used_cpu_sys:") + info(server, "cpu", "used_cpu_user:");
             let stats = server.command("INFO commandstats").unwrap_or_default();
-            let evalsha = stats.lines().find_map(|line| line.strip_prefix("cmdstat_evalsha:")).unwrap_or_default();
+            let evalsha = stats
+                .lines()
+                .find_map(|line| line.strip_prefix("cmdstat_evalsha:"))
+                .unwrap_or_default();
             let field = |name: &str| {
-                evalsha.split(',').find_map(|field| field.strip_prefix(name)?.parse::<f64>().ok()).unwrap_or(0.0)
+                evalsha
+                    .split(',')
+                    .find_map(|field| field.strip_prefix(name)?.parse::<f64>().ok())
+                    .unwrap_or(0.0)
             };
             sums.calls += field("calls=");
             sums.script += field("usec=");
             let slow = server.command("SLOWLOG LEN").unwrap_or_default();
-            sums.slow += slow.trim().trim_start_matches(':').parse::<f64>().unwrap_or(0.0);
+            sums.slow += slow
+                .trim()
+                .trim_start_matches(':')
+                .parse::<f64>()
+                .unwrap_or(0.0);
         }
         sums
     }
@@ -166,12 +194,25 @@ impl Meters {
 pub(crate) fn client_cpu() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The command's name is in parentheses and may hold spaces: count the fields after it. utime and stime.
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    [11, 12].iter().filter_map(|&field| fields.get(field)?.parse::<f64>().ok()).sum::<f64>() / 100.0
+    let fields: Vec<&str> = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect();
+    [11, 12]
+        .iter()
+        .filter_map(|&field| fields.get(field)?.parse::<f64>().ok())
+        .sum::<f64>()
+        / 100.0
 }
 
 /// Reads one number from a section of the server's `INFO`.
 pub(crate) fn info(server: &RedisServer, section: &str, field: &str) -> f64 {
-    let text = server.command(&format!("INFO {section}")).unwrap_or_default();
-    text.lines().find_map(|line| line.strip_prefix(field)?.trim().parse().ok()).unwrap_or(0.0)
+    let text = server
+        .command(&format!("INFO {section}"))
+        .unwrap_or_default();
+    text.lines()
+        .find_map(|line| line.strip_prefix(field)?.trim().parse().ok())
+        .unwrap_or(0.0)
 }

@@ -75,7 +75,12 @@ enum Suite {
     Limiter,
     /// The memory that one of them takes, in a process of its own.
     #[command(hide = true)]
-    MemoryWorker { contender: String, key: String, limits: usize, keys: u32 },
+    MemoryWorker {
+        contender: String,
+        key: String,
+        limits: usize,
+        keys: u32,
+    },
     /// The layer around a service that does nothing, beside tower_governor, and over HTTP under wrk.
     Layer,
     /// Rules documents: requests behind many rules, loading, memory.
@@ -136,7 +141,11 @@ enum Suite {
     Soak,
     /// One of those processes.
     #[command(hide = true)]
-    SoakWorker { url: String, number: u64, seconds: u64 },
+    SoakWorker {
+        url: String,
+        number: u64,
+        seconds: u64,
+    },
 }
 
 fn main() -> ExitCode {
@@ -145,7 +154,12 @@ fn main() -> ExitCode {
         Suite::Redis => redis::run(arguments.quick),
         Suite::Memory => memory::run(arguments.quick),
         Suite::Limiter => memory::limiter::run(arguments.quick),
-        Suite::MemoryWorker { contender, key, limits, keys } => {
+        Suite::MemoryWorker {
+            contender,
+            key,
+            limits,
+            keys,
+        } => {
             return done(memory::worker(&contender, &key, limits, keys));
         }
         Suite::Layer => layer::run(arguments.quick),
@@ -167,7 +181,11 @@ fn main() -> ExitCode {
         #[cfg(feature = "metrics")]
         Suite::Scrape => return done(metrics::scrape()),
         Suite::Soak => soak::run(arguments.quick),
-        Suite::SoakWorker { url, number, seconds } => return done(soak::worker(&url, number, seconds)),
+        Suite::SoakWorker {
+            url,
+            number,
+            seconds,
+        } => return done(soak::worker(&url, number, seconds)),
     };
     done(report.and_then(|report| report.publish(arguments.quick, arguments.json.as_deref())))
 }

@@ -22,7 +22,8 @@ const ROUTES: usize = 100;
 pub(crate) fn scrape() -> Result<(), Box<dyn Error>> {
     let mut builder = PrometheusBuilder::new();
     for metric in METRICS.iter().filter(|metric| !metric.buckets.is_empty()) {
-        builder = builder.set_buckets_for_metric(Matcher::Full(metric.name.to_owned()), metric.buckets)?;
+        builder = builder
+            .set_buckets_for_metric(Matcher::Full(metric.name.to_owned()), metric.buckets)?;
     }
     let recorder = builder.build_recorder();
     let scrape = recorder.handle();
@@ -36,7 +37,9 @@ pub(crate) fn scrape() -> Result<(), Box<dyn Error>> {
     });
     let layer = RateLimitLayer::new(MemoryStore::new(), policy);
     let handle = layer.handle();
-    let app = (0..ROUTES).fold(Router::new(), |app, route| app.route(&format!("/r{route}"), get(async || {})));
+    let app = (0..ROUTES).fold(Router::new(), |app, route| {
+        app.route(&format!("/r{route}"), get(async || {}))
+    });
     let mut app: Router = app.layer(layer);
     let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     for _ in 0..2 {
@@ -55,8 +58,13 @@ pub(crate) fn scrape() -> Result<(), Box<dyn Error>> {
         rounds[0].push((published - start).as_secs_f64() * 1e3);
         rounds[1].push(published.elapsed().as_secs_f64() * 1e3);
     }
-    let series = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).count();
+    let series = text
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .count();
     let [publish, render] = rounds.map(|mut figures| median(&mut figures));
-    println!("{LIMITS} limits x {ROUTES} routes: {series} series, publish {publish:.1} ms, render {render:.1} ms");
+    println!(
+        "{LIMITS} limits x {ROUTES} routes: {series} series, publish {publish:.1} ms, render {render:.1} ms"
+    );
     Ok(())
 }

@@ -23,17 +23,29 @@ const HEADER: &str = "x-client";
 /// Measures what passes, for each choice of a limit.
 pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
     let lasts = Duration::from_secs(if quick { 2 } else { 5 });
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let mut report = Report::default();
-    for (name, choice) in
-        [("local", OnStoreFailure::Local), ("allow", OnStoreFailure::Allow), ("refuse", OnStoreFailure::Refuse)]
-    {
-        let Figures { asked, admitted, uncounted } = runtime.block_on(one(choice, lasts))?;
+    for (name, choice) in [
+        ("local", OnStoreFailure::Local),
+        ("allow", OnStoreFailure::Allow),
+        ("refuse", OnStoreFailure::Refuse),
+    ] {
+        let Figures {
+            asked,
+            admitted,
+            uncounted,
+        } = runtime.block_on(one(choice, lasts))?;
         let uncounted = uncounted as f64 * 100.0 / asked as f64;
         if choice == OnStoreFailure::Local {
             report.ratio("outage/counted", 1.0 - uncounted / 100.0);
         }
-        let figures = vec![("asked", asked as f64), ("admitted", admitted as f64), ("uncounted %", uncounted)];
+        let figures = vec![
+            ("asked", asked as f64),
+            ("admitted", admitted as f64),
+            ("uncounted %", uncounted),
+        ];
         report.row(&format!("outage/{name}"), "tower-quota", figures);
     }
     Ok(report)
@@ -49,7 +61,9 @@ struct Figures {
 
 async fn one(choice: OnStoreFailure, lasts: Duration) -> Result<Figures, Box<dyn Error>> {
     let mut server = RedisServer::start();
-    let limit = Limit::new("minute", QUOTA).by(key::header(HEADER)).on_store_failure(choice);
+    let limit = Limit::new("minute", QUOTA)
+        .by(key::header(HEADER))
+        .on_store_failure(choice);
     let store = RedisStore::connect(&server.url()).await?;
     let service = RateLimitLayer::new(store, Policy::new().limit(limit)).layer(Trivial);
     let admits = async |client: usize| {
@@ -74,8 +88,16 @@ async fn one(choice: OnStoreFailure, lasts: Duration) -> Result<Figures, Box<dyn
     }
     // A unit a second, and the one of which each may have had a part.
     let earned = |refused_at: Instant| (now() - refused_at).as_secs() as usize + 1;
-    let uncounted = admitted.iter().zip(refused_at).map(|(admitted, at)| admitted.saturating_sub(earned(at))).sum();
-    Ok(Figures { asked, admitted: admitted.iter().sum(), uncounted })
+    let uncounted = admitted
+        .iter()
+        .zip(refused_at)
+        .map(|(admitted, at)| admitted.saturating_sub(earned(at)))
+        .sum();
+    Ok(Figures {
+        asked,
+        admitted: admitted.iter().sum(),
+        uncounted,
+    })
 }
 
 fn request_of(client: usize) -> Request<Body> {

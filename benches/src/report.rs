@@ -31,8 +31,15 @@ pub(crate) struct Row {
 impl Report {
     /// Adds one contender's figures in one case.
     pub(crate) fn row(&mut self, case: &str, contender: &str, figures: Vec<(&'static str, f64)>) {
-        let figures = figures.into_iter().map(|(what, figure)| (what.to_owned(), figure)).collect();
-        self.rows.push(Row { case: case.to_owned(), contender: contender.to_owned(), figures });
+        let figures = figures
+            .into_iter()
+            .map(|(what, figure)| (what.to_owned(), figure))
+            .collect();
+        self.rows.push(Row {
+            case: case.to_owned(),
+            contender: contender.to_owned(),
+            figures,
+        });
     }
 
     /// Adds the median of each contender's nanoseconds over the rounds.
@@ -48,7 +55,11 @@ impl Report {
     }
 
     /// Prints the table, then a line per ratio; writes both as JSON to `json`, with the conditions.
-    pub(crate) fn publish(mut self, quick: bool, json: Option<&Path>) -> Result<(), Box<dyn Error>> {
+    pub(crate) fn publish(
+        mut self,
+        quick: bool,
+        json: Option<&Path>,
+    ) -> Result<(), Box<dyn Error>> {
         self.print();
         if let Some(file) = json {
             self.conditions = Some(Conditions::present(quick));
@@ -73,7 +84,9 @@ impl Report {
         }
         println!();
         for (case, value) in &self.ratios {
-            let wanted = wanted(case).map(|wanted| format!(" wanted {wanted}")).unwrap_or_default();
+            let wanted = wanted(case)
+                .map(|wanted| format!(" wanted {wanted}"))
+                .unwrap_or_default();
             println!("ratio {case} {value:.2}{wanted}");
         }
     }
@@ -85,7 +98,10 @@ impl Report {
 
     /// Returns the name of the suite: the first part of every case's name.
     pub(crate) fn suite(&self) -> &str {
-        self.rows.first().and_then(|row| row.case.split('/').next()).unwrap_or_default()
+        self.rows
+            .first()
+            .and_then(|row| row.case.split('/').next())
+            .unwrap_or_default()
     }
 
     /// Returns the rows in the order in which they were measured.
@@ -95,12 +111,17 @@ impl Report {
 
     /// Returns the ratios in the order of their names.
     pub(crate) fn ratios(&self) -> impl Iterator<Item = (&str, f64)> {
-        self.ratios.iter().map(|(case, value)| (case.as_str(), *value))
+        self.ratios
+            .iter()
+            .map(|(case, value)| (case.as_str(), *value))
     }
 
     /// Returns the conditions in a line.
     pub(crate) fn conditions(&self) -> String {
-        self.conditions.as_ref().map(ToString::to_string).unwrap_or_default()
+        self.conditions
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default()
     }
 }
 
@@ -116,5 +137,11 @@ pub(crate) fn median(values: &mut [f64]) -> f64 {
 
 /// Returns the median over the rounds of `over / under`.
 pub(crate) fn median_ratio(over: &[f64], under: &[f64]) -> f64 {
-    median(&mut over.iter().zip(under).map(|(over, under)| over / under).collect::<Vec<_>>())
+    median(
+        &mut over
+            .iter()
+            .zip(under)
+            .map(|(over, under)| over / under)
+            .collect::<Vec<_>>(),
+    )
 }

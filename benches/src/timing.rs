@@ -23,7 +23,12 @@ pub(crate) async fn rest(span: Duration) {
 ///
 /// Making batches ready is not counted. They should be small enough to stay in the first cache, as a request's key does,
 /// and large enough for two readings of the clock not to weigh.
-pub(crate) fn per_item<B>(items: usize, span: Duration, mut ready: impl FnMut() -> B, mut work: impl FnMut(B)) -> f64 {
+pub(crate) fn per_item<B>(
+    items: usize,
+    span: Duration,
+    mut ready: impl FnMut() -> B,
+    mut work: impl FnMut(B),
+) -> f64 {
     let (mut spent, mut batches) = (Duration::ZERO, 0_u32);
     while spent < span {
         let batch = ready();
@@ -55,7 +60,10 @@ pub(crate) fn median_per_item<B>(
 }
 
 /// Returns the seconds for which this thread has run, as Linux counts them: on a busy machine they stay the same.
-#[expect(clippy::disallowed_methods, reason = "Linux counts what a thread has run when it waits")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "Linux counts what a thread has run when it waits"
+)]
 pub(crate) fn thread_seconds() -> Result<f64, Box<dyn Error>> {
     std::thread::sleep(Duration::from_nanos(1));
     let counts = std::fs::read_to_string("/proc/thread-self/schedstat")?;

@@ -94,9 +94,15 @@ const WANTED: &[(&str, f64)] = &[
 pub(crate) fn wanted(case: &str) -> Option<f64> {
     let matches = |pattern: &str| {
         pattern.split('/').count() == case.split('/').count()
-            && pattern.split('/').zip(case.split('/')).all(|(pattern, part)| pattern == "*" || pattern == part)
+            && pattern
+                .split('/')
+                .zip(case.split('/'))
+                .all(|(pattern, part)| pattern == "*" || pattern == part)
     };
-    WANTED.iter().find(|(pattern, _)| matches(pattern)).map(|(_, wanted)| *wanted)
+    WANTED
+        .iter()
+        .find(|(pattern, _)| matches(pattern))
+        .map(|(_, wanted)| *wanted)
 }
 
 #[cfg(test)]

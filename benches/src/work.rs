@@ -24,51 +24,133 @@ type Case = (&'static str, fn() -> Result<Step, Box<dyn Error>>);
 /// tower-quota's cases and, to compare, its peers'.
 const CASES: &[Case] = &[
     ("memory/1-limit", || Ok(asking(ours::<1>(Visit::Used), ONE))),
-    ("memory/1-limit/refilled", || Ok(asking(ours::<1>(Visit::Refilled), IN_TURN))),
-    ("memory/1-limit/new", || Ok(asking(ours::<1>(Visit::Used), NEW))),
-    ("memory/1-limit/refused", || Ok(asking(ours::<1>(Visit::Refused), ONE))),
-    ("memory/3-limits", || Ok(asking(ours::<3>(Visit::Used), ONE))),
-    ("memory/3-limits/refilled", || Ok(asking(ours::<3>(Visit::Refilled), IN_TURN))),
-    ("memory/3-limits/new", || Ok(asking(ours::<3>(Visit::Used), NEW))),
-    ("memory/3-limits/refused", || Ok(asking(ours::<3>(Visit::Refused), ONE))),
+    ("memory/1-limit/refilled", || {
+        Ok(asking(ours::<1>(Visit::Refilled), IN_TURN))
+    }),
+    ("memory/1-limit/new", || {
+        Ok(asking(ours::<1>(Visit::Used), NEW))
+    }),
+    ("memory/1-limit/refused", || {
+        Ok(asking(ours::<1>(Visit::Refused), ONE))
+    }),
+    ("memory/3-limits", || {
+        Ok(asking(ours::<3>(Visit::Used), ONE))
+    }),
+    ("memory/3-limits/refilled", || {
+        Ok(asking(ours::<3>(Visit::Refilled), IN_TURN))
+    }),
+    ("memory/3-limits/new", || {
+        Ok(asking(ours::<3>(Visit::Used), NEW))
+    }),
+    ("memory/3-limits/refused", || {
+        Ok(asking(ours::<3>(Visit::Refused), ONE))
+    }),
     ("memory/mixed", || Ok(asking(mixed(), ONE))),
-    ("memory/quotas-in-turn", || Ok(asking(quotas_in_turn(), ONE))),
-    ("memory/1-limit/window", || Ok(asking(with_window::<1>(), ONE))),
-    ("memory/3-limits/window", || Ok(asking(with_window::<3>(), ONE))),
-    ("memory/with-everyone", || Ok(asking(WithEveryone::new(), ONE))),
-    ("memory/with-everyone/new", || Ok(asking(WithEveryone::new(), NEW))),
-    ("limiter/1-limit", || Ok(asking(limiter(Visit::Used.allowances(1)), ONE))),
-    ("limiter/1-limit/refilled", || Ok(asking(limiter(Visit::Refilled.allowances(1)), IN_TURN))),
-    ("layer/plain", || Ok(requesting(behind_tower_quota(Treatment::Plain, 1)))),
-    ("layer/headers", || Ok(requesting(behind_tower_quota(Treatment::Headers, 1)))),
-    ("layer/headers/3-limits", || Ok(requesting(behind_tower_quota(Treatment::Headers, 3)))),
-    ("layer/refused", || Ok(requesting(behind_tower_quota(Treatment::Refused, 1)))),
-    ("layer/refused/3-limits", || Ok(requesting(behind_tower_quota(Treatment::Refused, 3)))),
+    ("memory/quotas-in-turn", || {
+        Ok(asking(quotas_in_turn(), ONE))
+    }),
+    ("memory/1-limit/window", || {
+        Ok(asking(with_window::<1>(), ONE))
+    }),
+    ("memory/3-limits/window", || {
+        Ok(asking(with_window::<3>(), ONE))
+    }),
+    ("memory/with-everyone", || {
+        Ok(asking(WithEveryone::new(), ONE))
+    }),
+    ("memory/with-everyone/new", || {
+        Ok(asking(WithEveryone::new(), NEW))
+    }),
+    ("limiter/1-limit", || {
+        Ok(asking(limiter(Visit::Used.allowances(1)), ONE))
+    }),
+    ("limiter/1-limit/refilled", || {
+        Ok(asking(limiter(Visit::Refilled.allowances(1)), IN_TURN))
+    }),
+    ("layer/plain", || {
+        Ok(requesting(behind_tower_quota(Treatment::Plain, 1)))
+    }),
+    ("layer/headers", || {
+        Ok(requesting(behind_tower_quota(Treatment::Headers, 1)))
+    }),
+    ("layer/headers/3-limits", || {
+        Ok(requesting(behind_tower_quota(Treatment::Headers, 3)))
+    }),
+    ("layer/refused", || {
+        Ok(requesting(behind_tower_quota(Treatment::Refused, 1)))
+    }),
+    ("layer/refused/3-limits", || {
+        Ok(requesting(behind_tower_quota(Treatment::Refused, 3)))
+    }),
     ("layer/route", || Ok(requesting(routed(1)))),
     ("layer/route/3-limits", || Ok(requesting(routed(3)))),
     ("layer/http", http::requesting),
     ("refusals/known", beyond::refused),
     ("bare/layer", || Ok(requesting(bare()))),
     ("bare/request", || Ok(Box::new(|| drop(request())))),
-    ("governor/1-limit", || Ok(asking(governor::<u64>(Visit::Used.allowances(1)), ONE))),
-    ("governor/1-limit/refilled", || Ok(asking(governor::<u64>(Visit::Refilled.allowances(1)), IN_TURN))),
-    ("governor/1-limit/new", || Ok(asking(governor::<u64>(Visit::Used.allowances(1)), NEW))),
-    ("governor/1-limit/refused", || Ok(asking(governor::<u64>(Visit::Refused.allowances(1)), ONE))),
-    ("governor/3-limits", || Ok(asking(governor::<u64>(Visit::Used.allowances(3)), ONE))),
-    ("governor/3-limits/refilled", || Ok(asking(governor::<u64>(Visit::Refilled.allowances(3)), IN_TURN))),
-    ("governor/3-limits/new", || Ok(asking(governor::<u64>(Visit::Used.allowances(3)), NEW))),
-    ("governor/mixed", || Ok(asking(governor::mixed::<u64>(), ONE))),
-    ("governor/with-everyone", || Ok(asking(governor::with_everyone::<u64>(), ONE))),
-    ("quota/1-limit", || Ok(asking(quota::<u64>(Visit::Used.allowances(1)), ONE))),
-    ("quota/1-limit/refilled", || Ok(asking(quota::<u64>(Visit::Refilled.allowances(1)), IN_TURN))),
-    ("quota/1-limit/new", || Ok(asking(quota::<u64>(Visit::Used.allowances(1)), NEW))),
-    ("quota/1-limit/refused", || Ok(asking(quota::<u64>(Visit::Refused.allowances(1)), ONE))),
-    ("quota/3-limits", || Ok(asking(quota::<u64>(Visit::Used.allowances(3)), ONE))),
-    ("quota/3-limits/refilled", || Ok(asking(quota::<u64>(Visit::Refilled.allowances(3)), IN_TURN))),
-    ("quota/3-limits/new", || Ok(asking(quota::<u64>(Visit::Used.allowances(3)), NEW))),
-    ("tower_governor/plain", || Ok(requesting(behind_governor(Treatment::Plain, 1)?))),
-    ("tower_governor/headers", || Ok(requesting(behind_governor(Treatment::Headers, 1)?))),
-    ("tower_governor/refused", || Ok(requesting(behind_governor(Treatment::Refused, 1)?))),
+    ("governor/1-limit", || {
+        Ok(asking(governor::<u64>(Visit::Used.allowances(1)), ONE))
+    }),
+    ("governor/1-limit/refilled", || {
+        Ok(asking(
+            governor::<u64>(Visit::Refilled.allowances(1)),
+            IN_TURN,
+        ))
+    }),
+    ("governor/1-limit/new", || {
+        Ok(asking(governor::<u64>(Visit::Used.allowances(1)), NEW))
+    }),
+    ("governor/1-limit/refused", || {
+        Ok(asking(governor::<u64>(Visit::Refused.allowances(1)), ONE))
+    }),
+    ("governor/3-limits", || {
+        Ok(asking(governor::<u64>(Visit::Used.allowances(3)), ONE))
+    }),
+    ("governor/3-limits/refilled", || {
+        Ok(asking(
+            governor::<u64>(Visit::Refilled.allowances(3)),
+            IN_TURN,
+        ))
+    }),
+    ("governor/3-limits/new", || {
+        Ok(asking(governor::<u64>(Visit::Used.allowances(3)), NEW))
+    }),
+    ("governor/mixed", || {
+        Ok(asking(governor::mixed::<u64>(), ONE))
+    }),
+    ("governor/with-everyone", || {
+        Ok(asking(governor::with_everyone::<u64>(), ONE))
+    }),
+    ("quota/1-limit", || {
+        Ok(asking(quota::<u64>(Visit::Used.allowances(1)), ONE))
+    }),
+    ("quota/1-limit/refilled", || {
+        Ok(asking(quota::<u64>(Visit::Refilled.allowances(1)), IN_TURN))
+    }),
+    ("quota/1-limit/new", || {
+        Ok(asking(quota::<u64>(Visit::Used.allowances(1)), NEW))
+    }),
+    ("quota/1-limit/refused", || {
+        Ok(asking(quota::<u64>(Visit::Refused.allowances(1)), ONE))
+    }),
+    ("quota/3-limits", || {
+        Ok(asking(quota::<u64>(Visit::Used.allowances(3)), ONE))
+    }),
+    ("quota/3-limits/refilled", || {
+        Ok(asking(quota::<u64>(Visit::Refilled.allowances(3)), IN_TURN))
+    }),
+    ("quota/3-limits/new", || {
+        Ok(asking(quota::<u64>(Visit::Used.allowances(3)), NEW))
+    }),
+    ("tower_governor/plain", || {
+        Ok(requesting(behind_governor(Treatment::Plain, 1)?))
+    }),
+    ("tower_governor/headers", || {
+        Ok(requesting(behind_governor(Treatment::Headers, 1)?))
+    }),
+    ("tower_governor/refused", || {
+        Ok(requesting(behind_governor(Treatment::Refused, 1)?))
+    }),
 ];
 
 /// Cases that take a minute in valgrind, need its fair scheduler, or a Redis: to be looked at by name.
@@ -78,7 +160,9 @@ const OTHERS: &[Case] = &[
     ("lease/refused", || beyond::leased(100_000)),
     ("rules/10-rules", || rules::in_turn("10-rules")),
     ("rules/10k-rules", || rules::in_turn("10k-rules")),
-    ("rules/10k-rules-1m-overrides", || rules::in_turn("10k-rules-1m-overrides")),
+    ("rules/10k-rules-1m-overrides", || {
+        rules::in_turn("10k-rules-1m-overrides")
+    }),
 ];
 
 /// The number of keys that take turns. A single key uses its bucket partly.
@@ -92,7 +176,11 @@ const NEW: u64 = u64::MAX;
 const BEFORE: u32 = 10_000;
 
 fn case_of(wanted: &str) -> Result<&'static Case, &'static str> {
-    CASES.iter().chain(OTHERS).find(|(name, _)| *name == wanted).ok_or("no such case")
+    CASES
+        .iter()
+        .chain(OTHERS)
+        .find(|(name, _)| *name == wanted)
+        .ok_or("no such case")
 }
 
 /// Does this many decisions of a case; without a case, prints the names of all.

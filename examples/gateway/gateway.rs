@@ -24,18 +24,24 @@ use hyper_util::rt::TokioExecutor;
 use tokio::net::TcpListener;
 use tower_quota::{BoxStore, MemoryStore, Policy, RateLimitLayer, RedisStore, Store};
 use tower_quota_admin::AdminOptions;
-use tower_quota_rules::live::{FileRules, LiveOptions, LiveRules, RedisRules, RolloutCounts, RuleStore};
+use tower_quota_rules::live::{
+    FileRules, LiveOptions, LiveRules, RedisRules, RolloutCounts, RuleStore,
+};
 
 const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rules.yaml");
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let token = std::env::var("ADMIN_TOKEN").map_err(|_| "set ADMIN_TOKEN to a secret of 16 bytes or more")?;
+    let token = std::env::var("ADMIN_TOKEN")
+        .map_err(|_| "set ADMIN_TOKEN to a secret of 16 bytes or more")?;
     let source = std::env::var("RULES").unwrap_or_else(|_| RULES.to_owned());
     let mut options = AdminOptions::new().bearer_token("admin", token);
 
     let (counters, rules): (BoxStore, Arc<dyn RuleStore>) = if source.starts_with("redis") {
-        let redis = RedisStore::options().connect_lazily().connect(&source).await?;
+        let redis = RedisStore::options()
+            .connect_lazily()
+            .connect(&source)
+            .await?;
         let rules = Arc::new(RedisRules::beside(&redis, "gateway")?);
         let figures = redis.clone();
         options = options.store_figures("redis", move || figures.stats());
@@ -44,14 +50,23 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let memory = MemoryStore::new();
         let figures = memory.clone();
         options = options.store_figures("memory", move || figures.stats());
-        (BoxStore::new(memory), Arc::new(FileRules::new(&source)?.writable()))
+        (
+            BoxStore::new(memory),
+            Arc::new(FileRules::new(&source)?.writable()),
+        )
     };
 
     // Until the first rules are in force, nothing is limited.
     let counts = RolloutCounts::new();
-    let layer =
-        RateLimitLayer::new(counters.clone(), Policy::new()).on_decision(counts.listener()).count_busy_clients();
-    let live = LiveRules::start_shared(layer.handle(), rules, LiveOptions::new().rollout_counts(counts)).await;
+    let layer = RateLimitLayer::new(counters.clone(), Policy::new())
+        .on_decision(counts.listener())
+        .count_busy_clients();
+    let live = LiveRules::start_shared(
+        layer.handle(),
+        rules,
+        LiveOptions::new().rollout_counts(counts),
+    )
+    .await;
     let admin = tower_quota_admin::router(live.clone(), options)?;
 
     let upstream = std::env::var("UPSTREAM").ok();
@@ -74,9 +89,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // Event streams last as long as their clients: the end of the gateway does not wait for them.
     let admin = admin.into_make_service_with_connect_info::<SocketAddr>();
     tokio::spawn(async move { axum::serve(admins, admin).await });
-    axum::serve(service, app.layer(layer).into_make_service_with_connect_info::<SocketAddr>())
-        .with_graceful_shutdown(async { tokio::signal::ctrl_c().await.unwrap_or_default() })
-        .await?;
+    axum::serve(
+        service,
+        app.layer(layer)
+            .into_make_service_with_connect_info::<SocketAddr>(),
+    )
+    .with_graceful_shutdown(async { tokio::signal::ctrl_c().await.unwrap_or_default() })
+    .await?;
     live.close(Duration::from_secs(1)).await;
     counters.close(Duration::from_secs(5)).await;
     Ok(())
@@ -91,7 +110,10 @@ struct Upstream {
 
 /// Sends an admitted request on.
 async fn forward(State(upstream): State<Upstream>, mut request: Request) -> Response {
-    let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+    let path = request
+        .uri()
+        .path_and_query()
+        .map_or("/", |path| path.as_str());
     match format!("{}{path}", upstream.address).parse::<Uri>() {
         Ok(uri) => *request.uri_mut() = uri,
         Err(_) => return StatusCode::BAD_REQUEST.into_response(),
@@ -102,8 +124,14 @@ async fn forward(State(upstream): State<Upstream>, mut request: Request) -> Resp
     }
 }
 
-async fn listen(variable: &str, default: &str) -> Result<(TcpListener, SocketAddr), Box<dyn Error>> {
-    let address = format!("127.0.0.1:{}", std::env::var(variable).unwrap_or_else(|_| default.into()));
+async fn listen(
+    variable: &str,
+    default: &str,
+) -> Result<(TcpListener, SocketAddr), Box<dyn Error>> {
+    let address = format!(
+        "127.0.0.1:{}",
+        std::env::var(variable).unwrap_or_else(|_| default.into())
+    );
     let listener = TcpListener::bind(&address)
         .await
         .inspect_err(|_| eprintln!("cannot listen on {address}; set {variable} to another port"))?;

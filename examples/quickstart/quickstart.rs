@@ -17,10 +17,14 @@ async fn main() -> io::Result<()> {
         .limit(Limit::new("minute", Quota::per_minute(30)).by(key::client_ip()))
         .limit(Limit::new("everyone", Quota::per_second(1_000))); // no key: all clients together
 
-    let app =
-        Router::new().route("/", get(|| async { "hello\n" })).layer(RateLimitLayer::new(MemoryStore::new(), policy));
+    let app = Router::new()
+        .route("/", get(|| async { "hello\n" }))
+        .layer(RateLimitLayer::new(MemoryStore::new(), policy));
 
-    let address = format!("127.0.0.1:{}", std::env::var("PORT").unwrap_or_else(|_| "3000".into()));
+    let address = format!(
+        "127.0.0.1:{}",
+        std::env::var("PORT").unwrap_or_else(|_| "3000".into())
+    );
     let listener = tokio::net::TcpListener::bind(&address)
         .await
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
@@ -28,8 +32,14 @@ async fn main() -> io::Result<()> {
     println!("listening on http://{address}");
     println!("each client: 2 a second, 5 at once, 30 a minute; everyone together: 1000 a second");
     println!("try:  curl -i http://{address}/");
-    println!("      for i in $(seq 8); do curl -s -o /dev/null -w '%{{http_code}}\\n' http://{address}/; done");
+    println!(
+        "      for i in $(seq 8); do curl -s -o /dev/null -w '%{{http_code}}\\n' http://{address}/; done"
+    );
 
     // The service must see who is calling: `with_connect_info` puts the peer's address where `client_ip` finds it.
-    axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await
+    axum::serve(
+        listener,
+        app.into_make_service_with_connect_info::<SocketAddr>(),
+    )
+    .await
 }

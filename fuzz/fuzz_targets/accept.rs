@@ -30,11 +30,25 @@ impl Service<Request<()>> for Unreachable {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some(request) = request("accept", bytes) else { return };
+    let Some(request) = request("accept", bytes) else {
+        return;
+    };
     let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new().block(|_| true));
-    let answer = pin!(layer.layer(Unreachable).call(request)).poll(&mut Context::from_waker(Waker::noop()));
-    let Poll::Ready(Ok(refused)) = answer else { panic!("a blocked request waits for nothing") };
+    let answer =
+        pin!(layer.layer(Unreachable).call(request)).poll(&mut Context::from_waker(Waker::noop()));
+    let Poll::Ready(Ok(refused)) = answer else {
+        panic!("a blocked request waits for nothing")
+    };
     assert_eq!(refused.status(), StatusCode::FORBIDDEN);
-    let kind = refused.headers()["content-type"].to_str().expect("a media type");
-    assert!(["application/problem+json", "text/plain; charset=utf-8", "text/html; charset=utf-8"].contains(&kind));
+    let kind = refused.headers()["content-type"]
+        .to_str()
+        .expect("a media type");
+    assert!(
+        [
+            "application/problem+json",
+            "text/plain; charset=utf-8",
+            "text/html; charset=utf-8"
+        ]
+        .contains(&kind)
+    );
 });

@@ -7,7 +7,9 @@ use tower_quota_fuzz::{extract, request};
 
 fuzz_target!(|bytes: &[u8]| {
     let line = [b"Bearer ", bytes].concat();
-    let Some(request) = request("authorization", &line) else { return };
+    let Some(request) = request("authorization", &line) else {
+        return;
+    };
     assert!(extract(&key::bearer(), &request) <= bytes.len());
     let _ = extract(&key::unverified_jwt_claim("sub"), &request);
     // A valid signature by chance is impossible: no claim may be returned.

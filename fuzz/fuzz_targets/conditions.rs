@@ -12,11 +12,14 @@ fuzz_target!(|bytes: &[u8]| {
             request.headers_mut().insert("content-length", number);
         }
         let head = RequestHead::of(&request);
-        let [under, itself] = ["*.example.com", "example.com"].map(|pattern| when::host(pattern)(&head));
+        let [under, itself] =
+            ["*.example.com", "example.com"].map(|pattern| when::host(pattern)(&head));
         assert!(!(under && itself), "a name is not under itself");
         assert!(cost::body_size(1_000, 7)(&head) >= 1);
     }
-    let (Ok(uri), Some(mut request)) = (Uri::try_from(bytes), request("te", b"")) else { return };
+    let (Ok(uri), Some(mut request)) = (Uri::try_from(bytes), request("te", b"")) else {
+        return;
+    };
     *request.uri_mut() = uri;
     let head = RequestHead::of(&request);
     let [one, rest] = ["/a/{one}", "/a/{*rest}"].map(|pattern| when::path(pattern)(&head));

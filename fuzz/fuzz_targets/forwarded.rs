@@ -9,5 +9,11 @@ fuzz_target!(|bytes: &[u8]| {
     if let Some(request) = request("forwarded", bytes) {
         let _ = clients(&Source::Forwarded, &request);
     }
-    assert_proxy_decides(&Source::Forwarded, "forwarded", bytes, "for=\"[2001:db8::7]:1\"", "2001:db8::7");
+    assert_proxy_decides(
+        &Source::Forwarded,
+        "forwarded",
+        bytes,
+        "for=\"[2001:db8::7]:1\"",
+        "2001:db8::7",
+    );
 });

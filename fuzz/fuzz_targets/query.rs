@@ -7,7 +7,9 @@ use tower_quota::key;
 use tower_quota_fuzz::extract;
 
 fuzz_target!(|bytes: &[u8]| {
-    let Ok(uri) = Uri::try_from(bytes) else { return };
+    let Ok(uri) = Uri::try_from(bytes) else {
+        return;
+    };
     let mut request = Request::new(());
     *request.uri_mut() = uri;
     // A byte that is no text is written as the three of the replacement character.

@@ -6,9 +6,10 @@ use tower_quota::key::Source;
 use tower_quota_fuzz::{clients, request};
 
 fuzz_target!(|bytes: &[u8]| {
-    for (source, name) in
-        [(Source::XRealIp, "x-real-ip"), (Source::CloudFrontViewerAddress, "cloudfront-viewer-address")]
-    {
+    for (source, name) in [
+        (Source::XRealIp, "x-real-ip"),
+        (Source::CloudFrontViewerAddress, "cloudfront-viewer-address"),
+    ] {
         if let Some(request) = request(name, bytes) {
             let [by_network, by_hops] = clients(&source, &request);
             assert_eq!(by_network, by_hops);

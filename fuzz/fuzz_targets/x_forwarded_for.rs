@@ -9,5 +9,11 @@ fuzz_target!(|bytes: &[u8]| {
     if let Some(request) = request("x-forwarded-for", bytes) {
         let _ = clients(&Source::XForwardedFor, &request);
     }
-    assert_proxy_decides(&Source::XForwardedFor, "x-forwarded-for", bytes, "192.0.2.7", "192.0.2.7");
+    assert_proxy_decides(
+        &Source::XForwardedFor,
+        "x-forwarded-for",
+        bytes,
+        "192.0.2.7",
+        "192.0.2.7",
+    );
 });

@@ -15,17 +15,23 @@ pub const PEER: &str = "10.0.0.1";
 pub fn request(name: &'static str, bytes: &[u8]) -> Option<Request<()>> {
     let mut request = Request::new(());
     *request.version_mut() = Version::HTTP_2;
-    request.extensions_mut().insert(PEER.parse::<IpAddr>().ok()?);
+    request
+        .extensions_mut()
+        .insert(PEER.parse::<IpAddr>().ok()?);
     for line in bytes.split(|byte| *byte == b'\n') {
         let value = HeaderValue::from_bytes(line).ok()?;
-        request.headers_mut().append(HeaderName::from_static(name), value);
+        request
+            .headers_mut()
+            .append(HeaderName::from_static(name), value);
     }
     Some(request)
 }
 
 /// Extracts a key, and returns its length in bytes; 0 if there is none.
 pub fn extract(extractor: &impl KeyExtractor, request: &Request<()>) -> usize {
-    extractor.extract(&RequestHead::of(request)).map_or(0, |key| key.as_bytes().len())
+    extractor
+        .extract(&RequestHead::of(request))
+        .map_or(0, |key| key.as_bytes().len())
 }
 
 /// Returns the client's address by trusted networks, and by a number of hops.
@@ -34,9 +40,15 @@ pub fn extract(extractor: &impl KeyExtractor, request: &Request<()>) -> usize {
 /// When there is no address.
 #[must_use]
 pub fn clients(source: &Source, request: &Request<()>) -> [IpAddr; 2] {
-    [Proxies::networks(["10.0.0.0/8", "fd00::/8"]), Proxies::hops(2)].map(|proxies| {
+    [
+        Proxies::networks(["10.0.0.0/8", "fd00::/8"]),
+        Proxies::hops(2),
+    ]
+    .map(|proxies| {
         let client = key::client_ip().behind(proxies, source.clone());
-        client.address(&RequestHead::of(request)).expect("the peer is known")
+        client
+            .address(&RequestHead::of(request))
+            .expect("the peer is known")
     })
 }
 
@@ -44,9 +56,18 @@ pub fn clients(source: &Source, request: &Request<()>) -> [IpAddr; 2] {
 ///
 /// # Panics
 /// When another address is taken for the client's.
-pub fn assert_proxy_decides(source: &Source, name: &'static str, forged: &[u8], appended: &str, client: &str) {
+pub fn assert_proxy_decides(
+    source: &Source,
+    name: &'static str,
+    forged: &[u8],
+    appended: &str,
+    client: &str,
+) {
     let joined = [forged, b", ", appended.as_bytes()].concat();
     if let Some(request) = request(name, &joined) {
-        assert_eq!(clients(source, &request)[0], client.parse::<IpAddr>().expect("an address"));
+        assert_eq!(
+            clients(source, &request)[0],
+            client.parse::<IpAddr>().expect("an address")
+        );
     }
 }

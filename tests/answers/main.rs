@@ -1,5 +1,9 @@
 //! Tests of responses: the matrix in the documentation, and fields read by an independent parser.
-#![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on has failed"
+)]
 
 mod matrix;
 mod setting;

@@ -15,7 +15,8 @@ const PAGE: &str = include_str!("../../docs/ANSWERS.md");
 
 #[tokio::test(start_paused = true)]
 async fn documented_answers_match_layer() {
-    let mut glance = String::from("## At a glance\n\n| answer | HTTP | gRPC | gRPC-Web |\n|---|---|---|---|\n");
+    let mut glance =
+        String::from("## At a glance\n\n| answer | HTTP | gRPC | gRPC-Web |\n|---|---|---|---|\n");
     for case in Case::all() {
         write!(glance, "| {} |", case.name).unwrap();
         for wire in Wire::ALL {
@@ -25,7 +26,12 @@ async fn documented_answers_match_layer() {
     }
     let mut page = glance;
     for wire in Wire::ALL {
-        writeln!(page, "\n## {}\n\n| answer | status | body | fields |\n|---|---|---|---|", wire.name()).unwrap();
+        writeln!(
+            page,
+            "\n## {}\n\n| answer | status | body | fields |\n|---|---|---|---|",
+            wire.name()
+        )
+        .unwrap();
         for case in Case::all() {
             let answer = case.answer(wire).await;
             let (status, body, fields) = (answer.status().as_u16(), body(&answer), fields(&answer));
@@ -33,12 +39,19 @@ async fn documented_answers_match_layer() {
         }
     }
     let begin = PAGE.find("## At a glance").unwrap();
-    assert!(PAGE[begin..] == page, "docs/ANSWERS.md should go on:\n\n{page}");
+    assert!(
+        PAGE[begin..] == page,
+        "docs/ANSWERS.md should go on:\n\n{page}"
+    );
 }
 
 /// Returns the meaning of an answer to its client.
 fn verdict(answer: &Response<Bytes>) -> String {
-    match answer.headers().get("grpc-status").map(|code| code.to_str().unwrap()) {
+    match answer
+        .headers()
+        .get("grpc-status")
+        .map(|code| code.to_str().unwrap())
+    {
         None if answer.status() == 200 => String::from("the service's own"),
         None => answer.status().to_string(),
         Some("3") => String::from("`INVALID_ARGUMENT`"),

@@ -10,8 +10,8 @@ use http::{Request, Response, Version};
 use http_body_util::{BodyExt, Full};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::{
-    Charge, Decision, Limit, MemoryStore, MissingKey, OnStoreFailure, Operation, Policy, Protocol, Quota,
-    RateLimitLayer, Store, key,
+    Charge, Decision, Limit, MemoryStore, MissingKey, OnStoreFailure, Operation, Policy, Protocol,
+    Quota, RateLimitLayer, Store, key,
 };
 use tower_quota_testkit::ManualClock;
 
@@ -37,7 +37,9 @@ impl Wire {
     fn request(self) -> Request<()> {
         let request = match self {
             Self::Http => Request::get("/"),
-            Self::Grpc => Request::post("/").version(Version::HTTP_2).header("content-type", "application/grpc"),
+            Self::Grpc => Request::post("/")
+                .version(Version::HTTP_2)
+                .header("content-type", "application/grpc"),
             Self::GrpcWeb => Request::post("/").header("content-type", "application/grpc-web"),
         };
         request.body(()).unwrap()
@@ -58,16 +60,40 @@ impl Case {
     pub(crate) fn all() -> Vec<Self> {
         let minute = || Limit::new("minute", Quota::per_minute(2));
         let policy = |limit| Policy::new().limit(limit);
-        let case = |name, limit, earlier| Self { name, policy: policy(limit), earlier, fails: false };
-        let unavailable =
-            |name, choice| Self { name, policy: policy(minute().on_store_failure(choice)), earlier: 0, fails: true };
+        let case = |name, limit, earlier| Self {
+            name,
+            policy: policy(limit),
+            earlier,
+            fails: false,
+        };
+        let unavailable = |name, choice| Self {
+            name,
+            policy: policy(minute().on_store_failure(choice)),
+            earlier: 0,
+            fails: true,
+        };
         vec![
             case("allowed", minute(), 0),
-            case("wait", Limit::new("minute", Quota::per_minute(2).leaky_bucket()), 1),
+            case(
+                "wait",
+                Limit::new("minute", Quota::per_minute(2).leaky_bucket()),
+                1,
+            ),
             case("refused", minute(), 2),
             case("never", minute().cost_with(|_| 3), 0),
-            case("key missing", minute().by(key::header("x-api-key")).when_missing(MissingKey::Refuse), 0),
-            Self { name: "blocked", policy: policy(minute()).block(|_| true), earlier: 0, fails: false },
+            case(
+                "key missing",
+                minute()
+                    .by(key::header("x-api-key"))
+                    .when_missing(MissingKey::Refuse),
+                0,
+            ),
+            Self {
+                name: "blocked",
+                policy: policy(minute()).block(|_| true),
+                earlier: 0,
+                fails: false,
+            },
             unavailable("degraded: uncounted", OnStoreFailure::Allow),
             unavailable("degraded: counted here", OnStoreFailure::Local),
             unavailable("store unavailable", OnStoreFailure::Refuse),
@@ -77,14 +103,19 @@ impl Case {
     /// Returns the answer to a request of this kind.
     pub(crate) async fn answer(&self, wire: Wire) -> Response<Bytes> {
         let clock = ManualClock::default();
-        let store = FailingOrMemory { memory: MemoryStore::with_clock(10, clock.clone()), fails: self.fails };
+        let store = FailingOrMemory {
+            memory: MemoryStore::with_clock(10, clock.clone()),
+            fails: self.fails,
+        };
         let layer = RateLimitLayer::new(store, self.policy.clone())
             .local_store(MemoryStore::with_clock(10, clock))
             // It would tell waits by the machine's clock.
             .refusal_cache(Duration::ZERO)
             .protocol(Protocol::Both);
         let service = layer.layer(service_fn(|_: Request<()>| {
-            ready(Ok::<_, Infallible>(Response::new(Full::from(Bytes::from_static(b"the service's own")))))
+            ready(Ok::<_, Infallible>(Response::new(Full::from(
+                Bytes::from_static(b"the service's own"),
+            ))))
         }));
         for _ in 0..self.earlier {
             service.clone().oneshot(wire.request()).await.unwrap();

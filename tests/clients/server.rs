@@ -6,7 +6,9 @@
 use axum::Router;
 use axum::routing::get;
 use tonic::service::Routes;
-use tower_quota::{HeaderStyle, Limit, MemoryStore, Policy, Protocol, Quota, RateLimitLayer, Reset, key};
+use tower_quota::{
+    HeaderStyle, Limit, MemoryStore, Policy, Protocol, Quota, RateLimitLayer, Reset, key,
+};
 
 const STYLES: [(&str, HeaderStyle); 7] = [
     ("/draft-11", HeaderStyle::Draft11),
@@ -22,11 +24,19 @@ const STYLES: [(&str, HeaderStyle); 7] = [
 async fn main() -> std::io::Result<()> {
     let mut app = Router::new();
     for (path, style) in STYLES {
-        let styled = layer(Limit::new("say \"hour\"", Quota::per_hour(3))).headers(style).partition_keys("secret");
-        app = app.merge(Router::new().route(path, get(|| async { "hello" })).layer(styled));
+        let styled = layer(Limit::new("say \"hour\"", Quota::per_hour(3)))
+            .headers(style)
+            .partition_keys("secret");
+        app = app.merge(
+            Router::new()
+                .route(path, get(|| async { "hello" }))
+                .layer(styled),
+        );
     }
     let (_, health) = tonic_health::server::health_reporter();
-    let calls = layer(Limit::new("calls", Quota::per_hour(1))).grpc_domain("api.example.com").protocol(Protocol::Both);
+    let calls = layer(Limit::new("calls", Quota::per_hour(1)))
+        .grpc_domain("api.example.com")
+        .protocol(Protocol::Both);
     app = app.merge(Routes::new(health).into_axum_router().layer(calls));
 
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
@@ -35,5 +45,8 @@ async fn main() -> std::io::Result<()> {
 }
 
 fn layer(limit: Limit) -> RateLimitLayer<MemoryStore> {
-    RateLimitLayer::new(MemoryStore::new(), Policy::new().limit(limit.by(key::header("x-client"))))
+    RateLimitLayer::new(
+        MemoryStore::new(),
+        Policy::new().limit(limit.by(key::header("x-client"))),
+    )
 }

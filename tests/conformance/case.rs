@@ -100,5 +100,8 @@ pub(crate) enum Refill {
 
 /// Returns all cases, in the order of the file.
 pub(crate) fn all() -> Vec<Case> {
-    include_str!("cases.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    include_str!("cases.jsonl")
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }

@@ -22,7 +22,12 @@ impl<'a, S: Store> CaseClient<'a, S> {
     /// Creates a client that no other case uses: `name` must be unique.
     pub(crate) fn new(store: &'a S, clock: &'a ManualClock, name: &str, limits: &[Quota]) -> Self {
         clock.set(ORIGIN);
-        Self { store, clock, key: Key::owned(CASE, name), limits: limits.to_vec() }
+        Self {
+            store,
+            clock,
+            key: Key::owned(CASE, name),
+            limits: limits.to_vec(),
+        }
     }
 
     /// Sets the clock to this time after the origin.
@@ -40,7 +45,10 @@ impl<'a, S: Store> CaseClient<'a, S> {
 
     /// Checks for a request that would wait up to `longest`.
     pub(crate) async fn check_with_max_wait(&self, cost: u64, longest: Duration) -> Decision {
-        let charges: Vec<Charge<'_>> = self.charges(cost).map(|charge| charge.max_wait(longest)).collect();
+        let charges: Vec<Charge<'_>> = self
+            .charges(cost)
+            .map(|charge| charge.max_wait(longest))
+            .collect();
         self.store.check(&charges).await.unwrap()
     }
 
@@ -58,7 +66,10 @@ impl<'a, S: Store> CaseClient<'a, S> {
     /// Charges one limit only, whether it fits or not.
     pub(crate) async fn charge(&self, limit: usize, units: u64) {
         let charge = Charge::new(LIMITS[limit], &self.limits[limit], &self.key).cost(units);
-        self.store.apply(Operation::Charge, &[charge]).await.unwrap();
+        self.store
+            .apply(Operation::Charge, &[charge])
+            .await
+            .unwrap();
     }
 
     /// Takes as much as is left, at most `most`, and returns the units taken.
@@ -68,16 +79,29 @@ impl<'a, S: Store> CaseClient<'a, S> {
     }
 
     fn charges(&self, cost: u64) -> impl Iterator<Item = Charge<'_>> {
-        self.limits.iter().zip(LIMITS).map(move |(quota, name)| Charge::new(name, quota, &self.key).cost(cost))
+        self.limits
+            .iter()
+            .zip(LIMITS)
+            .map(move |(quota, name)| Charge::new(name, quota, &self.key).cost(cost))
     }
 }
 
 /// Returns the units left under every limit.
 pub(crate) fn remaining(decision: &Decision) -> u64 {
-    decision.statuses().iter().map(|standing| standing.remaining()).min().unwrap()
+    decision
+        .statuses()
+        .iter()
+        .map(|standing| standing.remaining())
+        .min()
+        .unwrap()
 }
 
 /// Returns the time until all limits are full.
 pub(crate) fn reset_after(decision: &Decision) -> Duration {
-    decision.statuses().iter().map(|standing| standing.reset_after()).max().unwrap()
+    decision
+        .statuses()
+        .iter()
+        .map(|standing| standing.reset_after())
+        .max()
+        .unwrap()
 }

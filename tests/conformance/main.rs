@@ -1,6 +1,10 @@
 //! Runs the published cases and the conformance suite against both stores.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "what a test calls may fail like a test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "what a test calls may fail like a test"
+)]
 
 mod case;
 mod case_client;
@@ -47,12 +51,18 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(10);
 async fn replay<S: Store>(name: &str, test_store: &TestStore<S>) -> Vec<String> {
     let cases = case::all();
     for (id, _) in DIFFERS {
-        assert!(cases.iter().any(|case| case.id == *id), "{id} is listed and does not exist");
+        assert!(
+            cases.iter().any(|case| case.id == *id),
+            "{id} is listed and does not exist"
+        );
     }
     let (mut agree, mut on_purpose, mut elsewhere) = (0, 0, 0);
     let (mut wrong, mut different) = (Vec::new(), Vec::new());
     for case in &cases {
-        let listed = DIFFERS.iter().find(|(id, _)| *id == case.id).map(|(_, difference)| difference);
+        let listed = DIFFERS
+            .iter()
+            .find(|(id, _)| *id == case.id)
+            .map(|(_, difference)| difference);
         if case.model == "stated" {
             let played = stated::play(test_store, &case.id).await;
             match listed {
@@ -67,7 +77,10 @@ async fn replay<S: Store>(name: &str, test_store: &TestStore<S>) -> Vec<String> 
                 None => agree += 1,
             }
             if played == matches!(listed, Some(Difference::NotAStore(_))) {
-                wrong.push(format!("{}: played or declared to be elsewhere, one of the two", case.id));
+                wrong.push(format!(
+                    "{}: played or declared to be elsewhere, one of the two",
+                    case.id
+                ));
             }
             continue;
         }
@@ -75,7 +88,9 @@ async fn replay<S: Store>(name: &str, test_store: &TestStore<S>) -> Vec<String> 
         match (listed, outcome) {
             (None, Ok(())) => agree += 1,
             (None, Err(difference)) => wrong.push(format!("{}: {difference}", case.id)),
-            (Some(_), Ok(())) => wrong.push(format!("{}: listed as different, and agrees", case.id)),
+            (Some(_), Ok(())) => {
+                wrong.push(format!("{}: listed as different, and agrees", case.id))
+            }
             (Some(Difference::OnPurpose(columns, reason)), Err(difference)) => {
                 on_purpose += 1;
                 different.push(format!("{}: {reason} ({difference})", case.id));
@@ -83,7 +98,10 @@ async fn replay<S: Store>(name: &str, test_store: &TestStore<S>) -> Vec<String> 
                 if !columns.is_empty()
                     && let Err(difference) = steps::play(test_store, case, columns).await
                 {
-                    wrong.push(format!("{} differs in more than {columns:?}: {difference}", case.id));
+                    wrong.push(format!(
+                        "{} differs in more than {columns:?}: {difference}",
+                        case.id
+                    ));
                 }
             }
             (Some(Difference::NotAStore(_)), Err(_)) => {
@@ -93,23 +111,36 @@ async fn replay<S: Store>(name: &str, test_store: &TestStore<S>) -> Vec<String> 
     }
     assert!(wrong.is_empty(), "{name}:\n{}", wrong.join("\n"));
     assert_eq!(agree + on_purpose + elsewhere, cases.len());
-    different
-        .insert(0, format!("conformance {name}: {agree} agree, {on_purpose} differ on purpose, {elsewhere} stated"));
+    different.insert(
+        0,
+        format!(
+            "conformance {name}: {agree} agree, {on_purpose} differ on purpose, {elsewhere} stated"
+        ),
+    );
     different
 }
 
 #[test]
 fn published_cases_hold_in_memory() {
     let clock = ManualClock::default();
-    let test_store = TestStore { store: MemoryStore::with_clock(10_000, clock.clone()), clock };
+    let test_store = TestStore {
+        store: MemoryStore::with_clock(10_000, clock.clone()),
+        clock,
+    };
     println!("{}", block_on(replay("memory", &test_store)).join("\n  "));
 }
 
 #[tokio::test]
 async fn published_cases_hold_in_redis() {
     let (server, clock) = (RedisServer::start(), ManualClock::default());
-    let options = RedisStore::options().prefix("published").deadline(TEST_TIMEOUT).clock(clock.clone());
-    let test_store = TestStore { store: options.connect(&server.url()).await.unwrap(), clock };
+    let options = RedisStore::options()
+        .prefix("published")
+        .deadline(TEST_TIMEOUT)
+        .clock(clock.clone());
+    let test_store = TestStore {
+        store: options.connect(&server.url()).await.unwrap(),
+        clock,
+    };
     // The reasons are the same as in memory.
     println!("{}", replay("redis", &test_store).await[0]);
     every_key_expires(&server);
@@ -144,8 +175,14 @@ mod redis {
 
     async fn redis(clock: ManualClock, prefix: String) -> Served {
         let server = RedisServer::start();
-        let options = RedisStore::options().prefix(prefix).deadline(TEST_TIMEOUT).clock(clock);
-        Served { store: options.connect(&server.url()).await.unwrap(), server }
+        let options = RedisStore::options()
+            .prefix(prefix)
+            .deadline(TEST_TIMEOUT)
+            .clock(clock);
+        Served {
+            store: options.connect(&server.url()).await.unwrap(),
+            server,
+        }
     }
 
     fn on_tokio<F: Future>(future: F) -> F::Output {

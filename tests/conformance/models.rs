@@ -55,7 +55,11 @@ struct Window {
 /// Returns the setups to play a case on, or the reason for which there are none.
 pub(crate) fn setups(case: &Case) -> Result<Vec<Setup>, String> {
     let unit = micros_per(case.unit);
-    let plain = |quota: Quota| Setup { limits: vec![quota], scale: unit, taken: Vec::new() };
+    let plain = |quota: Quota| Setup {
+        limits: vec![quota],
+        scale: unit,
+        taken: Vec::new(),
+    };
     match case.model.as_str() {
         "gcra" => {
             let Gcra { emission, burst } = read(&case.params)?;
@@ -71,10 +75,16 @@ pub(crate) fn setups(case: &Case) -> Result<Vec<Setup>, String> {
             let Multi { limits, t0 } = read(&case.params)?;
             let shortest = limits.iter().map(|limit| limit.period).min().unwrap_or(1);
             let scale = unit.max(1_000_u64.div_ceil(shortest));
-            let mut setup = Setup { limits: Vec::new(), scale, taken: Vec::new() };
+            let mut setup = Setup {
+                limits: Vec::new(),
+                scale,
+                taken: Vec::new(),
+            };
             for (position, limit) in limits.iter().enumerate() {
                 setup.limits.push(quota(limit, scale, t0)?);
-                setup.taken.push((t0, position, limit.cap - limit.init.unwrap_or(limit.cap)));
+                setup
+                    .taken
+                    .push((t0, position, limit.cap - limit.init.unwrap_or(limit.cap)));
             }
             Ok(vec![setup])
         }
@@ -84,16 +94,24 @@ pub(crate) fn setups(case: &Case) -> Result<Vec<Setup>, String> {
         }
         "counter_reset" => {
             let window: Window = read(&case.params)?;
-            Ok(vec![plain(window.quota(unit).fixed_window().from_first_request())])
+            Ok(vec![plain(
+                window.quota(unit).fixed_window().from_first_request(),
+            )])
         }
         "sliding_window_counter" => {
             let window: Window = read(&case.params)?;
             let taken = window.taken(window.window)?;
-            Ok(vec![Setup { taken, ..plain(window.quota(unit).sliding_window()) }])
+            Ok(vec![Setup {
+                taken,
+                ..plain(window.quota(unit).sliding_window())
+            }])
         }
         "fixed_window" => {
             let window: Window = read(&case.params)?;
-            Ok(vec![Setup { taken: window.taken(1)?, ..plain(window.quota(unit).fixed_window()) }])
+            Ok(vec![Setup {
+                taken: window.taken(1)?,
+                ..plain(window.quota(unit).fixed_window())
+            }])
         }
         "moving_window_log" => {
             let window: Window = read(&case.params)?;
@@ -114,7 +132,9 @@ pub(crate) fn quota(limit: &Limit, scale: u64, t0: u64) -> Result<Quota, String>
             let offset = start.as_micros() % (limit.period * scale);
             Ok(quota.fixed_window().offset(Duration::from_micros(offset)))
         }
-        Refill::Interval => Err("a bucket that is refilled in pieces smaller than itself".to_owned()),
+        Refill::Interval => {
+            Err("a bucket that is refilled in pieces smaller than itself".to_owned())
+        }
     }
 }
 
@@ -131,7 +151,11 @@ impl Setup {
         Self {
             limits: self.limits.iter().map(magnify).collect(),
             scale: self.scale,
-            taken: self.taken.iter().map(|&(t, limit, units)| (t, limit, units * times)).collect(),
+            taken: self
+                .taken
+                .iter()
+                .map(|&(t, limit, units)| (t, limit, units * times))
+                .collect(),
         }
     }
 }
@@ -146,7 +170,9 @@ impl Window {
         self.seed
             .iter()
             .map(|(number, &units)| {
-                let number: u64 = number.parse().map_err(|error| format!("{number}: {error}"))?;
+                let number: u64 = number
+                    .parse()
+                    .map_err(|error| format!("{number}: {error}"))?;
                 Ok((number * length, 0, units))
             })
             .collect()

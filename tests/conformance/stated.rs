@@ -39,13 +39,24 @@ pub(crate) async fn play<S: Store>(test_store: &TestStore<S>, id: &str) -> bool 
 }
 
 async fn at_most<S: Store>(test_store: &TestStore<S>, id: &str) {
-    let bucket = test_store.client(id, &[Quota::new(1, Duration::from_millis(100)).burst(10).gcra()]);
-    for (most, got, left, reset) in [(1, 1, 9, 100), (2, 2, 7, 300), (10, 7, 0, 1_000), (1_000, 0, 0, 1_000)] {
+    let bucket = test_store.client(
+        id,
+        &[Quota::new(1, Duration::from_millis(100)).burst(10).gcra()],
+    );
+    for (most, got, left, reset) in [
+        (1, 1, 9, 100),
+        (2, 2, 7, 300),
+        (10, 7, 0, 1_000),
+        (1_000, 0, 0, 1_000),
+    ] {
         let (taken, decision) = bucket.drain(most).await;
         assert_eq!((taken, remaining(&decision)), (got, left));
         assert_eq!(reset_after(&decision), Duration::from_millis(reset));
     }
-    assert_eq!(bucket.check(1).await.retry_after(), Some(Duration::from_millis(100)));
+    assert_eq!(
+        bucket.check(1).await.retry_after(),
+        Some(Duration::from_millis(100))
+    );
 }
 
 async fn overflow<S: Store>(test_store: &TestStore<S>, id: &str) {
@@ -53,7 +64,11 @@ async fn overflow<S: Store>(test_store: &TestStore<S>, id: &str) {
     assert_eq!(bucket.check(200_000_000).await.outcome(), Outcome::Never);
     assert_eq!(remaining(&bucket.peek().await), 2);
     let capacity = 200_000_001;
-    let error = ConfigError::NotRepresentable { units: 1, period: DAY, capacity };
+    let error = ConfigError::NotRepresentable {
+        units: 1,
+        period: DAY,
+        capacity,
+    };
     assert_eq!(Quota::per_day(1).try_burst(capacity), Err(error));
     let period = Duration::from_secs(2_147_483_647);
     assert_eq!(Quota::try_new(1, period), Err(ConfigError::Period(period)));
@@ -85,7 +100,10 @@ async fn interval_to_rate<S: Store>(test_store: &TestStore<S>, id: &str) {
 async fn retry_of_two<S: Store>(test_store: &TestStore<S>, id: &str) {
     let bucket = test_store.client(id, &[Quota::new(1, Duration::from_secs(20)).burst(2)]);
     assert!(bucket.check(2).await.is_allowed());
-    assert_eq!(bucket.check(2).await.retry_after(), Some(Duration::from_secs(40)));
+    assert_eq!(
+        bucket.check(2).await.retry_after(),
+        Some(Duration::from_secs(40))
+    );
 }
 
 async fn zero_cost<S: Store>(test_store: &TestStore<S>, id: &str) {
@@ -98,17 +116,27 @@ async fn zero_cost<S: Store>(test_store: &TestStore<S>, id: &str) {
 async fn take_or_wait<S: Store>(test_store: &TestStore<S>, id: &str) {
     let bucket = test_store.client(id, &[Quota::new(10, Duration::from_micros(100_000))]);
     bucket.charge(0, 9).await;
-    let decision = bucket.check_with_max_wait(5, Duration::from_millis(40)).await;
+    let decision = bucket
+        .check_with_max_wait(5, Duration::from_millis(40))
+        .await;
     assert_eq!(decision.outcome(), Outcome::Wait(Duration::from_millis(40)));
     let fresh = test_store.client(&format!("{id} fresh"), &bucket.limits);
-    let decision = fresh.check_with_max_wait(1_000, Duration::from_millis(11)).await;
-    assert_eq!((decision.is_allowed(), decision.wait()), (false, Duration::ZERO));
+    let decision = fresh
+        .check_with_max_wait(1_000, Duration::from_millis(11))
+        .await;
+    assert_eq!(
+        (decision.is_allowed(), decision.wait()),
+        (false, Duration::ZERO)
+    );
 }
 
 async fn stale_replica<S: Store>(test_store: &TestStore<S>, id: &str) {
     // All replicas ask one store, so none can be stale.
     let limits = [Quota::new(162_000, Duration::from_secs(60)).sliding_window()];
-    let (replica, others) = (test_store.client(id, &limits), test_store.client(id, &limits));
+    let (replica, others) = (
+        test_store.client(id, &limits),
+        test_store.client(id, &limits),
+    );
     assert!(replica.check(1_500).await.is_allowed());
     others.charge(0, 160_000).await;
     replica.at(Duration::from_secs(30));
@@ -141,7 +169,10 @@ async fn huge_cost<S: Store>(test_store: &TestStore<S>, id: &str) {
 
 async fn costs<S: Store>(test_store: &TestStore<S>, id: &str) {
     let limits = [Quota::new(10, Duration::from_secs(120)).fixed_window()];
-    let (one, two) = (test_store.client(&format!("{id} k1"), &limits), test_store.client(&format!("{id} k2"), &limits));
+    let (one, two) = (
+        test_store.client(&format!("{id} k1"), &limits),
+        test_store.client(&format!("{id} k2"), &limits),
+    );
     assert!(!one.check(11).await.is_allowed());
     let decision = two.check(5).await;
     assert_eq!((decision.is_allowed(), remaining(&decision)), (true, 5));
@@ -152,7 +183,10 @@ async fn costs<S: Store>(test_store: &TestStore<S>, id: &str) {
 
 // The other half of this case, that every key has an expiry, is asserted after all cases.
 async fn constantly_busy<S: Store>(test_store: &TestStore<S>, id: &str) {
-    let limits = [Quota::per_minute(1_000), Quota::per_hour(5_000).sliding_window()];
+    let limits = [
+        Quota::per_minute(1_000),
+        Quota::per_hour(5_000).sliding_window(),
+    ];
     let busy = test_store.client(id, &limits);
     let mut admitted = 0;
     for _ in 0..100 {
@@ -166,10 +200,15 @@ async fn constantly_busy<S: Store>(test_store: &TestStore<S>, id: &str) {
 
 async fn refunds<S: Store>(test_store: &TestStore<S>, id: &str) {
     let ten = Quota::new(10, 2 * DAY);
-    for (number, quota) in [ten, ten.fixed_window(), ten.sliding_window()].into_iter().enumerate() {
+    for (number, quota) in [ten, ten.fixed_window(), ten.sliding_window()]
+        .into_iter()
+        .enumerate()
+    {
         let name = format!("{id} {number}");
         let client = test_store.client(&name, &[quota]);
-        let back = Operation::Refund { taken_at: client.peek().await.at() };
+        let back = Operation::Refund {
+            taken_at: client.peek().await.at(),
+        };
         assert_eq!(remaining(&client.check(8).await), 2);
         assert_eq!(remaining(&client.apply(back, 2).await), 4);
         assert_eq!(remaining(&client.apply(back, 3).await), 7);
@@ -202,13 +241,28 @@ async fn last_token<S: Store>(test_store: &TestStore<S>, id: &str) {
 }
 
 async fn day_and_hour<S: Store>(test_store: &TestStore<S>, id: &str) {
-    let both = test_store.client(id, &[Quota::per_day(10).fixed_window(), Quota::per_hour(20).fixed_window()]);
+    let both = test_store.client(
+        id,
+        &[
+            Quota::per_day(10).fixed_window(),
+            Quota::per_hour(20).fixed_window(),
+        ],
+    );
     both.check(8).await;
-    let left =
-        |decision: &tower_quota_core::Decision| decision.statuses().iter().map(|s| s.remaining()).collect::<Vec<_>>();
+    let left = |decision: &tower_quota_core::Decision| {
+        decision
+            .statuses()
+            .iter()
+            .map(|s| s.remaining())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(left(&both.peek().await), [2, 12]);
     let refused = both.check(3).await;
-    let fits: Vec<bool> = refused.statuses().iter().map(|standing| !standing.outcome.is_refusal()).collect();
+    let fits: Vec<bool> = refused
+        .statuses()
+        .iter()
+        .map(|standing| !standing.outcome.is_refusal())
+        .collect();
     assert_eq!(fits, [false, true]);
     // The source says that 0 of the day are left.
     assert_eq!(left(&refused), [2, 12]);
@@ -216,7 +270,10 @@ async fn day_and_hour<S: Store>(test_store: &TestStore<S>, id: &str) {
 }
 
 async fn union_burns_nothing<S: Store>(test_store: &TestStore<S>, id: &str) {
-    let limits = [Quota::per_second(1).fixed_window(), Quota::new(2, Duration::from_secs(5)).fixed_window()];
+    let limits = [
+        Quota::per_second(1).fixed_window(),
+        Quota::new(2, Duration::from_secs(5)).fixed_window(),
+    ];
     let union = test_store.client(id, &limits);
     let refused = union.check(2).await;
     assert!(!refused.is_allowed());
@@ -228,7 +285,12 @@ async fn delay_after_some<S: Store>(test_store: &TestStore<S>, id: &str) {
     // Two at once, one that waits its turn of two seconds, and no more.
     let bucket = test_store.client(id, &[Quota::per_minute(30).burst(2)]);
     let two = 2 * SECOND;
-    for expected in [Outcome::Allow, Outcome::Allow, Outcome::Wait(two), Outcome::Refuse(two)] {
+    for expected in [
+        Outcome::Allow,
+        Outcome::Allow,
+        Outcome::Wait(two),
+        Outcome::Refuse(two),
+    ] {
         assert_eq!(bucket.check_with_max_wait(1, two).await.outcome(), expected);
     }
 }

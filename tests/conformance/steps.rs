@@ -14,13 +14,18 @@ use super::models::{self, Setup};
 use super::{Column, TestStore};
 
 /// Plays a case on each of its setups; all columns except those in `but` must agree.
-pub(crate) async fn play<S: Store>(test_store: &TestStore<S>, case: &Case, but: &[Column]) -> Result<(), String> {
+pub(crate) async fn play<S: Store>(
+    test_store: &TestStore<S>,
+    case: &Case,
+    but: &[Column],
+) -> Result<(), String> {
     for (number, setup) in models::setups(case)?.into_iter().enumerate() {
         let name = format!("{} {number} {but:?}", case.id);
         let limits = &setup.limits;
         let mut player = Player::new(test_store, &name, &setup, but).await;
         for (position, step) in case.steps.iter().enumerate() {
-            let step = Step::deserialize(step).map_err(|error| format!("step {position}: {error}"))?;
+            let step =
+                Step::deserialize(step).map_err(|error| format!("step {position}: {error}"))?;
             let played = match step {
                 Step::Request(columns) => player.request(&columns).await,
                 Step::Operation(operation) => player.operation(*operation).await,
@@ -41,13 +46,24 @@ struct Player<'a, S> {
 }
 
 impl<'a, S: Store> Player<'a, S> {
-    async fn new(test_store: &'a TestStore<S>, name: &str, setup: &'a Setup, but: &'a [Column]) -> Self {
+    async fn new(
+        test_store: &'a TestStore<S>,
+        name: &str,
+        setup: &'a Setup,
+        but: &'a [Column],
+    ) -> Self {
         let client = CaseClient::new(&test_store.store, &test_store.clock, name, &setup.limits);
         for &(t, limit, units) in &setup.taken {
             client.at(Duration::from_micros(t * setup.scale));
             client.charge(limit, units).await;
         }
-        Self { test_store, client, setup, but, reserved: HashMap::new() }
+        Self {
+            test_store,
+            client,
+            setup,
+            but,
+            reserved: HashMap::new(),
+        }
     }
 
     async fn request(&self, columns: &[Value]) -> Result<(), String> {
@@ -58,16 +74,31 @@ impl<'a, S: Store> Player<'a, S> {
             (_, Some(back)) => self.refund(back.unsigned_abs()).await,
             _ => return Err("a request without a cost".to_owned()),
         };
-        self.same(Column::Allowed, Some(decision.is_allowed()), column(2).as_bool())?;
-        self.same(Column::Remaining, Some(remaining(&decision)), column(3).as_u64())?;
+        self.same(
+            Column::Allowed,
+            Some(decision.is_allowed()),
+            column(2).as_bool(),
+        )?;
+        self.same(
+            Column::Remaining,
+            Some(remaining(&decision)),
+            column(3).as_u64(),
+        )?;
         self.same_retry(decision.outcome(), column(4))?;
         let expected = column(5).as_u64().map(|reset| self.span(reset));
         self.same(Column::ResetAfter, Some(reset_after(&decision)), expected)?;
-        let next = column(6).get("next").and_then(Value::as_u64).map(|next| self.span(next));
+        let next = column(6)
+            .get("next")
+            .and_then(Value::as_u64)
+            .map(|next| self.span(next));
         if next.is_some() {
             // With nothing left, asking for one unit charges nothing.
             let left = remaining(&decision);
-            let wait = if left > 0 { Some(Duration::ZERO) } else { self.client.check(1).await.retry_after() };
+            let wait = if left > 0 {
+                Some(Duration::ZERO)
+            } else {
+                self.client.check(1).await.retry_after()
+            };
             self.same(Column::RetryAfter, wait, next)?;
         }
         Ok(())
@@ -83,7 +114,11 @@ impl<'a, S: Store> Player<'a, S> {
             "peek" => {
                 let mut decision = self.client.check(n).await;
                 self.same(Column::Allowed, Some(decision.is_allowed()), expect.ok)?;
-                self.same(Column::RetryAfter, decision.retry_after(), expect.retry.map(|retry| self.span(retry)))?;
+                self.same(
+                    Column::RetryAfter,
+                    decision.retry_after(),
+                    expect.retry.map(|retry| self.span(retry)),
+                )?;
                 if let Some(refund) = decision.refund() {
                     self.client.apply(refund, n).await;
                 }
@@ -97,13 +132,27 @@ impl<'a, S: Store> Player<'a, S> {
             "force" => {
                 let decision = self.client.apply(StoreOperation::Charge, n).await;
                 self.same_left(&decision, expect.rem)?;
-                let empty = self.setup.limits.iter().map(Quota::window).max().unwrap_or_default();
+                let empty = self
+                    .setup
+                    .limits
+                    .iter()
+                    .map(Quota::window)
+                    .max()
+                    .unwrap_or_default();
                 let wait = reset_after(&decision).saturating_sub(empty);
-                self.same(Column::RetryAfter, Some(wait), expect.wait.map(|wait| self.span(wait)))
+                self.same(
+                    Column::RetryAfter,
+                    Some(wait),
+                    expect.wait.map(|wait| self.span(wait)),
+                )
             }
             "full_in" => {
                 let decision = self.client.peek().await;
-                self.same(Column::ResetAfter, Some(reset_after(&decision)), expect.wait.map(|wait| self.span(wait)))
+                self.same(
+                    Column::ResetAfter,
+                    Some(reset_after(&decision)),
+                    expect.wait.map(|wait| self.span(wait)),
+                )
             }
             "clear" => {
                 self.client.apply(StoreOperation::Reset, 1).await;
@@ -114,13 +163,20 @@ impl<'a, S: Store> Player<'a, S> {
                 let decision = self.client.check_with_max_wait(n, Duration::MAX).await;
                 self.same(Column::Allowed, Some(decision.is_allowed()), expect.ok)?;
                 let act = self.span(operation.t) + decision.wait();
-                self.same(Column::RetryAfter, Some(act), expect.act.map(|act| self.span(act)))?;
-                self.reserved.insert(operation.id.unwrap_or_default(), (decision, n));
+                self.same(
+                    Column::RetryAfter,
+                    Some(act),
+                    expect.act.map(|act| self.span(act)),
+                )?;
+                self.reserved
+                    .insert(operation.id.unwrap_or_default(), (decision, n));
                 Ok(())
             }
             "cancel" => {
-                let (mut decision, units) =
-                    self.reserved.remove(&operation.id.unwrap_or_default()).ok_or("nothing to cancel")?;
+                let (mut decision, units) = self
+                    .reserved
+                    .remove(&operation.id.unwrap_or_default())
+                    .ok_or("nothing to cancel")?;
                 let refund = decision.refund().ok_or("nothing to give back")?;
                 self.client.apply(refund, units).await;
                 Ok(())
@@ -128,20 +184,27 @@ impl<'a, S: Store> Player<'a, S> {
             "set_rate" => {
                 let rate = operation.rate_per_s.ok_or_else(unplayable)?;
                 for quota in &mut self.client.limits {
-                    *quota = Quota::per_second(rate).burst(quota.capacity()).try_algorithm(quota.algorithm()).unwrap();
+                    *quota = Quota::per_second(rate)
+                        .burst(quota.capacity())
+                        .try_algorithm(quota.algorithm())
+                        .unwrap();
                 }
                 Ok(())
             }
             "take" => {
                 for quota in &mut self.client.limits {
                     let limit = operation.limit.ok_or_else(unplayable)?;
-                    *quota = Quota::new(limit, quota.period()).fixed_window().from_first_request();
+                    *quota = Quota::new(limit, quota.period())
+                        .fixed_window()
+                        .from_first_request();
                 }
                 self.same_left(&self.client.check(n).await, expect.rem)
             }
             "replace" if mode == "as_is" => {
                 let limits = operation.limits.as_deref().ok_or_else(unplayable)?;
-                let quotas = limits.iter().map(|limit| models::quota(limit, self.setup.scale, operation.t));
+                let quotas = limits
+                    .iter()
+                    .map(|limit| models::quota(limit, self.setup.scale, operation.t));
                 self.client.limits = quotas.collect::<Result<_, _>>()?;
                 // A new quota holds from the first request that is charged under it.
                 self.client.apply(StoreOperation::Charge, 1).await;
@@ -153,21 +216,34 @@ impl<'a, S: Store> Player<'a, S> {
 
     /// Compares an estimate. If it has a fraction, all units are multiplied until it is an integer.
     async fn estimate(&self, t: u64, value: Option<&Number>) -> Result<(), String> {
-        let digits = value.map(Number::to_string).ok_or("an estimate without a value")?;
+        let digits = value
+            .map(Number::to_string)
+            .ok_or("an estimate without a value")?;
         let fraction = digits.split_once('.').map_or("", |(_, fraction)| fraction);
         let times = 10_u64.pow(u32::try_from(fraction.len()).unwrap());
         let setup = self.setup.with_multiplied_units(times);
-        let larger =
-            Box::pin(Player::new(self.test_store, &format!("estimate of {digits} at {t}"), &setup, self.but)).await;
+        let larger = Box::pin(Player::new(
+            self.test_store,
+            &format!("estimate of {digits} at {t}"),
+            &setup,
+            self.but,
+        ))
+        .await;
         larger.at(t);
         let left = remaining(&larger.client.peek().await);
         let expected: u64 = digits.replace('.', "").parse().unwrap();
-        self.same(Column::Remaining, Some(setup.limits[0].capacity() - left), Some(expected))
+        self.same(
+            Column::Remaining,
+            Some(setup.limits[0].capacity() - left),
+            Some(expected),
+        )
     }
 
     async fn refund(&self, units: u64) -> Decision {
         let taken_at = self.client.peek().await.at();
-        self.client.apply(StoreOperation::Refund { taken_at }, units).await
+        self.client
+            .apply(StoreOperation::Refund { taken_at }, units)
+            .await
     }
 
     fn at(&self, t: u64) {
@@ -207,7 +283,12 @@ impl<'a, S: Store> Player<'a, S> {
         self.same(Column::RetryAfter, Some(outcome), Some(expected))
     }
 
-    fn same<T: PartialEq + Debug>(&self, column: Column, found: Option<T>, expected: Option<T>) -> Result<(), String> {
+    fn same<T: PartialEq + Debug>(
+        &self,
+        column: Column,
+        found: Option<T>,
+        expected: Option<T>,
+    ) -> Result<(), String> {
         if expected.is_none() || found == expected || self.but.contains(&column) {
             return Ok(());
         }

@@ -1,5 +1,9 @@
 //! The guides are in every index, and the pages' links lead to files. Their code is compiled by the crate's doc tests.
-#![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on has failed"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,32 +19,59 @@ fn read(path: impl AsRef<Path>) -> String {
 
 /// Returns the pages of a folder.
 fn pages(folder: &str) -> Vec<PathBuf> {
-    let files = fs::read_dir(root().join(folder)).unwrap().map(|file| file.unwrap().path());
-    files.filter(|file| file.extension().is_some_and(|extension| extension == "md")).collect()
+    let files = fs::read_dir(root().join(folder))
+        .unwrap()
+        .map(|file| file.unwrap().path());
+    files
+        .filter(|file| file.extension().is_some_and(|extension| extension == "md"))
+        .collect()
 }
 
 #[test]
 fn guides_are_in_every_index() {
-    let (readme, front, modules) =
-        (read("README.md"), read("crates/tower-quota/src/lib.rs"), read("crates/tower-quota/src/guide.rs"));
+    let (readme, front, modules) = (
+        read("README.md"),
+        read("crates/tower-quota/src/lib.rs"),
+        read("crates/tower-quota/src/guide.rs"),
+    );
     let guides = pages("docs/guide");
     assert!(!guides.is_empty());
     for guide in guides {
         let name = guide.file_stem().unwrap().to_str().unwrap();
-        assert!(readme.contains(&format!("(docs/guide/{name}.md)")), "README.md lacks {name}");
-        assert!(front.contains(&format!("guide::{name}")), "the crate's front page lacks {name}");
-        assert!(modules.contains(&format!(" {name};")), "the module `guide` lacks {name}");
-        assert!(modules.contains(&format!("\"{name}\"")), "the links of the module `guide` lack {name}");
+        assert!(
+            readme.contains(&format!("(docs/guide/{name}.md)")),
+            "README.md lacks {name}"
+        );
+        assert!(
+            front.contains(&format!("guide::{name}")),
+            "the crate's front page lacks {name}"
+        );
+        assert!(
+            modules.contains(&format!(" {name};")),
+            "the module `guide` lacks {name}"
+        );
+        assert!(
+            modules.contains(&format!("\"{name}\"")),
+            "the links of the module `guide` lack {name}"
+        );
     }
 }
 
 #[test]
 fn relative_links_lead_to_files() {
-    let readmes = ["README.md", "CONTRIBUTING.md", "examples/README.md"].map(|page| root().join(page));
-    for page in readmes.into_iter().chain(pages("docs")).chain(pages("docs/guide")) {
+    let readmes =
+        ["README.md", "CONTRIBUTING.md", "examples/README.md"].map(|page| root().join(page));
+    for page in readmes
+        .into_iter()
+        .chain(pages("docs"))
+        .chain(pages("docs/guide"))
+    {
         let text = fs::read_to_string(&page).unwrap();
         for link in links(&text) {
-            let file = page.parent().unwrap().join(link.split('#').next().unwrap_or_default());
+            let file = page
+                .parent()
+                .unwrap()
+                .join(link.split('#').next().unwrap_or_default());
             assert!(file.exists(), "{}: {link} leads nowhere", page.display());
         }
     }
@@ -48,7 +79,16 @@ fn relative_links_lead_to_files() {
 
 /// Returns the targets of inline links and of definitions, except those on the same page or on the web.
 fn links(text: &str) -> impl Iterator<Item = &str> {
-    let inline = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-    let defined = text.lines().filter_map(|line| line.strip_prefix('[')?.split_once("]: ").map(|(_, target)| target));
-    inline.chain(defined).filter(|link| !link.starts_with('#') && !link.contains("://"))
+    let inline = text
+        .split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next());
+    let defined = text.lines().filter_map(|line| {
+        line.strip_prefix('[')?
+            .split_once("]: ")
+            .map(|(_, target)| target)
+    });
+    inline
+        .chain(defined)
+        .filter(|link| !link.starts_with('#') && !link.contains("://"))
 }

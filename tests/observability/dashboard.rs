@@ -14,13 +14,22 @@ use crate::service::{load, serve};
 /// Returns the title and the queries of each panel of the dashboard.
 fn panels() -> Vec<(String, Vec<String>)> {
     let dashboard: Value =
-        serde_json::from_str(&fs::read_to_string(file("ops/grafana/tower-quota.json")).unwrap()).unwrap();
-    let panels = dashboard["panels"].as_array().unwrap().iter().filter(|panel| panel["type"] != "row");
+        serde_json::from_str(&fs::read_to_string(file("ops/grafana/tower-quota.json")).unwrap())
+            .unwrap();
+    let panels = dashboard["panels"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|panel| panel["type"] != "row");
     let queries = |panel: &Value| {
         let targets = panel["targets"].as_array().unwrap().iter();
-        targets.map(|target| target["expr"].as_str().unwrap().to_owned()).collect()
+        targets
+            .map(|target| target["expr"].as_str().unwrap().to_owned())
+            .collect()
     };
-    panels.map(|panel| (panel["title"].as_str().unwrap().to_owned(), queries(panel))).collect()
+    panels
+        .map(|panel| (panel["title"].as_str().unwrap().to_owned(), queries(panel)))
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -40,17 +49,31 @@ async fn every_panel_shows_data_of_a_real_service() {
     for (title, queries) in panels {
         assert!(!queries.is_empty(), "{title}");
         for query in queries {
-            let query = query.replace("$__rate_interval", "10s").replace("$instance", ".*");
+            let query = query
+                .replace("$__rate_interval", "10s")
+                .replace("$instance", ".*");
             let values = prometheus.values(&query).await;
-            assert!(values.iter().all(|value| value.is_finite() && *value >= 0.0), "{title}: {query}: {values:?}");
+            assert!(
+                values
+                    .iter()
+                    .all(|value| value.is_finite() && *value >= 0.0),
+                "{title}: {query}: {values:?}"
+            );
         }
     }
 
     let alerts = |data: &Value| -> Option<Vec<String>> {
-        let rules = data["groups"].as_array()?.iter().flat_map(|group| group["rules"].as_array()).flatten();
-        rules.map(|rule| (rule["health"] == "ok").then(|| rule["name"].as_str().unwrap().to_owned())).collect()
+        let rules = data["groups"]
+            .as_array()?
+            .iter()
+            .flat_map(|group| group["rules"].as_array())
+            .flatten();
+        rules
+            .map(|rule| (rule["health"] == "ok").then(|| rule["name"].as_str().unwrap().to_owned()))
+            .collect()
     };
-    let healthy =
-        prometheus.until("/api/v1/rules", "the alert rules", |data| alerts(data).filter(|rules| !rules.is_empty()));
+    let healthy = prometheus.until("/api/v1/rules", "the alert rules", |data| {
+        alerts(data).filter(|rules| !rules.is_empty())
+    });
     assert_eq!(healthy.await.len(), 8);
 }

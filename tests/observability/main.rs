@@ -1,5 +1,9 @@
 //! Metrics as a recorder gets them, and the files of `ops/` with the programs that read them.
-#![expect(clippy::panic, clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on has failed"
+)]
 
 mod alerts;
 mod bounds;

@@ -8,8 +8,8 @@ use axum::routing::get;
 use http::{Request, StatusCode};
 use tower::ServiceExt;
 use tower_quota::{
-    HeaderStyle, Limit, MemoryStore, MissingKey, OnStoreFailure, Policy, Quota, RateLimitHandle, RateLimitLayer,
-    RequestHead, Store, key, metrics, when,
+    HeaderStyle, Limit, MemoryStore, MissingKey, OnStoreFailure, Policy, Quota, RateLimitHandle,
+    RateLimitLayer, RequestHead, Store, key, metrics, when,
 };
 use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
 
@@ -17,7 +17,10 @@ use crate::recorder::{recording, samples};
 
 /// Returns an app of two routes behind a layer.
 fn app<S: Store>(layer: RateLimitLayer<S>) -> Router {
-    Router::new().route("/users/{id}", get(|| async {})).route("/login", get(|| async {})).layer(layer)
+    Router::new()
+        .route("/users/{id}", get(|| async {}))
+        .route("/login", get(|| async {}))
+        .layer(layer)
 }
 
 /// Sends a request of a client.
@@ -26,19 +29,31 @@ async fn send(app: &Router, path: &str, client: Option<&str>) -> StatusCode {
     if let Some(client) = client {
         request = request.header("x-client", client);
     }
-    app.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap().status()
+    app.clone()
+        .oneshot(request.body(Body::empty()).unwrap())
+        .await
+        .unwrap()
+        .status()
 }
 
 fn is_client(head: &RequestHead<'_>, name: &str) -> bool {
-    head.headers().get("x-client").is_some_and(|client| client == name)
+    head.headers()
+        .get("x-client")
+        .is_some_and(|client| client == name)
 }
 
 fn by_client(name: &'static str, quota: Quota) -> Limit {
-    Limit::new(name, quota).by(key::header("x-client")).when_missing(MissingKey::Refuse)
+    Limit::new(name, quota)
+        .by(key::header("x-client"))
+        .when_missing(MissingKey::Refuse)
 }
 
 /// Asserts the values of all series that begin with a prefix and are not zero.
-fn assert_counts(scrape: &metrics_exporter_prometheus::PrometheusHandle, prefix: &str, expected: &[(&str, f64)]) {
+fn assert_counts(
+    scrape: &metrics_exporter_prometheus::PrometheusHandle,
+    prefix: &str,
+    expected: &[(&str, f64)],
+) {
     let samples = samples(scrape);
     let found: Vec<(&str, f64)> = samples
         .iter()
@@ -59,14 +74,18 @@ fn decisions_are_counted_by_limit_and_route() {
                 .skip(|head: &RequestHead<'_>| is_client(head, "probe"))
                 .limit(by_client("minute", Quota::per_minute(2)))
                 .limit(by_client("trial", Quota::per_minute(1)).shadow());
-            let layer = RateLimitLayer::new(MemoryStore::new(), policy).headers(headers.iter().cloned());
+            let layer =
+                RateLimitLayer::new(MemoryStore::new(), policy).headers(headers.iter().cloned());
             let handle = layer.handle();
             let app = app(layer);
             for user in 0..3 {
                 send(&app, &format!("/users/{user}"), Some("ann")).await;
             }
             send(&app, "/login", Some("bob")).await;
-            assert_eq!(send(&app, "/login", Some("banned")).await, StatusCode::FORBIDDEN);
+            assert_eq!(
+                send(&app, "/login", Some("banned")).await,
+                StatusCode::FORBIDDEN
+            );
             assert_eq!(send(&app, "/login", None).await, StatusCode::BAD_REQUEST);
             send(&app, "/login", Some("probe")).await;
             send(&app, "/nowhere", Some("carl")).await;
@@ -90,42 +109,94 @@ fn decisions_are_counted_by_limit_and_route() {
             &scrape,
             "tower_quota_decisions_total",
             &[
-                ("{limit=\"minute\",route=\"/users/{id}\",outcome=\"allowed\"}", 2.0),
-                ("{limit=\"minute\",route=\"/users/{id}\",outcome=\"limited\"}", 1.0),
-                ("{limit=\"minute\",route=\"/login\",outcome=\"allowed\"}", 1.0),
+                (
+                    "{limit=\"minute\",route=\"/users/{id}\",outcome=\"allowed\"}",
+                    2.0,
+                ),
+                (
+                    "{limit=\"minute\",route=\"/users/{id}\",outcome=\"limited\"}",
+                    1.0,
+                ),
+                (
+                    "{limit=\"minute\",route=\"/login\",outcome=\"allowed\"}",
+                    1.0,
+                ),
                 ("{limit=\"minute\",route=\"none\",outcome=\"allowed\"}", 1.0),
-                ("{limit=\"trial\",route=\"/users/{id}\",outcome=\"allowed\"}", 1.0),
-                ("{limit=\"trial\",route=\"/users/{id}\",outcome=\"shadowed\"}", 2.0),
-                ("{limit=\"trial\",route=\"/login\",outcome=\"allowed\"}", 1.0),
+                (
+                    "{limit=\"trial\",route=\"/users/{id}\",outcome=\"allowed\"}",
+                    1.0,
+                ),
+                (
+                    "{limit=\"trial\",route=\"/users/{id}\",outcome=\"shadowed\"}",
+                    2.0,
+                ),
+                (
+                    "{limit=\"trial\",route=\"/login\",outcome=\"allowed\"}",
+                    1.0,
+                ),
                 ("{limit=\"trial\",route=\"none\",outcome=\"allowed\"}", 1.0),
             ],
         );
-        assert_counts(&scrape, "tower_quota_retry_after_seconds_count", &[("{limit=\"minute\"}", 1.0)]);
-        assert_counts(&scrape, "tower_quota_refused_clients", &[("{layer=\"api\"}", 1.0)]);
+        assert_counts(
+            &scrape,
+            "tower_quota_retry_after_seconds_count",
+            &[("{limit=\"minute\"}", 1.0)],
+        );
+        assert_counts(
+            &scrape,
+            "tower_quota_refused_clients",
+            &[("{layer=\"api\"}", 1.0)],
+        );
     }
 }
 
 #[test]
 fn queued_and_impossible_requests_are_counted() {
     let scrape = recording(async {
-        let one = Quota::new(1, Duration::from_millis(1)).leaky_bucket().burst(5);
+        let one = Quota::new(1, Duration::from_millis(1))
+            .leaky_bucket()
+            .burst(5);
         let policy = Policy::new()
             .limit(Limit::new("turns", one).when(when::path("/login")))
-            .limit(Limit::new("units", Quota::per_second(2)).cost_with(|_| 3).when(when::not(when::path("/login"))));
+            .limit(
+                Limit::new("units", Quota::per_second(2))
+                    .cost_with(|_| 3)
+                    .when(when::not(when::path("/login"))),
+            );
         // The clock stands still, so that the turns of requests are taken however long these are on their way.
-        let layer = RateLimitLayer::new(MemoryStore::with_clock(10, ManualClock::default()), policy);
+        let layer =
+            RateLimitLayer::new(MemoryStore::with_clock(10, ManualClock::default()), policy);
         let handle = layer.handle();
         let app = app(layer);
         send(&app, "/login", None).await;
-        tokio::join!(send(&app, "/login", None), send(&app, "/login", None), send(&app, "/login", None));
-        assert_eq!(send(&app, "/users/1", None).await, StatusCode::TOO_MANY_REQUESTS);
+        tokio::join!(
+            send(&app, "/login", None),
+            send(&app, "/login", None),
+            send(&app, "/login", None)
+        );
+        assert_eq!(
+            send(&app, "/users/1", None).await,
+            StatusCode::TOO_MANY_REQUESTS
+        );
         handle.publish_metrics("api");
     });
     let samples = samples(&scrape);
-    assert_eq!(samples["tower_quota_decisions_total{limit=\"turns\",route=\"/login\",outcome=\"queued\"}"], 3.0);
-    assert_eq!(samples["tower_quota_requests_total{route=\"/login\",outcome=\"queued\"}"], 3.0);
-    assert_eq!(samples["tower_quota_requests_total{route=\"/users/{id}\",outcome=\"never\"}"], 1.0);
-    assert_eq!(samples["tower_quota_decisions_total{limit=\"units\",route=\"/users/{id}\",outcome=\"never\"}"], 1.0);
+    assert_eq!(
+        samples["tower_quota_decisions_total{limit=\"turns\",route=\"/login\",outcome=\"queued\"}"],
+        3.0
+    );
+    assert_eq!(
+        samples["tower_quota_requests_total{route=\"/login\",outcome=\"queued\"}"],
+        3.0
+    );
+    assert_eq!(
+        samples["tower_quota_requests_total{route=\"/users/{id}\",outcome=\"never\"}"],
+        1.0
+    );
+    assert_eq!(
+        samples["tower_quota_decisions_total{limit=\"units\",route=\"/users/{id}\",outcome=\"never\"}"],
+        1.0
+    );
 }
 
 #[test]
@@ -136,12 +207,19 @@ fn store_failures_are_counted_by_choice() {
         let login = || when::path("/login");
         let policy = Policy::new()
             .limit(Limit::new("open", Quota::per_minute(5)).when(when::not(login())))
-            .limit(Limit::new("closed", Quota::per_minute(5)).when(login()).on_store_failure(OnStoreFailure::Refuse));
+            .limit(
+                Limit::new("closed", Quota::per_minute(5))
+                    .when(login())
+                    .on_store_failure(OnStoreFailure::Refuse),
+            );
         let layer = RateLimitLayer::new(store, policy);
         let handle = layer.handle();
         let app = app(layer);
         assert_eq!(send(&app, "/users/1", None).await, StatusCode::OK);
-        assert_eq!(send(&app, "/login", None).await, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(
+            send(&app, "/login", None).await,
+            StatusCode::SERVICE_UNAVAILABLE
+        );
         handle.publish_metrics("api");
     });
     let samples = samples(&scrape);
@@ -150,9 +228,18 @@ fn store_failures_are_counted_by_choice() {
         ("tower_quota_degraded_total{choice=\"refuse\"}", 1.0),
         ("tower_quota_degraded_total{choice=\"local\"}", 0.0),
         ("tower_quota_store_errors_total{kind=\"store\"}", 2.0),
-        ("tower_quota_requests_total{route=\"/users/{id}\",outcome=\"degraded\"}", 1.0),
-        ("tower_quota_requests_total{route=\"/login\",outcome=\"unavailable\"}", 1.0),
-        ("tower_quota_decisions_total{limit=\"open\",route=\"/users/{id}\",outcome=\"degraded\"}", 1.0),
+        (
+            "tower_quota_requests_total{route=\"/users/{id}\",outcome=\"degraded\"}",
+            1.0,
+        ),
+        (
+            "tower_quota_requests_total{route=\"/login\",outcome=\"unavailable\"}",
+            1.0,
+        ),
+        (
+            "tower_quota_decisions_total{limit=\"open\",route=\"/users/{id}\",outcome=\"degraded\"}",
+            1.0,
+        ),
         ("tower_quota_store_duration_seconds_count", 2.0),
     ] {
         assert_eq!(samples.get(series), Some(&expected), "{series}");
@@ -166,13 +253,21 @@ fn local_shadow_hides_no_fail_open() {
         store.set_default(ScriptedAnswer::error("no answer"));
         let policy = Policy::new()
             .limit(Limit::new("open", Quota::per_minute(5)))
-            .limit(Limit::new("dry", Quota::per_minute(5)).shadow().on_store_failure(OnStoreFailure::Local));
+            .limit(
+                Limit::new("dry", Quota::per_minute(5))
+                    .shadow()
+                    .on_store_failure(OnStoreFailure::Local),
+            );
         let layer = RateLimitLayer::new(store, policy);
         let handle = layer.handle();
         assert_eq!(send(&app(layer), "/login", None).await, StatusCode::OK);
         handle.publish_metrics("api");
     });
-    assert_counts(&scrape, "tower_quota_degraded_total", &[("{choice=\"allow\"}", 1.0)]);
+    assert_counts(
+        &scrape,
+        "tower_quota_degraded_total",
+        &[("{choice=\"allow\"}", 1.0)],
+    );
     let expected = [("{route=\"/login\",outcome=\"degraded\"}", 1.0)];
     assert_counts(&scrape, "tower_quota_requests_total", &expected);
 }
@@ -190,18 +285,33 @@ fn only_uncounted_limits_are_degraded() {
         let layer = RateLimitLayer::new(store, policy);
         let handle = layer.handle();
         let app = app(layer);
-        assert_eq!(send(&app, "/login", None).await, StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(
+            send(&app, "/login", None).await,
+            StatusCode::SERVICE_UNAVAILABLE
+        );
         assert_eq!(send(&app, "/users/1", None).await, StatusCode::OK);
-        assert_eq!(send(&app, "/users/1", None).await, StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(
+            send(&app, "/users/1", None).await,
+            StatusCode::TOO_MANY_REQUESTS
+        );
         handle.publish_metrics("api");
     });
     assert_counts(
         &scrape,
         "tower_quota_decisions_total",
         &[
-            ("{limit=\"local\",route=\"/users/{id}\",outcome=\"allowed\"}", 1.0),
-            ("{limit=\"local\",route=\"/users/{id}\",outcome=\"limited\"}", 1.0),
-            ("{limit=\"open\",route=\"/users/{id}\",outcome=\"degraded\"}", 1.0),
+            (
+                "{limit=\"local\",route=\"/users/{id}\",outcome=\"allowed\"}",
+                1.0,
+            ),
+            (
+                "{limit=\"local\",route=\"/users/{id}\",outcome=\"limited\"}",
+                1.0,
+            ),
+            (
+                "{limit=\"open\",route=\"/users/{id}\",outcome=\"degraded\"}",
+                1.0,
+            ),
         ],
     );
     let expected = [
@@ -226,7 +336,8 @@ fn replaced_policies_continue_their_series() {
         send(&app, "/login", None).await;
         handle.publish_metrics("api");
     });
-    let expected = "tower_quota_decisions_total{limit=\"minute\",route=\"/login\",outcome=\"allowed\"}";
+    let expected =
+        "tower_quota_decisions_total{limit=\"minute\",route=\"/login\",outcome=\"allowed\"}";
     assert_eq!(samples(&scrape)[expected], 3.0);
 }
 
@@ -241,7 +352,10 @@ fn layers_of_one_limit_add_up() {
             handle.publish_metrics(name);
         }
     });
-    assert_eq!(samples(&scrape)["tower_quota_requests_total{route=\"/login\",outcome=\"allowed\"}"], 2.0);
+    assert_eq!(
+        samples(&scrape)["tower_quota_requests_total{route=\"/login\",outcome=\"allowed\"}"],
+        2.0
+    );
 }
 
 #[test]
@@ -254,9 +368,18 @@ fn reloads_are_counted_with_their_version() {
         metrics::record_audit_event("put");
     });
     let samples = samples(&scrape);
-    assert_eq!(samples["tower_quota_rules_reloads_total{result=\"ok\"}"], 1.0);
-    assert_eq!(samples["tower_quota_rules_reloads_total{result=\"failed\"}"], 1.0);
-    assert_eq!(samples["tower_quota_rules_reloads_total{result=\"rejected\"}"], 1.0);
+    assert_eq!(
+        samples["tower_quota_rules_reloads_total{result=\"ok\"}"],
+        1.0
+    );
+    assert_eq!(
+        samples["tower_quota_rules_reloads_total{result=\"failed\"}"],
+        1.0
+    );
+    assert_eq!(
+        samples["tower_quota_rules_reloads_total{result=\"rejected\"}"],
+        1.0
+    );
     assert_eq!(samples["tower_quota_audit_events_total{kind=\"put\"}"], 1.0);
     assert_eq!(samples["tower_quota_rules_version"], 8.0);
     assert!(samples["tower_quota_rules_applied_timestamp_seconds"] > 1.7e9);

@@ -26,7 +26,8 @@ pub(crate) struct Prometheus {
 impl Prometheus {
     /// Starts a server that scrapes this address twice a second, with the alert rules of `ops/`.
     pub(crate) fn start(scraped: SocketAddr) -> Self {
-        let folder = std::env::temp_dir().join(format!("tower-quota-prometheus-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("tower-quota-prometheus-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let rules = file("ops/prometheus/alerts.yml").canonicalize().unwrap();
         let config = format!(
@@ -36,7 +37,10 @@ impl Prometheus {
             rules.display()
         );
         fs::write(folder.join("prometheus.yml"), config).unwrap();
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let address = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap();
         let log = fs::File::create(folder.join("log")).unwrap();
         let process = Command::new(program("prometheus"))
             .current_dir(&folder)
@@ -46,17 +50,28 @@ impl Prometheus {
             .stderr(log)
             .spawn()
             .unwrap_or_else(|error| panic!("prometheus: {error}; scripts/install prometheus"));
-        Self { process, address, folder }
+        Self {
+            process,
+            address,
+            folder,
+        }
     }
 
     /// Returns the answer of the API, once it is accepted. Fails after the deadline.
-    pub(crate) async fn until<T>(&self, path: &str, what: &str, mut accept: impl FnMut(&Value) -> Option<T>) -> T {
+    pub(crate) async fn until<T>(
+        &self,
+        path: &str,
+        what: &str,
+        mut accept: impl FnMut(&Value) -> Option<T>,
+    ) -> T {
         let mut last = Value::Null;
         let wait = async {
             let mut turns = tokio::time::interval(Duration::from_millis(100));
             loop {
                 turns.tick().await;
-                let Some(body) = body(self.address, path).await else { continue };
+                let Some(body) = body(self.address, path).await else {
+                    continue;
+                };
                 last = serde_json::from_str(&body).unwrap_or(Value::String(body));
                 if let Some(accepted) = accept(&last["data"]) {
                     return accepted;
@@ -75,7 +90,8 @@ impl Prometheus {
         let path = format!("/api/v1/query?query={}", percent_encoded(query));
         self.until(&path, query, |data| {
             let samples = data["result"].as_array()?.iter();
-            let values = samples.filter_map(|sample| sample["value"][1].as_str()?.parse::<f64>().ok());
+            let values =
+                samples.filter_map(|sample| sample["value"][1].as_str()?.parse::<f64>().ok());
             let values: Vec<f64> = values.filter(|value| !value.is_nan()).collect();
             (!values.is_empty()).then_some(values)
         })
@@ -98,7 +114,9 @@ pub(crate) fn program(name: &str) -> OsString {
 
 /// Returns the body of the answer to a GET request; `None` if there was no answer.
 pub(crate) async fn body(address: SocketAddr, path_and_fields: &str) -> Option<String> {
-    let (path, fields) = path_and_fields.split_once('\n').unwrap_or((path_and_fields, ""));
+    let (path, fields) = path_and_fields
+        .split_once('\n')
+        .unwrap_or((path_and_fields, ""));
     let mut stream = TcpStream::connect(address).await.ok()?;
     let request = format!("GET {path} HTTP/1.0\r\nhost: {address}\r\n{fields}\r\n");
     stream.write_all(request.as_bytes()).await.ok()?;

@@ -4,14 +4,20 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder};
+use metrics_exporter_prometheus::{
+    Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
+};
 use tower_quota::metrics::METRICS;
 
 /// Returns a recorder with the buckets of the table.
 pub(crate) fn recorder() -> PrometheusRecorder {
-    let builder =
-        METRICS.iter().filter(|metric| !metric.buckets.is_empty()).fold(PrometheusBuilder::new(), |builder, metric| {
-            builder.set_buckets_for_metric(Matcher::Full(metric.name.to_owned()), metric.buckets).unwrap()
+    let builder = METRICS
+        .iter()
+        .filter(|metric| !metric.buckets.is_empty())
+        .fold(PrometheusBuilder::new(), |builder, metric| {
+            builder
+                .set_buckets_for_metric(Matcher::Full(metric.name.to_owned()), metric.buckets)
+                .unwrap()
         });
     builder.build_recorder()
 }
@@ -20,7 +26,10 @@ pub(crate) fn recorder() -> PrometheusRecorder {
 pub(crate) fn recording(test: impl Future<Output = ()>) -> PrometheusHandle {
     let recorder = recorder();
     let handle = recorder.handle();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     metrics::with_local_recorder(&recorder, || runtime.block_on(test));
     handle
 }
@@ -28,7 +37,9 @@ pub(crate) fn recording(test: impl Future<Output = ()>) -> PrometheusHandle {
 /// Returns the samples of a scrape: the value of each series.
 pub(crate) fn samples(scrape: &PrometheusHandle) -> BTreeMap<String, f64> {
     let text = scrape.render();
-    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let lines = text
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines
         .map(|line| line.rsplit_once(' ').unwrap())
         .map(|(name, value)| (name.to_owned(), value.parse().unwrap()))
@@ -37,6 +48,7 @@ pub(crate) fn samples(scrape: &PrometheusHandle) -> BTreeMap<String, f64> {
 
 /// Returns a file of the repository.
 pub(crate) fn file(path: &str) -> PathBuf {
-    static ROOT: LazyLock<PathBuf> = LazyLock::new(|| Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    static ROOT: LazyLock<PathBuf> =
+        LazyLock::new(|| Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
     ROOT.join(path)
 }

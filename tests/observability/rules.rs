@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 use tower_quota_rules::Format;
-use tower_quota_rules::live::{BlockTarget, LiveOptions, LiveRules, MemoryRules, NewBlock, NewVersion, RedisRules};
+use tower_quota_rules::live::{
+    BlockTarget, LiveOptions, LiveRules, MemoryRules, NewBlock, NewVersion, RedisRules,
+};
 
 use crate::recorder::{recording, samples};
 
@@ -23,19 +25,31 @@ fn live_rules_report_version_and_changes() {
         let live = LiveRules::start(layer.handle(), MemoryRules::new(), LiveOptions::new()).await;
         let first = live.put(None, document("limits: []\n")).await.unwrap();
         let network = BlockTarget::Network("203.0.113.0/24".parse().unwrap());
-        live.block(network, NewBlock::block(Duration::from_secs(60), "ann")).await.unwrap();
+        live.block(network, NewBlock::block(Duration::from_secs(60), "ann"))
+            .await
+            .unwrap();
         live.rollback(first.number, "ann").await.unwrap();
         assert!(live.refresh().await);
     });
     let samples = samples(&scrape);
     assert_eq!(samples["tower_quota_rules_version"], 2.0);
-    let [applied, confirmed] =
-        ["applied", "confirmed"].map(|age| samples[&format!("tower_quota_rules_{age}_timestamp_seconds")]);
-    assert!(applied > 1.7e9 && confirmed >= applied, "{applied} {confirmed}");
+    let [applied, confirmed] = ["applied", "confirmed"]
+        .map(|age| samples[&format!("tower_quota_rules_{age}_timestamp_seconds")]);
+    assert!(
+        applied > 1.7e9 && confirmed >= applied,
+        "{applied} {confirmed}"
+    );
     assert!(samples[&reloads("ok")] >= 3.0);
-    assert_eq!((samples[&reloads("rejected")], samples[&reloads("failed")]), (0.0, 0.0));
+    assert_eq!(
+        (samples[&reloads("rejected")], samples[&reloads("failed")]),
+        (0.0, 0.0)
+    );
     for kind in ["put", "block", "rollback"] {
-        assert_eq!(samples[&format!("tower_quota_audit_events_total{{kind=\"{kind}\"}}")], 1.0, "{kind}");
+        assert_eq!(
+            samples[&format!("tower_quota_audit_events_total{{kind=\"{kind}\"}}")],
+            1.0,
+            "{kind}"
+        );
     }
 }
 

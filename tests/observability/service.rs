@@ -8,7 +8,9 @@ use axum::routing::get;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
-use tower_quota::{Leased, Limit, MemoryStore, Policy, Quota, RateLimitLayer, RedisStore, key, metrics};
+use tower_quota::{
+    Leased, Limit, MemoryStore, Policy, Quota, RateLimitLayer, RedisStore, key, metrics,
+};
 
 use tower_quota_rules::Format;
 use tower_quota_rules::live::{LiveOptions, LiveRules, MemoryRules, NewVersion};
@@ -16,22 +18,39 @@ use tower_quota_rules::live::{LiveOptions, LiveRules, MemoryRules, NewVersion};
 use crate::prometheus::body;
 
 /// Serves the app on a free port, and returns its address. The tasks end with the set.
-pub(crate) async fn serve(tasks: &mut JoinSet<()>, redis_url: &str, scrape: PrometheusHandle) -> SocketAddr {
+pub(crate) async fn serve(
+    tasks: &mut JoinSet<()>,
+    redis_url: &str,
+    scrape: PrometheusHandle,
+) -> SocketAddr {
     let memory = MemoryStore::with_capacity(16);
     let turns = Quota::per_second(200).leaky_bucket().burst(1_000);
     let local = RateLimitLayer::new(memory.clone(), Policy::new()).count_busy_clients();
-    let queued = RateLimitLayer::new(memory.clone(), Policy::new().limit(Limit::new("turns", turns)));
+    let queued = RateLimitLayer::new(
+        memory.clone(),
+        Policy::new().limit(Limit::new("turns", turns)),
+    );
     let redis = RedisStore::connect(redis_url).await.unwrap();
     let shared = RateLimitLayer::new(
         redis.clone(),
-        Policy::new().limit(Limit::new("shared", Quota::per_minute(20)).by(key::header("x-client"))),
+        Policy::new()
+            .limit(Limit::new("shared", Quota::per_minute(20)).by(key::header("x-client"))),
     );
     let leases = Leased::new(redis.clone());
-    let leased =
-        RateLimitLayer::new(leases.clone(), Policy::new().limit(Limit::new("leased", Quota::per_second(5_000))));
+    let leased = RateLimitLayer::new(
+        leases.clone(),
+        Policy::new().limit(Limit::new("leased", Quota::per_second(5_000))),
+    );
     let live = LiveRules::start(local.handle(), MemoryRules::new(), rules_options()).await;
-    live.put(None, NewVersion::new("limits: []\n", Format::Yaml, "ann")).await.unwrap();
-    let handles = (local.handle(), queued.handle(), shared.handle(), leased.handle());
+    live.put(None, NewVersion::new("limits: []\n", Format::Yaml, "ann"))
+        .await
+        .unwrap();
+    let handles = (
+        local.handle(),
+        queued.handle(),
+        shared.handle(),
+        leased.handle(),
+    );
     let publish = move || {
         handles.0.publish_metrics("local");
         handles.1.publish_metrics("queued");
@@ -60,10 +79,15 @@ pub(crate) async fn serve(tasks: &mut JoinSet<()>, redis_url: &str, scrape: Prom
 
 /// Returns options that keep the limits of the code beside those of the document.
 fn rules_options() -> LiveOptions {
-    let limit = |name, units| Limit::new(name, Quota::per_minute(units)).by(key::header("x-client"));
+    let limit =
+        |name, units| Limit::new(name, Quota::per_minute(units)).by(key::header("x-client"));
     LiveOptions::new()
         .poll_every(Duration::from_millis(100))
-        .with_policy(move |policy| policy.limit(limit("minute", 2)).limit(limit("trial", 1).shadow()))
+        .with_policy(move |policy| {
+            policy
+                .limit(limit("minute", 2))
+                .limit(limit("trial", 1).shadow())
+        })
 }
 
 /// Sends requests of a few clients to each route, until the set is dropped.
@@ -74,7 +98,12 @@ pub(crate) fn load(tasks: &mut JoinSet<()>, address: SocketAddr) {
             for number in 0_u64.. {
                 turns.tick().await;
                 let field = format!("x-client: client-{}\r\n", (number * 4 + client) % 40);
-                for path in [format!("/local/{number}"), "/queued".into(), "/shared".into(), "/leased".into()] {
+                for path in [
+                    format!("/local/{number}"),
+                    "/queued".into(),
+                    "/shared".into(),
+                    "/leased".into(),
+                ] {
                     body(address, &format!("{path}\n{field}")).await;
                 }
             }

@@ -52,11 +52,21 @@ routes:
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let scrape = recorder()?;
     let store = MemoryStore::new();
-    let layer = RateLimitLayer::new(store.clone(), Policy::new()).count_busy_clients().refusal_references("pod-7");
+    let layer = RateLimitLayer::new(store.clone(), Policy::new())
+        .count_busy_clients()
+        .refusal_references("pod-7");
     let live = LiveRules::start(layer.handle(), MemoryRules::new(), LiveOptions::new()).await;
-    live.put(None, NewVersion::new(RULES, Format::Yaml, "ann").comment("the first limits")).await?;
+    live.put(
+        None,
+        NewVersion::new(RULES, Format::Yaml, "ann").comment("the first limits"),
+    )
+    .await?;
     let stricter = RULES.replace("1200/minute", "600/minute");
-    live.put(Some(1), NewVersion::new(stricter, Format::Yaml, "bob").comment("halve the minute")).await?;
+    live.put(
+        Some(1),
+        NewVersion::new(stricter, Format::Yaml, "bob").comment("halve the minute"),
+    )
+    .await?;
 
     let service = Router::new()
         .route("/", get(|| async { "hello" }))
@@ -65,7 +75,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let gateway = service.layer(layer.clone());
     let admin = |options: AdminOptions| {
         let figures = store.clone();
-        tower_quota_admin::router(live.clone(), options.store_figures("memory", move || figures.stats()))
+        tower_quota_admin::router(
+            live.clone(),
+            options.store_figures("memory", move || figures.stats()),
+        )
     };
     let with_token = admin(AdminOptions::new().bearer_token("on-call", "a token of the tests"))?;
     let own_layer = admin(AdminOptions::new().authenticated_by_own_layer())?;
@@ -91,8 +104,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// Installs a recorder with the buckets of the table of metrics.
 fn recorder() -> Result<PrometheusHandle, BuildError> {
     let mut builder = PrometheusBuilder::new();
-    for metric in metrics::METRICS.iter().filter(|metric| !metric.buckets.is_empty()) {
-        builder = builder.set_buckets_for_metric(Matcher::Full(metric.name.to_owned()), metric.buckets)?;
+    for metric in metrics::METRICS
+        .iter()
+        .filter(|metric| !metric.buckets.is_empty())
+    {
+        builder = builder
+            .set_buckets_for_metric(Matcher::Full(metric.name.to_owned()), metric.buckets)?;
     }
     let scrape = builder.install_recorder()?;
     metrics::describe();
@@ -102,9 +119,13 @@ fn recorder() -> Result<PrometheusHandle, BuildError> {
 /// Sends two requests of each of 100,000 clients, without a network: the second is refused.
 async fn flood(layer: &RateLimitLayer<MemoryStore>) -> Result<(), http::Error> {
     let peer = ConnectInfo(SocketAddr::from(([203, 0, 113, 9], 443)));
-    let mut once = layer.layer(service_fn(|_| ready(Ok::<_, Infallible>(Response::new(Body::empty())))));
+    let mut once = layer.layer(service_fn(|_| {
+        ready(Ok::<_, Infallible>(Response::new(Body::empty())))
+    }));
     for client in 0..200_000 {
-        let request = Request::get("/once").header("x-api-key", (client / 2).to_string()).extension(peer);
+        let request = Request::get("/once")
+            .header("x-api-key", (client / 2).to_string())
+            .extension(peer);
         let Ok(_) = once.call(request.body(Body::empty())?).await;
     }
     Ok(())

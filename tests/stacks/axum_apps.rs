@@ -24,7 +24,9 @@ use crate::each_layer::LONG;
 use crate::handler::Handler;
 use crate::limited::{limited, limited_by, three_per_minute};
 use crate::outer_layers::{cross_origin, preflight};
-use crate::server::{Server, assert_admitted, assert_fields, assert_refused, assert_refused_head, decoded, field};
+use crate::server::{
+    Server, assert_admitted, assert_fields, assert_refused, assert_refused_head, decoded, field,
+};
 
 /// Adds what most services have.
 macro_rules! ordinary {
@@ -67,7 +69,9 @@ async fn ordinary_stack_inside_reaches_only_admitted() {
     for is_slow in [false, true] {
         let stack = ordinary!(ServiceBuilder::new().layer(limited_by(three_per_minute(), is_slow)));
         let server = Server::of_app(handler().layer(stack)).await;
-        let admitted = server.send(Request::get("/long").header("accept-encoding", "gzip")).await;
+        let admitted = server
+            .send(Request::get("/long").header("accept-encoding", "gzip"))
+            .await;
         assert_admitted(&admitted, "2");
         assert_eq!(field(&admitted, "access-control-allow-origin"), Some("*"));
         assert_eq!(decoded(admitted).await.body(), &[b'x'; 1_000][..]);
@@ -80,7 +84,8 @@ async fn ordinary_stack_inside_reaches_only_admitted() {
 #[tokio::test]
 async fn separate_layers_equal_one_stack() {
     // `Router::layer` puts each around those before it.
-    let timeout = TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, Duration::from_secs(60));
+    let timeout =
+        TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, Duration::from_secs(60));
     let app = handler()
         .layer(limited())
         .layer(CompressionLayer::new())
@@ -94,7 +99,9 @@ async fn separate_layers_equal_one_stack() {
 
 async fn mark(request: AxumRequest, next: Next) -> AxumResponse {
     let mut response = next.run(request).await;
-    response.headers_mut().insert("x-set", HeaderValue::from_static("set"));
+    response
+        .headers_mut()
+        .insert("x-set", HeaderValue::from_static("set"));
     response
 }
 
@@ -121,7 +128,9 @@ async fn inner_function_sees_only_admitted() {
 #[tokio::test]
 async fn nested_router_is_limited_within_limited_router() {
     let wide = Limit::new("wide", Quota::per_minute(10));
-    let app = hello().nest("/api", hello().layer(limited())).layer(limited_by(wide, true));
+    let app = hello()
+        .nest("/api", hello().layer(limited()))
+        .layer(limited_by(wide, true));
     let server = Server::of_app(app).await;
     assert_admitted(&server.get("/api").await, "2");
     server.get("/api").await;
@@ -148,7 +157,9 @@ async fn layer_counts_fallback_and_wrong_method() {
 
 #[tokio::test]
 async fn route_layer_leaves_fallback_unlimited() {
-    let app = hello().route_layer(limited()).fallback(|| async { (StatusCode::NOT_FOUND, "no such page") });
+    let app = hello()
+        .route_layer(limited())
+        .fallback(|| async { (StatusCode::NOT_FOUND, "no such page") });
     let server = Server::of_app(app).await;
     assert_eq!(server.statuses("/missing").await, [404; 4]);
     assert_eq!(server.statuses("/").await, [200, 200, 200, 429]);
@@ -169,7 +180,8 @@ async fn method_router_and_service_are_limited_alone() {
 
 #[tokio::test]
 async fn head_response_has_no_body() {
-    let server = Server::of_app(hello().layer(ordinary!(ServiceBuilder::new()).layer(limited()))).await;
+    let server =
+        Server::of_app(hello().layer(ordinary!(ServiceBuilder::new()).layer(limited()))).await;
     let admitted = server.head("/").await;
     assert_admitted(&admitted, "2");
     assert_eq!(admitted.body(), "");
@@ -187,8 +199,14 @@ async fn unavailable(error: BoxError) -> (StatusCode, String) {
 #[tokio::test]
 async fn fallible_layers_work_outside_and_inside() {
     // What fails must be within a handler of errors; the limit passes errors on, and may be anywhere.
-    let failing =
-        || (BufferLayer::new(8), LoadShedLayer::new(), ConcurrencyLimitLayer::new(8), TowerTimeoutLayer::new(LONG));
+    let failing = || {
+        (
+            BufferLayer::new(8),
+            LoadShedLayer::new(),
+            ConcurrencyLimitLayer::new(8),
+            TowerTimeoutLayer::new(LONG),
+        )
+    };
     let builder = ServiceBuilder::new;
     let handled = || HandleErrorLayer::new(unavailable);
     let apps = [
@@ -206,8 +224,14 @@ async fn fallible_layers_work_outside_and_inside() {
 #[tokio::test]
 async fn inner_error_passes_through() {
     let late = TowerTimeoutLayer::new(Duration::from_millis(20));
-    let stack = ServiceBuilder::new().layer(HandleErrorLayer::new(unavailable)).layer(limited()).layer(late);
-    let failed = Server::of_app(handler().layer(stack)).await.get("/never").await;
+    let stack = ServiceBuilder::new()
+        .layer(HandleErrorLayer::new(unavailable))
+        .layer(limited())
+        .layer(late);
+    let failed = Server::of_app(handler().layer(stack))
+        .await
+        .get("/never")
+        .await;
     assert_eq!(failed.status(), 503);
     assert_eq!(failed.body(), "request timed out");
 }

@@ -19,7 +19,8 @@ use tower::ServiceBuilder;
 use crate::axum_apps::ordinary;
 use crate::limited::{limited_by, three_per_minute};
 use crate::server::{
-    Server, assert_admitted, assert_fields, assert_refused, assert_refused_head, next_frame, read, within,
+    Server, assert_admitted, assert_fields, assert_refused, assert_refused_head, next_frame, read,
+    within,
 };
 
 /// Returns an app in each of three places: within the ordinary stack, around it, and on routes; with both stores.
@@ -28,8 +29,11 @@ fn limited_apps(app: &Router) -> Vec<Router> {
         let limited = limited_by(three_per_minute(), is_slow);
         let routes_only = limited_by(three_per_minute(), is_slow);
         [
-            app.clone().layer(ordinary!(ServiceBuilder::new()).layer(limited_by(three_per_minute(), is_slow))),
-            app.clone().layer(ordinary!(ServiceBuilder::new().layer(limited))),
+            app.clone().layer(
+                ordinary!(ServiceBuilder::new()).layer(limited_by(three_per_minute(), is_slow)),
+            ),
+            app.clone()
+                .layer(ordinary!(ServiceBuilder::new().layer(limited))),
             app.clone().route_layer(routes_only),
         ]
     });
@@ -44,14 +48,23 @@ async fn echo(mut socket: WebSocket) {
     }
 }
 
-async fn connect(server: &Server) -> Result<(WebSocketStream<TcpStream>, Response<Option<Vec<u8>>>), Error> {
+async fn connect(
+    server: &Server,
+) -> Result<(WebSocketStream<TcpStream>, Response<Option<Vec<u8>>>), Error> {
     let stream = TcpStream::connect(server.address).await.unwrap();
-    within(tokio_tungstenite::client_async(format!("ws://{}/", server.address), stream)).await
+    within(tokio_tungstenite::client_async(
+        format!("ws://{}/", server.address),
+        stream,
+    ))
+    .await
 }
 
 #[tokio::test]
 async fn websocket_is_one_request() {
-    let app = Router::new().route("/", any(|upgrade: WebSocketUpgrade| async { upgrade.on_upgrade(echo) }));
+    let app = Router::new().route(
+        "/",
+        any(|upgrade: WebSocketUpgrade| async { upgrade.on_upgrade(echo) }),
+    );
     for app in limited_apps(&app) {
         let server = Server::of_app(app).await;
         let (mut socket, response) = connect(&server).await.unwrap();
@@ -60,14 +73,25 @@ async fn websocket_is_one_request() {
         // Messages cost nothing.
         for text in ["one", "two", "three", "four"] {
             within(socket.send(Message::text(text))).await.unwrap();
-            assert_eq!(within(socket.next()).await.unwrap().unwrap(), Message::text(text));
+            assert_eq!(
+                within(socket.next()).await.unwrap().unwrap(),
+                Message::text(text)
+            );
         }
-        drop((connect(&server).await.unwrap(), connect(&server).await.unwrap()));
-        let Err(Error::Http(refused)) = connect(&server).await else { panic!("it should have been refused") };
+        drop((
+            connect(&server).await.unwrap(),
+            connect(&server).await.unwrap(),
+        ));
+        let Err(Error::Http(refused)) = connect(&server).await else {
+            panic!("it should have been refused")
+        };
         assert_refused_head(&refused);
         // The first is still open.
         within(socket.send(Message::text("five"))).await.unwrap();
-        assert_eq!(within(socket.next()).await.unwrap().unwrap(), Message::text("five"));
+        assert_eq!(
+            within(socket.next()).await.unwrap().unwrap(),
+            Message::text("five")
+        );
     }
 }
 
@@ -88,7 +112,9 @@ async fn first_event_arrives_before_last() {
     for app in limited_apps(&app) {
         let server = Server::of_app(app).await;
         for left in ["2", "1", "0"] {
-            let mut response = server.open(Request::get("/").header("accept-encoding", "gzip"), b"").await;
+            let mut response = server
+                .open(Request::get("/").header("accept-encoding", "gzip"), b"")
+                .await;
             assert_admitted(&response, left);
             assert_eq!(next_frame(response.body_mut()).await, "data: first\n\n");
             last.notify_one();

@@ -6,11 +6,15 @@ use http::{HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body::Body;
 use hyper::body::Incoming;
 use tower::buffer::BufferLayer;
-use tower::limit::{ConcurrencyLimitLayer, GlobalConcurrencyLimitLayer, RateLimitLayer as TowerRateLimitLayer};
+use tower::limit::{
+    ConcurrencyLimitLayer, GlobalConcurrencyLimitLayer, RateLimitLayer as TowerRateLimitLayer,
+};
 use tower::load_shed::LoadShedLayer;
 use tower::retry::{Policy, RetryLayer};
 use tower::timeout::TimeoutLayer as TowerTimeoutLayer;
-use tower::util::{BoxCloneService, BoxCloneSyncService, MapErrLayer, MapRequestLayer, MapResponseLayer};
+use tower::util::{
+    BoxCloneService, BoxCloneSyncService, MapErrLayer, MapRequestLayer, MapResponseLayer,
+};
 use tower::{BoxError, Service, ServiceBuilder};
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
@@ -30,7 +34,9 @@ use tower_http::validate_request::ValidateRequestHeaderLayer;
 
 use crate::handler::Handler;
 use crate::limited::{Limited, limited_by, three_per_minute};
-use crate::server::{Server, assert_admitted, assert_refused, assert_refused_head, next_frame, read};
+use crate::server::{
+    Server, assert_admitted, assert_refused, assert_refused_head, next_frame, read,
+};
 
 /// Longer than any test.
 pub(crate) const LONG: Duration = Duration::from_secs(3_600);
@@ -44,7 +50,9 @@ pub(crate) struct SameId;
 
 impl tower_http::request_id::MakeRequestId for SameId {
     fn make_request_id<B>(&mut self, _: &Request<B>) -> Option<tower_http::request_id::RequestId> {
-        Some(tower_http::request_id::RequestId::new(HeaderValue::from_static("same")))
+        Some(tower_http::request_id::RequestId::new(
+            HeaderValue::from_static("same"),
+        ))
     }
 }
 
@@ -75,7 +83,11 @@ where
 {
     for is_slow in [false, true] {
         let handler = Handler::default();
-        let server = Server::start(stack(limited_by(three_per_minute(), is_slow), handler.clone())).await;
+        let server = Server::start(stack(
+            limited_by(three_per_minute(), is_slow),
+            handler.clone(),
+        ))
+        .await;
 
         // Each request is charged once, and its response is the handler's.
         let admitted = server.get("/").await;

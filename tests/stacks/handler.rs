@@ -60,7 +60,9 @@ where
 fn reply(status: StatusCode, body: Bytes) -> Response<Payload> {
     let mut response = Response::new(Full::new(body).boxed_unsync());
     *response.status_mut() = status;
-    response.headers_mut().insert("x-handler", http::HeaderValue::from_static("reached"));
+    response
+        .headers_mut()
+        .insert("x-handler", http::HeaderValue::from_static("reached"));
     response
 }
 

@@ -25,19 +25,33 @@ use crate::server::{Reply, assert_admitted, assert_fields, assert_refused, decod
 #[tokio::test]
 async fn inner_compression_leaves_refusal_plain() {
     let server = serve!(limited(), CompressionLayer::new());
-    let long = server.send(Request::get("/long").header("accept-encoding", "gzip")).await;
+    let long = server
+        .send(Request::get("/long").header("accept-encoding", "gzip"))
+        .await;
     assert_admitted(&long, "2");
     assert_eq!(decoded(long).await.body(), &[b'x'; 1_000][..]);
-    let refused = server.refused(|| Request::get("/").header("accept-encoding", "gzip")).await;
+    let refused = server
+        .refused(|| Request::get("/").header("accept-encoding", "gzip"))
+        .await;
     assert_refused(&refused);
     assert_eq!(field(&refused, "content-encoding"), None);
 }
 
 #[tokio::test]
 async fn inner_compression_shrinks_counted_bytes() {
-    let bytes = || limited_by(Limit::new("bytes", Quota::per_minute(10_000)).settle(settle::body_bytes(1)), false);
+    let bytes = || {
+        limited_by(
+            Limit::new("bytes", Quota::per_minute(10_000)).settle(settle::body_bytes(1)),
+            false,
+        )
+    };
     let long = || Request::get("/long").header("accept-encoding", "gzip");
-    let left = |reply: Reply| field(&reply, "x-ratelimit-remaining").unwrap().parse::<u64>().unwrap();
+    let left = |reply: Reply| {
+        field(&reply, "x-ratelimit-remaining")
+            .unwrap()
+            .parse::<u64>()
+            .unwrap()
+    };
 
     let outside = serve!(CompressionLayer::new(), bytes());
     decoded(outside.send(long()).await).await;
@@ -52,7 +66,13 @@ async fn inner_compression_shrinks_counted_bytes() {
 #[tokio::test]
 async fn inner_cors_hides_refusal_from_page() {
     let server = serve!(limited(), CorsLayer::permissive());
-    assert_eq!(field(&server.send(cross_origin()).await, "access-control-allow-origin"), Some("*"));
+    assert_eq!(
+        field(
+            &server.send(cross_origin()).await,
+            "access-control-allow-origin"
+        ),
+        Some("*")
+    );
     let refused = server.refused(cross_origin).await;
     assert_refused(&refused);
     assert_eq!(field(&refused, "access-control-allow-origin"), None);
@@ -63,14 +83,21 @@ async fn inner_cors_preflight_is_counted_unless_excepted() {
     let server = serve!(limited(), CorsLayer::permissive());
     assert_admitted(&server.send(preflight()).await, "2");
 
-    let server = serve!(limited_by(three_per_minute().unless(when::cors_preflight()), false), CorsLayer::permissive());
-    assert_eq!(field(&server.send(preflight()).await, "x-ratelimit-remaining"), None);
+    let server = serve!(
+        limited_by(three_per_minute().unless(when::cors_preflight()), false),
+        CorsLayer::permissive()
+    );
+    assert_eq!(
+        field(&server.send(preflight()).await, "x-ratelimit-remaining"),
+        None
+    );
     assert_admitted(&server.get("/").await, "2");
 }
 
 #[tokio::test]
 async fn inner_timeout_is_counted() {
-    let timeout = TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, Duration::from_millis(20));
+    let timeout =
+        TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, Duration::from_millis(20));
     let late = serve!(limited(), timeout).get("/never").await;
     assert_eq!(late.status(), 408);
     assert_fields(&late, "2");
@@ -89,7 +116,10 @@ async fn inner_body_limit_is_counted() {
 #[tokio::test]
 async fn inner_catch_panic_failure_is_settled() {
     for is_slow in [false, true] {
-        let server = serve!(limited_by(three_per_minute(), is_slow), CatchPanicLayer::new());
+        let server = serve!(
+            limited_by(three_per_minute(), is_slow),
+            CatchPanicLayer::new()
+        );
         let failed = server.get("/panic").await;
         assert_eq!(failed.status(), 500);
         assert_fields(&failed, "2");
@@ -103,7 +133,10 @@ async fn inner_catch_panic_failure_is_settled() {
 
 #[tokio::test]
 async fn inner_header_is_not_on_refusal() {
-    let server = serve!(limited(), SetResponseHeaderLayer::overriding(SET, HeaderValue::from_static("set")));
+    let server = serve!(
+        limited(),
+        SetResponseHeaderLayer::overriding(SET, HeaderValue::from_static("set"))
+    );
     assert_eq!(field(&server.get("/").await, "x-set"), Some("set"));
     let refused = server.refused(|| Request::get("/")).await;
     assert_refused(&refused);
@@ -113,7 +146,9 @@ async fn inner_header_is_not_on_refusal() {
 #[tokio::test]
 async fn inner_validation_is_counted() {
     let server = serve!(limited(), ValidateRequestHeaderLayer::accept("text/html"));
-    let invalid = server.send(Request::get("/").header("accept", "image/png")).await;
+    let invalid = server
+        .send(Request::get("/").header("accept", "image/png"))
+        .await;
     assert_eq!(invalid.status(), 406);
     assert_fields(&invalid, "2");
 }
@@ -127,27 +162,36 @@ async fn inner_status_leaves_refusal_alone() {
 
 #[tokio::test]
 async fn inner_request_id_is_not_on_refusal() {
-    let (set, propagate) = (SetRequestIdLayer::x_request_id(SameId), PropagateRequestIdLayer::x_request_id());
+    let (set, propagate) = (
+        SetRequestIdLayer::x_request_id(SameId),
+        PropagateRequestIdLayer::x_request_id(),
+    );
     let server = serve!(limited(), set, propagate);
     assert_eq!(field(&server.get("/").await, "x-request-id"), Some("same"));
-    assert_eq!(field(&server.refused(|| Request::get("/")).await, "x-request-id"), None);
+    assert_eq!(
+        field(&server.refused(|| Request::get("/")).await, "x-request-id"),
+        None
+    );
 }
 
 #[tokio::test]
 async fn inner_trace_never_sees_refusal() {
     let statuses = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&statuses);
-    let trace =
-        TraceLayer::new_for_http().on_response(move |response: &Response<_>, _: Duration, _: &tracing::Span| {
+    let trace = TraceLayer::new_for_http().on_response(
+        move |response: &Response<_>, _: Duration, _: &tracing::Span| {
             seen.lock().unwrap().push(response.status().as_u16());
-        });
+        },
+    );
     assert_refused(&serve!(limited(), trace).refused(|| Request::get("/")).await);
     assert_eq!(*statuses.lock().unwrap(), [200, 200, 200]);
 }
 
 #[tokio::test]
 async fn inner_retries_are_one_charge() {
-    let failed = serve!(without_body(), limited(), RetryLayer::new(Retries(2))).get("/fail").await;
+    let failed = serve!(without_body(), limited(), RetryLayer::new(Retries(2)))
+        .get("/fail")
+        .await;
     assert_eq!(failed.status(), 502);
     assert_fields(&failed, "2");
 }

@@ -5,7 +5,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use tower_quota::{Charge, Decision, Limit, MemoryStore, Operation, Policy, Quota, RateLimitLayer, Store};
+use tower_quota::{
+    Charge, Decision, Limit, MemoryStore, Operation, Policy, Quota, RateLimitLayer, Store,
+};
 use tower_quota_testkit::ManualClock;
 
 /// The layer under test.
@@ -44,7 +46,8 @@ pub(crate) fn three_per_minute() -> Limit {
 /// The store decides each request, as a refusal cache would tell waits by the machine's clock.
 pub(crate) fn limited_by(limit: Limit, is_slow: bool) -> Limited {
     let memory = MemoryStore::with_clock(100, ManualClock::default());
-    RateLimitLayer::new(SlowOrQuick { memory, is_slow }, Policy::new().limit(limit)).refusal_cache(Duration::ZERO)
+    RateLimitLayer::new(SlowOrQuick { memory, is_slow }, Policy::new().limit(limit))
+        .refusal_cache(Duration::ZERO)
 }
 
 /// Limits requests to three a minute, decided at once.

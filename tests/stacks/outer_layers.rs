@@ -33,35 +33,51 @@ use crate::server::{assert_admitted, assert_refused, assert_refused_head, decode
 
 /// Returns a request of a page at another origin.
 pub(crate) fn cross_origin() -> http::request::Builder {
-    Request::get("/").header("origin", "https://page.test").header("accept-encoding", "gzip")
+    Request::get("/")
+        .header("origin", "https://page.test")
+        .header("accept-encoding", "gzip")
 }
 
 /// Returns a browser's preflight request.
 pub(crate) fn preflight() -> http::request::Builder {
-    Request::options("/").header("origin", "https://page.test").header("access-control-request-method", "GET")
+    Request::options("/")
+        .header("origin", "https://page.test")
+        .header("access-control-request-method", "GET")
 }
 
 #[tokio::test]
 async fn outer_compression_compresses_refusal() {
     let server = serve!(CompressionLayer::new(), limited());
-    let refused = server.refused(|| Request::get("/").header("accept-encoding", "gzip")).await;
+    let refused = server
+        .refused(|| Request::get("/").header("accept-encoding", "gzip"))
+        .await;
     assert_refused(&decoded(refused).await);
 }
 
 #[tokio::test]
 async fn outer_cors_shows_refusal_to_page() {
-    let cors = CorsLayer::new().allow_origin(Any).expose_headers(exposed_headers());
+    let cors = CorsLayer::new()
+        .allow_origin(Any)
+        .expose_headers(exposed_headers());
     let server = serve!(cors, limited());
     let refused = server.refused(cross_origin).await;
     assert_refused(&refused);
     assert_eq!(field(&refused, "access-control-allow-origin"), Some("*"));
     let exposed = field(&refused, "access-control-expose-headers").unwrap();
-    assert!(exposed.split(',').any(|name| name == "retry-after"), "{exposed}");
+    assert!(
+        exposed.split(',').any(|name| name == "retry-after"),
+        "{exposed}"
+    );
 }
 
 #[tokio::test]
 async fn outer_cors_answers_preflight_uncounted() {
-    let server = serve!(CorsLayer::new().allow_origin(Any).allow_methods([Method::GET]), limited());
+    let server = serve!(
+        CorsLayer::new()
+            .allow_origin(Any)
+            .allow_methods([Method::GET]),
+        limited()
+    );
     for _ in 0..4 {
         let allowed = server.send(preflight()).await;
         assert_eq!(allowed.status(), 200);
@@ -109,13 +125,18 @@ async fn outer_body_limit_refuses_uncounted() {
 #[tokio::test]
 async fn outer_catch_panic_sees_refunded_charge() {
     for is_slow in [false, true] {
-        let server =
-            serve!(CatchPanicLayer::new(), limited_by(three_per_minute().on_abandoned(Settle::Refund), is_slow));
+        let server = serve!(
+            CatchPanicLayer::new(),
+            limited_by(three_per_minute().on_abandoned(Settle::Refund), is_slow)
+        );
         assert_eq!(server.get("/panic").await.status(), 500);
         assert_admitted(&server.get("/").await, "2");
 
         // A limit that does not settle keeps the charge.
-        let server = serve!(CatchPanicLayer::new(), limited_by(three_per_minute(), is_slow));
+        let server = serve!(
+            CatchPanicLayer::new(),
+            limited_by(three_per_minute(), is_slow)
+        );
         assert_eq!(server.get("/panic").await.status(), 500);
         assert_admitted(&server.get("/").await, "1");
     }
@@ -123,7 +144,10 @@ async fn outer_catch_panic_sees_refunded_charge() {
 
 #[tokio::test]
 async fn outer_header_is_set_on_refusal() {
-    let server = serve!(SetResponseHeaderLayer::overriding(SET, HeaderValue::from_static("set")), limited());
+    let server = serve!(
+        SetResponseHeaderLayer::overriding(SET, HeaderValue::from_static("set")),
+        limited()
+    );
     let refused = server.refused(|| Request::get("/")).await;
     assert_refused(&refused);
     assert_eq!(field(&refused, "x-set"), Some("set"));
@@ -131,7 +155,9 @@ async fn outer_header_is_set_on_refusal() {
 
 #[tokio::test]
 async fn outer_request_header_is_the_key() {
-    let by_header = three_per_minute().by(key::header("x-set")).when_missing(MissingKey::Refuse);
+    let by_header = three_per_minute()
+        .by(key::header("x-set"))
+        .when_missing(MissingKey::Refuse);
     let set = SetRequestHeaderLayer::overriding(SET, HeaderValue::from_static("set"));
     let server = serve!(set.clone(), limited_by(by_header.clone(), false));
     assert_admitted(&server.get("/").await, "2");
@@ -143,7 +169,9 @@ async fn outer_request_header_is_the_key() {
 #[tokio::test]
 async fn outer_validation_refuses_uncounted() {
     let server = serve!(ValidateRequestHeaderLayer::accept("text/html"), limited());
-    let invalid = server.send(Request::get("/").header("accept", "image/png")).await;
+    let invalid = server
+        .send(Request::get("/").header("accept", "image/png"))
+        .await;
     assert_eq!(invalid.status(), 406);
     assert_eq!(field(&invalid, "ratelimit"), None);
     assert_admitted(&server.get("/").await, "2");
@@ -151,12 +179,22 @@ async fn outer_validation_refuses_uncounted() {
 
 #[tokio::test]
 async fn outer_normalized_path_is_the_key() {
-    let by_path = || three_per_minute().by(key::from_fn("path", |head| Some(head.uri().path().to_owned())));
-    let server = serve!(NormalizePathLayer::trim_trailing_slash(), limited_by(by_path(), false));
+    let by_path = || {
+        three_per_minute().by(key::from_fn("path", |head| {
+            Some(head.uri().path().to_owned())
+        }))
+    };
+    let server = serve!(
+        NormalizePathLayer::trim_trailing_slash(),
+        limited_by(by_path(), false)
+    );
     assert_admitted(&server.get("/a").await, "2");
     assert_admitted(&server.get("/a/").await, "1");
 
-    let server = serve!(limited_by(by_path(), false), NormalizePathLayer::trim_trailing_slash());
+    let server = serve!(
+        limited_by(by_path(), false),
+        NormalizePathLayer::trim_trailing_slash()
+    );
     assert_admitted(&server.get("/a").await, "2");
     assert_admitted(&server.get("/a/").await, "2");
 }
@@ -171,8 +209,13 @@ async fn outer_status_replaces_refusals() {
 
 #[tokio::test]
 async fn outer_request_id_is_on_refusal() {
-    let (set, propagate) = (SetRequestIdLayer::x_request_id(SameId), PropagateRequestIdLayer::x_request_id());
-    let refused = serve!(set, propagate, limited()).refused(|| Request::get("/")).await;
+    let (set, propagate) = (
+        SetRequestIdLayer::x_request_id(SameId),
+        PropagateRequestIdLayer::x_request_id(),
+    );
+    let refused = serve!(set, propagate, limited())
+        .refused(|| Request::get("/"))
+        .await;
     assert_refused(&refused);
     assert_eq!(field(&refused, "x-request-id"), Some("same"));
 }
@@ -181,10 +224,11 @@ async fn outer_request_id_is_on_refusal() {
 async fn outer_trace_sees_refusal() {
     let statuses = Arc::new(Mutex::new(Vec::new()));
     let seen = Arc::clone(&statuses);
-    let trace =
-        TraceLayer::new_for_http().on_response(move |response: &Response<_>, _: Duration, _: &tracing::Span| {
+    let trace = TraceLayer::new_for_http().on_response(
+        move |response: &Response<_>, _: Duration, _: &tracing::Span| {
             seen.lock().unwrap().push(response.status().as_u16());
-        });
+        },
+    );
     assert_refused_head(&serve!(trace, limited()).refused(|| Request::get("/")).await);
     assert_eq!(*statuses.lock().unwrap(), [200, 200, 200, 429]);
 }
@@ -227,8 +271,13 @@ async fn outer_retry_is_charged_each_time() {
 #[tokio::test]
 async fn paired_limits_report_the_stricter() {
     let wide = Limit::new("wide", Quota::per_minute(10));
-    let stack = ServiceBuilder::new().layer(limited_by(wide, true)).layer(limited());
+    let stack = ServiceBuilder::new()
+        .layer(limited_by(wide, true))
+        .layer(limited());
     let server = serve!(stack);
-    assert_eq!(field(&server.get("/").await, "x-ratelimit-remaining"), Some("2"));
+    assert_eq!(
+        field(&server.get("/").await, "x-ratelimit-remaining"),
+        Some("2")
+    );
     assert_refused(&server.refused(|| Request::get("/")).await);
 }

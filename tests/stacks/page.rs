@@ -37,7 +37,9 @@ fn documented_tests_match_stacks() {
         .split('`')
         .skip(1)
         .step_by(2)
-        .filter(|code| code.contains('_') && code.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
+        .filter(|code| {
+            code.contains('_') && code.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+        })
         .collect();
     run.sort_unstable();
     named.sort_unstable();
@@ -48,12 +50,18 @@ fn documented_tests_match_stacks() {
 /// Returns the names of a file's tests: functions, and the rows of a macro that makes them.
 fn tests_of(source: &str) -> Vec<&str> {
     let functions = source.split("test]\n").skip(1).filter_map(|rest| {
-        let name = rest.strip_prefix("async ").unwrap_or(rest).strip_prefix("fn ")?;
+        let name = rest
+            .strip_prefix("async ")
+            .unwrap_or(rest)
+            .strip_prefix("fn ")?;
         name.split_once('(').map(|(name, _)| name)
     });
     let rows = source
         .split_once("\nothers_proceed! {\n")
         .into_iter()
-        .flat_map(|(_, rest)| rest.lines().map_while(|line| line.trim().split_once(": ").map(|(name, _)| name)));
+        .flat_map(|(_, rest)| {
+            rest.lines()
+                .map_while(|line| line.trim().split_once(": ").map(|(name, _)| name))
+        });
     functions.chain(rows).collect()
 }

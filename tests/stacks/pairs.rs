@@ -124,7 +124,11 @@ pairs! {
 fn limited_pair_is_servable_where_pair_is() {
     for pair in pairs() {
         let worse = pair.alone && pair.limited.contains(&false);
-        assert!(!worse, "{} around {}: {:?}", pair.outer, pair.inner, pair.limited);
+        assert!(
+            !worse,
+            "{} around {}: {:?}",
+            pair.outer, pair.inner, pair.limited
+        );
     }
 }
 
@@ -132,11 +136,25 @@ fn limited_pair_is_servable_where_pair_is() {
 #[test]
 fn pairs_without_default_bodies_need_limit_between() {
     let pairs = pairs();
-    let missing: Vec<_> = pairs.iter().filter(|pair| !pair.alone).map(|pair| (pair.outer, pair.inner)).collect();
-    let expected =
-        [("cors", "trace"), ("cors", "request_body_limit"), ("timeout", "trace"), ("timeout", "request_body_limit")];
+    let missing: Vec<_> = pairs
+        .iter()
+        .filter(|pair| !pair.alone)
+        .map(|pair| (pair.outer, pair.inner))
+        .collect();
+    let expected = [
+        ("cors", "trace"),
+        ("cors", "request_body_limit"),
+        ("timeout", "trace"),
+        ("timeout", "request_body_limit"),
+    ];
     assert_eq!(missing, expected);
     for pair in pairs.iter().filter(|pair| !pair.alone) {
-        assert_eq!(pair.limited, [false, true, false], "{} around {}", pair.outer, pair.inner);
+        assert_eq!(
+            pair.limited,
+            [false, true, false],
+            "{} around {}",
+            pair.outer,
+            pair.inner
+        );
     }
 }

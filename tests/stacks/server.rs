@@ -77,13 +77,25 @@ impl Server {
     async fn bind() -> (TcpListener, Self) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        (listener, Self { address, client: Client::builder(TokioExecutor::new()).build_http() })
+        (
+            listener,
+            Self {
+                address,
+                client: Client::builder(TokioExecutor::new()).build_http(),
+            },
+        )
     }
 
     /// Sends a request; its path becomes a URI of this server. The body is not read.
-    pub(crate) async fn open(&self, request: http::request::Builder, body: &'static [u8]) -> Response<Incoming> {
+    pub(crate) async fn open(
+        &self,
+        request: http::request::Builder,
+        body: &'static [u8],
+    ) -> Response<Incoming> {
         let mut request = request.body(Full::from(body)).unwrap();
-        *request.uri_mut() = format!("http://{}{}", self.address, request.uri().path()).parse().unwrap();
+        *request.uri_mut() = format!("http://{}{}", self.address, request.uri().path())
+            .parse()
+            .unwrap();
         within(self.client.request(request)).await.unwrap()
     }
 
@@ -136,7 +148,12 @@ where
 
 /// Returns the next frame of a body.
 pub(crate) async fn next_frame(body: &mut Incoming) -> Bytes {
-    within(body.frame()).await.unwrap().unwrap().into_data().unwrap()
+    within(body.frame())
+        .await
+        .unwrap()
+        .unwrap()
+        .into_data()
+        .unwrap()
 }
 
 /// Serves the handler behind these layers, the outermost first.
@@ -155,17 +172,28 @@ pub(crate) async fn decoded(reply: Reply) -> Reply {
     assert_eq!(field(&reply, "content-encoding"), Some("gzip"));
     let mut reply = Some(reply.map(Full::new));
     let coded = service_fn(move |_: Request<()>| ready(Ok::<_, Infallible>(reply.take().unwrap())));
-    read(Decompression::new(coded).oneshot(Request::new(())).await.unwrap()).await
+    read(
+        Decompression::new(coded)
+            .oneshot(Request::new(()))
+            .await
+            .unwrap(),
+    )
+    .await
 }
 
 /// Waits, up to a deadline.
 pub(crate) async fn within<F: Future>(future: F) -> F::Output {
-    tokio::time::timeout(Duration::from_secs(30), future).await.unwrap()
+    tokio::time::timeout(Duration::from_secs(30), future)
+        .await
+        .unwrap()
 }
 
 /// Returns a header field's value.
 pub(crate) fn field<'a, B>(response: &'a Response<B>, name: &str) -> Option<&'a str> {
-    response.headers().get(name).map(|value| value.to_str().unwrap())
+    response
+        .headers()
+        .get(name)
+        .map(|value| value.to_str().unwrap())
 }
 
 /// Asserts that a request was admitted, with this many left of three.
@@ -180,7 +208,10 @@ pub(crate) fn assert_admitted<B>(response: &Response<B>, left: &str) {
 pub(crate) fn assert_fields<B>(response: &Response<B>, left: &str) {
     assert_eq!(field(response, "x-ratelimit-remaining"), Some(left));
     let policy = field(response, "ratelimit-policy").unwrap();
-    assert!(policy.starts_with(r#""three_per_minute";q=3;w=60"#), "{policy}");
+    assert!(
+        policy.starts_with(r#""three_per_minute";q=3;w=60"#),
+        "{policy}"
+    );
     assert_eq!(field(response, "retry-after"), None);
 }
 

@@ -40,8 +40,14 @@ macro_rules! guarded {
             .layer(MapRequestBodyLayer::new(axum::body::Body::new))
             .layer(CatchPanicLayer::new())
             .layer(CorsLayer::permissive())
-            .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, Duration::from_secs(60)))
-            .layer(SetResponseHeaderLayer::overriding(SET, HeaderValue::from_static("set")))
+            .layer(TimeoutLayer::with_status_code(
+                StatusCode::REQUEST_TIMEOUT,
+                Duration::from_secs(60),
+            ))
+            .layer(SetResponseHeaderLayer::overriding(
+                SET,
+                HeaderValue::from_static("set"),
+            ))
             .layer(BoxCloneSyncService::layer())
     };
 }
@@ -56,7 +62,10 @@ macro_rules! changed {
             .layer(NormalizePathLayer::trim_trailing_slash())
             .layer(ValidateRequestHeaderLayer::accept("text/html"))
             .layer(MapResponseBodyLayer::new(axum::body::Body::new))
-            .layer(SetRequestHeaderLayer::overriding(SET, HeaderValue::from_static("set")))
+            .layer(SetRequestHeaderLayer::overriding(
+                SET,
+                HeaderValue::from_static("set"),
+            ))
             .layer(BufferLayer::new(8))
             .layer(LoadShedLayer::new())
             .layer(ConcurrencyLimitLayer::new(8))
@@ -68,15 +77,26 @@ macro_rules! changed {
 
 #[tokio::test]
 async fn all_layers_inside_compose() {
-    assert_holds(|limited, handler| changed!(guarded!(ServiceBuilder::new().layer(limited))).service(handler)).await;
+    assert_holds(|limited, handler| {
+        changed!(guarded!(ServiceBuilder::new().layer(limited))).service(handler)
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn all_layers_around_compose() {
-    assert_holds(|limited, handler| changed!(guarded!(ServiceBuilder::new()).layer(limited)).service(handler)).await;
+    assert_holds(|limited, handler| {
+        changed!(guarded!(ServiceBuilder::new()).layer(limited)).service(handler)
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn all_layers_outside_compose() {
-    assert_holds(|limited, handler| changed!(guarded!(ServiceBuilder::new())).layer(limited).service(handler)).await;
+    assert_holds(|limited, handler| {
+        changed!(guarded!(ServiceBuilder::new()))
+            .layer(limited)
+            .service(handler)
+    })
+    .await;
 }

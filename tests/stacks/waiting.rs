@@ -34,7 +34,10 @@ fn request_of(client: &str) -> http::request::Builder {
 }
 
 /// Returns the status of another client's request while a client's second waits.
-async fn status_beside_waiting<S, B>(is_slow: bool, stack: impl FnOnce(Limited, Handler) -> S) -> u16
+async fn status_beside_waiting<S, B>(
+    is_slow: bool,
+    stack: impl FnOnce(Limited, Handler) -> S,
+) -> u16
 where
     S: Service<Request<Incoming>, Response = Response<B>> + Clone + Send + 'static,
     S::Future: Send,
@@ -111,11 +114,22 @@ async fn refusal_returns_inner_permit() {
             .layer(limited_by(three_per_minute(), is_slow))
             .layer(permit.clone())
             .service(Handler::default());
-        let other = ServiceBuilder::new().layer(permit).service(Handler::default());
+        let other = ServiceBuilder::new()
+            .layer(permit)
+            .service(Handler::default());
         for expected in [200, 200, 200, 429] {
-            assert_eq!(within(limited.clone().oneshot(empty("/"))).await.unwrap().status(), expected);
+            assert_eq!(
+                within(limited.clone().oneshot(empty("/")))
+                    .await
+                    .unwrap()
+                    .status(),
+                expected
+            );
         }
-        assert_eq!(within(other.oneshot(empty("/"))).await.unwrap().status(), 200);
+        assert_eq!(
+            within(other.oneshot(empty("/"))).await.unwrap().status(),
+            200
+        );
     }
 }
 
@@ -126,7 +140,9 @@ fn by_path<S>(request: &Request<Incoming>, _: &[S]) -> usize {
 #[tokio::test]
 async fn steered_services_are_limited_alone_and_together() {
     // Services that are steered to have one type: bodies and services are boxed.
-    let alone = ServiceBuilder::new().layer(MapResponseBodyLayer::new(Body::new)).layer(limited());
+    let alone = ServiceBuilder::new()
+        .layer(MapResponseBodyLayer::new(Body::new))
+        .layer(limited());
     let plain = ServiceBuilder::new().layer(MapResponseBodyLayer::new(Body::new));
     let services = vec![
         BoxCloneService::new(alone.service(Handler::default())),

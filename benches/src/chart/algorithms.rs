@@ -11,14 +11,19 @@ use super::svg::{LINE, MARGIN, STYLE, WIDTH, text};
 /// The name of the file in the folder of charts.
 pub(super) const FILE: &str = "algorithms.svg";
 const TITLE: &str = "The same requests, under 10 units in 10 seconds";
-const UNIT: &str = "each line is a request that passes, at the time it passes; each dot is one that is refused";
+const UNIT: &str =
+    "each line is a request that passes, at the time it passes; each dot is one that is refused";
 
 const PERIOD: Duration = Duration::from_secs(10);
 const SECONDS: u32 = 30;
 /// The requests: start and end of each stretch and the time between requests, in milliseconds.
 ///
 /// Each stretch begins shortly after a full second.
-const STRETCHES: [(u64, u64, u64); 3] = [(0, 8_000, 500), (17_000, 24_000, 200), (24_000, 30_000, 2_000)];
+const STRETCHES: [(u64, u64, u64); 3] = [
+    (0, 8_000, 500),
+    (17_000, 24_000, 200),
+    (24_000, 30_000, 2_000),
+];
 const FIRST: u64 = 100;
 
 /// The left end of the time axis, to the right of the names.
@@ -56,12 +61,19 @@ fn row(name: &'static str, quota: Quota) -> Result<Row, Box<dyn Error>> {
     let clock = ManualClock::default();
     let start = clock.now();
     let store = MemoryStore::with_clock(8, clock.clone());
-    let mut row = Row { name, passed: Vec::new(), refused: Vec::new() };
+    let mut row = Row {
+        name,
+        passed: Vec::new(),
+        refused: Vec::new(),
+    };
     for at in requests() {
         clock.set(start + at);
         let decision = block_on(store.check(&[Charge::new("row", &quota, &Key::EVERYONE)]))?;
-        let (list, at) =
-            if decision.is_allowed() { (&mut row.passed, at + decision.wait()) } else { (&mut row.refused, at) };
+        let (list, at) = if decision.is_allowed() {
+            (&mut row.passed, at + decision.wait())
+        } else {
+            (&mut row.refused, at)
+        };
         list.push(at);
     }
     Ok(row)
@@ -69,13 +81,20 @@ fn row(name: &'static str, quota: Quota) -> Result<Row, Box<dyn Error>> {
 
 /// Returns the times at which requests arrive, since the start.
 fn requests() -> impl Iterator<Item = Duration> {
-    let instants = STRETCHES.into_iter().flat_map(|(from, to, apart)| (from + FIRST..to).step_by(apart as usize));
+    let instants = STRETCHES
+        .into_iter()
+        .flat_map(|(from, to, apart)| (from + FIRST..to).step_by(apart as usize));
     instants.map(Duration::from_millis)
 }
 
 /// Returns the most requests that pass within one period, wherever it begins.
 fn most_in_a_period(passed: &[Duration]) -> usize {
-    let within = |&first: &Duration| passed.iter().filter(|&&at| first <= at && at < first + PERIOD).count();
+    let within = |&first: &Duration| {
+        passed
+            .iter()
+            .filter(|&&at| first <= at && at < first + PERIOD)
+            .count()
+    };
     passed.iter().map(within).max().unwrap_or_default()
 }
 
@@ -97,7 +116,9 @@ pub(super) fn drawn() -> Result<String, Box<dyn Error>> {
     svg += &text("unit", MARGIN, MARGIN + 10.0 + LINE, UNIT);
     for second in (0..=SECONDS).step_by(5) {
         let x = x_of(Duration::from_secs(second.into()));
-        svg += &format!("<line class=\"line\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{top}\" y2=\"{foot}\"/>\n");
+        svg += &format!(
+            "<line class=\"line\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{top}\" y2=\"{foot}\"/>\n"
+        );
         svg += &text("group", x, foot + LINE, &format!("{second} s"));
     }
     let asked: Vec<Duration> = requests().collect();
@@ -109,7 +130,11 @@ pub(super) fn drawn() -> Result<String, Box<dyn Error>> {
         svg += &text("name", MARGIN, y + 22.0, row.name);
         svg += &dots(y, &row.refused);
         svg += &lines("pass", y, &row.passed);
-        let sum = format!("{} pass, at most {} in 10 s", row.passed.len(), most_in_a_period(&row.passed));
+        let sum = format!(
+            "{} pass, at most {} in 10 s",
+            row.passed.len(),
+            most_in_a_period(&row.passed)
+        );
         svg += &text("sum", RIGHT + 16.0, y + 22.0, &sum);
     }
     Ok(svg + "</svg>\n")
@@ -135,10 +160,15 @@ fn path(class: &str, times: &[Duration], mark: impl Fn(f64) -> String) -> String
 /// Returns a drawing as the target of a link that is called `drawing`: rustdoc has no files beside its pages.
 pub(super) fn as_link(drawing: &str) -> String {
     let escaped = |byte: u8| match byte {
-        b'%' | b'<' | b'>' | b'"' | b'#' | b'(' | b')' | b'{' | b'}' | 0..=b' ' => format!("%{byte:02X}"),
+        b'%' | b'<' | b'>' | b'"' | b'#' | b'(' | b')' | b'{' | b'}' | 0..=b' ' => {
+            format!("%{byte:02X}")
+        }
         _ => char::from(byte).to_string(),
     };
-    format!("[drawing]: data:image/svg+xml,{}\n", drawing.bytes().map(escaped).collect::<String>())
+    format!(
+        "[drawing]: data:image/svg+xml,{}\n",
+        drawing.bytes().map(escaped).collect::<String>()
+    )
 }
 
 #[cfg(test)]
@@ -148,7 +178,13 @@ mod tests {
 
     #[test]
     fn rows_stay_within_algorithm_bounds() {
-        let of = |name: &str| rows().unwrap().into_iter().find(|row| row.name.starts_with(name)).unwrap();
+        let of = |name: &str| {
+            rows()
+                .unwrap()
+                .into_iter()
+                .find(|row| row.name.starts_with(name))
+                .unwrap()
+        };
         assert_eq!(most_in_a_period(&of("sliding log").passed), 10);
         // Up to twice the units across a border.
         assert_eq!(most_in_a_period(&of("fixed window").passed), 20);
@@ -156,12 +192,20 @@ mod tests {
         assert!((15..=20).contains(&most_in_a_period(&of("token bucket, GCRA").passed)));
         assert!(most_in_a_period(&of("token bucket, burst of 3").passed) <= 13);
         let turns = of("leaky bucket").passed;
-        assert!(turns.windows(2).all(|pair| (pair[1] - pair[0]).as_millis() >= 1_000), "{turns:?}");
+        assert!(
+            turns
+                .windows(2)
+                .all(|pair| (pair[1] - pair[0]).as_millis() >= 1_000),
+            "{turns:?}"
+        );
     }
 
     #[test]
     fn gcra_row_equals_token_bucket_row() {
         let quota = Quota::new(10, super::PERIOD);
-        assert_eq!(row("", quota.gcra()).unwrap().passed, row("", quota).unwrap().passed);
+        assert_eq!(
+            row("", quota.gcra()).unwrap().passed,
+            row("", quota).unwrap().passed
+        );
     }
 }

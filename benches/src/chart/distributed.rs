@@ -21,14 +21,30 @@ const WORST: [Worst; 4] = [
         figure: |row| Some(part(row, "over")? * 100.0 / part(row, "allowed")?),
         is_less_worse: false,
     },
-    Worst { column: "least admitted, % of allowed", figure: |row| part(row, "admitted %"), is_less_worse: true },
-    Worst { column: "slowest p99, us", figure: |row| part(row, "p99 us"), is_less_worse: false },
-    Worst { column: "most Redis CPU, us per decision", figure: |row| part(row, "redis us"), is_less_worse: false },
+    Worst {
+        column: "least admitted, % of allowed",
+        figure: |row| part(row, "admitted %"),
+        is_less_worse: true,
+    },
+    Worst {
+        column: "slowest p99, us",
+        figure: |row| part(row, "p99 us"),
+        is_less_worse: false,
+    },
+    Worst {
+        column: "most Redis CPU, us per decision",
+        figure: |row| part(row, "redis us"),
+        is_less_worse: false,
+    },
 ];
 
 /// Writes each contender's worst cells, of a suite that has cells.
 pub(super) fn worst(report: &Report) -> String {
-    let cells: Vec<_> = report.rows().iter().filter(|row| cell(row).is_some()).collect();
+    let cells: Vec<_> = report
+        .rows()
+        .iter()
+        .filter(|row| cell(row).is_some())
+        .collect();
     if cells.is_empty() {
         return String::new();
     }
@@ -38,18 +54,30 @@ pub(super) fn worst(report: &Report) -> String {
             contenders.push(&row.contender);
         }
     }
-    let mut table = head(&[&["the worst cells"], &*WORST.map(|worst| worst.column).to_vec()].concat());
+    let mut table = head(
+        &[
+            &["the worst cells"],
+            &*WORST.map(|worst| worst.column).to_vec(),
+        ]
+        .concat(),
+    );
     for contender in contenders {
         let of_contender = || cells.iter().filter(|row| row.contender == contender);
-        let texts = WORST.iter().map(|Worst { figure, is_less_worse, .. }| {
-            let figures = of_contender().filter_map(|row| Some((figure(row)?, cell(row)?)));
-            let badness = |figure: f64| if *is_less_worse { -figure } else { figure };
-            let worst = figures.max_by(|(a, _), (b, _)| badness(*a).total_cmp(&badness(*b)));
-            worst.map_or_else(String::new, |(figure, cell)| match figure {
-                0.0 => "0".to_owned(),
-                _ => format!("{} in `{cell}`", written(figure)),
-            })
-        });
+        let texts = WORST.iter().map(
+            |Worst {
+                 figure,
+                 is_less_worse,
+                 ..
+             }| {
+                let figures = of_contender().filter_map(|row| Some((figure(row)?, cell(row)?)));
+                let badness = |figure: f64| if *is_less_worse { -figure } else { figure };
+                let worst = figures.max_by(|(a, _), (b, _)| badness(*a).total_cmp(&badness(*b)));
+                worst.map_or_else(String::new, |(figure, cell)| match figure {
+                    0.0 => "0".to_owned(),
+                    _ => format!("{} in `{cell}`", written(figure)),
+                })
+            },
+        );
         table += &line(&[vec![contender.to_owned()], texts.collect()].concat());
     }
     table
@@ -62,8 +90,14 @@ pub(super) fn tables(report: &Report) -> String {
         return text;
     }
     for (title, figure) in [
-        ("Redis CPU of leases over that of exact round trips; above 1, leases cost more", "redis us"),
-        ("Script calls of leases over those of exact round trips", "calls"),
+        (
+            "Redis CPU of leases over that of exact round trips; above 1, leases cost more",
+            "redis us",
+        ),
+        (
+            "Script calls of leases over those of exact round trips",
+            "calls",
+        ),
         ("p99 of leases over that of exact round trips", "p99 us"),
     ] {
         text += &format!("\n{title}, by traffic and load, and by processes:\n");
@@ -81,11 +115,19 @@ pub(super) fn tables(report: &Report) -> String {
 /// Writes a line for each traffic and load, with a column for each number of processes.
 fn ratios(report: &Report, figure: &str) -> String {
     let of = |contender: &str, case: &str| {
-        let row = report.rows().iter().find(|row| row.case == case && row.contender == contender)?;
+        let row = report
+            .rows()
+            .iter()
+            .find(|row| row.case == case && row.contender == contender)?;
         part(row, figure)
     };
     let (mut groups, mut nodes) = (Vec::new(), Vec::new());
-    for (group, node) in report.rows().iter().filter_map(cell).filter_map(|cell| cell.rsplit_once('/')) {
+    for (group, node) in report
+        .rows()
+        .iter()
+        .filter_map(cell)
+        .filter_map(|cell| cell.rsplit_once('/'))
+    {
         if !groups.contains(&group) {
             groups.push(group);
         }
@@ -97,7 +139,9 @@ fn ratios(report: &Report, figure: &str) -> String {
     for group in groups {
         let figures = nodes.iter().map(|node| {
             let case = format!("distributed/{group}/{node}");
-            let ratio = of(LEASED, &case).zip(of(EXACT, &case)).map(|(leased, exact)| leased / exact);
+            let ratio = of(LEASED, &case)
+                .zip(of(EXACT, &case))
+                .map(|(leased, exact)| leased / exact);
             ratio.map(written).unwrap_or_default()
         });
         table += &line(&[vec![format!("`{group}`")], figures.collect()].concat());

@@ -23,7 +23,12 @@ impl Grid {
             Bars::Cases(cases) => by_case(report, picture, cases),
         };
         let groups = picture.groups.iter().map(|group| spoken(group)).collect();
-        Self { picture: *picture, groups, series }.without_empty_groups()
+        Self {
+            picture: *picture,
+            groups,
+            series,
+        }
+        .without_empty_groups()
     }
 
     pub(super) const fn is_empty(&self) -> bool {
@@ -32,14 +37,22 @@ impl Grid {
 
     /// Returns all figures that were measured.
     pub(super) fn figures(&self) -> impl Iterator<Item = f64> {
-        self.series.iter().flat_map(|series| series.figures.iter().copied().flatten())
+        self.series
+            .iter()
+            .flat_map(|series| series.figures.iter().copied().flatten())
     }
 
     fn without_empty_groups(mut self) -> Self {
         for group in (0..self.groups.len()).rev() {
-            if self.series.iter().all(|series| series.figures[group].is_none()) {
+            if self
+                .series
+                .iter()
+                .all(|series| series.figures[group].is_none())
+            {
                 self.groups.remove(group);
-                self.series.iter_mut().for_each(|series| _ = series.figures.remove(group));
+                self.series
+                    .iter_mut()
+                    .for_each(|series| _ = series.figures.remove(group));
             }
         }
         self
@@ -52,10 +65,17 @@ fn by_contender(report: &Report, picture: &Picture) -> Vec<Series> {
     for (group, name) in picture.groups.iter().enumerate() {
         let case = format!("{}/{name}", picture.prefix);
         for row in report.rows().iter().filter(|row| row.case == case) {
-            let Some(&figure) = row.figures.get(picture.figure) else { continue };
-            let known = series.iter().position(|series| series.name == row.contender);
+            let Some(&figure) = row.figures.get(picture.figure) else {
+                continue;
+            };
+            let known = series
+                .iter()
+                .position(|series| series.name == row.contender);
             let position = known.unwrap_or_else(|| {
-                series.push(Series { name: row.contender.clone(), figures: vec![None; picture.groups.len()] });
+                series.push(Series {
+                    name: row.contender.clone(),
+                    figures: vec![None; picture.groups.len()],
+                });
                 series.len() - 1
             });
             series[position].figures[group] = Some(figure);
@@ -67,13 +87,25 @@ fn by_contender(report: &Report, picture: &Picture) -> Vec<Series> {
 fn by_case(report: &Report, picture: &Picture, cases: &[&str]) -> Vec<Series> {
     let figure = |case: &str, group: &str| {
         let case = format!("{}/{case}/{group}", picture.prefix);
-        report.rows().iter().find(|row| row.case == case)?.figures.get(picture.figure).copied()
+        report
+            .rows()
+            .iter()
+            .find(|row| row.case == case)?
+            .figures
+            .get(picture.figure)
+            .copied()
     };
     let series = cases.iter().map(|case| Series {
         name: spoken(case),
-        figures: picture.groups.iter().map(|group| figure(case, group)).collect(),
+        figures: picture
+            .groups
+            .iter()
+            .map(|group| figure(case, group))
+            .collect(),
     });
-    series.filter(|series| series.figures.iter().any(Option::is_some)).collect()
+    series
+        .filter(|series| series.figures.iter().any(Option::is_some))
+        .collect()
 }
 
 /// Returns a part of a case's name in words.

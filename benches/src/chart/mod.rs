@@ -44,10 +44,19 @@ pub(crate) fn run(files: &[PathBuf], into: &Path) -> Result<(), Box<dyn Error>> 
         for (name, drawing) in &page.charts {
             fs::write(charts.join(name), drawing)?;
         }
-        fill(&into.join(document_of(report.suite())), report.suite(), &page.text).map_err(named)?;
+        fill(
+            &into.join(document_of(report.suite())),
+            report.suite(),
+            &page.text,
+        )
+        .map_err(named)?;
     }
     let (document, region) = REAL_TRAFFIC;
-    fill(&into.join(document), region, &before_after::tables(&into.join("figures"))?)
+    fill(
+        &into.join(document),
+        region,
+        &before_after::tables(&into.join("figures"))?,
+    )
 }
 
 /// Returns the document that shows a suite's figures.
@@ -61,7 +70,8 @@ fn document_of(suite: &str) -> &'static str {
 }
 
 fn fill(document: &Path, region: &str, text: &str) -> Result<(), Box<dyn Error>> {
-    let old = fs::read_to_string(document).map_err(|error| format!("{}: {error}", document.display()))?;
+    let old =
+        fs::read_to_string(document).map_err(|error| format!("{}: {error}", document.display()))?;
     Ok(fs::write(document, filled(&old, region, text)?)?)
 }
 
@@ -74,7 +84,10 @@ struct Page {
 }
 
 fn page(report: &Report) -> Result<Page, Box<dyn Error>> {
-    let mut page = Page { charts: Vec::new(), text: format!("{}.\n", report.conditions()) };
+    let mut page = Page {
+        charts: Vec::new(),
+        text: format!("{}.\n", report.conditions()),
+    };
     page.text += &distributed::worst(report);
     let pictures = pictures(report.suite())?;
     for picture in pictures {
@@ -88,7 +101,8 @@ fn page(report: &Report) -> Result<Page, Box<dyn Error>> {
         if picture.has_table {
             page.text += &tables::of_grid(&grid);
         }
-        page.charts.push((file, svg::drawn(&grid, &report.conditions())));
+        page.charts
+            .push((file, svg::drawn(&grid, &report.conditions())));
     }
     if pictures.iter().all(|picture| !picture.has_table) {
         page.text += &tables::of_rows(report);

@@ -32,7 +32,13 @@ pub(super) enum Bars {
 /// Requests that find a partly used bucket.
 const USED: &[&str] = &["hot", "10k", "1m", "zipf", "10m"];
 /// Requests that find a full bucket, none, or an exhausted one.
-const OTHERS: &[&str] = &["hot/refilled", "10k/refilled", "1m/refilled", "new", "refused"];
+const OTHERS: &[&str] = &[
+    "hot/refilled",
+    "10k/refilled",
+    "1m/refilled",
+    "new",
+    "refused",
+];
 
 /// Nanoseconds of checks.
 const fn checks(
@@ -53,11 +59,25 @@ const fn taken(
     prefix: &'static str,
     groups: &'static [&'static str],
 ) -> Picture {
-    Picture { name, title, unit, figure, prefix, bars: Bars::Contenders, groups, has_table: true }
+    Picture {
+        name,
+        title,
+        unit,
+        figure,
+        prefix,
+        bars: Bars::Contenders,
+        groups,
+        has_table: true,
+    }
 }
 
 /// Percentages in a flood, all of whose figures are in a table of their own.
-const fn share(name: &'static str, title: &'static str, figure: &'static str, prefix: &'static str) -> Picture {
+const fn share(
+    name: &'static str,
+    title: &'static str,
+    figure: &'static str,
+    prefix: &'static str,
+) -> Picture {
     Picture {
         name,
         title,
@@ -76,19 +96,54 @@ const fn share(name: &'static str, title: &'static str, figure: &'static str, pr
 }
 
 const MEMORY: &[Picture] = &[
-    checks("memory-1-limit-u64", "One limit, keys are numbers", "memory/1-limit/u64", USED),
-    checks("memory-1-limit-u64-others", "One limit, numbers: full again, new, refused", "memory/1-limit/u64", OTHERS),
-    checks("memory-1-limit-str", "One limit, keys are 16 bytes of text", "memory/1-limit/str", USED),
-    checks("memory-1-limit-str-others", "One limit, text: full again, new, refused", "memory/1-limit/str", OTHERS),
-    checks("memory-3-limits-u64", "Three limits, keys are numbers", "memory/3-limits/u64", USED),
+    checks(
+        "memory-1-limit-u64",
+        "One limit, keys are numbers",
+        "memory/1-limit/u64",
+        USED,
+    ),
+    checks(
+        "memory-1-limit-u64-others",
+        "One limit, numbers: full again, new, refused",
+        "memory/1-limit/u64",
+        OTHERS,
+    ),
+    checks(
+        "memory-1-limit-str",
+        "One limit, keys are 16 bytes of text",
+        "memory/1-limit/str",
+        USED,
+    ),
+    checks(
+        "memory-1-limit-str-others",
+        "One limit, text: full again, new, refused",
+        "memory/1-limit/str",
+        OTHERS,
+    ),
+    checks(
+        "memory-3-limits-u64",
+        "Three limits, keys are numbers",
+        "memory/3-limits/u64",
+        USED,
+    ),
     checks(
         "memory-3-limits-u64-others",
         "Three limits, numbers: full again, new, refused",
         "memory/3-limits/u64",
         OTHERS,
     ),
-    checks("memory-3-limits-str", "Three limits, keys are 16 bytes of text", "memory/3-limits/str", USED),
-    checks("memory-3-limits-str-others", "Three limits, text: full again, new, refused", "memory/3-limits/str", OTHERS),
+    checks(
+        "memory-3-limits-str",
+        "Three limits, keys are 16 bytes of text",
+        "memory/3-limits/str",
+        USED,
+    ),
+    checks(
+        "memory-3-limits-str-others",
+        "Three limits, text: full again, new, refused",
+        "memory/3-limits/str",
+        OTHERS,
+    ),
     checks(
         "memory-mixes",
         "Three limits, requests that differ",
@@ -101,16 +156,40 @@ const MEMORY: &[Picture] = &[
         "memory/with-everyone/u64",
         &["hot", "10k", "1m"],
     ),
-    checks("memory-two-threads-1-limit", "Two threads, one limit", "memory/two-threads/1-limit", USED),
-    checks("memory-two-threads-3-limits", "Two threads, three limits", "memory/two-threads/3-limits", USED),
+    checks(
+        "memory-two-threads-1-limit",
+        "Two threads, one limit",
+        "memory/two-threads/1-limit",
+        USED,
+    ),
+    checks(
+        "memory-two-threads-3-limits",
+        "Two threads, three limits",
+        "memory/two-threads/3-limits",
+        USED,
+    ),
     checks(
         "memory-two-threads-with-everyone",
         "Two threads, a limit of each key and one of all requests",
         "memory/two-threads/with-everyone",
         &["hot", "10k", "1m"],
     ),
-    taken("memory-bytes-1-limit", "Memory, one limit", "bytes per key", "bytes", "memory/bytes/1-limit", BYTES),
-    taken("memory-bytes-3-limits", "Memory, three limits", "bytes per key", "bytes", "memory/bytes/3-limits", BYTES),
+    taken(
+        "memory-bytes-1-limit",
+        "Memory, one limit",
+        "bytes per key",
+        "bytes",
+        "memory/bytes/1-limit",
+        BYTES,
+    ),
+    taken(
+        "memory-bytes-3-limits",
+        "Memory, three limits",
+        "bytes per key",
+        "bytes",
+        "memory/bytes/3-limits",
+        BYTES,
+    ),
 ];
 
 const BYTES: &[&str] = &["u64", "u64/10m", "str", "str/10m", "200-byte-keys"];
@@ -139,14 +218,41 @@ const LAYER: &[Picture] = &[
         "layer",
         &["refused", "refused/3-limits"],
     ),
-    taken("layer-http", "Over HTTP/1.1, under wrk", "requests per second", "requests/s", "layer", &["http"]),
+    taken(
+        "layer-http",
+        "Over HTTP/1.1, under wrk",
+        "requests per second",
+        "requests/s",
+        "layer",
+        &["http"],
+    ),
 ];
 
 const FLOOD: &[Picture] = &[
-    share("flood-once-limited", "Keys that come once: limited clients refused", "limited %", "flood/once"),
-    share("flood-once-ordinary", "Keys that come once: ordinary clients admitted", "ordinary %", "flood/once"),
-    share("flood-limited-limited", "Keys limited at once: limited clients refused", "limited %", "flood/limited"),
-    share("flood-limited-ordinary", "Keys limited at once: ordinary clients admitted", "ordinary %", "flood/limited"),
+    share(
+        "flood-once-limited",
+        "Keys that come once: limited clients refused",
+        "limited %",
+        "flood/once",
+    ),
+    share(
+        "flood-once-ordinary",
+        "Keys that come once: ordinary clients admitted",
+        "ordinary %",
+        "flood/once",
+    ),
+    share(
+        "flood-limited-limited",
+        "Keys limited at once: limited clients refused",
+        "limited %",
+        "flood/limited",
+    ),
+    share(
+        "flood-limited-ordinary",
+        "Keys limited at once: ordinary clients admitted",
+        "ordinary %",
+        "flood/limited",
+    ),
 ];
 
 const NODES: &[&str] = &["1", "2", "4", "8"];
@@ -155,11 +261,46 @@ const P99: &str = "p99, microseconds from the planned instant, by processes";
 const OVER: &str = "requests admitted beyond the quota, by processes";
 
 const DISTRIBUTED: &[Picture] = &[
-    taken("distributed-hot-calls", "One hot client, twice its quota", CALLS, "calls", "distributed/hot/2x", NODES),
-    taken("distributed-zipf-calls", "Twenty clients by Zipf's law", CALLS, "calls", "distributed/zipf/2x", NODES),
-    taken("distributed-hot-p99", "One hot client, twice its quota", P99, "p99 us", "distributed/hot/2x", NODES),
-    taken("distributed-hot-over", "One hot client, 4 times its quota", OVER, "over", "distributed/hot/4x", NODES),
-    taken("distributed-zipf-over", "By Zipf's law, 4 times the quota", OVER, "over", "distributed/zipf/4x", NODES),
+    taken(
+        "distributed-hot-calls",
+        "One hot client, twice its quota",
+        CALLS,
+        "calls",
+        "distributed/hot/2x",
+        NODES,
+    ),
+    taken(
+        "distributed-zipf-calls",
+        "Twenty clients by Zipf's law",
+        CALLS,
+        "calls",
+        "distributed/zipf/2x",
+        NODES,
+    ),
+    taken(
+        "distributed-hot-p99",
+        "One hot client, twice its quota",
+        P99,
+        "p99 us",
+        "distributed/hot/2x",
+        NODES,
+    ),
+    taken(
+        "distributed-hot-over",
+        "One hot client, 4 times its quota",
+        OVER,
+        "over",
+        "distributed/hot/4x",
+        NODES,
+    ),
+    taken(
+        "distributed-zipf-over",
+        "By Zipf's law, 4 times the quota",
+        OVER,
+        "over",
+        "distributed/zipf/4x",
+        NODES,
+    ),
 ];
 
 /// Returns the pictures of a suite. Some have tables only.

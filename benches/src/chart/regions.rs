@@ -20,9 +20,15 @@ pub(super) fn held<'a>(document: &'a str, name: &str) -> Result<&'a str, Box<dyn
 
 /// Returns the text up to the opening mark, the text within, and the text from the closing mark.
 fn split<'a>(document: &'a str, name: &str) -> Result<(&'a str, &'a str, &'a str), Box<dyn Error>> {
-    let (opening, closing) = (format!("<!-- measured: {name} -->"), format!("<!-- /measured: {name} -->"));
+    let (opening, closing) = (
+        format!("<!-- measured: {name} -->"),
+        format!("<!-- /measured: {name} -->"),
+    );
     let missing = |mark: &str| format!("the document has no {mark}");
     let begin = document.find(&opening).ok_or_else(|| missing(&opening))? + opening.len();
-    let end = document[begin..].find(&closing).ok_or_else(|| missing(&closing))? + begin;
+    let end = document[begin..]
+        .find(&closing)
+        .ok_or_else(|| missing(&closing))?
+        + begin;
     Ok((&document[..begin], &document[begin..end], &document[end..]))
 }

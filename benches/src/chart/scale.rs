@@ -11,24 +11,36 @@ const FAR_APART: f64 = 40.0;
 
 impl Scale {
     pub(super) fn of(figures: impl Iterator<Item = f64>) -> Self {
-        let (least, most) =
-            figures.fold((f64::MAX, 0.0_f64), |(least, most), figure| (least.min(figure), most.max(figure)));
+        let (least, most) = figures.fold((f64::MAX, 0.0_f64), |(least, most), figure| {
+            (least.min(figure), most.max(figure))
+        });
         if least > 0.0 && most / least >= FAR_APART {
-            return Self::Logarithmic { from: least.log10().floor() as i32, to: most.log10().ceil() as i32 };
+            return Self::Logarithmic {
+                from: least.log10().floor() as i32,
+                to: most.log10().ceil() as i32,
+            };
         }
         let most = most.max(f64::MIN_POSITIVE);
         // A step of 1, 2 or 5 times a power of ten, so that there are four to ten of them.
         let magnitude = 10_f64.powf((most / 4.0).log10().floor());
-        let step = [5.0, 2.0, 1.0].into_iter().map(|of| of * magnitude).find(|step| most / step >= 4.0);
+        let step = [5.0, 2.0, 1.0]
+            .into_iter()
+            .map(|of| of * magnitude)
+            .find(|step| most / step >= 4.0);
         let step = step.unwrap_or(magnitude);
-        Self::Linear { step, steps: (most / step).ceil() as u32 }
+        Self::Linear {
+            step,
+            steps: (most / step).ceil() as u32,
+        }
     }
 
     /// Returns the height of a figure: 0 at the bottom, 1 at the top.
     pub(super) fn height(&self, figure: f64) -> f64 {
         match *self {
             Self::Linear { step, steps } => figure / (step * f64::from(steps)),
-            Self::Logarithmic { from, to } => (figure.log10() - f64::from(from)) / f64::from(to - from),
+            Self::Logarithmic { from, to } => {
+                (figure.log10() - f64::from(from)) / f64::from(to - from)
+            }
         }
         .clamp(0.0, 1.0)
     }
@@ -36,7 +48,9 @@ impl Scale {
     /// Returns the figures of the axis.
     pub(super) fn ticks(&self) -> Vec<f64> {
         match *self {
-            Self::Linear { step, steps } => (0..=steps).map(|tick| step * f64::from(tick)).collect(),
+            Self::Linear { step, steps } => {
+                (0..=steps).map(|tick| step * f64::from(tick)).collect()
+            }
             Self::Logarithmic { from, to } => (from..=to).map(|power| 10_f64.powi(power)).collect(),
         }
     }

@@ -30,7 +30,11 @@ text{font:12px system-ui,sans-serif;fill:#59636e}.title{font-size:16px;font-weig
 /// Draws the chart of a grid, with the conditions at its foot.
 pub(super) fn drawn(grid: &Grid, conditions: &str) -> String {
     let scale = Scale::of(grid.figures());
-    let kind = if scale.is_logarithmic() { ", each line ten times the one below" } else { "" };
+    let kind = if scale.is_logarithmic() {
+        ", each line ten times the one below"
+    } else {
+        ""
+    };
     let (legend, top) = legend(grid, MARGIN + 3.0 * LINE);
     let foot = top + HEIGHT + 2.0 * LINE;
     let height = foot + MARGIN;
@@ -45,7 +49,12 @@ pub(super) fn drawn(grid: &Grid, conditions: &str) -> String {
         height - 1.0
     );
     svg += &text("title", MARGIN, MARGIN + 10.0, &title);
-    svg += &text("unit", MARGIN, MARGIN + 10.0 + LINE, &format!("{}{kind}", escaped(grid.picture.unit)));
+    svg += &text(
+        "unit",
+        MARGIN,
+        MARGIN + 10.0 + LINE,
+        &format!("{}{kind}", escaped(grid.picture.unit)),
+    );
     svg += &legend;
     svg += &axis(&scale, top);
     svg += &bars(grid, &scale, top);
@@ -63,7 +72,10 @@ fn legend(grid: &Grid, top: f64) -> (String, f64) {
         if x + width > WIDTH - MARGIN {
             (x, y) = (MARGIN, y + LINE);
         }
-        svg += &format!("<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>\n", y - 10.0);
+        svg += &format!(
+            "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"12\" height=\"12\" fill=\"{colour}\"/>\n",
+            y - 10.0
+        );
         svg += &text("name", x + 18.0, y, &escaped(&series.name));
         x += width;
     }
@@ -73,7 +85,13 @@ fn legend(grid: &Grid, top: f64) -> (String, f64) {
 /// Returns a colour for each series.
 fn colours(grid: &Grid) -> Vec<&'static str> {
     let (mut ours, mut theirs) = (OURS.iter().cycle(), THEIRS.iter().cycle());
-    let colour = |series: &Series| if series.name.starts_with("tower-quota") { ours.next() } else { theirs.next() };
+    let colour = |series: &Series| {
+        if series.name.starts_with("tower-quota") {
+            ours.next()
+        } else {
+            theirs.next()
+        }
+    };
     grid.series.iter().filter_map(colour).copied().collect()
 }
 
@@ -83,7 +101,9 @@ fn axis(scale: &Scale, top: f64) -> String {
     for tick in scale.ticks() {
         let y = top + HEIGHT * (1.0 - scale.height(tick));
         let right = WIDTH - MARGIN;
-        svg += &format!("<line class=\"line\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\n");
+        svg += &format!(
+            "<line class=\"line\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\n"
+        );
         svg += &text("tick", LEFT - 8.0, y + 4.0, &short(tick));
     }
     svg
@@ -99,8 +119,13 @@ fn bars(grid: &Grid, scale: &Scale, top: f64) -> String {
         let middle = LEFT + group_width * (number as f64 + 0.5);
         let left = middle - width * grid.series.len() as f64 / 2.0;
         for (position, (series, colour)) in grid.series.iter().zip(colours(grid)).enumerate() {
-            let Some(figure) = series.figures[number] else { continue };
-            let (x, height) = (left + width * position as f64, HEIGHT * scale.height(figure));
+            let Some(figure) = series.figures[number] else {
+                continue;
+            };
+            let (x, height) = (
+                left + width * position as f64,
+                HEIGHT * scale.height(figure),
+            );
             let y = bottom - height;
             svg += &format!(
                 "<rect x=\"{:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{height:.1}\" fill=\"{colour}\"/>\n",
@@ -119,5 +144,8 @@ pub(super) fn text(class: &str, x: f64, y: f64, words: &str) -> String {
 }
 
 fn escaped(words: &str) -> String {
-    words.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
+    words
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('"', "&quot;")
 }

@@ -9,7 +9,10 @@ use crate::wanted::wanted;
 pub(super) fn of_grid(grid: &Grid) -> String {
     let mut table = head(&[&[grid.picture.unit.to_owned()], &*grid.groups].concat());
     for series in &grid.series {
-        let figures = series.figures.iter().map(|figure| figure.map(written).unwrap_or_default());
+        let figures = series
+            .figures
+            .iter()
+            .map(|figure| figure.map(written).unwrap_or_default());
         table += &line(&[vec![series.name.clone()], figures.collect()].concat());
     }
     table
@@ -29,8 +32,20 @@ pub(super) fn of_cases<'a>(rows: impl IntoIterator<Item = &'a Row>) -> String {
             columns = row.figures.keys().cloned().collect();
             tables += &head(&[&["case".to_owned(), "contender".to_owned()], &*columns].concat());
         }
-        let cells = columns.iter().map(|figure| row.figures.get(figure).copied().map(written).unwrap_or_default());
-        tables += &line(&[vec![format!("`{}`", row.case), row.contender.clone()], cells.collect()].concat());
+        let cells = columns.iter().map(|figure| {
+            row.figures
+                .get(figure)
+                .copied()
+                .map(written)
+                .unwrap_or_default()
+        });
+        tables += &line(
+            &[
+                vec![format!("`{}`", row.case), row.contender.clone()],
+                cells.collect(),
+            ]
+            .concat(),
+        );
     }
     tables
 }
@@ -39,18 +54,33 @@ pub(super) fn of_cases<'a>(rows: impl IntoIterator<Item = &'a Row>) -> String {
 pub(super) fn of_ratios(report: &Report) -> String {
     let mut table = head(&["ratio", "value", "wanted"]);
     for (case, value) in report.ratios() {
-        let wanted = wanted(case).map(|wanted| wanted.to_string()).unwrap_or_default();
+        let wanted = wanted(case)
+            .map(|wanted| wanted.to_string())
+            .unwrap_or_default();
         table += &line(&[format!("`{case}`"), format!("{value:.2}"), wanted]);
     }
-    if report.ratios().next().is_some() { table } else { String::new() }
+    if report.ratios().next().is_some() {
+        table
+    } else {
+        String::new()
+    }
 }
 
 pub(super) fn head<S: AsRef<str>>(columns: &[S]) -> String {
     let is_text = |column: usize| column == 0 || columns[column].as_ref() == "contender";
-    let rule: Vec<_> = (0..columns.len()).map(|column| if is_text(column) { "---" } else { "---:" }).collect();
+    let rule: Vec<_> = (0..columns.len())
+        .map(|column| if is_text(column) { "---" } else { "---:" })
+        .collect();
     format!("\n{}{}", line(columns), line(&rule))
 }
 
 pub(super) fn line<S: AsRef<str>>(cells: &[S]) -> String {
-    format!("| {} |\n", cells.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(" | "))
+    format!(
+        "| {} |\n",
+        cells
+            .iter()
+            .map(AsRef::as_ref)
+            .collect::<Vec<_>>()
+            .join(" | ")
+    )
 }

@@ -21,12 +21,24 @@ const SMALL: &str = r#"{
 #[test]
 fn chart_shows_figures_and_conditions() {
     let page = page(&Report::read(SMALL).unwrap()).unwrap();
-    let [(name, chart)] = &page.charts[..] else { panic!("one picture has figures") };
+    let [(name, chart)] = &page.charts[..] else {
+        panic!("one picture has figures")
+    };
     assert_eq!(name, "memory-1-limit-u64.svg");
-    for shown in ["One limit, keys are numbers", "nanoseconds per check", ">20<", ">30<", ">40<", ">4.3k<"] {
+    for shown in [
+        "One limit, keys are numbers",
+        "nanoseconds per check",
+        ">20<",
+        ">30<",
+        ">40<",
+        ">4.3k<",
+    ] {
         assert!(chart.contains(shown), "{shown}: {chart}");
     }
-    assert!(chart.contains("Some &lt;CPU>, 2 cores, rustc 1.2.3, 2026-01-02, short run"), "{chart}");
+    assert!(
+        chart.contains("Some &lt;CPU>, 2 cores, rustc 1.2.3, 2026-01-02, short run"),
+        "{chart}"
+    );
     assert!(chart.contains("slow &amp; steady"), "{chart}");
     // Four bars, the names of three colours, the background.
     assert_eq!(chart.matches("<rect").count(), 4 + 3 + 1);
@@ -43,7 +55,10 @@ fn table_shows_gaps_and_targets() {
         "| `memory/1-limit/u64/1m` | 2.50 | 3 |",
         "| `memory/1-limit/u64/1m/upkept` | 2.25 |  |",
     ] {
-        assert!(text.lines().any(|of_text| of_text == line), "{line}: {text}");
+        assert!(
+            text.lines().any(|of_text| of_text == line),
+            "{line}: {text}"
+        );
     }
 }
 
@@ -51,7 +66,10 @@ fn table_shows_gaps_and_targets() {
 fn filling_region_changes_nothing_else() {
     let document = "a\n<!-- measured: x -->\nold\n<!-- /measured: x -->\nb\n";
     let once = filled(document, "x", "new\n").unwrap();
-    assert_eq!(once, "a\n<!-- measured: x -->\n\nnew\n\n<!-- /measured: x -->\nb\n");
+    assert_eq!(
+        once,
+        "a\n<!-- measured: x -->\n\nnew\n\n<!-- /measured: x -->\nb\n"
+    );
     assert_eq!(filled(&once, "x", "new").unwrap(), once);
     assert!(filled(document, "y", "new").is_err());
 }
@@ -77,13 +95,20 @@ fn documents_show_the_kept_figures() {
         let document = read(document_of(suite));
         let shown = held(&document, suite).unwrap();
         let Ok(kept) = fs::read_to_string(docs.join(format!("figures/{suite}.json"))) else {
-            assert_eq!(shown, "", "the document shows figures of {suite} that are not kept");
+            assert_eq!(
+                shown, "",
+                "the document shows figures of {suite} that are not kept"
+            );
             continue;
         };
         let page = page(&Report::read(&kept).unwrap()).unwrap();
         assert_eq!(shown, page.text.trim());
         for (name, drawing) in page.charts {
-            assert_eq!(fs::read_to_string(docs.join("charts").join(&name)).unwrap(), drawing, "{name}");
+            assert_eq!(
+                fs::read_to_string(docs.join("charts").join(&name)).unwrap(),
+                drawing,
+                "{name}"
+            );
         }
     }
     let (document, region) = REAL_TRAFFIC;
@@ -96,6 +121,12 @@ fn documents_show_the_kept_figures() {
 fn kept_drawing_shows_algorithms() {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
     let drawing = algorithms::drawn().unwrap();
-    assert_eq!(fs::read_to_string(docs.join("charts").join(algorithms::FILE)).unwrap(), drawing);
-    assert_eq!(fs::read_to_string(docs.join(DRAWING_LINK)).unwrap(), algorithms::as_link(&drawing));
+    assert_eq!(
+        fs::read_to_string(docs.join("charts").join(algorithms::FILE)).unwrap(),
+        drawing
+    );
+    assert_eq!(
+        fs::read_to_string(docs.join(DRAWING_LINK)).unwrap(),
+        algorithms::as_link(&drawing)
+    );
 }

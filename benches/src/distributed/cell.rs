@@ -46,7 +46,9 @@ pub(super) fn run(
     let mut nodes = start(contender, plan, DEADLINE_MS, |_| url.clone(), false)?;
     let before = Meters::read(&[server]);
     go(&mut nodes)?;
-    let tallies = nodes.into_iter().map(|node| node.tally()?.1.ok_or_else(|| "a process was killed".into()));
+    let tallies = nodes
+        .into_iter()
+        .map(|node| node.tally()?.1.ok_or_else(|| "a process was killed".into()));
     let tallies: Vec<Tally> = tallies.collect::<Result<_, Box<dyn Error>>>()?;
     let after = Meters::read(&[server]);
     let sum = Sum::of(&tallies, contender, &plan, 0);
@@ -57,7 +59,10 @@ pub(super) fn run(
     figures.extend([
         ("late p99 us", sum.delays.micros_at(0.99)),
         ("calls", (after.calls - before.calls) / decisions),
-        ("redis us", (after.server_cpu - before.server_cpu) * 1e6 / decisions),
+        (
+            "redis us",
+            (after.server_cpu - before.server_cpu) * 1e6 / decisions,
+        ),
         ("client us", sum.cpu * 1e6 / decisions),
     ]);
     Ok(figures)
@@ -77,7 +82,9 @@ pub(super) fn start(
     let children = (0..plan.nodes).map(|node| {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["distributed-node", &url(node), contender.argument()]);
-        command.args(Plan { node, ..plan }.arguments()).arg(deadline_ms.to_string());
+        command
+            .args(Plan { node, ..plan }.arguments())
+            .arg(deadline_ms.to_string());
         if is_loud {
             command.arg("--loud");
         }
@@ -90,7 +97,11 @@ pub(super) fn start(
 /// Lets all processes begin.
 pub(super) fn go(nodes: &mut [Running]) -> Result<(), Box<dyn Error>> {
     for node in nodes {
-        node.child.stdin.take().ok_or("a process without input")?.write_all(b"go\n")?;
+        node.child
+            .stdin
+            .take()
+            .ok_or("a process without input")?
+            .write_all(b"go\n")?;
     }
     Ok(())
 }
@@ -123,7 +134,14 @@ impl Running {
         self.child.wait()?;
         let tally = text.trim_start_matches('+');
         let loud = (text.len() - tally.len()) as u64;
-        Ok((loud, if tally.is_empty() { None } else { Some(serde_json::from_str(tally)?) }))
+        Ok((
+            loud,
+            if tally.is_empty() {
+                None
+            } else {
+                Some(serde_json::from_str(tally)?)
+            },
+        ))
     }
 }
 
@@ -155,9 +173,16 @@ impl Sum {
         };
         for client in 0..plan.traffic.clients() as usize {
             let of_client = |part: fn(&(u64, u64)) -> u64| {
-                tallies.iter().filter_map(|tally| tally.clients.get(client)).map(part).sum::<u64>()
+                tallies
+                    .iter()
+                    .filter_map(|tally| tally.clients.get(client))
+                    .map(part)
+                    .sum::<u64>()
             };
-            let (asked, mut admitted) = (of_client(|(asked, _)| *asked), of_client(|(_, admitted)| *admitted));
+            let (asked, mut admitted) = (
+                of_client(|(asked, _)| *asked),
+                of_client(|(_, admitted)| *admitted),
+            );
             if client == 0 {
                 admitted += killed;
             }
@@ -179,7 +204,10 @@ impl Sum {
             ("asked", self.asked as f64),
             ("admitted", self.admitted as f64),
             ("allowed", self.allowed as f64),
-            ("admitted %", self.admitted as f64 * 100.0 / self.allowed.max(1) as f64),
+            (
+                "admitted %",
+                self.admitted as f64 * 100.0 / self.allowed.max(1) as f64,
+            ),
             ("over", self.over as f64),
             ("failed", self.failed as f64),
         ]
@@ -203,9 +231,18 @@ mod tests {
 
     #[test]
     fn sum_judges_each_client_alone() {
-        let plan = Plan { traffic: Traffic::Even, load: 1.0, nodes: 2, node: 0, seconds: 1.0 };
+        let plan = Plan {
+            traffic: Traffic::Even,
+            load: 1.0,
+            nodes: 2,
+            node: 0,
+            seconds: 1.0,
+        };
         // Two hundred at once and as many a second, for a second and a half.
-        let tallies = [tally(0, &[(500, 300), (10, 10)]), tally(500_000, &[(500, 225)])];
+        let tallies = [
+            tally(0, &[(500, 300), (10, 10)]),
+            tally(500_000, &[(500, 225)]),
+        ];
         let sum = Sum::of(&tallies, Contender::Exact, &plan, 0);
         assert_eq!((sum.asked, sum.admitted), (1_010, 535));
         // The second client leaves units unused, which are not the first one's.

@@ -22,7 +22,13 @@ const DURING: Duration = Duration::from_secs(2);
 const RESTART: Duration = Duration::from_millis(200);
 /// The default deadline of the Redis store: with it a fault shows as it would in production.
 const DEADLINE_MS: u64 = 50;
-const PLAN: Plan = Plan { traffic: Traffic::Hot, load: 2.0, nodes: 4, node: 0, seconds: 5.0 };
+const PLAN: Plan = Plan {
+    traffic: Traffic::Hot,
+    load: 2.0,
+    nodes: 4,
+    node: 0,
+    seconds: 5.0,
+};
 
 /// A fault in the middle of a cell.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,7 +46,13 @@ enum Fault {
 }
 
 impl Fault {
-    const ALL: [Self; 5] = [Self::None, Self::Killed, Self::Paused, Self::RedisRestarted, Self::AnswersCut];
+    const ALL: [Self; 5] = [
+        Self::None,
+        Self::Killed,
+        Self::Paused,
+        Self::RedisRestarted,
+        Self::AnswersCut,
+    ];
 
     const fn name(self) -> &'static str {
         match self {
@@ -55,20 +67,35 @@ impl Fault {
 
 /// Reports every fault for every contender that is ours.
 pub(super) fn measure(report: &mut Report) -> Result<(), Box<dyn Error>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()?;
     for fault in Fault::ALL {
         for &contender in Contender::OURS {
             let figures = runtime.block_on(one(contender, fault))?;
-            report.row(&format!("distributed/fault/{}", fault.name()), contender.name(), figures);
+            report.row(
+                &format!("distributed/fault/{}", fault.name()),
+                contender.name(),
+                figures,
+            );
         }
     }
     Ok(())
 }
 
-async fn one(contender: Contender, fault: Fault) -> Result<Vec<(&'static str, f64)>, Box<dyn Error>> {
+async fn one(
+    contender: Contender,
+    fault: Fault,
+) -> Result<Vec<(&'static str, f64)>, Box<dyn Error>> {
     let mut server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
-    let url = |node: u32| if node as usize == VICTIM { proxy.url() } else { server.url() };
+    let url = |node: u32| {
+        if node as usize == VICTIM {
+            proxy.url()
+        } else {
+            server.url()
+        }
+    };
     let mut nodes = cell::start(contender, PLAN, DEADLINE_MS, url, true)?;
     cell::go(&mut nodes)?;
     rest(BEFORE).await;
@@ -105,6 +132,12 @@ async fn one(contender: Contender, fault: Fault) -> Result<Vec<(&'static str, f6
 }
 
 fn signal(node: &Running, name: &str) -> Result<(), Box<dyn Error>> {
-    let status = Command::new("kill").args([&format!("-{name}"), &node.id().to_string()]).status()?;
-    if status.success() { Ok(()) } else { Err(format!("kill -{name} failed: {status}").into()) }
+    let status = Command::new("kill")
+        .args([&format!("-{name}"), &node.id().to_string()])
+        .status()?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("kill -{name} failed: {status}").into())
+    }
 }

@@ -21,10 +21,13 @@ pub(super) struct Latencies {
 
 impl Latencies {
     /// The percentiles that tables have, with the share of decisions below each.
-    pub(super) const PERCENTILES: [(&'static str, f64); 3] = [("p50 us", 0.5), ("p99 us", 0.99), ("p99.9 us", 0.999)];
+    pub(super) const PERCENTILES: [(&'static str, f64); 3] =
+        [("p50 us", 0.5), ("p99 us", 0.99), ("p99.9 us", 0.999)];
 
     pub(super) fn new() -> Self {
-        Self { counts: vec![0; COUNTS] }
+        Self {
+            counts: vec![0; COUNTS],
+        }
     }
 
     pub(super) fn add(&mut self, latency: Duration) {
@@ -78,8 +81,14 @@ mod tests {
         for nanos in (0..100_000).chain((17..63).map(|power| 1 << power)) {
             let most = largest_of(place(nanos) as u64);
             assert!(most >= nanos, "{nanos} is counted with {most}");
-            assert!((most - nanos) * 32 <= nanos, "{nanos} is counted with {most}");
-            assert!(place(nanos + 1) - place(nanos) <= 1, "{nanos} skips a place");
+            assert!(
+                (most - nanos) * 32 <= nanos,
+                "{nanos} is counted with {most}"
+            );
+            assert!(
+                place(nanos + 1) - place(nanos) <= 1,
+                "{nanos} skips a place"
+            );
         }
         assert_eq!(place(u64::MAX), super::COUNTS - 1);
     }

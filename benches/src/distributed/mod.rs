@@ -44,7 +44,11 @@ const ALL: Cells = Cells {
     loads: &[0.5, 1.0, 2.0, 4.0],
     traffic: &[Traffic::Even, Traffic::Zipf, Traffic::Bursts, Traffic::Hot],
 };
-const SOME: Cells = Cells { nodes: &[1, 4], loads: &[2.0], traffic: &[Traffic::Zipf, Traffic::Hot] };
+const SOME: Cells = Cells {
+    nodes: &[1, 4],
+    loads: &[2.0],
+    traffic: &[Traffic::Zipf, Traffic::Hot],
+};
 
 pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
     let mut report = Report::default();
@@ -69,9 +73,17 @@ fn measure_cells(cells: &Cells, passes: usize, report: &mut Report) -> Result<()
             for &load in cells.loads {
                 for &nodes in cells.nodes {
                     let case = format!("distributed/{}/{load}x/{nodes}", traffic.name());
-                    let plan = Plan { traffic, load, nodes, node: 0, seconds: SECONDS };
+                    let plan = Plan {
+                        traffic,
+                        load,
+                        nodes,
+                        node: 0,
+                        seconds: SECONDS,
+                    };
                     for (&contender, passes) in Contender::ALL.iter().zip(&mut of_all) {
-                        let Some(latencies) = passes.get_mut(pass) else { continue };
+                        let Some(latencies) = passes.get_mut(pass) else {
+                            continue;
+                        };
                         let figures = cell::run(&server, contender, plan, latencies)?;
                         if pass == 0 {
                             report.row(&case, contender.name(), figures);
@@ -82,17 +94,24 @@ fn measure_cells(cells: &Cells, passes: usize, report: &mut Report) -> Result<()
         }
     }
     for (contender, passes) in Contender::ALL.iter().zip(&of_all) {
-        let figures = Latencies::PERCENTILES.map(|(name, share)| (name, median(&mut micros_at(passes, share))));
+        let figures = Latencies::PERCENTILES
+            .map(|(name, share)| (name, median(&mut micros_at(passes, share))));
         report.row(CASE, contender.name(), figures.to_vec());
     }
     // The contenders begin with exact round trips and leases.
     if let [exact, leased, ..] = of_all.as_slice() {
-        report.ratio(format!("{CASE}/p99.9"), median_ratio(&micros_at(exact, 0.999), &micros_at(leased, 0.999)));
+        report.ratio(
+            format!("{CASE}/p99.9"),
+            median_ratio(&micros_at(exact, 0.999), &micros_at(leased, 0.999)),
+        );
     }
     Ok(())
 }
 
 /// Returns the microseconds that this share of the decisions took at most, in each pass.
 fn micros_at(passes: &[Latencies], share: f64) -> Vec<f64> {
-    passes.iter().map(|latencies| latencies.micros_at(share)).collect()
+    passes
+        .iter()
+        .map(|latencies| latencies.micros_at(share))
+        .collect()
 }

@@ -34,22 +34,49 @@ pub(crate) struct Node {
 pub(crate) fn run(node: &Node) -> Result<(), Box<dyn Error>> {
     // The system may end a sleep 50 us late to save power. Where it does not permit less, it stays so.
     let _ = fs::write("/proc/self/timerslack_ns", "1000");
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()?;
     let Node { url, plan, .. } = node;
-    let (quota, rate, clients) = (plan.traffic.quota(), plan.traffic.rate(), plan.traffic.clients());
+    let (quota, rate, clients) = (
+        plan.traffic.quota(),
+        plan.traffic.rate(),
+        plan.traffic.clients(),
+    );
     let deadline = Duration::from_millis(node.deadline);
     let redis = || RedisStore::options().deadline(deadline).connect(url);
     match node.contender {
-        Contender::Exact => work(&runtime, StorePath::new(runtime.block_on(redis())?, quota), node),
+        Contender::Exact => work(
+            &runtime,
+            StorePath::new(runtime.block_on(redis())?, quota),
+            node,
+        ),
         Contender::Leased => {
             let _entered = runtime.enter();
             let store = Leased::new(runtime.block_on(redis())?);
-            work(&runtime, StorePath::new(store, quota).counting_lost(|store| store.stats().units_lost), node)
+            work(
+                &runtime,
+                StorePath::new(store, quota).counting_lost(|store| store.stats().units_lost),
+                node,
+            )
         }
-        Contender::Trypema => work(&runtime, runtime.block_on(Trypema::connect(url, clients, rate))?, node),
+        Contender::Trypema => work(
+            &runtime,
+            runtime.block_on(Trypema::connect(url, clients, rate))?,
+            node,
+        ),
         #[cfg(feature = "limitador")]
-        Contender::Limitador => work(&runtime, runtime.block_on(Limitador::connect(url, rate))?, node),
-        Contender::Script => work(&runtime, runtime.block_on(WindowScript::connect(url, rate, deadline))?, node),
+        Contender::Limitador => work(
+            &runtime,
+            runtime.block_on(Limitador::connect(url, rate))?,
+            node,
+        ),
+        Contender::Script => work(
+            &runtime,
+            runtime.block_on(WindowScript::connect(url, rate, deadline))?,
+            node,
+        ),
     }
 }
 

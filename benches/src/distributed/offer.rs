@@ -73,7 +73,9 @@ impl Shared {
     fn count(&self, client: u32, answer: Answer, latency: Duration) {
         if self.is_loud && answer == Answer::Admitted {
             // The parent reads it, or has failed.
-            let _ = io::stdout().write_all(b"+").and_then(|()| io::stdout().flush());
+            let _ = io::stdout()
+                .write_all(b"+")
+                .and_then(|()| io::stdout().flush());
         }
         let ended = self.clock.now().as_micros();
         self.change(|tally| {
@@ -94,7 +96,11 @@ pub(super) fn offer<P: Path>(runtime: &Runtime, path: &P, plan: &Plan, is_loud: 
     let _entered = runtime.enter();
     let clock = MonotonicClock::new();
     let tally = Tally::new(clock.now().as_micros(), plan.traffic.clients());
-    let shared = Shared { tally: Arc::new(Mutex::new(tally)), clock, is_loud };
+    let shared = Shared {
+        tally: Arc::new(Mutex::new(tally)),
+        clock,
+        is_loud,
+    };
     let (mut clients, mut waiting, began) = (plan.clients(), JoinSet::new(), now());
     for request in 0..plan.requests() {
         let planned = began + plan.at(request);
@@ -103,13 +109,18 @@ pub(super) fn offer<P: Path>(runtime: &Runtime, path: &P, plan: &Plan, is_loud: 
         let delay = now() - planned;
         shared.change(|tally| tally.delays.add(delay));
         let mut decided = Box::pin(path.decide(client));
-        match decided.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        match decided
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+        {
             Poll::Ready(answer) => shared.count(client, answer, now() - planned),
             Poll::Pending => {
                 let shared = shared.clone();
                 waiting.spawn_on(
                     async move {
-                        let answer = tokio::time::timeout(PATIENCE, decided).await.unwrap_or(Answer::Failed);
+                        let answer = tokio::time::timeout(PATIENCE, decided)
+                            .await
+                            .unwrap_or(Answer::Failed);
                         shared.count(client, answer, now() - planned);
                     },
                     runtime.handle(),

@@ -53,7 +53,11 @@ impl Traffic {
     }
 
     pub(super) const fn clients(self) -> u32 {
-        if matches!(self, Self::Hot) { 1 } else { CLIENTS }
+        if matches!(self, Self::Hot) {
+            1
+        } else {
+            CLIENTS
+        }
     }
 
     /// Returns the units that each client may use in a second, and at once.
@@ -129,11 +133,25 @@ mod tests {
 
     #[test]
     fn bursts_keep_the_mean_rate() {
-        let plan = Plan { traffic: Traffic::Bursts, load: 2.0, nodes: 4, node: 1, seconds: 2.0 };
-        let instants: Vec<_> = (0..plan.requests()).map(|request| plan.at(request)).collect();
+        let plan = Plan {
+            traffic: Traffic::Bursts,
+            load: 2.0,
+            nodes: 4,
+            node: 1,
+            seconds: 2.0,
+        };
+        let instants: Vec<_> = (0..plan.requests())
+            .map(|request| plan.at(request))
+            .collect();
         assert_eq!(instants.len(), 4_000);
         assert!(instants.is_sorted());
         assert!(instants.iter().all(|at| at.as_secs_f64() % 0.5 < 0.05));
-        assert_eq!(instants.iter().filter(|at| **at < Duration::from_secs(1)).count(), 2_000);
+        assert_eq!(
+            instants
+                .iter()
+                .filter(|at| **at < Duration::from_secs(1))
+                .count(),
+            2_000
+        );
     }
 }

@@ -31,23 +31,45 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
     for traffic in [Traffic::Even, Traffic::Zipf, Traffic::Bursts, Traffic::Hot] {
         for &load in loads {
             for nodes in [1, 2, 4, 8] {
-                let plan = Plan { traffic, load, nodes, node: 0, seconds: super::SECONDS };
+                let plan = Plan {
+                    traffic,
+                    load,
+                    nodes,
+                    node: 0,
+                    seconds: super::SECONDS,
+                };
                 for contender in Contender::OURS {
                     let case = format!("simulation/{}/{load}x/{nodes}", traffic.name());
-                    report.row(&case, contender.name(), simulation::run(cell(plan, *contender))?);
+                    report.row(
+                        &case,
+                        contender.name(),
+                        simulation::run(cell(plan, *contender))?,
+                    );
                 }
             }
         }
     }
     for contender in Contender::OURS {
-        let fleet = Fleet { nodes: 200, clients: if quick { 1_000_000 } else { 10_000_000 }, seconds: 5, contender };
-        report.row("simulation/fleet", contender.name(), simulation::run(fleet.run())?);
+        let fleet = Fleet {
+            nodes: 200,
+            clients: if quick { 1_000_000 } else { 10_000_000 },
+            seconds: 5,
+            contender,
+        };
+        report.row(
+            "simulation/fleet",
+            contender.name(),
+            simulation::run(fleet.run())?,
+        );
     }
     Ok(report)
 }
 
 /// Runs a cell as the coordinator of real processes does.
-async fn cell(plan: Plan, contender: Contender) -> Result<Vec<(&'static str, f64)>, Box<dyn Error>> {
+async fn cell(
+    plan: Plan,
+    contender: Contender,
+) -> Result<Vec<(&'static str, f64)>, Box<dyn Error>> {
     let clock = VirtualClock::start();
     let server = Arc::new(MemoryStore::with_clock(10_000, clock.clone()));
     let mut nodes = JoinSet::new();
@@ -59,9 +81,17 @@ async fn cell(plan: Plan, contender: Contender) -> Result<Vec<(&'static str, f64
         match contender {
             Contender::Leased => {
                 let store = Leased::with_clock(network, LeaseOptions::default(), clock.clone());
-                nodes.spawn(offer(StorePath::new(store, plan.traffic.quota()), plan, clock));
+                nodes.spawn(offer(
+                    StorePath::new(store, plan.traffic.quota()),
+                    plan,
+                    clock,
+                ));
             }
-            _ => drop(nodes.spawn(offer(StorePath::new(network, plan.traffic.quota()), plan, clock))),
+            _ => drop(nodes.spawn(offer(
+                StorePath::new(network, plan.traffic.quota()),
+                plan,
+                clock,
+            ))),
         }
     }
     let mut tallies = Vec::new();
@@ -129,7 +159,10 @@ impl Fleet<'_> {
 
     async fn run(&self) -> Result<Vec<(&'static str, f64)>, Box<dyn Error>> {
         let clock = VirtualClock::start();
-        let server = Arc::new(MemoryStore::with_clock(2 * self.clients as usize, clock.clone()));
+        let server = Arc::new(MemoryStore::with_clock(
+            2 * self.clients as usize,
+            clock.clone(),
+        ));
         let trace = Arc::new(traffic::Traffic::Zipf(self.clients).trace(1));
         let mut nodes = JoinSet::new();
         let mut networks = Vec::new();
@@ -137,13 +170,25 @@ impl Fleet<'_> {
             let network = Network::new(Arc::clone(&server), u64::from(node)).delays(FAR);
             networks.push(network.clone());
             let (clock, trace) = (clock.clone(), Arc::clone(&trace));
-            let plan = NodePlan { node, nodes: self.nodes, requests: Self::RATE * self.seconds };
+            let plan = NodePlan {
+                node,
+                nodes: self.nodes,
+                requests: Self::RATE * self.seconds,
+            };
             match self.contender {
                 Contender::Leased => {
                     let store = Leased::with_clock(network, LeaseOptions::default(), clock.clone());
-                    nodes.spawn(plan.offer(StorePath::new(store, quota(Self::UNITS)), trace, clock));
+                    nodes.spawn(plan.offer(
+                        StorePath::new(store, quota(Self::UNITS)),
+                        trace,
+                        clock,
+                    ));
                 }
-                _ => drop(nodes.spawn(plan.offer(StorePath::new(network, quota(Self::UNITS)), trace, clock))),
+                _ => drop(nodes.spawn(plan.offer(
+                    StorePath::new(network, quota(Self::UNITS)),
+                    trace,
+                    clock,
+                ))),
             }
         }
         let (began, mut clients) = (clock.now(), vec![(0_u64, 0_u64); self.clients as usize]);
@@ -154,9 +199,16 @@ impl Fleet<'_> {
                 *admitted += u64::from(answer == Answer::Admitted);
             }
         }
-        let most = self.contender.allowed(Self::UNITS, clock.now().since(began));
-        let sum = |of: fn(&(u64, u64), u64) -> u64| clients.iter().map(|client| of(client, most)).sum::<u64>() as f64;
-        let (asked, admitted) = (sum(|(asked, _), _| *asked), sum(|(_, admitted), _| *admitted));
+        let most = self
+            .contender
+            .allowed(Self::UNITS, clock.now().since(began));
+        let sum = |of: fn(&(u64, u64), u64) -> u64| {
+            clients.iter().map(|client| of(client, most)).sum::<u64>() as f64
+        };
+        let (asked, admitted) = (
+            sum(|(asked, _), _| *asked),
+            sum(|(_, admitted), _| *admitted),
+        );
         let allowed = sum(|(asked, _), most| (*asked).min(most));
         let calls: u64 = networks.iter().map(Network::calls).sum();
         Ok(vec![
@@ -164,7 +216,10 @@ impl Fleet<'_> {
             ("admitted", admitted),
             ("allowed", allowed),
             ("admitted %", admitted * 100.0 / allowed),
-            ("over", sum(|(_, admitted), most| admitted.saturating_sub(most))),
+            (
+                "over",
+                sum(|(_, admitted), most| admitted.saturating_sub(most)),
+            ),
             ("failed", 0.0),
             ("sent", calls as f64 / asked),
         ])
@@ -179,7 +234,12 @@ struct NodePlan {
 }
 
 impl NodePlan {
-    async fn offer<P: Path>(self, path: P, trace: Arc<traffic::Trace>, clock: VirtualClock) -> Vec<(u32, Answer)> {
+    async fn offer<P: Path>(
+        self,
+        path: P,
+        trace: Arc<traffic::Trace>,
+        clock: VirtualClock,
+    ) -> Vec<(u32, Answer)> {
         let began = clock.now();
         let mut draws = Keys::new(u64::from(self.node) + 1, u64::MAX);
         let (mut waiting, mut answers) = (JoinSet::new(), Vec::new());

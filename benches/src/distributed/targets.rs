@@ -34,9 +34,18 @@ const FLOODED: u32 = 10;
 const PACED: [(&str, Quota); 5] = [
     ("1-a-second", quota(1)),
     ("10-a-second", quota(FLOODED)),
-    ("fixed-window", Quota::per_second(FLOODED as u64).fixed_window()),
-    ("sliding-window", Quota::per_second(FLOODED as u64).sliding_window()),
-    ("sliding-log", Quota::per_second(FLOODED as u64).sliding_log()),
+    (
+        "fixed-window",
+        Quota::per_second(FLOODED as u64).fixed_window(),
+    ),
+    (
+        "sliding-window",
+        Quota::per_second(FLOODED as u64).sliding_window(),
+    ),
+    (
+        "sliding-log",
+        Quota::per_second(FLOODED as u64).sliding_log(),
+    ),
 ];
 /// The time between two requests of a flood of 100,000 a second.
 const PACE: Duration = Duration::from_micros(10);
@@ -71,11 +80,18 @@ pub(super) struct Targets {
 impl Targets {
     pub(super) fn new(quick: bool) -> Self {
         let (rounds, millis) = if quick { (2, 500) } else { (5, 2_000) };
-        Self { server: RedisServer::start(), rounds, span: Duration::from_millis(millis) }
+        Self {
+            server: RedisServer::start(),
+            rounds,
+            span: Duration::from_millis(millis),
+        }
     }
 
     pub(super) fn measure(&self, report: &mut Report) -> Result<(), Box<dyn Error>> {
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()?;
         runtime.block_on(async {
             self.hot(report).await?;
             self.zipf(report).await?;
@@ -97,17 +113,47 @@ impl Targets {
         let [mut of_exact, mut of_leased, mut of_trypema] = Default::default();
         for round in 0..=self.rounds {
             // A client of its own for each round: its bucket is full.
-            self.round(&exact, &mut of_exact, round, HOT, Contender::Exact, move |_| round).await;
-            self.round(&leased, &mut of_leased, round, HOT, Contender::Leased, move |_| round).await;
-            self.round(&trypema, &mut of_trypema, round, HOT, Contender::Trypema, move |_| round).await;
+            self.round(
+                &exact,
+                &mut of_exact,
+                round,
+                HOT,
+                Contender::Exact,
+                move |_| round,
+            )
+            .await;
+            self.round(
+                &leased,
+                &mut of_leased,
+                round,
+                HOT,
+                Contender::Leased,
+                move |_| round,
+            )
+            .await;
+            self.round(
+                &trypema,
+                &mut of_trypema,
+                round,
+                HOT,
+                Contender::Trypema,
+                move |_| round,
+            )
+            .await;
         }
         of_exact.report(report, CASE, Contender::Exact.name());
         of_leased.report(report, CASE, Contender::Leased.name());
         of_trypema.report(report, CASE, Contender::Trypema.name());
         let rate = |round: &Round| round.rate;
         report.ratio(CASE, of_leased.over_other(&of_exact, rate));
-        report.ratio(format!("{CASE}/vs-trypema"), of_leased.over_other(&of_trypema, rate));
-        report.ratio(format!("{CASE}/within-quota"), if of_leased.is_over { 0.0 } else { 1.0 });
+        report.ratio(
+            format!("{CASE}/vs-trypema"),
+            of_leased.over_other(&of_trypema, rate),
+        );
+        report.ratio(
+            format!("{CASE}/within-quota"),
+            if of_leased.is_over { 0.0 } else { 1.0 },
+        );
         Ok(())
     }
 
@@ -121,19 +167,40 @@ impl Targets {
         let [mut of_exact, mut of_leased] = Default::default();
         for round in 0..=self.rounds {
             let clients = Arc::clone(&trace);
-            self.round(&exact, &mut of_exact, round, RATE_OF_EACH, Contender::Exact, move |draw| clients.at(draw))
-                .await;
+            self.round(
+                &exact,
+                &mut of_exact,
+                round,
+                RATE_OF_EACH,
+                Contender::Exact,
+                move |draw| clients.at(draw),
+            )
+            .await;
             let clients = Arc::clone(&trace);
-            self.round(&leased, &mut of_leased, round, RATE_OF_EACH, Contender::Leased, move |draw| clients.at(draw))
-                .await;
+            self.round(
+                &leased,
+                &mut of_leased,
+                round,
+                RATE_OF_EACH,
+                Contender::Leased,
+                move |draw| clients.at(draw),
+            )
+            .await;
         }
         of_exact.report(report, CASE, Contender::Exact.name());
         of_leased.report(report, CASE, Contender::Leased.name());
         report.ratio(CASE, of_leased.over_other(&of_exact, |round| round.rate));
-        report.ratio(format!("{CASE}/calls"), of_exact.over_other(&of_leased, |round| round.calls));
+        report.ratio(
+            format!("{CASE}/calls"),
+            of_exact.over_other(&of_leased, |round| round.calls),
+        );
         // Calls are batches, and as many as fit into the time: what they carry is the work that leases save.
-        let sent = |rounds: &Rounds, store: &RedisStore| store.stats().decisions as f64 / rounds.decisions;
-        report.ratio(format!("{CASE}/sent"), sent(&of_exact, &store_of_exact) / sent(&of_leased, &store_of_leased));
+        let sent =
+            |rounds: &Rounds, store: &RedisStore| store.stats().decisions as f64 / rounds.decisions;
+        report.ratio(
+            format!("{CASE}/sent"),
+            sent(&of_exact, &store_of_exact) / sent(&of_leased, &store_of_leased),
+        );
         Ok(())
     }
 
@@ -146,9 +213,33 @@ impl Targets {
         let cached = StorePath::new(Arc::new(RefusalCache::new(self.store().await?)), quota);
         let [mut of_exact, mut of_leased, mut of_cached] = Default::default();
         for round in 0..=self.rounds {
-            self.round(&exact, &mut of_exact, round, FLOODED, Contender::Exact, move |_| round).await;
-            self.round(&leased, &mut of_leased, round, FLOODED, Contender::Leased, move |_| round).await;
-            self.round(&cached, &mut of_cached, round, FLOODED, Contender::Exact, move |_| round).await;
+            self.round(
+                &exact,
+                &mut of_exact,
+                round,
+                FLOODED,
+                Contender::Exact,
+                move |_| round,
+            )
+            .await;
+            self.round(
+                &leased,
+                &mut of_leased,
+                round,
+                FLOODED,
+                Contender::Leased,
+                move |_| round,
+            )
+            .await;
+            self.round(
+                &cached,
+                &mut of_cached,
+                round,
+                FLOODED,
+                Contender::Exact,
+                move |_| round,
+            )
+            .await;
         }
         of_exact.report(report, CASE, Contender::Exact.name());
         of_leased.report(report, CASE, Contender::Leased.name());
@@ -163,7 +254,12 @@ impl Targets {
     /// Measures 100,000 requests a second of one client with this quota, behind a refusal cache.
     ///
     /// Requests do not wait for the answers of earlier ones.
-    async fn paced_flood(&self, name: &str, quota: Quota, report: &mut Report) -> Result<(), Box<dyn Error>> {
+    async fn paced_flood(
+        &self,
+        name: &str,
+        quota: Quota,
+        report: &mut Report,
+    ) -> Result<(), Box<dyn Error>> {
         let case = format!("distributed/refusal-flood-100k/{name}");
         let cached = StorePath::new(Arc::new(RefusalCache::new(self.store().await?)), quota);
         let [mut rates, mut calls, mut cpu] = <[Vec<f64>; 3]>::default();
@@ -175,7 +271,11 @@ impl Targets {
                     std::hint::spin_loop();
                 }
                 let mut decided = Box::pin(cached.decide(round));
-                if decided.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+                if decided
+                    .as_mut()
+                    .poll(&mut Context::from_waker(Waker::noop()))
+                    .is_pending()
+                {
                     tokio::spawn(decided);
                 }
                 sent += 1;
@@ -188,7 +288,11 @@ impl Targets {
             }
         }
         let [rate, calls, cpu] = [rates, calls, cpu].map(|mut rounds| median(&mut rounds));
-        let figures = vec![("decisions/s", rate), ("calls/s", calls), ("redis cpu %", cpu)];
+        let figures = vec![
+            ("decisions/s", rate),
+            ("calls/s", calls),
+            ("redis cpu %", cpu),
+        ];
         report.row(&case, "tower-quota, refusal cache", figures);
         report.ratio(format!("{case}/calls"), 20.0 / calls);
         report.ratio(format!("{case}/redis-cpu"), 1.0 / cpu);
@@ -214,10 +318,24 @@ impl Targets {
             }
         }
         let at = |rounds: &[Latencies], share: f64| {
-            median(&mut rounds.iter().map(|latencies| latencies.micros_at(share)).collect::<Vec<_>>())
+            median(
+                &mut rounds
+                    .iter()
+                    .map(|latencies| latencies.micros_at(share))
+                    .collect::<Vec<_>>(),
+            )
         };
-        for (name, rounds) in [(Contender::Leased.name(), &of_leased), ("tower-quota, memory", &of_memory)] {
-            report.row(CASE, name, Latencies::PERCENTILES.map(|(p, share)| (p, at(rounds, share))).to_vec());
+        for (name, rounds) in [
+            (Contender::Leased.name(), &of_leased),
+            ("tower-quota, memory", &of_memory),
+        ] {
+            report.row(
+                CASE,
+                name,
+                Latencies::PERCENTILES
+                    .map(|(p, share)| (p, at(rounds, share)))
+                    .to_vec(),
+            );
         }
         report.ratio(CASE, (at(&of_memory, 0.99) + 1.0) / at(&of_leased, 0.99));
         Ok(())
@@ -241,7 +359,10 @@ impl Targets {
     }
 
     async fn store(&self) -> Result<RedisStore, Box<dyn Error>> {
-        Ok(RedisStore::options().deadline(Duration::from_secs(2)).connect(&self.server.url()).await?)
+        Ok(RedisStore::options()
+            .deadline(Duration::from_secs(2))
+            .connect(&self.server.url())
+            .await?)
     }
 
     /// Runs a round; the first does not count.
@@ -254,8 +375,12 @@ impl Targets {
         contender: Contender,
         client: impl Fn(u64) -> u32 + Send + Sync + 'static,
     ) {
-        let counted =
-            Arc::new(Counted { path: path.clone(), client, admitted: AtomicU64::new(0), failed: AtomicU64::new(0) });
+        let counted = Arc::new(Counted {
+            path: path.clone(),
+            client,
+            admitted: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+        });
         let began = now();
         let figures = load::run(&[&self.server], OUTSTANDING, self.span, &counted).await;
         let took = now() - began;

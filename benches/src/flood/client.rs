@@ -29,10 +29,19 @@ impl Clients {
     pub(super) fn known_to(store: &MemoryStore, clients: usize) -> Self {
         let mut used = vec![0; clients];
         for (client, used) in (0_u64..).zip(&mut used) {
-            *used = if is_limited(client) { QUOTA.capacity() } else { 10 };
+            *used = if is_limited(client) {
+                QUOTA.capacity()
+            } else {
+                10
+            };
             check(store, &Key::number(CLIENT, client), *used);
         }
-        Self { used, limited: Share::default(), ordinary: Share::default(), forgotten: Share::default() }
+        Self {
+            used,
+            limited: Share::default(),
+            ordinary: Share::default(),
+            forgotten: Share::default(),
+        }
     }
 
     /// Returns the bytes of this list itself.
@@ -80,6 +89,14 @@ const fn is_limited(client: u64) -> bool {
 
 /// Asks for units. Returns what is left if they were admitted.
 pub(super) fn check(store: &MemoryStore, key: &Key<'_>, units: u64) -> Option<u64> {
-    let decision = store.check(&[Charge::new(MONTH, &QUOTA, key).cost(units)]).into_inner().ok()?;
-    decision.is_allowed().then(|| decision.statuses().first().map_or(0, |standing| standing.remaining()))
+    let decision = store
+        .check(&[Charge::new(MONTH, &QUOTA, key).cost(units)])
+        .into_inner()
+        .ok()?;
+    decision.is_allowed().then(|| {
+        decision
+            .statuses()
+            .first()
+            .map_or(0, |standing| standing.remaining())
+    })
 }

@@ -36,10 +36,19 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
     let mut report = Report::default();
     for (kind, greedy) in [("flood/once", "false"), ("flood/limited", "true")] {
         for (number, per_hundred) in CLIENTS.into_iter().enumerate() {
-            let multiple = if number == 0 { MULTIPLES[MULTIPLES.len() - 1] } else { beginning };
+            let multiple = if number == 0 {
+                MULTIPLES[MULTIPLES.len() - 1]
+            } else {
+                beginning
+            };
             let clients = places / 100 * per_hundred;
-            let asked =
-                ["flood-worker", &places.to_string(), &clients.to_string(), &(multiple * places).to_string(), greedy];
+            let asked = [
+                "flood-worker",
+                &places.to_string(),
+                &clients.to_string(),
+                &(multiple * places).to_string(),
+                greedy,
+            ];
             let figures = child::ask_first(&asked)?;
             let case = format!("{kind}/{per_hundred}-clients-per-100-places");
             let stages = figures.chunks_exact(FIGURES.len());
@@ -47,7 +56,10 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
                 let figures = FIGURES.into_iter().zip(figures.iter().copied()).collect();
                 report.row(&format!("{case}/{multiple}x"), "tower-quota", figures);
             }
-            let last = stages.last().and_then(|figures| figures.last()).ok_or("a scene without figures")?;
+            let last = stages
+                .last()
+                .and_then(|figures| figures.last())
+                .ok_or("a scene without figures")?;
             report.ratio(format!("{case}/p99.99"), P9999 / last);
         }
     }

@@ -7,11 +7,26 @@ use super::latencies::Latencies;
 use crate::child;
 
 /// The figures, in this order. Shares and latencies are of all requests since the flood began.
-pub(super) const FIGURES: [&str; 9] =
-    ["MB", "MB at most", "entries", "evicted", "limited %", "ordinary %", "forgotten %", "p99.99 us", "running us"];
+pub(super) const FIGURES: [&str; 9] = [
+    "MB",
+    "MB at most",
+    "entries",
+    "evicted",
+    "limited %",
+    "ordinary %",
+    "forgotten %",
+    "p99.99 us",
+    "running us",
+];
 
 /// Prints the figures of a process whose memory was `before` when it had neither a store nor clients.
-pub(super) fn tell(store: &MemoryStore, clients: &Clients, before: f64, all: &Latencies, running: &Latencies) {
+pub(super) fn tell(
+    store: &MemoryStore,
+    clients: &Clients,
+    before: f64,
+    all: &Latencies,
+    running: &Latencies,
+) {
     // What the bench itself has taken does not count.
     let own = before + clients.bytes() as f64;
     let megabytes = |bytes: f64| (bytes - own).max(0.0) / 1e6;

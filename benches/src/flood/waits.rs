@@ -19,7 +19,10 @@ pub(super) struct Waits {
 
 impl Waits {
     pub(super) fn new() -> Self {
-        Self { done: now(), known: waited() }
+        Self {
+            done: now(),
+            known: waited(),
+        }
     }
 
     /// Returns the duration of the work, and how much of it the thread was running.
@@ -45,5 +48,10 @@ impl Waits {
 /// Returns the time this thread was ready but not running: the second number of `/proc/thread-self/schedstat`.
 fn waited() -> Duration {
     let stat = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    Duration::from_nanos(stat.split_whitespace().nth(1).and_then(|figure| figure.parse().ok()).unwrap_or(0))
+    Duration::from_nanos(
+        stat.split_whitespace()
+            .nth(1)
+            .and_then(|figure| figure.parse().ok())
+            .unwrap_or(0),
+    )
 }

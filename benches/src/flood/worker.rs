@@ -52,7 +52,10 @@ pub(crate) fn worker(scene: &Scene) -> Result<(), Box<dyn Error>> {
             running.add(ran);
             if new_key % NEW_KEYS_PER_CLIENT == 0 {
                 // Every one of them in turn, and no neighbours after each other: a prime's multiples.
-                clients.revisit(&store, (new_key / NEW_KEYS_PER_CLIENT).wrapping_mul(2_654_435_761));
+                clients.revisit(
+                    &store,
+                    (new_key / NEW_KEYS_PER_CLIENT).wrapping_mul(2_654_435_761),
+                );
             }
         }
         stage::tell(&store, &clients, before, &all, &running);

@@ -47,13 +47,19 @@ pub(crate) fn tower_quota(treatment: Treatment, limits: usize) -> RateLimitLayer
 }
 
 /// Creates tower-quota's layer over a store, with `limits` limits on the peer's address.
-pub(crate) fn tower_quota_over<S: Store>(store: S, treatment: Treatment, limits: usize) -> RateLimitLayer<S> {
+pub(crate) fn tower_quota_over<S: Store>(
+    store: S,
+    treatment: Treatment,
+    limits: usize,
+) -> RateLimitLayer<S> {
     let (burst, unit) = treatment.allowance();
     let quota = Quota::new(1, unit).burst(u64::from(burst));
     let policy = NAMES
         .iter()
         .take(limits)
-        .fold(Policy::new(), |policy, name| policy.limit(Limit::new(*name, quota).by(key::client_ip())));
+        .fold(Policy::new(), |policy, name| {
+            policy.limit(Limit::new(*name, quota).by(key::client_ip()))
+        });
     let layer = RateLimitLayer::new(store, policy);
     match treatment {
         Treatment::Plain => layer.headers([]),
@@ -62,9 +68,13 @@ pub(crate) fn tower_quota_over<S: Store>(store: S, treatment: Treatment, limits:
 }
 
 /// Creates a layer of tower_governor, which has one limit.
-pub(crate) fn plain_governor() -> Result<GovernorLayer<PeerIpKeyExtractor, NoOpMiddleware, Body>, Box<dyn Error>> {
+pub(crate) fn plain_governor()
+-> Result<GovernorLayer<PeerIpKeyExtractor, NoOpMiddleware, Body>, Box<dyn Error>> {
     let (burst, unit) = Treatment::Plain.allowance();
-    let config = GovernorConfigBuilder::default().period(unit).burst_size(burst).finish();
+    let config = GovernorConfigBuilder::default()
+        .period(unit)
+        .burst_size(burst)
+        .finish();
     Ok(GovernorLayer::new(Arc::new(config.ok_or("no such quota")?)))
 }
 
@@ -73,7 +83,11 @@ pub(crate) fn governor(
     treatment: Treatment,
 ) -> Result<GovernorLayer<PeerIpKeyExtractor, StateInformationMiddleware, Body>, Box<dyn Error>> {
     let (burst, unit) = treatment.allowance();
-    let config = GovernorConfigBuilder::default().period(unit).burst_size(burst).use_headers().finish();
+    let config = GovernorConfigBuilder::default()
+        .period(unit)
+        .burst_size(burst)
+        .use_headers()
+        .finish();
     Ok(GovernorLayer::new(Arc::new(config.ok_or("no such quota")?)))
 }
 
@@ -94,7 +108,10 @@ pub(crate) fn routed(limits: usize) -> Box<dyn Answers> {
 }
 
 /// Creates the service behind one of tower_governor's layers, or three.
-pub(crate) fn behind_governor(treatment: Treatment, limits: usize) -> Result<Box<dyn Answers>, Box<dyn Error>> {
+pub(crate) fn behind_governor(
+    treatment: Treatment,
+    limits: usize,
+) -> Result<Box<dyn Answers>, Box<dyn Error>> {
     let one = limits == 1;
     Ok(match treatment {
         Treatment::Plain if one => Box::new(Answering(plain_governor()?.layer(Trivial))),
@@ -104,7 +121,11 @@ pub(crate) fn behind_governor(treatment: Treatment, limits: usize) -> Result<Box
         }
         _ if one => Box::new(Answering(governor(treatment)?.layer(Trivial))),
         _ => {
-            let (outer, middle, inner) = (governor(treatment)?, governor(treatment)?, governor(treatment)?);
+            let (outer, middle, inner) = (
+                governor(treatment)?,
+                governor(treatment)?,
+                governor(treatment)?,
+            );
             Box::new(Answering(outer.layer(middle.layer(inner.layer(Trivial)))))
         }
     })

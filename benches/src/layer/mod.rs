@@ -13,28 +13,54 @@ use self::service::{Answers, request};
 use crate::report::{Report, median, median_ratio};
 use crate::timing::per_item;
 
-const TREATMENTS: [(Treatment, &str); 3] =
-    [(Treatment::Plain, "layer/plain"), (Treatment::Headers, "layer/headers"), (Treatment::Refused, "layer/refused")];
+const TREATMENTS: [(Treatment, &str); 3] = [
+    (Treatment::Plain, "layer/plain"),
+    (Treatment::Headers, "layer/headers"),
+    (Treatment::Refused, "layer/refused"),
+];
 
 /// Requests that are made at a time.
 const BATCH: usize = 64;
 
 pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
-    let (rounds, span) = if quick { (7, Duration::from_millis(20)) } else { (21, Duration::from_millis(60)) };
+    let (rounds, span) = if quick {
+        (7, Duration::from_millis(20))
+    } else {
+        (21, Duration::from_millis(60))
+    };
     let mut report = Report::default();
     let mut admitted = Vec::new();
     for limits in [1, 3] {
         for (treatment, case) in TREATMENTS {
-            let case = if limits == 1 { case.to_owned() } else { format!("{case}/{limits}-limits") };
-            let figures = in_turns(treatment, limits, rounds, span).map_err(|error| format!("{case}: {error}"))?;
+            let case = if limits == 1 {
+                case.to_owned()
+            } else {
+                format!("{case}/{limits}-limits")
+            };
+            let figures = in_turns(treatment, limits, rounds, span)
+                .map_err(|error| format!("{case}: {error}"))?;
             let [bare, ours, peers] = &figures;
             report.row(&case, "bare", vec![("ns", middle(bare))]);
-            report.row(&case, "tower-quota", vec![("ns", middle(ours)), ("added", middle(&added(ours, bare)))]);
-            report.row(&case, "tower_governor", vec![("ns", middle(peers)), ("added", middle(&added(peers, bare)))]);
+            report.row(
+                &case,
+                "tower-quota",
+                vec![("ns", middle(ours)), ("added", middle(&added(ours, bare)))],
+            );
+            report.row(
+                &case,
+                "tower_governor",
+                vec![
+                    ("ns", middle(peers)),
+                    ("added", middle(&added(peers, bare))),
+                ],
+            );
             // The bare service's share belongs to neither, but a refusal spares it.
             if treatment == Treatment::Refused {
                 report.ratio(&case, median_ratio(peers, ours));
-                report.ratio(format!("{case}/of-admitted"), middle(&admitted) / middle(ours));
+                report.ratio(
+                    format!("{case}/of-admitted"),
+                    middle(&admitted) / middle(ours),
+                );
             } else {
                 report.ratio(&case, median_ratio(&added(peers, bare), &added(ours, bare)));
             }
@@ -54,14 +80,21 @@ fn in_turns(
     rounds: usize,
     span: Duration,
 ) -> Result<[Vec<f64>; 3], Box<dyn Error>> {
-    let mut services = [bare(), behind_tower_quota(treatment, limits), behind_governor(treatment, limits)?];
+    let mut services = [
+        bare(),
+        behind_tower_quota(treatment, limits),
+        behind_governor(treatment, limits)?,
+    ];
     // Where requests are refused, the first one is still admitted.
-    services.iter_mut().for_each(|service| _ = service.admits(request()));
+    services
+        .iter_mut()
+        .for_each(|service| _ = service.admits(request()));
     let mut figures = [const { Vec::new() }; 3];
     for round in 0..=rounds {
         for (position, service) in services.iter_mut().enumerate() {
             let is_admitted = position == 0 || treatment != Treatment::Refused;
-            let nanoseconds = one_round(&mut **service, is_admitted, span).ok_or("an answer that was not meant")?;
+            let nanoseconds = one_round(&mut **service, is_admitted, span)
+                .ok_or("an answer that was not meant")?;
             if round > 0 {
                 figures[position].push(nanoseconds);
             }
@@ -90,7 +123,11 @@ fn one_round(service: &mut dyn Answers, is_admitted: bool, span: Duration) -> Op
 }
 
 fn added(behind: &[f64], bare: &[f64]) -> Vec<f64> {
-    behind.iter().zip(bare).map(|(behind, bare)| behind - bare).collect()
+    behind
+        .iter()
+        .zip(bare)
+        .map(|(behind, bare)| behind - bare)
+        .collect()
 }
 
 fn middle(figures: &[f64]) -> f64 {

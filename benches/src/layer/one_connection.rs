@@ -17,7 +17,9 @@ pub(crate) fn requesting() -> Result<Box<dyn FnMut()>, Box<dyn Error>> {
     let mut stream = runtime.block_on(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
-        let app = Router::new().route("/", get(async || "hello")).layer(tower_quota(Treatment::Headers, 1));
+        let app = Router::new()
+            .route("/", get(async || "hello"))
+            .layer(tower_quota(Treatment::Headers, 1));
         let service = app.into_make_service_with_connect_info::<SocketAddr>();
         tokio::spawn(async move { axum::serve(listener, service).await });
         TcpStream::connect(address).await
@@ -25,7 +27,9 @@ pub(crate) fn requesting() -> Result<Box<dyn FnMut()>, Box<dyn Error>> {
     Ok(Box::new(move || {
         let answer = runtime.block_on(async {
             let mut answer = [0; 4_096];
-            stream.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await?;
+            stream
+                .write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n")
+                .await?;
             let read = stream.read(&mut answer).await?;
             Ok::<bool, std::io::Error>(
                 answer[..read].starts_with(b"HTTP/1.1 200") && answer[..read].ends_with(b"hello"),

@@ -57,6 +57,8 @@ impl Service<Request<Body>> for Trivial {
 /// Creates a request as axum passes it on, with the peer's address attached.
 pub(crate) fn request() -> Request<Body> {
     let mut request = Request::new(Body::empty());
-    request.extensions_mut().insert(ConnectInfo(SocketAddr::from(([192, 0, 2, 1], 4_321))));
+    request
+        .extensions_mut()
+        .insert(ConnectInfo(SocketAddr::from(([192, 0, 2, 1], 4_321))));
     request
 }

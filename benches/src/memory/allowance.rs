@@ -13,7 +13,12 @@ pub(crate) struct Allowance {
 
 impl Allowance {
     const fn new(name: &'static str, units: u32, period: Duration, burst: u32) -> Self {
-        Self { name, units, period, burst }
+        Self {
+            name,
+            units,
+            period,
+            burst,
+        }
     }
 
     /// Returns the time in which one unit comes back.
@@ -55,7 +60,8 @@ const REFUSED: [Allowance; 3] = [
 ];
 
 /// The quota of all requests together. It admits all of them.
-pub(crate) const EVERYONE: Allowance = Allowance::new("everyone", 1_000_000, Duration::from_secs(1), 100_000_000);
+pub(crate) const EVERYONE: Allowance =
+    Allowance::new("everyone", 1_000_000, Duration::from_secs(1), 100_000_000);
 
 /// The quotas of an earlier version of the policy, to take turns with `USED`.
 pub(crate) const OLD: [Allowance; 3] = [

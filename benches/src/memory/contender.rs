@@ -13,7 +13,9 @@ pub(crate) trait Contender<K>: Send + Sync {
 
     /// Asks once for each key. Returns how many were admitted.
     fn admitted(&self, keys: &[K]) -> usize {
-        keys.iter().filter(|key| self.admits(std::hint::black_box(key))).count()
+        keys.iter()
+            .filter(|key| self.admits(std::hint::black_box(key)))
+            .count()
     }
 }
 
@@ -71,14 +73,27 @@ impl<A, B> Mix<A, B> {
 impl<K, A: Contender<K>, B: Contender<K>> Contender<K> for Mix<A, B> {
     fn admits(&self, key: &K) -> bool {
         let next = self.next.fetch_add(1, Ordering::Relaxed) % self.takes_second.len();
-        if self.takes_second[next] { self.second.admits(key) } else { self.first.admits(key) }
+        if self.takes_second[next] {
+            self.second.admits(key)
+        } else {
+            self.first.admits(key)
+        }
     }
 
     /// Advances the shared position once for all keys.
     fn admitted(&self, keys: &[K]) -> usize {
         let from = self.next.fetch_add(keys.len(), Ordering::Relaxed) % self.takes_second.len();
         let ways = self.takes_second.iter().cycle().skip(from);
-        let admits = |key, &second| if second { self.second.admits(key) } else { self.first.admits(key) };
-        keys.iter().zip(ways).filter(|(key, second)| admits(std::hint::black_box(key), second)).count()
+        let admits = |key, &second| {
+            if second {
+                self.second.admits(key)
+            } else {
+                self.first.admits(key)
+            }
+        };
+        keys.iter()
+            .zip(ways)
+            .filter(|(key, second)| admits(std::hint::black_box(key), second))
+            .count()
     }
 }

@@ -60,7 +60,12 @@ impl Entrants for String {
         });
         entrants.push(Entrant {
             name: LIMITADOR,
-            make: |setup| Ok(Box::new(Limitador::new(setup.visit.allowances(setup.limits), setup.keys)?)),
+            make: |setup| {
+                Ok(Box::new(Limitador::new(
+                    setup.visit.allowances(setup.limits),
+                    setup.keys,
+                )?))
+            },
         });
         entrants
     }
@@ -74,11 +79,30 @@ impl Entrants for Long {
 
 fn by_any_key<K: Entrants>() -> Vec<Entrant<K>> {
     vec![
-        Entrant { name: TOWER_QUOTA, make: |setup| Ok(ours(setup)) },
-        Entrant { name: GOVERNOR, make: |setup| Ok(Box::new(governor::<K>(setup.visit.allowances(setup.limits)))) },
-        Entrant { name: UPKEPT, make: |setup| Ok(Box::new(upkept::<K>(setup.visit.allowances(setup.limits))?)) },
-        Entrant { name: QUOTA, make: |setup| Ok(Box::new(quota::<K>(setup.visit.allowances(setup.limits)))) },
-        Entrant { name: GCRA, make: |setup| Ok(Box::new(gcra::<K>(setup.visit.allowances(setup.limits)))) },
+        Entrant {
+            name: TOWER_QUOTA,
+            make: |setup| Ok(ours(setup)),
+        },
+        Entrant {
+            name: GOVERNOR,
+            make: |setup| {
+                Ok(Box::new(governor::<K>(
+                    setup.visit.allowances(setup.limits),
+                )))
+            },
+        },
+        Entrant {
+            name: UPKEPT,
+            make: |setup| Ok(Box::new(upkept::<K>(setup.visit.allowances(setup.limits))?)),
+        },
+        Entrant {
+            name: QUOTA,
+            make: |setup| Ok(Box::new(quota::<K>(setup.visit.allowances(setup.limits)))),
+        },
+        Entrant {
+            name: GCRA,
+            make: |setup| Ok(Box::new(gcra::<K>(setup.visit.allowances(setup.limits)))),
+        },
     ]
 }
 

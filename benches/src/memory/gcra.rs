@@ -24,6 +24,9 @@ pub(crate) fn gcra<K: Keyed>(allowances: &[Allowance]) -> Each<Gcra<K>> {
 impl<K: Keyed> Contender<K> for Gcra<K> {
     fn admits(&self, key: &K) -> bool {
         let checked = pin!(self.limiter.check(key.clone(), &self.limit, 1));
-        matches!(checked.poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(Ok(_)))
+        matches!(
+            checked.poll(&mut Context::from_waker(Waker::noop())),
+            Poll::Ready(Ok(_))
+        )
     }
 }

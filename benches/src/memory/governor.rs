@@ -23,7 +23,9 @@ pub(crate) struct Governor<K: Keyed, C: Clock>(
 /// Creates a limiter on the default clock: quanta's, which reads the processor's counter.
 pub(crate) fn governor<K: Keyed>(allowances: &[Allowance]) -> Each<Governor<K, DefaultClock>> {
     let clock = DefaultClock::default();
-    Each::new(allowances, |allowance| Governor::new(allowance, clock.clone()))
+    Each::new(allowances, |allowance| {
+        Governor::new(allowance, clock.clone())
+    })
 }
 
 /// Creates a limiter on the fastest clock: a number in memory that a thread updates every millisecond.
@@ -31,7 +33,9 @@ pub(crate) fn upkept<K: Keyed>(
     allowances: &[Allowance],
 ) -> Result<Each<Governor<K, QuantaUpkeepClock>>, Box<dyn Error>> {
     let clock = UPKEEP.as_ref().map_err(String::as_str)?;
-    Ok(Each::new(allowances, |allowance| Governor::new(allowance, clock.clone())))
+    Ok(Each::new(allowances, |allowance| {
+        Governor::new(allowance, clock.clone())
+    }))
 }
 
 /// One limit of all requests together.
@@ -45,31 +49,45 @@ impl<K> Contender<K> for OfEveryone {
 
 /// Creates a limiter of each key, and one of all requests together.
 pub(crate) fn with_everyone<K: Keyed>() -> Both<Each<Governor<K, DefaultClock>>, OfEveryone> {
-    Both(governor(Visit::Used.allowances(1)), OfEveryone(RateLimiter::direct(quota_of(&EVERYONE))))
+    Both(
+        governor(Visit::Used.allowances(1)),
+        OfEveryone(RateLimiter::direct(quota_of(&EVERYONE))),
+    )
 }
 
 type Shared<K> = Each<Arc<Governor<K, DefaultClock>>>;
 
 /// Creates a limiter of which nine in ten requests ask three limits, and one in ten a fourth too.
 pub(crate) fn mixed<K: Keyed>() -> Mix<Shared<K>, Shared<K>> {
-    let all: Vec<_> = governor::<K>(Visit::Used.allowances(4)).0.into_iter().map(Arc::new).collect();
+    let all: Vec<_> = governor::<K>(Visit::Used.allowances(4))
+        .0
+        .into_iter()
+        .map(Arc::new)
+        .collect();
     Mix::new(Each(all[..3].to_vec()), Each(all), 10)
 }
 
 /// A process can have one such thread.
-static UPKEEP: LazyLock<Result<QuantaUpkeepClock, String>> =
-    LazyLock::new(|| QuantaUpkeepClock::from_interval(Duration::from_millis(1)).map_err(|error| format!("{error:?}")));
+static UPKEEP: LazyLock<Result<QuantaUpkeepClock, String>> = LazyLock::new(|| {
+    QuantaUpkeepClock::from_interval(Duration::from_millis(1)).map_err(|error| format!("{error:?}"))
+});
 
 impl<K: Keyed, C: Clock> Governor<K, C> {
     fn new(allowance: &Allowance, clock: C) -> Self {
-        Self(RateLimiter::new(quota_of(allowance), DefaultKeyedStateStore::default(), clock))
+        Self(RateLimiter::new(
+            quota_of(allowance),
+            DefaultKeyedStateStore::default(),
+            clock,
+        ))
     }
 }
 
 fn quota_of(allowance: &Allowance) -> Quota {
     let burst = NonZeroU32::new(allowance.burst).unwrap_or(NonZeroU32::MIN);
     // The interval is not zero, so there is a quota.
-    Quota::with_period(allowance.unit()).unwrap_or(Quota::per_second(burst)).allow_burst(burst)
+    Quota::with_period(allowance.unit())
+        .unwrap_or(Quota::per_second(burst))
+        .allow_burst(burst)
 }
 
 impl<K: Keyed, C: Clock + Send + Sync> Contender<K> for Governor<K, C>

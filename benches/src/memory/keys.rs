@@ -6,7 +6,9 @@ use std::hash::Hash;
 use tower_quota_core::{Key, Name};
 
 /// A type of keys.
-pub(crate) trait Keyed: Clone + Default + Eq + Hash + Display + Send + Sync + 'static {
+pub(crate) trait Keyed:
+    Clone + Default + Eq + Hash + Display + Send + Sync + 'static
+{
     /// The type's part of a case's name.
     const NAME: &'static str;
 

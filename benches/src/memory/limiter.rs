@@ -25,7 +25,12 @@ impl Contender<u64> for Direct {
 
 /// Makes the contender.
 pub(crate) fn limiter(allowances: &[Allowance]) -> Direct {
-    let Allowance { name, units, period, burst } = allowances[0];
+    let Allowance {
+        name,
+        units,
+        period,
+        burst,
+    } = allowances[0];
     let quota = Quota::new(u64::from(units), period).burst(u64::from(burst));
     Direct(Limiter::new(MemoryStore::new(), name, quota))
 }
@@ -39,11 +44,28 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
         ("1m", Traffic::Uniform(MILLION), Visit::Used),
     ] {
         let case = format!("limiter/1-limit/u64/{name}");
-        let mut entrants =
-            vec![Entrant { name: LIMITER, make: |setup| Ok(Box::new(limiter(setup.visit.allowances(setup.limits)))) }];
+        let mut entrants = vec![Entrant {
+            name: LIMITER,
+            make: |setup| Ok(Box::new(limiter(setup.visit.allowances(setup.limits)))),
+        }];
         entrants.extend(only(&[GOVERNOR, QUOTA]));
-        let all = filled(entrants, Setup { limits: 1, keys: traffic.keys(), visit })?;
-        let figures = rounds(&all, Load { traffic, visit, threads: 1 }, pace(quick))?;
+        let all = filled(
+            entrants,
+            Setup {
+                limits: 1,
+                keys: traffic.keys(),
+                visit,
+            },
+        )?;
+        let figures = rounds(
+            &all,
+            Load {
+                traffic,
+                visit,
+                threads: 1,
+            },
+            pace(quick),
+        )?;
         compare(&mut report, &case, &names(&all), &figures);
     }
     Ok(report)

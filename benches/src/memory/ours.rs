@@ -15,16 +15,23 @@ pub(crate) struct TowerQuota<const LIMITS: usize> {
 impl<const LIMITS: usize> TowerQuota<LIMITS> {
     /// Creates a limiter on a clone of this store, which shares its counters.
     pub(crate) fn new(store: MemoryStore, allowances: &[Allowance]) -> Self {
-        Self { store, limits: std::array::from_fn(|limit| limit_of(&allowances[limit])) }
+        Self {
+            store,
+            limits: std::array::from_fn(|limit| limit_of(&allowances[limit])),
+        }
     }
 }
 
 impl<K: Keyed, const LIMITS: usize> Contender<K> for TowerQuota<LIMITS> {
     fn admits(&self, key: &K) -> bool {
         let key = key.as_key();
-        let charges: [Charge<'_>; LIMITS] =
-            std::array::from_fn(|limit| Charge::new(self.limits[limit].0, &self.limits[limit].1, &key));
-        self.store.check(&charges).into_inner().is_ok_and(|decision| decision.is_allowed())
+        let charges: [Charge<'_>; LIMITS] = std::array::from_fn(|limit| {
+            Charge::new(self.limits[limit].0, &self.limits[limit].1, &key)
+        });
+        self.store
+            .check(&charges)
+            .into_inner()
+            .is_ok_and(|decision| decision.is_allowed())
     }
 }
 
@@ -38,7 +45,11 @@ pub(crate) struct WithEveryone {
 impl WithEveryone {
     pub(crate) fn new() -> Self {
         let store = MemoryStore::new();
-        Self { store, own: limit_of(&Visit::Used.allowances(1)[0]), everyone: limit_of(&EVERYONE) }
+        Self {
+            store,
+            own: limit_of(&Visit::Used.allowances(1)[0]),
+            everyone: limit_of(&EVERYONE),
+        }
     }
 }
 
@@ -47,13 +58,20 @@ impl<K: Keyed> Contender<K> for WithEveryone {
         let key = key.as_key();
         let own = Charge::new(self.own.0, &self.own.1, &key);
         let everyone = Key::EVERYONE;
-        let charges = [own, Charge::new(self.everyone.0, &self.everyone.1, &everyone)];
-        self.store.check(&charges).into_inner().is_ok_and(|decision| decision.is_allowed())
+        let charges = [
+            own,
+            Charge::new(self.everyone.0, &self.everyone.1, &everyone),
+        ];
+        self.store
+            .check(&charges)
+            .into_inner()
+            .is_ok_and(|decision| decision.is_allowed())
     }
 }
 
 fn limit_of(allowance: &Allowance) -> (Name, Quota) {
-    let quota = Quota::new(u64::from(allowance.units), allowance.period).burst(u64::from(allowance.burst));
+    let quota =
+        Quota::new(u64::from(allowance.units), allowance.period).burst(u64::from(allowance.burst));
     (Name::new(allowance.name), quota)
 }
 
@@ -76,5 +94,9 @@ pub(crate) fn mixed() -> Mix<TowerQuota<3>, TowerQuota<4>> {
 /// Creates a limiter of which requests ask three limits, at random by their old or new quotas.
 pub(crate) fn quotas_in_turn() -> Mix<TowerQuota<3>, TowerQuota<3>> {
     let store = MemoryStore::new();
-    Mix::new(TowerQuota::new(store.clone(), Visit::Used.allowances(3)), TowerQuota::new(store, &OLD), 2)
+    Mix::new(
+        TowerQuota::new(store.clone(), Visit::Used.allowances(3)),
+        TowerQuota::new(store, &OLD),
+        2,
+    )
 }

@@ -11,7 +11,9 @@ pub(crate) struct Pool<K: Keyed>(QuotaPool<K>);
 pub(crate) fn quota<K: Keyed>(allowances: &[Allowance]) -> Each<Pool<K>> {
     Each::new(allowances, |allowance| {
         let rate = RefillRate::per_sec(1.0 / allowance.unit().as_secs_f64());
-        let policy = QuotaPolicy::new().set_capacity(f64::from(allowance.burst)).set_refill_rate(rate);
+        let policy = QuotaPolicy::new()
+            .set_capacity(f64::from(allowance.burst))
+            .set_refill_rate(rate);
         Pool(QuotaPool::with_key_type(policy, u64::from(allowance.burst)))
     })
 }

@@ -44,7 +44,11 @@ pub(super) fn rounds<K: Keyed>(
     load: Load,
     pace: Pace,
 ) -> Result<Vec<Vec<f64>>, Box<dyn Error>> {
-    let Load { traffic, visit, threads } = load;
+    let Load {
+        traffic,
+        visit,
+        threads,
+    } = load;
     let mut traces: Vec<_> = (1..=threads).map(|seed| traffic.trace(seed)).collect();
     let mut all = vec![Vec::new(); contenders.len()];
     for round in 0..=pace.rounds {
@@ -53,9 +57,12 @@ pub(super) fn rounds<K: Keyed>(
             traces.fill_with(|| traffic.trace(threads * 1_000 + round as u64));
         }
         for ((name, contender), figures) in contenders.iter().zip(&mut all) {
-            let checked = together(&mut traces, |trace| one_round(&**contender, trace, pace.span, visit));
+            let checked = together(&mut traces, |trace| {
+                one_round(&**contender, trace, pace.span, visit)
+            });
             let nanoseconds: Option<Vec<f64>> = checked.into_iter().collect();
-            let nanoseconds = nanoseconds.ok_or_else(|| format!("{name} does not answer as the case wants"))?;
+            let nanoseconds =
+                nanoseconds.ok_or_else(|| format!("{name} does not answer as the case wants"))?;
             let mean = nanoseconds.iter().sum::<f64>() / nanoseconds.len() as f64;
             // A unit takes a microsecond to come back.
             if visit == Visit::Refilled && mean * f64::from(traffic.keys()) < 1_000.0 {
@@ -84,7 +91,9 @@ pub(super) fn first_requests<K: Keyed>(
             let mut keys = vec![K::default(); BATCH];
             let mut numbers = 0..setup.keys.next_multiple_of(BATCH as u32);
             while !numbers.is_empty() {
-                keys.iter_mut().zip(&mut numbers).for_each(|(key, number)| key.become_number(number));
+                keys.iter_mut()
+                    .zip(&mut numbers)
+                    .for_each(|(key, number)| key.become_number(number));
                 let began = now();
                 admitted += contender.admitted(&keys);
                 spent += now() - began;
@@ -126,19 +135,33 @@ fn together<T: Send>(traces: &mut [Trace], round: impl Fn(&mut Trace) -> T + Syn
                 })
             })
             .collect();
-        threads.into_iter().filter_map(|thread| thread.join().ok()).collect()
+        threads
+            .into_iter()
+            .filter_map(|thread| thread.join().ok())
+            .collect()
     })
 }
 
 /// Returns the nanoseconds per check, after a quarter of a round to warm the caches. None if an answer was not the one
 /// that the case wants.
-fn one_round<K: Keyed>(contender: &dyn Contender<K>, trace: &mut Trace, span: Duration, visit: Visit) -> Option<f64> {
+fn one_round<K: Keyed>(
+    contender: &dyn Contender<K>,
+    trace: &mut Trace,
+    span: Duration,
+    visit: Visit,
+) -> Option<f64> {
     let keys = RefCell::new(vec![K::default(); BATCH]);
     let wanted = if visit == Visit::Refused { 0 } else { BATCH };
     let mut is_as_wanted = true;
     let mut run = |span| {
-        let ready = || keys.borrow_mut().iter_mut().for_each(|key| key.become_number(trace.next()));
-        per_item(BATCH, span, ready, |()| is_as_wanted &= contender.admitted(&keys.borrow()) == wanted)
+        let ready = || {
+            keys.borrow_mut()
+                .iter_mut()
+                .for_each(|key| key.become_number(trace.next()))
+        };
+        per_item(BATCH, span, ready, |()| {
+            is_as_wanted &= contender.admitted(&keys.borrow()) == wanted
+        })
     };
     run(span / 4);
     let nanoseconds = run(span);

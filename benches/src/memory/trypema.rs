@@ -24,13 +24,19 @@ pub(crate) fn trypema(allowances: &[Allowance]) -> Result<Each<Trypema>, Box<dyn
             .bucket_size(BucketSize::milliseconds(10)?)
             .disable_cleanup()
             .build()?;
-        Ok(Trypema { provider, rate: RateLimit::per_minute(f64::from(allowance.burst))? })
+        Ok(Trypema {
+            provider,
+            rate: RateLimit::per_minute(f64::from(allowance.burst))?,
+        })
     });
     Ok(Each(limiters.collect::<Result<_, Box<dyn Error>>>()?))
 }
 
 impl Contender<String> for Trypema {
     fn admits(&self, key: &String) -> bool {
-        matches!(self.provider.absolute().inc(key, &self.rate, 1), RateLimitDecision::Allowed)
+        matches!(
+            self.provider.absolute().inc(key, &self.rate, 1),
+            RateLimitDecision::Allowed
+        )
     }
 }

@@ -24,7 +24,11 @@ pub(super) async fn measure(quick: bool, report: &mut Report) -> Result<(), Box<
     let ours = of_tower_quota(clients).await?;
     let theirs = of_script(clients).await?;
     for (contender, [growth, dataset]) in [(TOWER_QUOTA, ours), (MULTIPLEXED, theirs)] {
-        report.row("redis/bytes-per-client", contender, vec![("bytes", growth), ("data set", dataset)]);
+        report.row(
+            "redis/bytes-per-client",
+            contender,
+            vec![("bytes", growth), ("data set", dataset)],
+        );
     }
     report.ratio("redis/bytes-per-client", theirs[0] / ours[0]);
     Ok(())
@@ -32,7 +36,10 @@ pub(super) async fn measure(quick: bool, report: &mut Report) -> Result<(), Box<
 
 async fn of_tower_quota(clients: [u64; 4]) -> Result<[f64; 2], Box<dyn Error>> {
     let server = RedisServer::start();
-    let store = RedisStore::options().deadline(DEADLINE).connect(&server.url()).await?;
+    let store = RedisStore::options()
+        .deadline(DEADLINE)
+        .connect(&server.url())
+        .await?;
     per_client(&server, clients, 1, move |client| {
         let store = store.clone();
         async move { tower_quota(&store, Shape::Stored, client).await }
@@ -62,7 +69,8 @@ async fn per_client<F: Future<Output = bool> + Send>(
 ) -> Result<[f64; 2], Box<dyn Error>> {
     // What connections and the script take is there before.
     ask(0).await;
-    let used = || ["used_memory:", "used_memory_dataset:"].map(|field| info(server, "memory", field));
+    let used =
+        || ["used_memory:", "used_memory_dataset:"].map(|field| info(server, "memory", field));
     let before = used();
     let (mut mean, mut known) = ([0.0; 2], 1);
     for count in clients {
@@ -82,7 +90,11 @@ async fn per_client<F: Future<Output = bool> + Send>(
         known = count;
         let (after, stored) = (used(), server.command("DBSIZE")?);
         if stored.trim() != format!(":{}", count * keys) {
-            return Err(format!("DBSIZE says {} after {count} clients, of {keys} keys each", stored.trim()).into());
+            return Err(format!(
+                "DBSIZE says {} after {count} clients, of {keys} keys each",
+                stored.trim()
+            )
+            .into());
         }
         for (mean, (after, before)) in mean.iter_mut().zip(after.into_iter().zip(before)) {
             *mean += (after - before) / (count - 1) as f64 / clients.len() as f64;

@@ -17,7 +17,13 @@ pub(super) async fn prepare(url: &str) -> Result<Arc<AsyncRateLimiter>, Box<dyn 
     for shape in [Shape::One, Shape::Three] {
         for ask in shape.request(0).asks {
             let variables = vec!["user".try_into()?];
-            limiter.add_limit(Limit::new(shape.scope(), ask.units, ask.period / 1_000_000, vec![], variables));
+            limiter.add_limit(Limit::new(
+                shape.scope(),
+                ask.units,
+                ask.period / 1_000_000,
+                vec![],
+                variables,
+            ));
         }
     }
     Ok(Arc::new(limiter))
@@ -26,7 +32,18 @@ pub(super) async fn prepare(url: &str) -> Result<Arc<AsyncRateLimiter>, Box<dyn 
 /// Returns whether it answered. It asks one limit or three on one key.
 pub(super) async fn decide(limiter: &AsyncRateLimiter, shape: Shape, draw: u64) -> bool {
     let Request { client, .. } = shape.request(draw);
-    let namespace = if shape == Shape::One { shape } else { Shape::Three }.scope();
-    let context = Context::from(HashMap::from([("user".to_owned(), format!("{client:016}"))]));
-    limiter.check_rate_limited_and_update(&namespace.into(), &context, 1).await.is_ok()
+    let namespace = if shape == Shape::One {
+        shape
+    } else {
+        Shape::Three
+    }
+    .scope();
+    let context = Context::from(HashMap::from([(
+        "user".to_owned(),
+        format!("{client:016}"),
+    )]));
+    limiter
+        .check_rate_limited_and_update(&namespace.into(), &context, 1)
+        .await
+        .is_ok()
 }

@@ -30,19 +30,33 @@ const PING: &str = "redis-rs, PING";
 const LIMITADOR: &str = "limitador";
 
 pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
     runtime.block_on(measure(quick))
 }
 
 async fn measure(quick: bool) -> Result<Report, Box<dyn Error>> {
-    let (rounds, span) = if quick { (3, Duration::from_millis(300)) } else { (5, Duration::from_secs(2)) };
-    let mut bench = Bench { setup: Arc::new(Setup::prepare().await?), rounds, span, report: Report::default() };
+    let (rounds, span) = if quick {
+        (3, Duration::from_millis(300))
+    } else {
+        (5, Duration::from_secs(2))
+    };
+    let mut bench = Bench {
+        setup: Arc::new(Setup::prepare().await?),
+        rounds,
+        span,
+        report: Report::default(),
+    };
     bench.straight().await;
     bench.mixes().await;
     bench.options().await;
     bench.latencies().await;
     bench.cluster().await;
-    let Bench { setup, mut report, .. } = bench;
+    let Bench {
+        setup, mut report, ..
+    } = bench;
     drop(setup);
     bytes::measure(quick, &mut report).await?;
     overload::measure(quick, &mut report).await?;
@@ -74,13 +88,26 @@ impl Bench {
             ];
             let rounds = self.case(case, 512, &contenders).await;
             let (ours, theirs) = (&rounds[0], &rounds[1]);
-            self.report.ratio(case, ratio(ours, theirs, |round| round.rate));
+            self.report
+                .ratio(case, ratio(ours, theirs, |round| round.rate));
             if shape == Shape::Three {
-                self.report.ratio("redis/3-limits-pooled", ratio(ours, &rounds[2], |round| round.rate));
+                self.report.ratio(
+                    "redis/3-limits-pooled",
+                    ratio(ours, &rounds[2], |round| round.rate),
+                );
                 #[cfg(feature = "limitador")]
-                self.report.ratio("redis/3-limits-limitador", ratio(ours, &rounds[4], |round| round.rate));
-                self.report.ratio("redis/3-limits-server-cpu", ratio(theirs, ours, |round| round.server_cpu));
-                self.report.ratio("redis/3-limits-client-cpu", ratio(theirs, ours, |round| round.client_cpu));
+                self.report.ratio(
+                    "redis/3-limits-limitador",
+                    ratio(ours, &rounds[4], |round| round.rate),
+                );
+                self.report.ratio(
+                    "redis/3-limits-server-cpu",
+                    ratio(theirs, ours, |round| round.server_cpu),
+                );
+                self.report.ratio(
+                    "redis/3-limits-client-cpu",
+                    ratio(theirs, ours, |round| round.client_cpu),
+                );
             }
         }
     }
@@ -93,15 +120,22 @@ impl Bench {
             (Shape::OneQuotaInTurn, "redis/one-quota-in-turn"),
             (Shape::QuotasInTurn, "redis/quotas-in-turn"),
         ] {
-            let rounds = self.case(case, 512, &[(TOWER_QUOTA, shape), (MULTIPLEXED, shape)]).await;
-            self.report.ratio(case, ratio(&rounds[0], &rounds[1], |round| round.rate));
-            self.report.ratio(format!("{case}-server-cpu"), ratio(&rounds[1], &rounds[0], |round| round.server_cpu));
+            let rounds = self
+                .case(case, 512, &[(TOWER_QUOTA, shape), (MULTIPLEXED, shape)])
+                .await;
+            self.report
+                .ratio(case, ratio(&rounds[0], &rounds[1], |round| round.rate));
+            self.report.ratio(
+                format!("{case}-server-cpu"),
+                ratio(&rounds[1], &rounds[0], |round| round.server_cpu),
+            );
         }
     }
 
     /// Measures tower-quota with various options.
     async fn options(&mut self) {
-        let contenders = [TOWER_QUOTA, TWO_CONNECTIONS, PARTITIONED].map(|contender| (contender, Shape::Three));
+        let contenders =
+            [TOWER_QUOTA, TWO_CONNECTIONS, PARTITIONED].map(|contender| (contender, Shape::Three));
         self.case("redis/options", 512, &contenders).await;
     }
 
@@ -109,9 +143,21 @@ impl Bench {
     async fn latencies(&mut self) {
         for (tasks, ours) in [(64, Shape::Three), (1, Shape::One)] {
             let case = format!("redis/latency-{tasks}");
-            let rounds = self.case(&case, tasks, &[(TOWER_QUOTA, ours), (MULTIPLEXED, Shape::One)]).await;
-            self.report.ratio(format!("redis/p50-{tasks}"), ratio(&rounds[1], &rounds[0], |round| round.p50));
-            self.report.ratio(format!("redis/p99-{tasks}"), ratio(&rounds[1], &rounds[0], |round| round.p99));
+            let rounds = self
+                .case(
+                    &case,
+                    tasks,
+                    &[(TOWER_QUOTA, ours), (MULTIPLEXED, Shape::One)],
+                )
+                .await;
+            self.report.ratio(
+                format!("redis/p50-{tasks}"),
+                ratio(&rounds[1], &rounds[0], |round| round.p50),
+            );
+            self.report.ratio(
+                format!("redis/p99-{tasks}"),
+                ratio(&rounds[1], &rounds[0], |round| round.p99),
+            );
         }
     }
 
@@ -119,11 +165,19 @@ impl Bench {
     async fn cluster(&mut self) {
         let contenders = [(CLUSTERED, Shape::Three), (TOWER_QUOTA, Shape::Three)];
         let rounds = self.case("redis/cluster-3", 512, &contenders).await;
-        self.report.ratio("redis/cluster-3", ratio(&rounds[1], &rounds[0], |round| round.server_cpu));
+        self.report.ratio(
+            "redis/cluster-3",
+            ratio(&rounds[1], &rounds[0], |round| round.server_cpu),
+        );
     }
 
     /// Reports each contender's interleaved rounds and returns them. A round that is not counted comes first.
-    async fn case(&mut self, case: &str, tasks: u64, contenders: &[(&'static str, Shape)]) -> Vec<Vec<Round>> {
+    async fn case(
+        &mut self,
+        case: &str,
+        tasks: u64,
+        contenders: &[(&'static str, Shape)],
+    ) -> Vec<Vec<Round>> {
         let mut all = vec![Vec::new(); contenders.len()];
         for round in 0..=self.rounds {
             for (position, &(contender, shape)) in contenders.iter().enumerate() {
@@ -149,7 +203,10 @@ impl Bench {
                     TWO_CONNECTIONS => tower_quota(&setup.paired, shape, draw).await,
                     PARTITIONED => tower_quota(&setup.parted, shape, draw).await,
                     CLUSTERED => tower_quota(&setup.clustered, shape, draw).await,
-                    MULTIPLEXED => script_per_limit(&mut setup.connection.clone(), &setup.sha, shape, draw).await,
+                    MULTIPLEXED => {
+                        script_per_limit(&mut setup.connection.clone(), &setup.sha, shape, draw)
+                            .await
+                    }
                     POOLED => pooled(&setup.pool, &setup.sha, shape, draw).await,
                     #[cfg(feature = "limitador")]
                     LIMITADOR => limitador::decide(&setup.limitador, shape, draw).await,
@@ -160,13 +217,18 @@ impl Bench {
                 }
             }
         };
-        let servers = if contender == CLUSTERED { &self.setup.primaries()[..] } else { &[&self.setup.server] };
+        let servers = if contender == CLUSTERED {
+            &self.setup.primaries()[..]
+        } else {
+            &[&self.setup.server]
+        };
         load::run(servers, tasks, self.span, &Arc::new(decide)).await
     }
 }
 
 fn figures_of(rounds: &[Round]) -> Vec<(&'static str, f64)> {
-    let middle = |figure: fn(&Round) -> f64| median(&mut rounds.iter().map(figure).collect::<Vec<_>>());
+    let middle =
+        |figure: fn(&Round) -> f64| median(&mut rounds.iter().map(figure).collect::<Vec<_>>());
     vec![
         ("decisions/s", middle(|round| round.rate)),
         ("p50 us", middle(|round| round.p50)),

@@ -35,7 +35,10 @@ pub(super) async fn measure(quick: bool, report: &mut Report) -> Result<(), Box<
     let mut stores = Vec::new();
     let mut connections = Vec::new();
     for _ in 0..STORES {
-        let store = RedisStore::options().deadline(DEADLINE).connect(&link.url()).await?;
+        let store = RedisStore::options()
+            .deadline(DEADLINE)
+            .connect(&link.url())
+            .await?;
         tower_quota(&store, Shape::Three, 0).await;
         stores.push(store);
         connections.push(connect(&link.url(), DEADLINE, GCRA).await?);
@@ -67,7 +70,11 @@ where
     F: Future<Output = bool> + Send + 'static,
 {
     let capacity = capacity(span, decide.clone()).await;
-    report.row("redis/overload/capacity", name, vec![("answers/s", capacity)]);
+    report.row(
+        "redis/overload/capacity",
+        name,
+        vec![("answers/s", capacity)],
+    );
     let mut goodput = 0.0;
     for multiple in OFFERED {
         let answers = offer(capacity * multiple, span, decide.clone()).await;
@@ -97,7 +104,11 @@ where
     while misses < 2 {
         let answers = offer(rate, span / 5, decide.clone()).await;
         most = most.max(answers.rate);
-        misses = if answers.percent < 50.0 { misses + 1 } else { 0 };
+        misses = if answers.percent < 50.0 {
+            misses + 1
+        } else {
+            0
+        };
         rate *= 1.25;
     }
     most
@@ -138,8 +149,13 @@ where
         rest(Duration::from_millis(1)).await;
     }
     rest(DEADLINE * 2).await;
-    let counts: Vec<u64> = counts.iter().map(|count| count.load(Ordering::Relaxed)).collect();
-    let in_time: u64 = counts[..=(DEADLINE.as_micros() / 500 + 10) as usize].iter().sum();
+    let counts: Vec<u64> = counts
+        .iter()
+        .map(|count| count.load(Ordering::Relaxed))
+        .collect();
+    let in_time: u64 = counts[..=(DEADLINE.as_micros() / 500 + 10) as usize]
+        .iter()
+        .sum();
     let mut seen = 0;
     let p99 = counts.iter().position(|count| {
         seen += count;

@@ -36,7 +36,12 @@ pub(super) struct Setup {
 impl Setup {
     pub(super) async fn prepare() -> Result<Self, Box<dyn Error>> {
         // Commands above 2 ms are counted.
-        let server = RedisServer::start_with(&["--slowlog-log-slower-than", "2000", "--slowlog-max-len", "1000000"]);
+        let server = RedisServer::start_with(&[
+            "--slowlog-log-slower-than",
+            "2000",
+            "--slowlog-max-len",
+            "1000000",
+        ]);
         let mut cluster = RedisCluster::start();
         // Three primaries and nothing else, as the server they are compared with has no replica.
         (PRIMARIES..2 * PRIMARIES).for_each(|replica| cluster.kill(replica));
@@ -50,9 +55,17 @@ impl Setup {
             .build()?;
         Ok(Self {
             store: options().connect(&server.url()).await?,
-            paired: options().connections(number(2)).connect(&server.url()).await?,
-            parted: options().partitions(number(64)).connect(&server.url()).await?,
-            clustered: options().cluster(cluster.urls().into_iter().take(PRIMARIES)).await?,
+            paired: options()
+                .connections(number(2))
+                .connect(&server.url())
+                .await?,
+            parted: options()
+                .partitions(number(64))
+                .connect(&server.url())
+                .await?,
+            clustered: options()
+                .cluster(cluster.urls().into_iter().take(PRIMARIES))
+                .await?,
             #[cfg(feature = "limitador")]
             limitador: super::limitador::prepare(&server.url()).await?,
             server,
@@ -80,7 +93,9 @@ pub(crate) async fn connect(
     let settings = redis::io::tcp::TcpSettings::default().set_nodelay(true);
     let info = url.into_connection_info()?.set_tcp_settings(settings);
     let config = AsyncConnectionConfig::new().set_response_timeout(Some(deadline));
-    let mut connection = Client::open(info)?.get_multiplexed_async_connection_with_config(&config).await?;
+    let mut connection = Client::open(info)?
+        .get_multiplexed_async_connection_with_config(&config)
+        .await?;
     let script = Script::new(script);
     script.prepare_invoke().load_async(&mut connection).await?;
     Ok((connection, script.get_hash().to_owned()))

@@ -19,7 +19,14 @@ pub(super) struct Ask {
 impl Ask {
     const fn new(name: &'static str, units: u64, seconds: u64) -> Self {
         let quota = Quota::new(units, Duration::from_secs(seconds));
-        Self { name, limit: Name::new(name), quota, units, period: seconds * 1_000_000, is_shared: false }
+        Self {
+            name,
+            limit: Name::new(name),
+            quota,
+            units,
+            period: seconds * 1_000_000,
+            is_shared: false,
+        }
     }
 
     const fn shared(mut self) -> Self {
@@ -29,7 +36,11 @@ impl Ask {
 
     /// Returns the charge of the client's key or the team's.
     pub(super) fn charge<'a>(&'a self, client: &'a Key<'a>, team: &'a Key<'a>) -> Charge<'a> {
-        Charge::new(self.limit, &self.quota, if self.is_shared { team } else { client })
+        Charge::new(
+            self.limit,
+            &self.quota,
+            if self.is_shared { team } else { client },
+        )
     }
 
     /// Returns the number of the client or of the team.
@@ -50,10 +61,16 @@ impl Ask {
 
 /// Rates that nearly never refuse, so that all contenders do their full work. A request is forgotten within 36 ms, so
 /// most requests find a full bucket.
-static SHORT: [Ask; 3] =
-    [Ask::new("second", 1_000, 1), Ask::new("minute", 10_000, 60), Ask::new("hour", 100_000, 3_600)];
-static TWO_KEYS: [Ask; 3] =
-    [Ask::new("second", 1_000, 1), Ask::new("minute", 10_000, 60), Ask::new("hour", 100_000, 3_600).shared()];
+static SHORT: [Ask; 3] = [
+    Ask::new("second", 1_000, 1),
+    Ask::new("minute", 10_000, 60),
+    Ask::new("hour", 100_000, 3_600),
+];
+static TWO_KEYS: [Ask; 3] = [
+    Ask::new("second", 1_000, 1),
+    Ask::new("minute", 10_000, 60),
+    Ask::new("hour", 100_000, 3_600).shared(),
+];
 
 /// Quotas that remember a request for a minute or longer: requests find what earlier ones have left.
 static LASTING: [Ask; 4] = [
@@ -63,10 +80,16 @@ static LASTING: [Ask; 4] = [
     Ask::new("login", 28_800, 1_728_000),
 ];
 /// The same policy with an earlier quota of one limit, and of all.
-static ONE_OLD: [Ask; 3] =
-    [Ask::new("hour", 12_000, 360_000), Ask::new("day", 14_400, 864_000), Ask::new("week", 50_400, 6_048_000)];
-static OLD: [Ask; 3] =
-    [Ask::new("hour", 12_000, 360_000), Ask::new("day", 12_000, 864_000), Ask::new("week", 100_800, 6_048_000)];
+static ONE_OLD: [Ask; 3] = [
+    Ask::new("hour", 12_000, 360_000),
+    Ask::new("day", 14_400, 864_000),
+    Ask::new("week", 50_400, 6_048_000),
+];
+static OLD: [Ask; 3] = [
+    Ask::new("hour", 12_000, 360_000),
+    Ask::new("day", 12_000, 864_000),
+    Ask::new("week", 100_800, 6_048_000),
+];
 
 /// The requests of a case.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -98,7 +121,14 @@ pub(super) struct Request {
 impl Shape {
     /// Returns the number of clients. Few where clients return, so that each returns often in a short run too.
     const fn clients(self) -> u64 {
-        if matches!(self, Self::One | Self::Three | Self::ThreeOnTwo | Self::Stored) { 1_000_000 } else { 20_000 }
+        if matches!(
+            self,
+            Self::One | Self::Three | Self::ThreeOnTwo | Self::Stored
+        ) {
+            1_000_000
+        } else {
+            20_000
+        }
     }
 
     /// Returns the request of a random number.
@@ -111,7 +141,11 @@ impl Shape {
             Self::Mixed if draw.is_multiple_of(10) => &LASTING,
             Self::OneQuotaInTurn if draw.is_multiple_of(2) => &ONE_OLD,
             Self::QuotasInTurn if draw.is_multiple_of(2) => &OLD,
-            Self::Lasting | Self::Stored | Self::Mixed | Self::OneQuotaInTurn | Self::QuotasInTurn => &LASTING[..3],
+            Self::Lasting
+            | Self::Stored
+            | Self::Mixed
+            | Self::OneQuotaInTurn
+            | Self::QuotasInTurn => &LASTING[..3],
         };
         Request { client, asks }
     }

@@ -32,16 +32,27 @@ const UNITS: u64 = 1_000_000_000;
 pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
     let (quiet, changes) = if quick { (4, 8) } else { (30, 60) };
     let server = RedisServer::start();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(storm(&server, Duration::from_secs(quiet), changes))
 }
 
-async fn storm(server: &RedisServer, quiet: Duration, changes: u32) -> Result<Report, Box<dyn Error>> {
+async fn storm(
+    server: &RedisServer,
+    quiet: Duration,
+    changes: u32,
+) -> Result<Report, Box<dyn Error>> {
     let rules = RedisRules::new(&server.url(), "bench")?;
     rules.put(None, document(0)).await?;
     let span = WARM_UP + quiet * 2 + Duration::from_secs(changes.into());
-    let nodes = (0..NODES).map(|_| Running::start(&server.url(), span)).collect::<Result<Vec<_>, _>>()?;
-    let mut nodes = nodes.into_iter().map(Running::ready).collect::<Result<Vec<_>, _>>()?;
+    let nodes = (0..NODES)
+        .map(|_| Running::start(&server.url(), span))
+        .collect::<Result<Vec<_>, _>>()?;
+    let mut nodes = nodes
+        .into_iter()
+        .map(Running::ready)
+        .collect::<Result<Vec<_>, _>>()?;
     nodes.iter_mut().try_for_each(Running::go)?;
     rest(WARM_UP).await;
     let began = tally::now();
@@ -57,16 +68,23 @@ async fn storm(server: &RedisServer, quiet: Duration, changes: u32) -> Result<Re
     let storm_ended = tally::now();
     rest(quiet).await;
     let ended = tally::now();
-    let sum = Tally::sum(nodes.into_iter().map(Running::tally).collect::<Result<Vec<_>, _>>()?);
+    let sum = Tally::sum(
+        nodes
+            .into_iter()
+            .map(Running::tally)
+            .collect::<Result<Vec<_>, _>>()?,
+    );
 
-    let rate = |from: u64, to: u64| sum.decided_in(from, to) as f64 * 1e6 / (to - from).max(1) as f64;
+    let rate =
+        |from: u64, to: u64| sum.decided_in(from, to) as f64 * 1e6 / (to - from).max(1) as f64;
     let calm = (rate(began, storm_began) + rate(storm_ended, ended)) / 2.0;
     let changing = rate(storm_began, storm_ended);
     let mut delays = sum.delays(&put);
     let expected = NODES * put.len();
     let missing = expected - delays.len();
     delays.sort_unstable();
-    let millis = |micros: Option<&u64>| micros.map_or(f64::INFINITY, |micros| *micros as f64 / 1_000.0);
+    let millis =
+        |micros: Option<&u64>| micros.map_or(f64::INFINITY, |micros| *micros as f64 / 1_000.0);
     let (middle, longest) = (millis(delays.get(delays.len() / 2)), millis(delays.last()));
     let lost = lost(server, &sum).await?;
 
@@ -90,7 +108,10 @@ async fn storm(server: &RedisServer, quiet: Duration, changes: u32) -> Result<Re
     report.ratio("reload/in-force-p50", 100.0 / middle);
     report.ratio("reload/in-force-max", 2_000.0 / longest);
     report.ratio("reload/all-in-force", is_zero(missing as u64));
-    report.ratio("reload/no-error-or-mixture", is_zero(sum.failed + sum.mixed));
+    report.ratio(
+        "reload/no-error-or-mixture",
+        is_zero(sum.failed + sum.mixed),
+    );
     report.ratio("reload/nothing-lost", is_zero(lost));
     Ok(report)
 }
@@ -98,7 +119,11 @@ async fn storm(server: &RedisServer, quiet: Duration, changes: u32) -> Result<Re
 fn document(change: u64) -> NewVersion {
     let quota = format!("{}/day fixed_window from_first_request", UNITS + change);
     let limits = LIMITS.map(|name| format!("  - {{ name: {name}, quota: {quota}, key: none }}\n"));
-    NewVersion::new(format!("limits:\n{}", limits.concat()), Format::Yaml, "bench")
+    NewVersion::new(
+        format!("limits:\n{}", limits.concat()),
+        Format::Yaml,
+        "bench",
+    )
 }
 
 /// Returns by how many units the counters differ from what was admitted.
@@ -106,9 +131,19 @@ async fn lost(server: &RedisServer, sum: &Tally) -> Result<u64, Box<dyn Error>> 
     let store = RedisStore::connect(&server.url()).await?;
     let mut lost = 0;
     for name in LIMITS {
-        let quota = tower_quota::Quota::per_day(sum.newest).fixed_window().from_first_request();
-        let decision = store.apply(Operation::Peek, &[Charge::new(name, &quota, &Key::EVERYONE)]).await?;
-        let status = decision.statuses().first().ok_or("a peek without a status")?;
+        let quota = tower_quota::Quota::per_day(sum.newest)
+            .fixed_window()
+            .from_first_request();
+        let decision = store
+            .apply(
+                Operation::Peek,
+                &[Charge::new(name, &quota, &Key::EVERYONE)],
+            )
+            .await?;
+        let status = decision
+            .statuses()
+            .first()
+            .ok_or("a peek without a status")?;
         lost += (status.limit - status.remaining()).abs_diff(sum.admitted);
     }
     Ok(lost)
@@ -124,7 +159,10 @@ impl Running {
     fn start(url: &str, span: Duration) -> Result<Self, Box<dyn Error>> {
         let millis = span.as_millis().to_string();
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(["reload-node", url, &millis]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+            .args(["reload-node", url, &millis])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
         let mut child = command.spawn()?;
         let output = BufReader::new(child.stdout.take().ok_or("a process without output")?);
         Ok(Self { child, output })
@@ -133,11 +171,20 @@ impl Running {
     fn ready(mut self) -> Result<Self, Box<dyn Error>> {
         let mut line = String::new();
         self.output.read_line(&mut line)?;
-        if line == "ready\n" { Ok(self) } else { Err("a process did not start".into()) }
+        if line == "ready\n" {
+            Ok(self)
+        } else {
+            Err("a process did not start".into())
+        }
     }
 
     fn go(&mut self) -> Result<(), Box<dyn Error>> {
-        Ok(self.child.stdin.take().ok_or("a process without input")?.write_all(b"go\n")?)
+        Ok(self
+            .child
+            .stdin
+            .take()
+            .ok_or("a process without input")?
+            .write_all(b"go\n")?)
     }
 
     fn tally(mut self) -> Result<Tally, Box<dyn Error>> {

@@ -30,21 +30,39 @@ pub(crate) struct Node {
 
 /// Connects, waits for a line of input, sends requests, and prints the tally as JSON.
 pub(crate) fn run(node: &Node) -> Result<(), Box<dyn Error>> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()?;
     runtime.block_on(async {
         let tally = Arc::new(Mutex::new(Tally::default()));
         // A late answer would be counted as an error of the change: twenty processes share two cores.
-        let store = RedisStore::options().deadline(Duration::from_secs(2)).connect(&node.url).await?;
+        let store = RedisStore::options()
+            .deadline(Duration::from_secs(2))
+            .connect(&node.url)
+            .await?;
         let counted = Arc::clone(&tally);
-        let layer = RateLimitLayer::new(store, Policy::new()).headers([]).on_decision(move |decided| {
-            let mut tally = counted.lock().unwrap_or_else(PoisonError::into_inner);
-            let units = |name| decided.decision()?.status(name).map(|status| status.limit);
-            match (decided.is_degraded(), LIMITS.map(|name| units(name.as_str()))) {
-                (false, [Some(one), Some(other)]) => tally.decided([one, other], decided.reason().is_none()),
-                _ => tally.failed += 1,
-            }
-        });
-        let live = LiveRules::start(layer.handle(), RedisRules::new(&node.url, "bench")?, LiveOptions::new()).await;
+        let layer = RateLimitLayer::new(store, Policy::new())
+            .headers([])
+            .on_decision(move |decided| {
+                let mut tally = counted.lock().unwrap_or_else(PoisonError::into_inner);
+                let units = |name| decided.decision()?.status(name).map(|status| status.limit);
+                match (
+                    decided.is_degraded(),
+                    LIMITS.map(|name| units(name.as_str())),
+                ) {
+                    (false, [Some(one), Some(other)]) => {
+                        tally.decided([one, other], decided.reason().is_none())
+                    }
+                    _ => tally.failed += 1,
+                }
+            });
+        let live = LiveRules::start(
+            layer.handle(),
+            RedisRules::new(&node.url, "bench")?,
+            LiveOptions::new(),
+        )
+        .await;
         println!("ready");
         tokio::task::spawn_blocking(|| io::stdin().read_line(&mut String::new())).await??;
 

@@ -57,17 +57,23 @@ impl Tally {
 
     /// Returns the decisions in the full spans between two instants.
     pub(super) fn decided_in(&self, from: u64, to: u64) -> u64 {
-        self.decided.range(from / SPAN..to / SPAN).map(|(_, decisions)| decisions).sum()
+        self.decided
+            .range(from / SPAN..to / SPAN)
+            .map(|(_, decisions)| decisions)
+            .sum()
     }
 
     /// Returns the microseconds from each put until a process first decided by its document or a later one.
     ///
     /// A process that skipped a document for the next is counted with the next.
     pub(super) fn delays(&self, put: &[u64]) -> Vec<u64> {
-        let first_from = |seen: &BTreeMap<u64, u64>, units| seen.range(units..).next().map(|(_, first)| *first);
+        let first_from =
+            |seen: &BTreeMap<u64, u64>, units| seen.range(units..).next().map(|(_, first)| *first);
         let of_process = |seen: &BTreeMap<u64, u64>| -> Vec<u64> {
             let numbered = put.iter().zip(super::UNITS + 1..);
-            numbered.filter_map(|(put, units)| Some(first_from(seen, units)?.saturating_sub(*put))).collect()
+            numbered
+                .filter_map(|(put, units)| Some(first_from(seen, units)?.saturating_sub(*put)))
+                .collect()
         };
         self.first.iter().flat_map(of_process).collect()
     }
@@ -76,7 +82,9 @@ impl Tally {
 /// Returns the microseconds since the epoch: one clock for all processes.
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures time")]
 pub(super) fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64)
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_micros() as u64)
 }
 
 #[cfg(test)]
@@ -87,9 +95,16 @@ mod tests {
     #[test]
     fn skipped_document_counts_with_the_next() {
         let seen = BTreeMap::from([(UNITS, 10), (UNITS + 2, 2_500)]);
-        let tally = Tally { first: vec![seen], ..Tally::default() };
+        let tally = Tally {
+            first: vec![seen],
+            ..Tally::default()
+        };
         assert_eq!(tally.delays(&[1_000, 2_000]), [1_500, 500]);
-        assert_eq!(tally.delays(&[1_000, 2_000, 3_000]).len(), 2, "the third never came into force");
+        assert_eq!(
+            tally.delays(&[1_000, 2_000, 3_000]).len(),
+            2,
+            "the third never came into force"
+        );
     }
 
     #[test]

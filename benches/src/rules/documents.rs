@@ -26,7 +26,11 @@ impl Size {
 
     /// Returns the number of limits, two of which every request meets.
     const fn rules(self) -> usize {
-        if matches!(self, Self::Ten) { 10 } else { 10_000 }
+        if matches!(self, Self::Ten) {
+            10
+        } else {
+            10_000
+        }
     }
 
     const fn routes(self) -> usize {
@@ -98,7 +102,10 @@ pub(super) fn overrides() -> String {
     let mut text = String::with_capacity(64 * OVERRIDES);
     for key in 0..OVERRIDES {
         let units = 30_000_000 + key % 100;
-        _ = writeln!(text, "  sk_prod_{key:07}: {{ limits: {{ minute: {units}/minute }} }}");
+        _ = writeln!(
+            text,
+            "  sk_prod_{key:07}: {{ limits: {{ minute: {units}/minute }} }}"
+        );
     }
     text
 }

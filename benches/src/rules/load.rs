@@ -25,7 +25,10 @@ pub(super) fn measure(quick: bool, report: &mut Report) -> Result<(), Box<dyn Er
         let mut figures = [const { Vec::new() }; 3];
         for _ in 0..times {
             let asked = child::ask(&["rules-worker", size.name(), format])?;
-            figures.iter_mut().zip(asked).for_each(|(figures, figure)| figures.push(figure));
+            figures
+                .iter_mut()
+                .zip(asked)
+                .for_each(|(figures, figure)| figures.push(figure));
         }
         let [load, swap, bytes] = &mut figures;
         let mut row = vec![("load ms", median(load)), ("swap ms", median(swap))];
@@ -39,7 +42,10 @@ pub(super) fn measure(quick: bool, report: &mut Report) -> Result<(), Box<dyn Er
 
 /// Prints the milliseconds of loading, those until a layer can use it, and the bytes per override.
 pub(crate) fn worker(size: &str, format: &str) -> Result<(), Box<dyn Error>> {
-    let size = Size::ALL.into_iter().find(|known| known.name() == size).ok_or("no such document")?;
+    let size = Size::ALL
+        .into_iter()
+        .find(|known| known.name() == size)
+        .ok_or("no such document")?;
     let format = match format {
         "json" => Format::Json,
         "toml" => Format::Toml,
@@ -48,7 +54,11 @@ pub(crate) fn worker(size: &str, format: &str) -> Result<(), Box<dyn Error>> {
     // What is the same without overrides is loaded before.
     let base = rules(&document(Size::TenThousand), Format::Yaml)?;
     let text = document(size);
-    let text = if format == Format::Yaml { text } else { rules(&text, Format::Yaml)?.to_text(format) };
+    let text = if format == Format::Yaml {
+        text
+    } else {
+        rules(&text, Format::Yaml)?.to_text(format)
+    };
     let before = child::resident();
     let began = thread_seconds()?;
     let loaded = rules(&text, format)?;

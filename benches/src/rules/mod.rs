@@ -33,7 +33,11 @@ const BATCH: usize = 64;
 const MAX_BYTES: usize = 256 << 20;
 
 pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
-    let (rounds, span) = if quick { (7, Duration::from_millis(40)) } else { (21, Duration::from_millis(100)) };
+    let (rounds, span) = if quick {
+        (7, Duration::from_millis(40))
+    } else {
+        (21, Duration::from_millis(100))
+    };
     let mut report = Report::default();
     let mut services = Vec::new();
     for size in Size::ALL {
@@ -42,7 +46,8 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
     let mut figures = [const { Vec::new() }; Size::ALL.len()];
     for round in 0..=rounds {
         for ((size, service), figures) in services.iter_mut().zip(&mut figures) {
-            let nanoseconds = one_round(*size, &mut *service, span).ok_or("a request was refused")?;
+            let nanoseconds =
+                one_round(*size, &mut *service, span).ok_or("a request was refused")?;
             if round > 0 {
                 figures.push(nanoseconds);
             }
@@ -51,9 +56,17 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
     drop(services);
     let few = figures[0].clone();
     for (size, figures) in Size::ALL.iter().zip(&mut figures) {
-        let mut added: Vec<f64> = figures.iter().zip(&few).map(|(many, few)| many - few).collect();
+        let mut added: Vec<f64> = figures
+            .iter()
+            .zip(&few)
+            .map(|(many, few)| many - few)
+            .collect();
         let case = format!("rules/request/{}", size.name());
-        report.row(&case, "tower-quota", vec![("ns", median(figures)), ("added", median(&mut added))]);
+        report.row(
+            &case,
+            "tower-quota",
+            vec![("ns", median(figures)), ("added", median(&mut added))],
+        );
     }
     load::measure(quick, &mut report)?;
     Ok(report)
@@ -61,7 +74,10 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
 
 /// Returns the requests of all clients behind a document of this name, one for each call.
 pub(crate) fn in_turn(name: &str) -> Result<Step, Box<dyn Error>> {
-    let size = *Size::ALL.iter().find(|size| size.name() == name).ok_or("no document of this name")?;
+    let size = *Size::ALL
+        .iter()
+        .find(|size| size.name() == name)
+        .ok_or("no document of this name")?;
     let (mut service, mut number) = (behind(size)?, 0);
     Ok(Box::new(move || {
         number += 1;
@@ -71,7 +87,12 @@ pub(crate) fn in_turn(name: &str) -> Result<Step, Box<dyn Error>> {
 
 /// Reads a document.
 fn rules(text: &str, format: Format) -> Result<Rules, Box<dyn Error>> {
-    Ok(Rules::parse_up_to(text, format, &CodeParts::new(), MAX_BYTES)?)
+    Ok(Rules::parse_up_to(
+        text,
+        format,
+        &CodeParts::new(),
+        MAX_BYTES,
+    )?)
 }
 
 fn behind(size: Size) -> Result<impl Answers, Box<dyn Error>> {
@@ -97,7 +118,10 @@ fn one_round(size: Size, service: &mut dyn Answers, span: Duration) -> Option<f6
         requests
     };
     let nanoseconds = median_per_item(BATCH, span, ready, |requests: Vec<_>| {
-        refused += requests.into_iter().filter_map(|request| (!service.admits(request)).then_some(())).count();
+        refused += requests
+            .into_iter()
+            .filter_map(|request| (!service.admits(request)).then_some(()))
+            .count();
     });
     (refused == 0).then_some(nanoseconds)
 }

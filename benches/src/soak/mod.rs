@@ -51,11 +51,19 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
     }
 
     let mut report = Report::default();
-    let over = keys.values().filter(|seen| seen.admitted > most(seen)).count();
+    let over = keys
+        .values()
+        .filter(|seen| seen.admitted > most(seen))
+        .count();
     let admitted: u64 = keys.values().map(|seen| seen.admitted).sum();
     // A key that was asked for all the time was admitted exactly its quota.
-    let busy: Vec<&Seen> = keys.values().filter(|seen| seen.asked > 20 * most(seen)).collect();
-    let (got, due) = busy.iter().fold((0, 0), |(got, due), seen| (got + seen.admitted, due + most(seen)));
+    let busy: Vec<&Seen> = keys
+        .values()
+        .filter(|seen| seen.asked > 20 * most(seen))
+        .collect();
+    let (got, due) = busy.iter().fold((0, 0), |(got, due), seen| {
+        (got + seen.admitted, due + most(seen))
+    });
     report.row(
         "soak",
         "8 processes, skewed clocks",
@@ -80,7 +88,12 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
 
 fn start(server: &RedisServer, number: usize, hours: i32, seconds: u64) -> std::io::Result<Child> {
     Command::new(std::env::current_exe()?)
-        .args(["soak-worker", &server.url(), &number.to_string(), &seconds.to_string()])
+        .args([
+            "soak-worker",
+            &server.url(),
+            &number.to_string(),
+            &seconds.to_string(),
+        ])
         .env("LD_PRELOAD", FAKETIME)
         .env("FAKETIME", format!("{hours:+}h"))
         .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")

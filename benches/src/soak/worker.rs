@@ -41,7 +41,9 @@ pub(super) fn most(seen: &Seen) -> u64 {
 }
 
 pub(crate) fn run(url: &str, number: u64, seconds: u64) -> Result<(), Box<dyn Error>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let seen = runtime.block_on(ask_until(url, number, Duration::from_secs(seconds)))?;
     for seen in seen.values() {
         println!("{seen}");
@@ -49,8 +51,15 @@ pub(crate) fn run(url: &str, number: u64, seconds: u64) -> Result<(), Box<dyn Er
     Ok(())
 }
 
-async fn ask_until(url: &str, number: u64, span: Duration) -> Result<HashMap<u64, Seen>, Box<dyn Error>> {
-    let store = RedisStore::options().deadline(Duration::from_secs(5)).connect(url).await?;
+async fn ask_until(
+    url: &str,
+    number: u64,
+    span: Duration,
+) -> Result<HashMap<u64, Seen>, Box<dyn Error>> {
+    let store = RedisStore::options()
+        .deadline(Duration::from_secs(5))
+        .connect(url)
+        .await?;
     let weights: Arc<Vec<f64>> = Arc::new(
         (1..=KEYS)
             .scan(0.0, |sum, rank| {
@@ -69,7 +78,15 @@ async fn ask_until(url: &str, number: u64, span: Duration) -> Result<HashMap<u64
                 while !stop.load(Ordering::Relaxed) {
                     let draw = random.next() as f64 / (1_u64 << 32) as f64 * weights[KEYS - 1];
                     let key = weights.partition_point(|&sum| sum < draw) as u64;
-                    ask(&store, key, seen.entry(key).or_insert(Seen { key, ..Seen::default() })).await;
+                    ask(
+                        &store,
+                        key,
+                        seen.entry(key).or_insert(Seen {
+                            key,
+                            ..Seen::default()
+                        }),
+                    )
+                    .await;
                 }
                 seen
             })
@@ -87,13 +104,28 @@ async fn ask_until(url: &str, number: u64, span: Duration) -> Result<HashMap<u64
 }
 
 async fn ask(store: &RedisStore, key: u64, seen: &mut Seen) {
-    let (second, minute) = (Quota::per_second(RATE).burst(BURST), Quota::per_minute(MINUTE));
+    let (second, minute) = (
+        Quota::per_second(RATE).burst(BURST),
+        Quota::per_minute(MINUTE),
+    );
     let subject = Key::number(NAME, key);
-    match store.check(&[Charge::new("second", &second, &subject), Charge::new("minute", &minute, &subject)]).await {
+    match store
+        .check(&[
+            Charge::new("second", &second, &subject),
+            Charge::new("minute", &minute, &subject),
+        ])
+        .await
+    {
         Ok(decision) => {
             let at = decision.at().as_micros();
             let admitted = u64::from(decision.is_allowed());
-            seen.add(&Seen { key, asked: 1, admitted, first: at, last: at });
+            seen.add(&Seen {
+                key,
+                asked: 1,
+                admitted,
+                first: at,
+                last: at,
+            });
         }
         Err(error) => eprintln!("soak: {error}"),
     }
@@ -101,7 +133,11 @@ async fn ask(store: &RedisStore, key: u64, seen: &mut Seen) {
 
 impl Seen {
     pub(super) fn add(&mut self, other: &Self) {
-        self.first = if self.asked == 0 { other.first } else { self.first.min(other.first) };
+        self.first = if self.asked == 0 {
+            other.first
+        } else {
+            self.first.min(other.first)
+        };
         self.key = other.key;
         self.last = self.last.max(other.last);
         self.asked += other.asked;
@@ -111,7 +147,11 @@ impl Seen {
 
 impl fmt::Display for Seen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} {} {} {}", self.key, self.asked, self.admitted, self.first, self.last)
+        write!(
+            f,
+            "{} {} {} {} {}",
+            self.key, self.asked, self.admitted, self.first, self.last
+        )
     }
 }
 
@@ -121,7 +161,13 @@ impl FromStr for Seen {
     fn from_str(line: &str) -> Result<Self, Self::Err> {
         let numbers: Vec<u64> = line.split(' ').map(str::parse).collect::<Result<_, _>>()?;
         match numbers[..] {
-            [key, asked, admitted, first, last] => Ok(Self { key, asked, admitted, first, last }),
+            [key, asked, admitted, first, last] => Ok(Self {
+                key,
+                asked,
+                admitted,
+                first,
+                last,
+            }),
             _ => Err(format!("five numbers expected, not {line:?}").into()),
         }
     }

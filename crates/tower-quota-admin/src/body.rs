@@ -25,7 +25,9 @@ impl<S: Send + Sync> FromRequest<S> for DocumentBody {
         let bytes = axum::body::Bytes::from_request(request, state).await?;
         let text = String::from_utf8(bytes.into()).map_err(|error| {
             let position = error.utf8_error().valid_up_to();
-            Problem::invalid(format_args!("the body is not UTF-8: the byte at {position} begins no character"))
+            Problem::invalid(format_args!(
+                "the body is not UTF-8: the byte at {position} begins no character"
+            ))
         })?;
         Ok(Self { text, format })
     }

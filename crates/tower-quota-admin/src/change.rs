@@ -38,7 +38,9 @@ impl Change {
 /// Checks the length of a reason for a change.
 pub(crate) fn check_comment(comment: &str) -> Result<()> {
     if comment.chars().count() > LONGEST_COMMENT {
-        return Err(Problem::invalid(format_args!("a comment or reason has at most {LONGEST_COMMENT} characters")));
+        return Err(Problem::invalid(format_args!(
+            "a comment or reason has at most {LONGEST_COMMENT} characters"
+        )));
     }
     Ok(())
 }
@@ -56,7 +58,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Change {
             (None, None) => String::new(),
         };
         check_comment(&comment)?;
-        let author = parts.extensions.get::<Author>().map_or_else(|| "unnamed".to_owned(), |author| author.0.clone());
+        let author = parts
+            .extensions
+            .get::<Author>()
+            .map_or_else(|| "unnamed".to_owned(), |author| author.0.clone());
         Ok(Self { author, comment })
     }
 }

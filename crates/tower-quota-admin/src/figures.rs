@@ -25,7 +25,10 @@ impl StoreFigures {
     /// let figures = StoreFigures::new([("connections", 4)]);
     /// ```
     pub fn new(figures: impl IntoIterator<Item = (&'static str, u64)>) -> Self {
-        Self { unavailable: false, figures: figures.into_iter().collect() }
+        Self {
+            unavailable: false,
+            figures: figures.into_iter().collect(),
+        }
     }
 
     /// Sets whether the store does not answer, or only in part.

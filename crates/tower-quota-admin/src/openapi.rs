@@ -25,15 +25,26 @@ pub(crate) fn frame() -> OpenApi {
 /// Adds what all operations have in common: the token, and the problems of any request.
 pub(crate) fn complete(mut document: OpenApi, has_tokens: bool) -> OpenApi {
     let components = document.components.get_or_insert_default();
-    components.schemas.insert("Problem".to_owned(), ProblemBody::schema());
+    components
+        .schemas
+        .insert("Problem".to_owned(), ProblemBody::schema());
     if has_tokens {
         let scheme = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
         components.add_security_scheme(BEARER, scheme);
-        document.security = Some(vec![SecurityRequirement::new::<_, [&str; 0], &str>(BEARER, [])]);
+        document.security = Some(vec![SecurityRequirement::new::<_, [&str; 0], &str>(
+            BEARER,
+            [],
+        )]);
     }
     for item in document.paths.paths.values_mut() {
-        let operations =
-            [&mut item.get, &mut item.put, &mut item.post, &mut item.delete].into_iter().filter_map(Option::as_mut);
+        let operations = [
+            &mut item.get,
+            &mut item.put,
+            &mut item.post,
+            &mut item.delete,
+        ]
+        .into_iter()
+        .filter_map(Option::as_mut);
         operations.for_each(complete_operation);
     }
     document
@@ -53,13 +64,18 @@ fn complete_operation(operation: &mut Operation) {
     for kind in common {
         let description = kind.status().canonical_reason().unwrap_or_default();
         let response = ResponseBuilder::new().description(description).build();
-        responses.entry(kind.status().as_str().to_owned()).or_insert(RefOr::T(response));
+        responses
+            .entry(kind.status().as_str().to_owned())
+            .or_insert(RefOr::T(response));
     }
     // Every error is a problem.
     for (status, response) in responses.iter_mut() {
         if let (true, RefOr::T(response)) = (status.starts_with(['4', '5']), response) {
             let schema = RefOr::Ref(Ref::from_schema_name("Problem"));
-            response.content.insert("application/problem+json".to_owned(), RefOr::T(Content::new(Some(schema))));
+            response.content.insert(
+                "application/problem+json".to_owned(),
+                RefOr::T(Content::new(Some(schema))),
+            );
         }
     }
 }

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use tower_quota::metrics::{DecisionTotals, StoreLatency};
 use tower_quota::{
-    ChecksReport, ClientKey, Explained, Key, LimitStatus, RefusalRecord, RefusalStats, RequestHead, Store, TopClient,
-    TopWindow,
+    ChecksReport, ClientKey, Explained, Key, LimitStatus, RefusalRecord, RefusalStats, RequestHead,
+    Store, TopClient, TopWindow,
 };
 #[cfg(feature = "redis")]
 use tower_quota_rules::live::MergedTop;
 use tower_quota_rules::live::{
-    AuditRecord, Block, BlockTarget, By, ChangeError, InForce, LiveRules, LiveState, NewBlock, NewVersion,
-    RolloutReport, RolloutTotal, RuleStoreError, StoreState, Version, VersionInfo,
+    AuditRecord, Block, BlockTarget, By, ChangeError, InForce, LiveRules, LiveState, NewBlock,
+    NewVersion, RolloutReport, RolloutTotal, RuleStoreError, StoreState, Version, VersionInfo,
 };
 use tower_quota_rules::{Format, Problems, Rules};
 
@@ -33,7 +33,11 @@ pub(crate) trait Operate: Send + Sync + 'static {
     fn version(&self, number: u64) -> Pending<'_, Version>;
     fn history(&self, most: usize) -> Pending<'_, Vec<VersionInfo>>;
     fn audit(&self, most: usize) -> Pending<'_, Vec<AuditRecord>>;
-    fn read(&self, text: String, format: Format) -> Pending<'_, core::result::Result<Rules, Problems>>;
+    fn read(
+        &self,
+        text: String,
+        format: Format,
+    ) -> Pending<'_, core::result::Result<Rules, Problems>>;
     fn put(&self, expected: Option<u64>, new: NewVersion) -> Pending<'_, Version>;
     fn rollback(&self, version: u64, by: By) -> Pending<'_, Version>;
     fn promote(&self, candidate: u64, by: By) -> Pending<'_, ()>;
@@ -47,8 +51,19 @@ pub(crate) trait Operate: Send + Sync + 'static {
     fn block_id(&self, target: BlockTarget<'_>) -> Option<String>;
 
     fn peek<'a>(&'a self, limit: &'a str, client: ClientKey<'a>) -> Pending<'a, LimitStatus>;
-    fn reset<'a>(&'a self, limit: &'a str, client: ClientKey<'a>, by: By) -> Pending<'a, LimitStatus>;
-    fn grant<'a>(&'a self, limit: &'a str, client: ClientKey<'a>, units: u64, by: By) -> Pending<'a, LimitStatus>;
+    fn reset<'a>(
+        &'a self,
+        limit: &'a str,
+        client: ClientKey<'a>,
+        by: By,
+    ) -> Pending<'a, LimitStatus>;
+    fn grant<'a>(
+        &'a self,
+        limit: &'a str,
+        client: ClientKey<'a>,
+        units: u64,
+        by: By,
+    ) -> Pending<'a, LimitStatus>;
     fn explain(&self, head: &RequestHead<'_>) -> Explained;
     fn top_refused(&self, window: TopWindow) -> Vec<TopClient>;
     fn top_busy(&self, window: TopWindow) -> Vec<TopClient>;
@@ -84,7 +99,9 @@ impl<S: Store> Operate for LiveRules<S> {
     fn current(&self) -> Pending<'_, Option<Version>> {
         Box::pin(async move {
             match self.store().current().await {
-                Err(RuleStoreError::Unavailable { .. }) => Ok(Self::in_force(self).map(|known| known.version.clone())),
+                Err(RuleStoreError::Unavailable { .. }) => {
+                    Ok(Self::in_force(self).map(|known| known.version.clone()))
+                }
                 answer => Ok(answer?),
             }
         })
@@ -105,7 +122,11 @@ impl<S: Store> Operate for LiveRules<S> {
         Box::pin(async move { Ok(Self::audit(self, most).await?) })
     }
 
-    fn read(&self, text: String, format: Format) -> Pending<'_, core::result::Result<Rules, Problems>> {
+    fn read(
+        &self,
+        text: String,
+        format: Format,
+    ) -> Pending<'_, core::result::Result<Rules, Problems>> {
         Box::pin(async move {
             match Self::read(self, text, format).await {
                 Ok(rules) => Ok(Ok(rules)),
@@ -159,11 +180,22 @@ impl<S: Store> Operate for LiveRules<S> {
         Box::pin(async move { Ok(self.handle().peek(limit, client).await?) })
     }
 
-    fn reset<'a>(&'a self, limit: &'a str, client: ClientKey<'a>, by: By) -> Pending<'a, LimitStatus> {
+    fn reset<'a>(
+        &'a self,
+        limit: &'a str,
+        client: ClientKey<'a>,
+        by: By,
+    ) -> Pending<'a, LimitStatus> {
         Box::pin(async move { Ok(Self::reset(self, limit, client, by).await?) })
     }
 
-    fn grant<'a>(&'a self, limit: &'a str, client: ClientKey<'a>, units: u64, by: By) -> Pending<'a, LimitStatus> {
+    fn grant<'a>(
+        &'a self,
+        limit: &'a str,
+        client: ClientKey<'a>,
+        units: u64,
+        by: By,
+    ) -> Pending<'a, LimitStatus> {
         Box::pin(async move { Ok(Self::grant(self, limit, client, units, by).await?) })
     }
 
@@ -186,7 +218,11 @@ impl<S: Store> Operate for LiveRules<S> {
     #[cfg(feature = "redis")]
     fn merged_top(&self, is_busy: bool, window: TopWindow) -> Pending<'_, Option<MergedTop>> {
         Box::pin(async move {
-            Ok(if is_busy { self.merged_top_busy(window).await } else { self.merged_top_refused(window).await })
+            Ok(if is_busy {
+                self.merged_top_busy(window).await
+            } else {
+                self.merged_top_refused(window).await
+            })
         })
     }
 

@@ -89,7 +89,8 @@ impl AdminOptions {
         F: Fn() -> T + Send + Sync + 'static,
         T: Into<StoreFigures>,
     {
-        self.figures.push((name.into(), Arc::new(move || figures().into())));
+        self.figures
+            .push((name.into(), Arc::new(move || figures().into())));
         self
     }
 

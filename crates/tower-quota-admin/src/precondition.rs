@@ -31,7 +31,9 @@ impl<S: Send + Sync> FromRequestParts<S> for Expected {
                               version, or `If-None-Match: *` to put the first";
                 Err(Problem::new(ProblemKind::VersionRequired, detail))
             }
-            _ => Err(Problem::invalid("send either If-Match with a version or `If-None-Match: *`")),
+            _ => Err(Problem::invalid(
+                "send either If-Match with a version or `If-None-Match: *`",
+            )),
         }
     }
 }
@@ -44,7 +46,10 @@ pub(crate) fn tag(version: u64) -> HeaderValue {
 
 /// Returns whether the client has this version already: `If-None-Match` names it.
 pub(crate) fn has(headers: &HeaderMap, version: u64) -> bool {
-    let tags = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    let tags = headers
+        .get_all(header::IF_NONE_MATCH)
+        .iter()
+        .filter_map(|value| value.to_str().ok());
     let tag = format!("\"{version}\"");
     tags.flat_map(|tags| tags.split(','))
         .any(|known| matches!(known.trim(), "*") || known.trim().trim_start_matches("W/") == tag)
@@ -56,7 +61,9 @@ fn one(headers: &HeaderMap, name: header::HeaderName) -> Result<Option<&str>> {
         (None, _) => Ok(None),
         (Some(value), None) => match value.to_str() {
             Ok(text) => Ok(Some(text.trim())),
-            Err(_) => Err(Problem::invalid(format_args!("the field {name} is not text"))),
+            Err(_) => Err(Problem::invalid(format_args!(
+                "the field {name} is not text"
+            ))),
         },
         _ => Err(Problem::invalid(format_args!("send the field {name} once"))),
     }
@@ -64,9 +71,13 @@ fn one(headers: &HeaderMap, name: header::HeaderName) -> Result<Option<&str>> {
 
 fn version_of(tag: &str) -> Result<u64> {
     let digits = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
-    digits.and_then(|digits| digits.parse().ok()).ok_or_else(|| {
-        // Such a tag is of no version.
-        let detail = format_args!("If-Match: {tag} names no version: send one ETag as it was received, such as \"7\"");
-        Problem::new(ProblemKind::VersionChanged, detail)
-    })
+    digits
+        .and_then(|digits| digits.parse().ok())
+        .ok_or_else(|| {
+            // Such a tag is of no version.
+            let detail = format_args!(
+                "If-Match: {tag} names no version: send one ETag as it was received, such as \"7\""
+            );
+            Problem::new(ProblemKind::VersionChanged, detail)
+        })
 }

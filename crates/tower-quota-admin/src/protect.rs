@@ -10,7 +10,11 @@ use http::{HeaderName, HeaderValue, Method, Uri, header};
 use crate::problem::{Problem, ProblemKind};
 
 /// Answers with 503 if the handler, the body it reads included, takes longer than this.
-pub(crate) async fn timeout(State(longest): State<Duration>, request: Request, next: Next) -> Response {
+pub(crate) async fn timeout(
+    State(longest): State<Duration>,
+    request: Request,
+    next: Next,
+) -> Response {
     tokio::time::timeout(longest, next.run(request)).await.unwrap_or_else(|_| {
         let detail =
             format_args!("no answer within {longest:?}: a change may have been made, so read before you repeat it");
@@ -24,20 +28,28 @@ pub(crate) async fn timeout(State(longest): State<Duration>, request: Request, n
 pub(crate) async fn headers(request: Request, next: Next) -> Response {
     const FIELDS: [(HeaderName, &str); 4] = [
         (header::CACHE_CONTROL, "no-store"),
-        (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; frame-ancestors 'none'",
+        ),
         (header::REFERRER_POLICY, "no-referrer"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ];
     let mut response = next.run(request).await;
     for (name, value) in FIELDS {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
+        response
+            .headers_mut()
+            .insert(name, HeaderValue::from_static(value));
     }
     response
 }
 
 /// Answers requests for paths that do not exist.
 pub(crate) async fn unknown_path(uri: Uri) -> Problem {
-    Problem::not_found(format_args!("there is no {}: see /v1/openapi.json", uri.path()))
+    Problem::not_found(format_args!(
+        "there is no {}: see /v1/openapi.json",
+        uri.path()
+    ))
 }
 
 /// Answers requests with methods that a path does not have.

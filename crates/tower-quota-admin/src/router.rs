@@ -15,7 +15,8 @@ use utoipa_axum::routes;
 
 use crate::api::Api;
 use crate::routes::{
-    audit, blocks, check, clients, document, events, explain, health, history, listed, refusals, rollout, top,
+    audit, blocks, check, clients, document, events, explain, health, history, listed, refusals,
+    rollout, top,
 };
 use crate::{AdminError, AdminOptions, auth, page, protect};
 
@@ -32,7 +33,10 @@ pub fn router<S: Store>(live: LiveRules<S>, options: AdminOptions) -> Result<Rou
     let document = Arc::new(crate::openapi::complete(document, !options.own_layer));
     let timeout = options.timeout.unwrap_or(Duration::from_secs(10));
     let router = routes
-        .route("/v1/openapi.json", get(move || async move { Json(OpenApi::clone(&document)) }))
+        .route(
+            "/v1/openapi.json",
+            get(move || async move { Json(OpenApi::clone(&document)) }),
+        )
         .method_not_allowed_fallback(protect::unknown_method)
         .fallback(protect::unknown_path)
         .layer(DefaultBodyLimit::max(AdminOptions::LONGEST_BODY))

@@ -10,7 +10,9 @@ use crate::remote::clients::{GrantArguments, PeekArguments, ResetArguments};
 use crate::remote::explain::ExplainArguments;
 use crate::remote::refusal::RefusalArguments;
 use crate::remote::rollout::ReportArguments;
-use crate::remote::rules::{HistoryArguments, PutArguments, RollbackArguments, RolloutArguments, ShowArguments};
+use crate::remote::rules::{
+    HistoryArguments, PutArguments, RollbackArguments, RolloutArguments, ShowArguments,
+};
 use crate::remote::status::{HealthArguments, TopArguments};
 use crate::remote::watch::WatchArguments;
 use crate::rules::check::CheckArguments;
@@ -102,7 +104,12 @@ pub(crate) struct CompletionArguments {
 /// Prints the completions of a shell.
 pub(crate) fn completions(arguments: &CompletionArguments) -> Ended {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Arguments::command(), "tower-quota", &mut script);
+    clap_complete::generate(
+        arguments.shell,
+        &mut Arguments::command(),
+        "tower-quota",
+        &mut script,
+    );
     output::write(&String::from_utf8_lossy(&script))?;
     Ok(Found::Nothing)
 }
@@ -113,7 +120,9 @@ pub(crate) fn man() -> Ended {
     command.build();
     let mut page = Vec::new();
     let unwritten = |error: std::io::Error| Failure::Problem(error.to_string());
-    clap_mangen::Man::new(command.clone()).render(&mut page).map_err(unwritten)?;
+    clap_mangen::Man::new(command.clone())
+        .render(&mut page)
+        .map_err(unwritten)?;
     output::write(&String::from_utf8_lossy(&page))?;
     Ok(Found::Nothing)
 }

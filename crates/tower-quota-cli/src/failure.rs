@@ -51,7 +51,10 @@ pub(crate) fn exit(ended: Ended, is_json: bool) -> ExitCode {
         eprintln!("{}", json!({ "error": failure.to_string() }));
     } else {
         // Problems of a document say themselves that they are errors.
-        eprintln!("error: {}", failure.to_string().trim_start_matches("error: "));
+        eprintln!(
+            "error: {}",
+            failure.to_string().trim_start_matches("error: ")
+        );
     }
     ExitCode::from(code)
 }

@@ -7,7 +7,11 @@ use serde::Serialize;
 use crate::failure::Failure;
 
 /// Prints a value as JSON on one line, or in the form for people.
-pub(crate) fn print<T: Serialize>(is_json: bool, value: &T, text: impl FnOnce(&T) -> String) -> Result<(), Failure> {
+pub(crate) fn print<T: Serialize>(
+    is_json: bool,
+    value: &T,
+    text: impl FnOnce(&T) -> String,
+) -> Result<(), Failure> {
     let out = if is_json {
         serde_json::to_string(value).map_err(|error| Failure::Problem(error.to_string()))? + "\n"
     } else {
@@ -20,7 +24,9 @@ pub(crate) fn print<T: Serialize>(is_json: bool, value: &T, text: impl FnOnce(&T
 pub(crate) fn write(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::Usage(error.to_string())),
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::Usage(error.to_string()))
+        }
         _ => Ok(()),
     }
 }
@@ -34,7 +40,9 @@ pub(crate) struct Columns {
 impl Columns {
     /// Makes columns with these heads.
     pub(crate) fn new<const N: usize>(heads: [&str; N]) -> Self {
-        Self { rows: vec![heads.iter().map(|head| (*head).to_owned()).collect()] }
+        Self {
+            rows: vec![heads.iter().map(|head| (*head).to_owned()).collect()],
+        }
     }
 
     /// Adds a line.
@@ -46,17 +54,30 @@ impl Columns {
     pub(crate) fn text(&self) -> String {
         let columns = self.rows.first().map_or(0, Vec::len);
         let of = |column: usize| self.rows.iter().filter_map(move |row| row.get(column));
-        let widths: Vec<usize> =
-            (0..columns).map(|column| of(column).map(|cell| cell.chars().count()).max().unwrap_or(0)).collect();
-        let is_number =
-            |cell: &String| cell.starts_with(|c: char| c.is_ascii_digit()) || cell.is_empty() || cell == "-";
-        let numbers: Vec<bool> = (0..columns).map(|column| of(column).skip(1).all(is_number)).collect();
+        let widths: Vec<usize> = (0..columns)
+            .map(|column| {
+                of(column)
+                    .map(|cell| cell.chars().count())
+                    .max()
+                    .unwrap_or(0)
+            })
+            .collect();
+        let is_number = |cell: &String| {
+            cell.starts_with(|c: char| c.is_ascii_digit()) || cell.is_empty() || cell == "-"
+        };
+        let numbers: Vec<bool> = (0..columns)
+            .map(|column| of(column).skip(1).all(is_number))
+            .collect();
         let mut out = String::new();
         for row in &self.rows {
             let mut line = String::new();
             for ((cell, width), is_number) in row.iter().zip(&widths).zip(&numbers) {
                 let space = " ".repeat(width - cell.chars().count());
-                let (before, after) = if *is_number { (space.as_str(), "") } else { ("", space.as_str()) };
+                let (before, after) = if *is_number {
+                    (space.as_str(), "")
+                } else {
+                    ("", space.as_str())
+                };
                 line.push_str(&format!("{before}{cell}{after}  "));
             }
             out.push_str(line.trim_end());

@@ -35,7 +35,12 @@ pub(crate) fn read_varint(rest: &mut &[u8]) -> Option<u64> {
     }
     let (bytes, after) = rest.split_at(end + 1);
     *rest = after;
-    Some(bytes.iter().rev().fold(0, |number, byte| number << 7 | u64::from(byte & 0x7f)))
+    Some(
+        bytes
+            .iter()
+            .rev()
+            .fold(0, |number, byte| number << 7 | u64::from(byte & 0x7f)),
+    )
 }
 
 /// Appends a number below 2^53 without its last decimal zeros, seven at most: 8 times the rest, plus how many these were.
@@ -53,7 +58,11 @@ pub(crate) fn push_short(bytes: &mut Vec<u8>, mut number: u64) {
 pub(crate) fn read_short(rest: &mut &[u8]) -> Option<u64> {
     let short = read_varint(rest)?;
     let (number, zeros) = (short >> 3, short & MOST_ZEROS);
-    let is_shortest = if number == 0 { zeros == 0 } else { zeros == MOST_ZEROS || !number.is_multiple_of(10) };
+    let is_shortest = if number == 0 {
+        zeros == 0
+    } else {
+        zeros == MOST_ZEROS || !number.is_multiple_of(10)
+    };
     let number = number.checked_mul(10_u64.pow(u32::try_from(zeros).ok()?))?;
     (is_shortest && number < 1 << 53).then_some(number)
 }

@@ -60,7 +60,15 @@ impl<'a> Charge<'a> {
             Algorithm::TokenBucket | Algorithm::Gcra => ChargeOptions::PLAIN,
             _ => ChargeOptions::SPECIAL,
         };
-        Self { name: name.into(), quota, key, cost: 1, max_wait: None, penalty: None, options }
+        Self {
+            name: name.into(),
+            quota,
+            key,
+            cost: 1,
+            max_wait: None,
+            penalty: None,
+            options,
+        }
     }
 
     /// Sets the cost, in units of the quota. A cost of 0 reports, charges nothing and is never refused.
@@ -260,18 +268,32 @@ impl<'a> Charge<'a> {
             algorithm => algorithm == Algorithm::SlidingWindow,
         };
         let others = ChargeOptions::SPECIAL.with(ChargeOptions::REFUNDABLE);
-        has_windows && self.cost > 0 && self.penalty.is_none() && self.options.are_plain_without(others)
+        has_windows
+            && self.cost > 0
+            && self.penalty.is_none()
+            && self.options.are_plain_without(others)
     }
 
     /// Returns the counter of the limit.
     #[inline]
     pub(crate) const fn counter(&self) -> Counter<'a> {
-        Counter { id: self.name.id(), quota: self.quota }
+        Counter {
+            id: self.name.id(),
+            quota: self.quota,
+        }
     }
 
     /// Returns the counter of strikes, and their penalty.
     pub(crate) fn strikes(&self) -> Option<(Counter<'a>, &'a Penalty)> {
-        let of = |penalty: &'a Penalty| (Counter { id: self.name.strikes_id(), quota: penalty.strikes() }, penalty);
+        let of = |penalty: &'a Penalty| {
+            (
+                Counter {
+                    id: self.name.strikes_id(),
+                    quota: penalty.strikes(),
+                },
+                penalty,
+            )
+        };
         self.penalty.map(of)
     }
 

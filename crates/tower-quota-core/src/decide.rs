@@ -45,10 +45,16 @@ pub fn decide(
     entry_of: impl Fn(usize) -> usize,
 ) -> Decision {
     let now = now.min(LATEST);
-    for entry in entries.iter_mut().filter(|entry| entry.is_from_the_future(now.as_micros())) {
+    for entry in entries
+        .iter_mut()
+        .filter(|entry| entry.is_from_the_future(now.as_micros()))
+    {
         **entry = Entry::default();
     }
-    let now = entries.iter().map(|entry| entry.at).fold(now.as_micros(), u64::max);
+    let now = entries
+        .iter()
+        .map(|entry| entry.at)
+        .fold(now.as_micros(), u64::max);
     let mut assessments = assess(operation, charges, now, entries, &entry_of);
     let refused = operation == Operation::Refuse
         || charges
@@ -61,38 +67,65 @@ pub fn decide(
     let mut changed: SmallVec<[usize; 4]> = SmallVec::new();
     for (i, (charge, assessment)) in charges.iter().zip(&mut assessments).enumerate() {
         let entry = &mut *entries[entry_of(i)];
-        let recorded = change(operation, charge, assessment.units, stays_out(assessment), now, entry);
+        let recorded = change(
+            operation,
+            charge,
+            assessment.units,
+            stays_out(assessment),
+            now,
+            entry,
+        );
         if strike(operation, charge, assessment, now, entry) | recorded.is_some() {
             changed.push(entry_of(i));
         }
         assessment.taken = recorded.unwrap_or(0);
     }
-    changed.into_iter().for_each(|entry| entries[entry].finish_change(now));
+    changed
+        .into_iter()
+        .for_each(|entry| entries[entry].finish_change(now));
 
-    let statuses = charges.iter().zip(&assessments).enumerate().map(|(i, (charge, assessment))| {
-        let entry = &*entries[entry_of(i)];
-        // A refusal that was counted may have changed what the limit says.
-        let is_counted = charge.counts_refusals() || charge.penalised_by().is_some();
-        let outcome = match stays_out(assessment) && is_counted {
-            true => entry.judge(charge, assessment.units, now),
-            false => assessment.outcome,
-        };
-        let is_taken = operation == Operation::Check && !stays_out(assessment);
-        LimitStatus {
-            name: charge.name(),
-            limit: charge.quota().capacity(),
-            left: left(charge, if is_taken && !is_counted { assessment.units } else { 0 }, now, entry),
-            outcome,
-            taken: assessment.taken,
-            is_shadow: charge.is_shadow(),
-        }
-    });
+    let statuses = charges
+        .iter()
+        .zip(&assessments)
+        .enumerate()
+        .map(|(i, (charge, assessment))| {
+            let entry = &*entries[entry_of(i)];
+            // A refusal that was counted may have changed what the limit says.
+            let is_counted = charge.counts_refusals() || charge.penalised_by().is_some();
+            let outcome = match stays_out(assessment) && is_counted {
+                true => entry.judge(charge, assessment.units, now),
+                false => assessment.outcome,
+            };
+            let is_taken = operation == Operation::Check && !stays_out(assessment);
+            LimitStatus {
+                name: charge.name(),
+                limit: charge.quota().capacity(),
+                left: left(
+                    charge,
+                    if is_taken && !is_counted {
+                        assessment.units
+                    } else {
+                        0
+                    },
+                    now,
+                    entry,
+                ),
+                outcome,
+                taken: assessment.taken,
+                is_shadow: charge.is_shadow(),
+            }
+        });
     Decision::from_statuses(operation, Timestamp::from_micros(now), statuses)
 }
 
 impl Entry {
     /// Calls [`decide`] for charges that all count this entry's key.
-    pub fn decide(&mut self, operation: Operation, charges: &[Charge<'_>], now: Timestamp) -> Decision {
+    pub fn decide(
+        &mut self,
+        operation: Operation,
+        charges: &[Charge<'_>],
+        now: Timestamp,
+    ) -> Decision {
         decide(operation, charges, now, &mut [self], |_| 0)
     }
 }
@@ -113,7 +146,9 @@ fn change(
         Operation::Reset => true,
         Operation::Peek => false,
         Operation::Refund { .. } => units > 0 && entry.may_refund(counter, now),
-        _ if stays_out => units > 0 && (charge.counts_refusals() || entry.has_other_quota(counter, now)),
+        _ if stays_out => {
+            units > 0 && (charge.counts_refusals() || entry.has_other_quota(counter, now))
+        }
         _ => units > 0,
     };
     if !changes {
@@ -127,7 +162,15 @@ fn change(
         }
         Operation::Refund { taken_at } => entry.edit(counter, now, |state| {
             let is_prepared = charge.is_refundable();
-            state.refund(counter.quota, now, Refund { cost: units, taken_at: taken_at.as_micros(), is_prepared });
+            state.refund(
+                counter.quota,
+                now,
+                Refund {
+                    cost: units,
+                    taken_at: taken_at.as_micros(),
+                    is_prepared,
+                },
+            );
         }),
         _ if stays_out => entry.edit(counter, now, |state| {
             if charge.counts_refusals() {
@@ -150,7 +193,11 @@ fn change(
 fn left(charge: &Charge<'_>, units: u64, now: u64, entry: &Entry) -> Left {
     let (remaining, reset) = entry.left(charge, now);
     let left = Left::new(remaining, Duration::from_micros(reset));
-    let least = if charge.is_at_most() { units.min(1) } else { units };
+    let least = if charge.is_at_most() {
+        units.min(1)
+    } else {
+        units
+    };
     if remaining >= least {
         return left;
     }
@@ -163,8 +210,16 @@ fn left(charge: &Charge<'_>, units: u64, now: u64, entry: &Entry) -> Left {
 /// Adds a strike if this limit refuses; refusals by other limits are not counted.
 ///
 /// Returns whether the entry has changed.
-fn strike(operation: Operation, charge: &Charge<'_>, assessment: &Assessment, now: u64, entry: &mut Entry) -> bool {
-    let Some((counter, penalty)) = charge.strikes() else { return false };
+fn strike(
+    operation: Operation,
+    charge: &Charge<'_>,
+    assessment: &Assessment,
+    now: u64,
+    entry: &mut Entry,
+) -> bool {
+    let Some((counter, penalty)) = charge.strikes() else {
+        return false;
+    };
     let counts = matches!(operation, Operation::Check | Operation::Refuse) && assessment.units > 0;
     let refuses = assessment.outcome.is_refusal();
     if !counts || !(refuses || entry.has_other_quota(counter, now)) {
@@ -187,10 +242,17 @@ fn assess(
     entry_of: impl Fn(usize) -> usize,
 ) -> SmallVec<[Assessment; 4]> {
     let left = |i: usize| entries[entry_of(i)].left(&charges[i], now).0;
-    let takes_what_is_left = |charge: &Charge<'_>| operation.judges() && charge.is_at_most() && charge.units() > 0;
+    let takes_what_is_left =
+        |charge: &Charge<'_>| operation.judges() && charge.is_at_most() && charge.units() > 0;
     // The partial grant is the same for all charges that accept one. Shadow charges do not reduce it.
-    let together = charges.iter().enumerate().filter(|(_, charge)| takes_what_is_left(charge) && !charge.is_shadow());
-    let together = together.map(|(i, charge)| left(i).min(charge.units())).min().unwrap_or(u64::MAX);
+    let together = charges
+        .iter()
+        .enumerate()
+        .filter(|(_, charge)| takes_what_is_left(charge) && !charge.is_shadow());
+    let together = together
+        .map(|(i, charge)| left(i).min(charge.units()))
+        .min()
+        .unwrap_or(u64::MAX);
     let assessment = |(i, charge): (usize, &Charge<'_>)| {
         let units = match takes_what_is_left(charge) {
             true => left(i).min(charge.units()).min(together).max(1),
@@ -201,7 +263,11 @@ fn assess(
             true => entries[entry_of(i)].judge(charge, units, now),
             false => Outcome::Allow,
         };
-        Assessment { units, outcome, taken: 0 }
+        Assessment {
+            units,
+            outcome,
+            taken: 0,
+        }
     };
     charges.iter().enumerate().map(assessment).collect()
 }
@@ -220,24 +286,45 @@ mod tests {
 
     /// Takes five of six units, and returns what the answer to a request 20 s later says of the next one.
     fn again_after(operation: Operation, last: Charge<'_>) -> Option<Duration> {
-        let (charge, mut entry) = (Charge::new("minute", last.quota(), &EVERYONE), Entry::default());
-        entry.decide(Operation::Check, &[charge.cost(5)], Timestamp::from_micros(1_000_000));
+        let (charge, mut entry) = (
+            Charge::new("minute", last.quota(), &EVERYONE),
+            Entry::default(),
+        );
+        entry.decide(
+            Operation::Check,
+            &[charge.cost(5)],
+            Timestamp::from_micros(1_000_000),
+        );
         let decision = entry.decide(operation, &[last], Timestamp::from_micros(21_000_000));
         decision.statuses()[0].admits_again_after(last.units())
     }
 
     #[test]
     fn admission_says_when_next_request_fits() {
-        let (charge, soon) = (Charge::new("minute", &MINUTE, &EVERYONE), Some(Duration::from_secs(40)));
+        let (charge, soon) = (
+            Charge::new("minute", &MINUTE, &EVERYONE),
+            Some(Duration::from_secs(40)),
+        );
         assert_eq!(again_after(Operation::Check, charge), soon);
         // The next one is admitted with a single unit.
-        assert_eq!(again_after(Operation::Check, charge.cost(5).at_most()), soon);
+        assert_eq!(
+            again_after(Operation::Check, charge.cost(5).at_most()),
+            soon
+        );
         // The store has to count these.
         assert_eq!(again_after(Operation::Check, charge.count_refusals()), None);
-        assert_eq!(again_after(Operation::Check, charge.penalty(&PENALTY)), None);
+        assert_eq!(
+            again_after(Operation::Check, charge.penalty(&PENALTY)),
+            None
+        );
         // Refused: the outcome says it.
         assert_eq!(again_after(Operation::Check, charge.cost(2)), None);
-        for operation in [Operation::Peek, Operation::Refuse, Operation::Charge, Operation::Reset] {
+        for operation in [
+            Operation::Peek,
+            Operation::Refuse,
+            Operation::Charge,
+            Operation::Reset,
+        ] {
             assert_eq!(again_after(operation, charge), None, "{operation:?}");
         }
     }
@@ -247,7 +334,10 @@ mod tests {
         let charge = Charge::new("minute", &BUCKET, &EVERYONE).cost(3);
         for (longest, again) in [(0, Some(30)), (5, Some(25)), (60, None)] {
             let patient = charge.max_wait(Duration::from_secs(longest));
-            assert_eq!(again_after(Operation::Check, patient), again.map(Duration::from_secs));
+            assert_eq!(
+                again_after(Operation::Check, patient),
+                again.map(Duration::from_secs)
+            );
         }
     }
 }

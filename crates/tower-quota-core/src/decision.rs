@@ -23,11 +23,21 @@ impl Decision {
     /// The outcome is that of the [tightest](Self::tightest) enforced limit. Only what a check or a charge took can be
     /// refunded.
     #[must_use]
-    pub fn from_statuses(operation: Operation, at: Timestamp, statuses: impl IntoIterator<Item = LimitStatus>) -> Self {
+    pub fn from_statuses(
+        operation: Operation,
+        at: Timestamp,
+        statuses: impl IntoIterator<Item = LimitStatus>,
+    ) -> Self {
         let statuses: Statuses = statuses.into_iter().collect();
         let outcome = outcome_of(&statuses);
-        let took = matches!(operation, Operation::Check | Operation::Charge) && !outcome.is_refusal();
-        Self { outcome, at, statuses, refundable: took }
+        let took =
+            matches!(operation, Operation::Check | Operation::Charge) && !outcome.is_refusal();
+        Self {
+            outcome,
+            at,
+            statuses,
+            refundable: took,
+        }
     }
 
     /// Sets the outcome of a check that every limit admits at once.
@@ -97,7 +107,9 @@ impl Decision {
     /// Returns the status of the limit of this name, if the request had it.
     #[must_use]
     pub fn status(&self, limit: &str) -> Option<&LimitStatus> {
-        self.statuses.iter().find(|status| status.name.as_str() == limit)
+        self.statuses
+            .iter()
+            .find(|status| status.name.as_str() == limit)
     }
 
     /// Returns the statuses of the enforced limits, in the order of the charges: what clients may see.
@@ -107,7 +119,9 @@ impl Decision {
 
     /// Returns the statuses of the shadow limits that would have refused the request.
     pub fn would_refuse(&self) -> impl Iterator<Item = &LimitStatus> {
-        self.statuses.iter().filter(|status| status.is_shadow && status.outcome.is_refusal())
+        self.statuses
+            .iter()
+            .filter(|status| status.is_shadow && status.outcome.is_refusal())
     }
 
     /// Returns the status of the tightest enforced limit; `None` if the request had no limit.
@@ -142,19 +156,31 @@ impl Default for Decision {
     /// Returns the decision on no charges.
     #[inline]
     fn default() -> Self {
-        Self { outcome: Outcome::Allow, at: Timestamp::EPOCH, statuses: Statuses::None, refundable: false }
+        Self {
+            outcome: Outcome::Allow,
+            at: Timestamp::EPOCH,
+            statuses: Statuses::None,
+            refundable: false,
+        }
     }
 }
 
 impl Clone for Decision {
     /// Clones all but the right to a refund: it stays with the original.
     fn clone(&self) -> Self {
-        Self { outcome: self.outcome, at: self.at, statuses: self.statuses.clone(), refundable: false }
+        Self {
+            outcome: self.outcome,
+            at: self.at,
+            statuses: self.statuses.clone(),
+            refundable: false,
+        }
     }
 }
 
 /// Returns the outcome of a request with these statuses: that of the tightest enforced limit.
 fn outcome_of(statuses: &[LimitStatus]) -> Outcome {
     let enforced = statuses.iter().filter(|status| !status.is_shadow);
-    enforced.map(|status| status.outcome).fold(Outcome::Allow, Outcome::or)
+    enforced
+        .map(|status| status.outcome)
+        .fold(Outcome::Allow, Outcome::or)
 }

@@ -114,20 +114,34 @@ impl ConfigError {
     pub(crate) const fn reason(&self) -> &'static str {
         match self {
             Self::ZeroUnits => "a quota of 0 admits nothing: give at least 1 unit per period",
-            Self::Period(_) => "a period must be from 1 ms to 366 days, without a fraction of a microsecond",
+            Self::Period(_) => {
+                "a period must be from 1 ms to 366 days, without a fraction of a microsecond"
+            }
             Self::TooFast { .. } => "a quota may not exceed 10 million units per second",
-            Self::ZeroBurst => "a burst or a queue of 0 admits nothing: give at least 1, or leave it out",
+            Self::ZeroBurst => {
+                "a burst or a queue of 0 admits nothing: give at least 1, or leave it out"
+            }
             Self::BurstOnWindow(_) => "a window has no burst: its limit is the units per window",
             Self::NotAFixedWindow(_) => "only a fixed window takes an offset or an anchor",
-            Self::NotALeakyBucket(_) => "only a leaky bucket has a queue: call leaky_bucket() first, or give a burst",
-            Self::Offset { .. } => "an offset must be shorter than its window, without a fraction of a microsecond",
-            Self::BurstTooSmall { .. } => "this burst fills up within a microsecond at this rate: give a larger one",
+            Self::NotALeakyBucket(_) => {
+                "only a leaky bucket has a queue: call leaky_bucket() first, or give a burst"
+            }
+            Self::Offset { .. } => {
+                "an offset must be shorter than its window, without a fraction of a microsecond"
+            }
+            Self::BurstTooSmall { .. } => {
+                "this burst fills up within a microsecond at this rate: give a larger one"
+            }
             Self::NotRepresentable { .. } => {
                 "this rate with this capacity cannot be counted to within 1 part per million: give a smaller burst"
             }
-            Self::LogTooLong { .. } => "a sliding log keeps at most 10000 stamps: use a sliding window counter",
+            Self::LogTooLong { .. } => {
+                "a sliding log keeps at most 10000 stamps: use a sliding window counter"
+            }
             Self::ZeroInstances => "a quota cannot be divided among 0 instances: give at least 1",
-            Self::ShareTooSmall { .. } => "less than one unit per 366 days for each instance: give more units",
+            Self::ShareTooSmall { .. } => {
+                "less than one unit per 366 days for each instance: give more units"
+            }
             _ => "invalid quota",
         }
     }
@@ -150,22 +164,38 @@ impl fmt::Display for ConfigError {
                 "{units} units per {period:?} is more than 10 million per second: give fewer units or a longer period"
             ),
             Self::BurstTooSmall { burst, least } => {
-                write!(f, "a burst of {burst} fills up within a microsecond at this rate: give at least {least}")
+                write!(
+                    f,
+                    "a burst of {burst} fills up within a microsecond at this rate: give at least {least}"
+                )
             }
             Self::BurstOnWindow(algorithm) => write!(
                 f,
                 "a {algorithm} has no burst: its limit is the units per window; leave the burst out or use a bucket"
             ),
             Self::NotAFixedWindow(algorithm) => {
-                write!(f, "a {algorithm} has no window to place: only a fixed window takes an offset or an anchor")
+                write!(
+                    f,
+                    "a {algorithm} has no window to place: only a fixed window takes an offset or an anchor"
+                )
             }
             Self::NotALeakyBucket(algorithm) => {
-                write!(f, "a {algorithm} has no queue: count by a leaky bucket, or give a burst")
+                write!(
+                    f,
+                    "a {algorithm} has no queue: count by a leaky bucket, or give a burst"
+                )
             }
             Self::Offset { offset, period } => {
-                write!(f, "an offset of {offset:?} is not shorter than its window of {period:?}: give the remainder")
+                write!(
+                    f,
+                    "an offset of {offset:?} is not shorter than its window of {period:?}: give the remainder"
+                )
             }
-            Self::NotRepresentable { units, period, capacity } => write!(
+            Self::NotRepresentable {
+                units,
+                period,
+                capacity,
+            } => write!(
                 f,
                 "{units} units per {period:?} with a capacity of {capacity} cannot be counted to within 1 part per \
                  million: give a smaller burst, or count in larger units"
@@ -175,16 +205,26 @@ impl fmt::Display for ConfigError {
                 "a sliding log of {units} units keeps too many stamps per client (at most 10000): use a sliding \
                  window counter"
             ),
-            Self::ShareTooSmall { units, period, instances } => write!(
+            Self::ShareTooSmall {
+                units,
+                period,
+                instances,
+            } => write!(
                 f,
                 "{units} units per {period:?} leave each of {instances} instances less than 1 in 366 days: give more \
                  units or fewer instances"
             ),
             Self::DuplicateLimit(name) => {
-                write!(f, "two limits are named {name:?}: give each a name of its own")
+                write!(
+                    f,
+                    "two limits are named {name:?}: give each a name of its own"
+                )
             }
             Self::CollidingNames(one, other) => {
-                write!(f, "the names {one:?} and {other:?} are stored under the same number: rename one")
+                write!(
+                    f,
+                    "the names {one:?} and {other:?} are stored under the same number: rename one"
+                )
             }
             Self::SharedScope(scope) => write!(
                 f,
@@ -197,12 +237,22 @@ impl fmt::Display for ConfigError {
                  that is always there, as by `.or(key::client_ip())`, or say `.when_missing(..)`"
             ),
             Self::SharedField(field) => {
-                write!(f, "two of the header styles write {field}: choose one of them")
+                write!(
+                    f,
+                    "two of the header styles write {field}: choose one of them"
+                )
             }
             Self::LimitName(name) => {
-                write!(f, "the limit name {name:?} fits no header: give 1 to 64 printable ASCII characters")
+                write!(
+                    f,
+                    "the limit name {name:?} fits no header: give 1 to 64 printable ASCII characters"
+                )
             }
-            Self::CostAboveCapacity { limit, cost, capacity } => write!(
+            Self::CostAboveCapacity {
+                limit,
+                cost,
+                capacity,
+            } => write!(
                 f,
                 "a request costs {cost} but the limit {limit:?} never holds more than {capacity}: lower the cost or \
                  raise the quota"
@@ -218,9 +268,14 @@ impl fmt::Display for ConfigError {
                     "{text:?} is not a network: give an address, or a network such as \"10.0.0.0/8\" or \"fd00::/8\""
                 )
             }
-            Self::ProxyHops(count) => write!(f, "{count} proxies cannot be counted back: give 1 to 32"),
+            Self::ProxyHops(count) => {
+                write!(f, "{count} proxies cannot be counted back: give 1 to 32")
+            }
             Self::AddressPrefix { bits, most } => {
-                write!(f, "{bits} bits of an address do not tell clients apart: give 1 to {most}")
+                write!(
+                    f,
+                    "{bits} bits of an address do not tell clients apart: give 1 to {most}"
+                )
             }
         }
     }

@@ -50,7 +50,10 @@ impl<'a> Key<'a> {
     #[must_use]
     #[inline]
     pub const fn new(scope: Name, bytes: &'a [u8]) -> Self {
-        Self { scope, bytes: Bytes::Borrowed(bytes) }
+        Self {
+            scope,
+            bytes: Bytes::Borrowed(bytes),
+        }
     }
 
     /// Makes a key that owns its bytes; up to 38 of them without an allocation.
@@ -61,7 +64,10 @@ impl<'a> Key<'a> {
             Ok(length) if slice.len() <= INLINE => {
                 let mut inline = [0; INLINE];
                 inline[..slice.len()].copy_from_slice(slice);
-                Bytes::Inline { length, bytes: inline }
+                Bytes::Inline {
+                    length,
+                    bytes: inline,
+                }
             }
             _ => Bytes::Owned(bytes.into()),
         };
@@ -75,7 +81,10 @@ impl<'a> Key<'a> {
         let mut bytes = [0; INLINE];
         let (first, _) = bytes.split_at_mut(8);
         first.copy_from_slice(&number.to_be_bytes());
-        Key { scope, bytes: Bytes::Inline { length: 8, bytes } }
+        Key {
+            scope,
+            bytes: Bytes::Inline { length: 8, bytes },
+        }
     }
 
     /// Makes a key from an address.
@@ -107,7 +116,10 @@ impl<'a> Key<'a> {
             [a, b, c, d] => Some([*a, *b, *c, *d].into()),
             network => {
                 let mut octets = [0; 16];
-                octets.get_mut(..network.len()).filter(|octets| octets.len() >= 8)?.copy_from_slice(network);
+                octets
+                    .get_mut(..network.len())
+                    .filter(|octets| octets.len() >= 8)?
+                    .copy_from_slice(network);
                 Some(octets.into())
             }
         }
@@ -115,7 +127,10 @@ impl<'a> Key<'a> {
 
     /// Joins several keys to one, in order. Scopes and borders of the parts make a difference.
     #[must_use]
-    pub fn joined<'k, 'b: 'k>(scope: Name, parts: impl IntoIterator<Item = &'k Key<'b>>) -> Key<'static> {
+    pub fn joined<'k, 'b: 'k>(
+        scope: Name,
+        parts: impl IntoIterator<Item = &'k Key<'b>>,
+    ) -> Key<'static> {
         let mut bytes = Vec::with_capacity(INLINE);
         for part in parts {
             let part_bytes = part.as_bytes();

@@ -42,13 +42,24 @@ impl Seed {
     pub(crate) fn random() -> Self {
         let source = RandomState::new();
         // Loom takes the same steps again and again, so they must be the same.
-        Self::drawn(|number| if cfg!(loom) { stirred(number, GOLDEN) } else { source.hash_one(number) })
+        Self::drawn(|number| {
+            if cfg!(loom) {
+                stirred(number, GOLDEN)
+            } else {
+                source.hash_one(number)
+            }
+        })
     }
 
     /// Makes a seed of 64-bit halves, each drawn by its number.
     fn drawn(draw: impl Fn(u64) -> u64) -> Self {
         let mut halves = (1..).map(draw);
-        let mut next = || halves.by_ref().take(2).fold(0, |high: u128, half| high << 64 | u128::from(half));
+        let mut next = || {
+            halves
+                .by_ref()
+                .take(2)
+                .fold(0, |high: u128, half| high << 64 | u128::from(half))
+        };
         Self {
             end: next(),
             words: core::array::from_fn(|_| next()),
@@ -59,7 +70,10 @@ impl Seed {
 
     /// Returns the hash of a key. Never 0, which marks a free row.
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "a third of what a plain check does, and it is done in one place")]
+    #[expect(
+        clippy::inline_always,
+        reason = "a third of what a plain check does, and it is done in one place"
+    )]
     pub(crate) fn hash(&self, key: &Key<'_>) -> u64 {
         let bytes = key.as_bytes();
         // With the length, keys that differ only in the zeros at their end have different hashes.
@@ -89,7 +103,9 @@ impl Seed {
         let (words, rest) = bytes.as_chunks();
         let last = (!rest.is_empty()).then(|| padded(rest));
         let words = words.iter().copied().chain(last).zip(self.words);
-        words.fold(0, |sum, (word, secret)| sum.wrapping_add(product(secret, word)))
+        words.fold(0, |sum, (word, secret)| {
+            sum.wrapping_add(product(secret, word))
+        })
     }
 }
 
@@ -116,7 +132,10 @@ impl KeyHasher {
     /// Draws secrets from the operating system's randomness.
     #[must_use]
     pub fn random() -> Self {
-        Self { high: Seed::random(), low: Seed::random() }
+        Self {
+            high: Seed::random(),
+            low: Seed::random(),
+        }
     }
 
     /// Returns the digest of a key. Another hasher returns another one.
@@ -180,7 +199,11 @@ mod tests {
             let last = (length as u128) << 32 | u128::from(SCOPE.id());
             sum = sum.wrapping_add(seed.end.wrapping_mul(last));
             let high = u64::try_from(sum >> 64).unwrap();
-            assert_eq!(seed.hash(&Key::new(SCOPE, &text[..length])), stirred(high, seed.factor), "{length} bytes");
+            assert_eq!(
+                seed.hash(&Key::new(SCOPE, &text[..length])),
+                stirred(high, seed.factor),
+                "{length} bytes"
+            );
         }
     }
 
@@ -190,11 +213,17 @@ mod tests {
         let zeros = [0; if cfg!(miri) { 70 } else { 200 }];
         let mut seen = HashSet::new();
         for length in 0..=zeros.len() {
-            assert!(seen.insert(seed.hash(&Key::new(SCOPE, &zeros[..length]))), "{length} zeros");
+            assert!(
+                seen.insert(seed.hash(&Key::new(SCOPE, &zeros[..length]))),
+                "{length} zeros"
+            );
             for at in 0..length {
                 let mut text = zeros;
                 text[at] = 1;
-                assert!(seen.insert(seed.hash(&Key::new(SCOPE, &text[..length]))), "{at} of {length} bytes");
+                assert!(
+                    seen.insert(seed.hash(&Key::new(SCOPE, &text[..length]))),
+                    "{at} of {length} bytes"
+                );
             }
         }
         assert!(seen.insert(seed.hash(&Key::new(Name::new("team"), b""))));
@@ -214,7 +243,10 @@ mod tests {
                 }
                 // Chi-squared with 511 degrees of freedom: 511 on average, a standard deviation of 32.
                 let mean = 100_000.0 / PLACES as f64;
-                let chi: f64 = counts.iter().map(|&count| (f64::from(count) - mean).powi(2) / mean).sum();
+                let chi: f64 = counts
+                    .iter()
+                    .map(|&count| (f64::from(count) - mean).powi(2) / mean)
+                    .sum();
                 assert!((351.0..671.0).contains(&chi), "bits from {shift}: {chi}");
             }
         };
@@ -223,6 +255,11 @@ mod tests {
         spread(&|number| Key::owned(SCOPE, number.to_le_bytes()));
         spread(&|number| Key::owned(SCOPE, format!("user-{number}")));
         spread(&|number| Key::owned(SCOPE, format!("{number:0100}")));
-        spread(&|number| Key::address(SCOPE, Ipv4Addr::from_bits(0x0a00_0000 + u32::try_from(number).unwrap()).into()));
+        spread(&|number| {
+            Key::address(
+                SCOPE,
+                Ipv4Addr::from_bits(0x0a00_0000 + u32::try_from(number).unwrap()).into(),
+            )
+        });
     }
 }

@@ -10,7 +10,12 @@ impl Name {
     /// [`ConfigError::LimitName`] when it cannot.
     pub fn check_limit(self) -> Result<(), ConfigError> {
         let text = self.as_str().as_bytes();
-        let is_valid = (1..=64).contains(&text.len()) && text.iter().all(|byte| matches!(byte, b' '..=b'~'));
-        if is_valid { Ok(()) } else { Err(ConfigError::LimitName(self)) }
+        let is_valid =
+            (1..=64).contains(&text.len()) && text.iter().all(|byte| matches!(byte, b' '..=b'~'));
+        if is_valid {
+            Ok(())
+        } else {
+            Err(ConfigError::LimitName(self))
+        }
     }
 }

@@ -28,7 +28,10 @@ impl Name {
     /// Makes a name from a literal.
     #[must_use]
     pub const fn new(text: &'static str) -> Self {
-        Self { text, id: Self::id_of(text) }
+        Self {
+            text,
+            id: Self::id_of(text),
+        }
     }
 
     /// Returns the text.

@@ -26,7 +26,11 @@ impl Outcome {
 
     /// Returns the outcome of a request that may pass after this many microseconds.
     pub(crate) const fn after(wait: u64) -> Self {
-        if wait == 0 { Self::Allow } else { Self::Wait(Duration::from_micros(wait)) }
+        if wait == 0 {
+            Self::Allow
+        } else {
+            Self::Wait(Duration::from_micros(wait))
+        }
     }
 
     /// Returns the outcome of a request that fits after this many microseconds.

@@ -43,7 +43,10 @@ impl Penalty {
     /// When this is 0, or so many that they cannot be counted exactly enough; see [`Penalty::try_new`].
     #[track_caller]
     pub const fn after(refusals: u64) -> Self {
-        Self { strikes: Quota::new(1, Duration::from_secs(60)).burst(refusals), most: Duration::from_secs(3_600) }
+        Self {
+            strikes: Quota::new(1, Duration::from_secs(60)).burst(refusals),
+            most: Duration::from_secs(3_600),
+        }
     }
 
     /// Sets what each further refusal adds to the block, which is also how long it takes to forgive one.
@@ -54,12 +57,18 @@ impl Penalty {
     /// When the step is out of range; see [`Penalty::try_new`].
     #[track_caller]
     pub const fn step(self, step: Duration) -> Self {
-        Self { strikes: Quota::new(1, step).burst(self.strikes.capacity()), most: self.most }
+        Self {
+            strikes: Quota::new(1, step).burst(self.strikes.capacity()),
+            most: self.most,
+        }
     }
 
     /// Sets the longest block, rounded down to full steps: at least one step, and at most 366 days.
     pub const fn most(self, most: Duration) -> Self {
-        Self { strikes: self.strikes, most }
+        Self {
+            strikes: self.strikes,
+            most,
+        }
     }
 
     /// Makes a penalty from numbers of a configuration: free refusals, step, longest block.
@@ -68,7 +77,10 @@ impl Penalty {
     /// [`ConfigError`] when no refusal is free, when the step is not from 1 ms to 366 days or has a fraction of a
     /// microsecond, or when the numbers cannot be counted to within 1 part per million.
     pub fn try_new(refusals: u64, step: Duration, most: Duration) -> Result<Self, ConfigError> {
-        Ok(Self { strikes: Quota::try_new(1, step)?.try_burst(refusals)?, most })
+        Ok(Self {
+            strikes: Quota::try_new(1, step)?.try_burst(refusals)?,
+            most,
+        })
     }
 
     /// Returns the bucket of strikes: how many refusals are free, and how fast they are forgiven.
@@ -80,7 +92,11 @@ impl Penalty {
     /// Returns the most strikes that count against a client beyond the free ones.
     #[must_use]
     pub const fn most_debt(&self) -> u64 {
-        let most = if self.most.as_nanos() > LONGEST.as_nanos() { LONGEST } else { self.most };
+        let most = if self.most.as_nanos() > LONGEST.as_nanos() {
+            LONGEST
+        } else {
+            self.most
+        };
         let steps = micros(most) / self.strikes.period_micros();
         let countable = MOST_GRAINS / self.strikes.grain();
         let steps = if steps > countable { countable } else { steps };

@@ -57,7 +57,11 @@ impl Left {
     /// The time counts in full microseconds, up to half a million years.
     #[must_use]
     pub const fn new(remaining: u64, reset_after: Duration) -> Self {
-        Self(Amount::Known { remaining, reset_after: micros(reset_after), again_after: 0 })
+        Self(Amount::Known {
+            remaining,
+            reset_after: micros(reset_after),
+            again_after: 0,
+        })
     }
 
     /// Adds the time until the limit admits as much again as it just has, if it does not now.
@@ -67,9 +71,15 @@ impl Left {
     #[must_use]
     pub const fn again_after(self, wait: Duration) -> Self {
         match self.0 {
-            Amount::Known { remaining, reset_after, .. } => {
-                Self(Amount::Known { remaining, reset_after, again_after: micros(wait) })
-            }
+            Amount::Known {
+                remaining,
+                reset_after,
+                ..
+            } => Self(Amount::Known {
+                remaining,
+                reset_after,
+                again_after: micros(wait),
+            }),
             Amount::Bucket { .. } => self,
         }
     }
@@ -94,7 +104,11 @@ impl Left {
     #[must_use]
     #[inline]
     pub const fn of_bucket(quota: &Quota, used: u64) -> Self {
-        Self(Amount::Bucket { used, grain: quota.grain(), refill: quota.refill() })
+        Self(Amount::Bucket {
+            used,
+            grain: quota.grain(),
+            refill: quota.refill(),
+        })
     }
 }
 
@@ -108,7 +122,14 @@ impl LimitStatus {
         let used = used.min(2 * MOST_GRAINS);
         let outcome = bucket::outcome(quota, used, cost);
         let left = Left::of_bucket(quota, used);
-        Self { name, limit: quota.capacity(), left, outcome, taken: 0, is_shadow: false }
+        Self {
+            name,
+            limit: quota.capacity(),
+            left,
+            outcome,
+            taken: 0,
+            is_shadow: false,
+        }
     }
 
     /// Returns the units left, rounded down, on a refusal too.
@@ -130,12 +151,23 @@ impl LimitStatus {
             // Admitted also by a bucket that owes units to requests that wait.
             Amount::Bucket { .. } if units == 0 => 0,
             Amount::Known { again_after, .. } => again_after,
-            Amount::Bucket { used, grain, refill } => {
+            Amount::Bucket {
+                used,
+                grain,
+                refill,
+            } => {
                 let used = used.saturating_add(units.saturating_mul(grain));
-                bucket::until_back(refill, used.saturating_sub(self.limit.saturating_mul(grain)))
+                bucket::until_back(
+                    refill,
+                    used.saturating_sub(self.limit.saturating_mul(grain)),
+                )
             }
         };
-        if wait == 0 { None } else { Some(Duration::from_micros(wait)) }
+        if wait == 0 {
+            None
+        } else {
+            Some(Duration::from_micros(wait))
+        }
     }
 
     /// Returns the time until nothing of the limit is used, if nothing else is charged.
@@ -152,8 +184,23 @@ impl LimitStatus {
 impl PartialEq for LimitStatus {
     fn eq(&self, other: &Self) -> bool {
         let numbers = |status: &Self| {
-            let Self { name, limit, taken, outcome, is_shadow, .. } = *status;
-            (name, limit, status.remaining(), status.reset_after(), taken, outcome, is_shadow)
+            let Self {
+                name,
+                limit,
+                taken,
+                outcome,
+                is_shadow,
+                ..
+            } = *status;
+            (
+                name,
+                limit,
+                status.remaining(),
+                status.reset_after(),
+                taken,
+                outcome,
+                is_shadow,
+            )
         };
         numbers(self) == numbers(other)
     }
@@ -184,6 +231,9 @@ mod tests {
         let quota = Quota::per_minute(6);
         let status = LimitStatus::of_bucket("minute".into(), &quota, 8 * quota.grain(), 0);
         let again = [0, 1].map(|units| status.admits_again_after(units));
-        assert_eq!((status.outcome, again), (Outcome::Allow, [None, Some(Duration::from_secs(30))]));
+        assert_eq!(
+            (status.outcome, again),
+            (Outcome::Allow, [None, Some(Duration::from_secs(30))])
+        );
     }
 }

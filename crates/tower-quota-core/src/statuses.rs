@@ -32,12 +32,23 @@ impl Statuses {
 
     /// Replaces the statuses in place: to move all three places takes longer than to write one of them.
     pub(crate) fn replace(&mut self, mut statuses: impl Iterator<Item = LimitStatus>) {
-        let Some(one) = statuses.next() else { return *self = Self::None };
-        let Some(two) = statuses.next() else { return *self = Self::One([one]) };
-        let Some(three) = statuses.next() else { return *self = Self::Two([one, two]) };
+        let Some(one) = statuses.next() else {
+            return *self = Self::None;
+        };
+        let Some(two) = statuses.next() else {
+            return *self = Self::One([one]);
+        };
+        let Some(three) = statuses.next() else {
+            return *self = Self::Two([one, two]);
+        };
         *self = match statuses.next() {
             None => Self::Three([one, two, three]),
-            Some(four) => Self::Any([one, two, three, four].into_iter().chain(statuses).collect()),
+            Some(four) => Self::Any(
+                [one, two, three, four]
+                    .into_iter()
+                    .chain(statuses)
+                    .collect(),
+            ),
         };
     }
 }
@@ -96,7 +107,10 @@ mod tests {
             assert_eq!(*statuses, all[..count]);
         }
         for count in 0..=5 {
-            assert_eq!(*Statuses::from_fn(count, |position| all[position]), all[..count]);
+            assert_eq!(
+                *Statuses::from_fn(count, |position| all[position]),
+                all[..count]
+            );
         }
         assert!(Statuses::None.is_empty());
     }

@@ -163,7 +163,11 @@ trait ErasedStore: Send + Sync {
 impl<S: Store> ErasedStore for S {
     fn apply_boxed(&self, operation: Operation, charges: &[Charge<'_>]) -> BoxDecision {
         let decided = self.apply(operation, charges);
-        Box::pin(async move { decided.await.map_err(|error| BoxStoreError(Box::new(error))) })
+        Box::pin(async move {
+            decided
+                .await
+                .map_err(|error| BoxStoreError(Box::new(error)))
+        })
     }
 
     fn check_in_place(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {

@@ -62,7 +62,10 @@ fn locked_after_waiting<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
             match looks {
                 0..SPINS => (0..PAUSES).for_each(|_| core::hint::spin_loop()),
                 SPINS..YIELDS => std::thread::yield_now(),
-                #[expect(clippy::disallowed_methods, reason = "the holder has to run, also if it is less urgent")]
+                #[expect(
+                    clippy::disallowed_methods,
+                    reason = "the holder has to run, also if it is less urgent"
+                )]
                 _ => std::thread::sleep(SLEEP),
             }
             looks = looks.saturating_add(1);
@@ -73,7 +76,9 @@ fn locked_after_waiting<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Locks a mutex. A model in which a thread panics has failed already.
 #[cfg(loom)]
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Locks a mutex unless it is held.
@@ -100,7 +105,10 @@ impl<T> ShortMutex<T> {
     /// Waits for the lock.
     #[inline]
     pub fn lock(&self) -> ShortGuard<'_, T> {
-        ShortGuard { held: locked(&self.0), stays: PhantomData }
+        ShortGuard {
+            held: locked(&self.0),
+            stays: PhantomData,
+        }
     }
 }
 

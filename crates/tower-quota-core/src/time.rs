@@ -62,7 +62,10 @@ pub(crate) const fn micros(span: Duration) -> u64 {
     if micros > u64::MAX as u128 {
         u64::MAX
     } else {
-        #[expect(clippy::cast_possible_truncation, reason = "compared with u64::MAX just above")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "compared with u64::MAX just above"
+        )]
         let fitting = micros as u64;
         fitting
     }

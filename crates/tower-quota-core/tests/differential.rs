@@ -30,7 +30,10 @@ fn memory_store_agrees_with_model() {
 fn growing_store_agrees_with_model() {
     for capacity in [1_000, 100_000] {
         Differential::new().regressions(REGRESSIONS).run(|trace| {
-            let store = CrowdedStore::new(MemoryStore::with_clock(capacity, trace.clock()), capacity - KEYS);
+            let store = CrowdedStore::new(
+                MemoryStore::with_clock(capacity, trace.clock()),
+                capacity - KEYS,
+            );
             block_on(trace.compare(&store))?;
             assert_eq!(store.store.evicted(), 0);
             Ok(())
@@ -40,12 +43,15 @@ fn growing_store_agrees_with_model() {
 
 #[test]
 fn recycled_numbers_agree_with_model() {
-    Differential::new().cases(50).regressions(REGRESSIONS).run(|trace| {
-        // The store is so small that all keys share a table and its numbers.
-        let store = MemoryStore::with_clock(KEYS + 1, trace.clock());
-        use_up_numbers(&store);
-        block_on(trace.compare(&store))
-    });
+    Differential::new()
+        .cases(50)
+        .regressions(REGRESSIONS)
+        .run(|trace| {
+            // The store is so small that all keys share a table and its numbers.
+            let store = MemoryStore::with_clock(KEYS + 1, trace.clock());
+            use_up_numbers(&store);
+            block_on(trace.compare(&store))
+        });
 }
 
 /// A memory store that gets other keys between the requests, so that its tables grow.
@@ -58,7 +64,12 @@ struct CrowdedStore {
 
 impl CrowdedStore {
     fn new(store: MemoryStore, most_others: usize) -> Self {
-        Self { store, calls: AtomicUsize::new(0), others: AtomicU64::new(0), most_others: most_others as u64 }
+        Self {
+            store,
+            calls: AtomicUsize::new(0),
+            others: AtomicU64::new(0),
+            most_others: most_others as u64,
+        }
     }
 
     /// Adds from 1 to 1,024 other keys with up to three limits, at every fifth call.
@@ -72,7 +83,10 @@ impl CrowdedStore {
         let end = (first + (1 << (call % 11))).min(self.most_others);
         for other in first..end {
             let key = Key::number(Name::new("other"), other);
-            let charges: Vec<Charge<'_>> = limits.iter().map(|limit| Charge::new(*limit, &SLOW, &key)).collect();
+            let charges: Vec<Charge<'_>> = limits
+                .iter()
+                .map(|limit| Charge::new(*limit, &SLOW, &key))
+                .collect();
             assert!(block_on(self.store.check(&charges)).unwrap().is_allowed());
         }
         self.others.store(end, Ordering::Relaxed);

@@ -17,7 +17,10 @@ fn bytes_and_scope_make_the_key() {
     // Inline up to 38 bytes, allocated beyond: the same key either way.
     for length in [0, 37, 38, 39, 5_000] {
         let text = "x".repeat(length);
-        assert_eq!(Key::owned(USER, text.as_str()), Key::new(USER, text.as_bytes()));
+        assert_eq!(
+            Key::owned(USER, text.as_str()),
+            Key::new(USER, text.as_bytes())
+        );
         assert_eq!(Key::owned(USER, text.as_str()).as_bytes().len(), length);
     }
 }
@@ -27,11 +30,17 @@ fn ipv6_address_is_counted_by_network() {
     let key = |address: &str| Key::address(USER, address.parse::<IpAddr>().unwrap());
     assert_eq!(key("192.0.2.7"), key("::ffff:192.0.2.7"));
     assert_ne!(key("192.0.2.7"), key("192.0.2.8"));
-    assert_eq!(key("2001:db8:1:2::1"), key("2001:db8:1:2:ffff:ffff:ffff:ffff"));
+    assert_eq!(
+        key("2001:db8:1:2::1"),
+        key("2001:db8:1:2:ffff:ffff:ffff:ffff")
+    );
     assert_ne!(key("2001:db8:1:2::1"), key("2001:db8:1:3::1"));
     let shown = |key: Key<'_>| key.to_address().map(|address| address.to_string());
     assert_eq!(shown(key("::ffff:192.0.2.7")).as_deref(), Some("192.0.2.7"));
-    assert_eq!(shown(key("2001:db8:1:2::1")).as_deref(), Some("2001:db8:1:2::"));
+    assert_eq!(
+        shown(key("2001:db8:1:2::1")).as_deref(),
+        Some("2001:db8:1:2::")
+    );
     assert_eq!(shown(Key::new(USER, b"2001:d")), None);
     assert_eq!(shown(Key::new(USER, &[0; 17])), None);
 }
@@ -71,8 +80,13 @@ fn digests_depend_on_seed_scope_and_bytes() {
     assert_eq!(ann.digest(&one), Key::new(USER, b"ann").digest(&one));
     assert_ne!(ann.digest(&one), ann.digest(&other));
     assert_ne!(ann.digest(&one), Key::owned(USER, "bob").digest(&one));
-    assert_ne!(ann.digest(&one), Key::owned(Name::new("team"), "ann").digest(&one));
-    let many: HashSet<u128> = (0..100_000).map(|number| Key::number(USER, number).digest(&one)).collect();
+    assert_ne!(
+        ann.digest(&one),
+        Key::owned(Name::new("team"), "ann").digest(&one)
+    );
+    let many: HashSet<u128> = (0..100_000)
+        .map(|number| Key::number(USER, number).digest(&one))
+        .collect();
     assert_eq!(many.len(), 100_000);
 }
 
@@ -85,7 +99,10 @@ fn debug_of_key_hides_its_bytes() {
 
 #[test]
 fn names_are_kept_once() {
-    let (one, other) = (Name::from(String::from("from a file")), Name::from(String::from("from a file")));
+    let (one, other) = (
+        Name::from(String::from("from a file")),
+        Name::from(String::from("from a file")),
+    );
     assert_eq!(one, other);
     assert!(std::ptr::eq(one.as_str(), other.as_str()));
     assert_eq!(Name::from(Cow::Borrowed("x")), Name::new("x"));
@@ -96,7 +113,12 @@ fn names_are_kept_once() {
 /// Uses FNV-1a's published test values. Stored state has these numbers, so they must never change.
 #[test]
 fn name_numbers_are_fnv_1a() {
-    for (text, id) in [("", 0x811c_9dc5), ("a", 0xe40c_292c), ("b", 0xe70c_2de5), ("foobar", 0xbf9c_f968)] {
+    for (text, id) in [
+        ("", 0x811c_9dc5),
+        ("a", 0xe40c_292c),
+        ("b", 0xe70c_2de5),
+        ("foobar", 0xbf9c_f968),
+    ] {
         assert_eq!(Name::new(text).id(), id, "{text:?}");
     }
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, advance, timeout};
 use tower_quota_core::{
-    BoxStore, Charge, Clock, ConfigError, Decision, Key, Limiter, MemoryStore, Name, NotReady, Operation, Outcome,
-    Quota, Store, Timestamp,
+    BoxStore, Charge, Clock, ConfigError, Decision, Key, Limiter, MemoryStore, Name, NotReady,
+    Operation, Outcome, Quota, Store, Timestamp,
 };
 use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore, block_on};
 
@@ -20,7 +20,10 @@ const SECOND: Duration = Duration::from_secs(1);
 
 fn manual(quota: Quota) -> (ManualClock, Limiter<MemoryStore>) {
     let clock = ManualClock::default();
-    (clock.clone(), Limiter::new(MemoryStore::with_clock(100, clock), "limit", quota))
+    (
+        clock.clone(),
+        Limiter::new(MemoryStore::with_clock(100, clock), "limit", quota),
+    )
 }
 
 fn check(limiter: &Limiter<MemoryStore>, key: &str) -> Decision {
@@ -30,7 +33,11 @@ fn check(limiter: &Limiter<MemoryStore>, key: &str) -> Decision {
 
 fn remaining(limiter: &Limiter<MemoryStore>, key: &str) -> Vec<u64> {
     let Ok(decision) = limiter.peek(key).into_inner();
-    decision.statuses().iter().map(|status| status.remaining()).collect()
+    decision
+        .statuses()
+        .iter()
+        .map(|status| status.remaining())
+        .collect()
 }
 
 /// Uses limiters of one store that share entries, with other quotas and more limits.
@@ -54,19 +61,31 @@ fn sync_checks_agree_on_shared_entries() {
     let (ones, others) = (limiters(), limiters());
     let mut random = 1_u64;
     for step in 0..6_000 {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         let draw = |shift: u32, below: u64| (random >> shift) % below;
         match draw(20, 20) {
-            0 => clock.set(Timestamp::from_micros(clock.now().as_micros() - draw(30, 50_000))),
+            0 => clock.set(Timestamp::from_micros(
+                clock.now().as_micros() - draw(30, 50_000),
+            )),
             _ => clock.advance(Duration::from_micros(draw(30, 150_000))),
         }
         // Mostly plain checks, later all kinds.
-        let which = if step < 1_000 { 0 } else { usize::try_from(draw(40, 8)).unwrap() };
+        let which = if step < 1_000 {
+            0
+        } else {
+            usize::try_from(draw(40, 8)).unwrap()
+        };
         let (key, cost) = (draw(50, 3), draw(54, 5));
         let answer = ones[which].check_n_now(&key, cost);
         let Ok(decision) = others[which].check_n(&key, cost).into_inner();
         assert_eq!(answer.is_allowed(), decision.is_allowed(), "{step}");
-        assert_eq!(answer.remaining(), decision.tightest().unwrap().remaining(), "{step}");
+        assert_eq!(
+            answer.remaining(),
+            decision.tightest().unwrap().remaining(),
+            "{step}"
+        );
         assert_eq!(answer.retry_after(), decision.retry_after(), "{step}");
     }
 }
@@ -107,7 +126,11 @@ fn refund_gives_back_no_more_than_taken() {
     let Ok(taken) = limiter.check_n("ann", 2).into_inner();
     let copy = taken.clone();
     let Ok(_) = limiter.refund("ann", copy).into_inner();
-    assert_eq!(remaining(&limiter, "ann"), [1], "a clone has nothing to give back");
+    assert_eq!(
+        remaining(&limiter, "ann"),
+        [1],
+        "a clone has nothing to give back"
+    );
     clock.advance(SECOND);
     let Ok(_) = limiter.refund("ann", taken).into_inner();
     assert_eq!(remaining(&limiter, "ann"), [3]);
@@ -116,7 +139,11 @@ fn refund_gives_back_no_more_than_taken() {
     let Ok(refused) = limiter.check_n("ann", 3).into_inner();
     assert!(!refused.is_allowed());
     let Ok(_) = limiter.refund("ann", refused).into_inner();
-    assert_eq!(remaining(&limiter, "ann"), [2], "a refusal has nothing to give back");
+    assert_eq!(
+        remaining(&limiter, "ann"),
+        [2],
+        "a refusal has nothing to give back"
+    );
 }
 
 #[test]
@@ -137,16 +164,25 @@ fn unknown_limit_error_lists_known_limits() {
     let error = limiter.reset_limit("ann", "day").unwrap_err();
     assert_eq!(error.name(), "day");
     assert_eq!(error.known(), [Name::new("limit"), Name::new("hour")]);
-    assert_eq!(error.to_string(), r#"the limiter has no limit "day": it has ["limit", "hour"]"#);
+    assert_eq!(
+        error.to_string(),
+        r#"the limiter has no limit "day": it has ["limit", "hour"]"#
+    );
 }
 
 #[test]
 fn invalid_names_are_typed_errors() {
     let quota = Quota::per_minute(1);
     let one = || Limiter::new(MemoryStore::with_capacity(1), "one", quota);
-    assert_eq!(one().try_limit("one", quota).unwrap_err(), ConfigError::DuplicateLimit(Name::new("one")));
+    assert_eq!(
+        one().try_limit("one", quota).unwrap_err(),
+        ConfigError::DuplicateLimit(Name::new("one"))
+    );
     let penalty = Name::new("one penalty");
-    assert_eq!(one().try_limit(penalty, quota).unwrap_err(), ConfigError::CollidingNames(Name::new("one"), penalty));
+    assert_eq!(
+        one().try_limit(penalty, quota).unwrap_err(),
+        ConfigError::CollidingNames(Name::new("one"), penalty)
+    );
     for name in ["", "caf\u{e9}", "line\nbreak"] {
         let error = Limiter::try_new(MemoryStore::with_capacity(1), name, quota).unwrap_err();
         assert_eq!(error, ConfigError::LimitName(Name::new(name)));
@@ -196,21 +232,33 @@ async fn turns_come_in_their_order() {
     for (number, turn) in (0..).zip(turns.collect::<Vec<_>>()) {
         let (asked, wait, waited) = turn.await.unwrap();
         assert_eq!((asked, wait), (number, Duration::from_millis(100) * number));
-        assert!((wait..=wait + Duration::from_millis(1)).contains(&waited), "{number}: {waited:?}");
+        assert!(
+            (wait..=wait + Duration::from_millis(1)).contains(&waited),
+            "{number}: {waited:?}"
+        );
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn cancelled_wait_gives_its_turn_back() {
-    for quota in [Quota::per_second(1), Quota::per_second(1).gcra(), Quota::per_second(1).leaky_bucket().queue(5)] {
-        let limiter = Limiter::new(memory(), "limit", quota.burst(2)).limit("hour", Quota::per_hour(100));
+    for quota in [
+        Quota::per_second(1),
+        Quota::per_second(1).gcra(),
+        Quota::per_second(1).leaky_bucket().queue(5),
+    ] {
+        let limiter =
+            Limiter::new(memory(), "limit", quota.burst(2)).limit("hour", Quota::per_hour(100));
         while limiter.check_now("ann").is_allowed() {}
         let before = remaining(&limiter, "ann");
         let wait = limiter.until_ready("ann");
         assert!(timeout(Duration::ZERO, wait).await.is_err());
         assert_eq!(remaining(&limiter, "ann"), before);
         let decision = limiter.until_ready("ann").await.unwrap();
-        assert!(decision.wait() <= SECOND, "{quota:?}: {:?}", decision.wait());
+        assert!(
+            decision.wait() <= SECOND,
+            "{quota:?}: {:?}",
+            decision.wait()
+        );
     }
 }
 
@@ -236,18 +284,47 @@ async fn cancelled_wait_creates_nothing_under_changed_quotas() {
 
 #[tokio::test(start_paused = true)]
 async fn longer_wait_is_refused_at_once() {
-    let limiter = Limiter::new(memory(), "limit", Quota::per_second(1).burst(1)).max_wait(SECOND * 3);
+    let limiter =
+        Limiter::new(memory(), "limit", Quota::per_second(1).burst(1)).max_wait(SECOND * 3);
     let start = now();
-    assert_eq!(limiter.until_n_ready("ann", 1, Duration::ZERO).await.unwrap().wait(), Duration::ZERO);
-    let refusal = limiter.until_ready_within("ann", SECOND / 4).await.unwrap_err();
-    assert_eq!(refusal.decision().unwrap().retry_after(), Some(SECOND * 3 / 4));
-    assert_eq!(refusal.to_string(), "the turn is too far away: try again in 750ms");
+    assert_eq!(
+        limiter
+            .until_n_ready("ann", 1, Duration::ZERO)
+            .await
+            .unwrap()
+            .wait(),
+        Duration::ZERO
+    );
+    let refusal = limiter
+        .until_ready_within("ann", SECOND / 4)
+        .await
+        .unwrap_err();
+    assert_eq!(
+        refusal.decision().unwrap().retry_after(),
+        Some(SECOND * 3 / 4)
+    );
+    assert_eq!(
+        refusal.to_string(),
+        "the turn is too far away: try again in 750ms"
+    );
     let never = limiter.until_n_ready("ann", 2, SECOND).await.unwrap_err();
     assert_eq!(never.decision().unwrap().outcome(), Outcome::Never);
-    let waits = async || limiter.clone().until_ready("ann").await.map(|decision| decision.wait());
+    let waits = async || {
+        limiter
+            .clone()
+            .until_ready("ann")
+            .await
+            .map(|decision| decision.wait())
+    };
     let (one, two, three, four) = tokio::join!(waits(), waits(), waits(), waits());
-    assert_eq!([one, two, three].map(Result::unwrap), [SECOND, SECOND * 2, SECOND * 3]);
-    assert_eq!(four.unwrap_err().decision().unwrap().retry_after(), Some(SECOND));
+    assert_eq!(
+        [one, two, three].map(Result::unwrap),
+        [SECOND, SECOND * 2, SECOND * 3]
+    );
+    assert_eq!(
+        four.unwrap_err().decision().unwrap().retry_after(),
+        Some(SECOND)
+    );
     assert!(now().duration_since(start) <= SECOND * 3 + Duration::from_millis(1));
 }
 
@@ -259,7 +336,15 @@ async fn queue_is_as_long_as_the_wait() {
         (limiter().max_wait(SECOND * 6), SECOND * 6, 31),
         (limiter().max_wait(SECOND * 6), SECOND * 60, 31),
         (limiter().max_wait(SECOND * 6), SECOND, 6),
-        (Limiter::new(memory(), "limit", Quota::per_second(5).leaky_bucket().queue(8)), SECOND * 60, 8),
+        (
+            Limiter::new(
+                memory(),
+                "limit",
+                Quota::per_second(5).leaky_bucket().queue(8),
+            ),
+            SECOND * 60,
+            8,
+        ),
     ] {
         let mut waits = Vec::new();
         loop {
@@ -276,8 +361,12 @@ async fn queue_is_as_long_as_the_wait() {
 #[test]
 fn queue_is_set_in_any_order() {
     let quota = Quota::per_second(5).leaky_bucket();
-    let one = Limiter::new(MemoryStore::with_capacity(1), "a", quota).max_wait(SECOND * 6).limit("b", quota);
-    let other = Limiter::new(MemoryStore::with_capacity(1), "a", quota).limit("b", quota).max_wait(SECOND * 6);
+    let one = Limiter::new(MemoryStore::with_capacity(1), "a", quota)
+        .max_wait(SECOND * 6)
+        .limit("b", quota);
+    let other = Limiter::new(MemoryStore::with_capacity(1), "a", quota)
+        .limit("b", quota)
+        .max_wait(SECOND * 6);
     for limiter in [one, other] {
         assert_eq!(remaining(&limiter, "ann"), [31, 31]);
     }
@@ -293,10 +382,18 @@ async fn distant_store_gets_cancelled_turns_back() {
         if is_held {
             store.push(ScriptedAnswer::memory().held());
         }
-        assert!(timeout(Duration::ZERO, limiter.until_ready("ann")).await.is_err());
+        assert!(
+            timeout(Duration::ZERO, limiter.until_ready("ann"))
+                .await
+                .is_err()
+        );
         store.release();
         tokio::task::yield_now().await;
-        assert_eq!(limiter.until_ready("ann").await.unwrap().wait(), SECOND, "held: {is_held}");
+        assert_eq!(
+            limiter.until_ready("ann").await.unwrap().wait(),
+            SECOND,
+            "held: {is_held}"
+        );
     }
 }
 
@@ -332,9 +429,13 @@ fn shared_and_boxed_stores_forward_close() {
 fn store_failure_is_the_source() {
     let store = ScriptedStore::new();
     store.push(ScriptedAnswer::error("down"));
-    let error = block_on(Limiter::new(store, "limit", Quota::per_second(1)).until_ready("ann")).unwrap_err();
+    let error = block_on(Limiter::new(store, "limit", Quota::per_second(1)).until_ready("ann"))
+        .unwrap_err();
     assert!(matches!(error, NotReady::Store(_)));
-    assert_eq!(core::error::Error::source(&error).unwrap().to_string(), "down");
+    assert_eq!(
+        core::error::Error::source(&error).unwrap().to_string(),
+        "down"
+    );
 }
 
 #[test]
@@ -366,7 +467,11 @@ fn equal_values_of_any_type_are_one_key() {
         left(limiter.check_now(&Key::new(Name::new("hour"), b"ann"))),
     ];
     assert_eq!(texts, [99, 98, 97, 96, 95, 94, 93, 92]);
-    let in_one_network: [IpAddr; 2] = ["2001:db8::1", "2001:db8::2"].map(|address| address.parse().unwrap());
-    assert_eq!(in_one_network.map(|address| left(limiter.check_now(&address))), [99, 98]);
+    let in_one_network: [IpAddr; 2] =
+        ["2001:db8::1", "2001:db8::2"].map(|address| address.parse().unwrap());
+    assert_eq!(
+        in_one_network.map(|address| left(limiter.check_now(&address))),
+        [99, 98]
+    );
     assert_eq!(left(limiter.check_now(&Key::EVERYONE)), 99);
 }

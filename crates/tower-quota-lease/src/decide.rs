@@ -4,7 +4,9 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tower_quota_core::{Charge, Clock, Decision, Key, Left, LimitStatus, Name, Operation, Outcome, Store, Timestamp};
+use tower_quota_core::{
+    Charge, Clock, Decision, Key, Left, LimitStatus, Name, Operation, Outcome, Store, Timestamp,
+};
 
 use crate::plan::{Plan, is_leasable};
 use crate::refusal::AnswerTimes;
@@ -61,11 +63,19 @@ impl Request {
     pub(crate) fn new<S: Store, C: Clock>(shared: &Shared<S, C>, charges: &[Charge<'_>]) -> Self {
         // A refund is of one instant, and leased units were charged before those of the limits that the store decides.
         let is_leasable = !shared.is_closed() && !charges.iter().any(Charge::is_refundable);
-        Self { parts: SmallVec::with_capacity(charges.len()), now: shared.now(), is_leasable }
+        Self {
+            parts: SmallVec::with_capacity(charges.len()),
+            now: shared.now(),
+            is_leasable,
+        }
     }
 
     /// Takes the charges of a request from leases, as far as these hold enough.
-    pub(crate) fn take<S: Store, C: Clock>(&mut self, shared: &Arc<Shared<S, C>>, charges: &[Charge<'_>]) {
+    pub(crate) fn take<S: Store, C: Clock>(
+        &mut self,
+        shared: &Arc<Shared<S, C>>,
+        charges: &[Charge<'_>],
+    ) {
         let mut renewals = Renewals::default();
         for charge in charges {
             let part = self.part(shared, charge, &mut renewals);
@@ -75,7 +85,12 @@ impl Request {
     }
 
     /// Takes one charge. The first one counts the request as decided from leases, until it is put back.
-    fn part<S: Store, C: Clock>(&self, shared: &Shared<S, C>, charge: &Charge<'_>, renewals: &mut Renewals) -> Part {
+    fn part<S: Store, C: Clock>(
+        &self,
+        shared: &Shared<S, C>,
+        charge: &Charge<'_>,
+        renewals: &mut Renewals,
+    ) -> Part {
         let (units, limit) = (charge.units(), charge.name());
         let digest = shared.leases.digest(charge.key());
         if self.is_leasable
@@ -86,7 +101,15 @@ impl Request {
         }
         let quota = charge.quota();
         let (capacity, window, is_shadow) = (quota.capacity(), quota.window(), charge.is_shadow());
-        Part::Asked(Asked { digest, limit, units, capacity, window, is_shadow, plan: None })
+        Part::Asked(Asked {
+            digest,
+            limit,
+            units,
+            capacity,
+            window,
+            is_shadow,
+            plan: None,
+        })
     }
 
     /// Takes one charge from the pool of its limit, or lets that refuse it. Otherwise the store has to be asked.
@@ -112,7 +135,16 @@ impl Request {
             let status = pool.status(now, units);
             let is_first = self.parts.is_empty();
             shard.counts.by_lease += u64::from(is_first);
-            return Some(Part::Leased(Taken { digest, limit, units, charged_at, is_first }, status));
+            return Some(Part::Leased(
+                Taken {
+                    digest,
+                    limit,
+                    units,
+                    charged_at,
+                    is_first,
+                },
+                status,
+            ));
         }
         if let Some(want) = pool.next_short_lease(now, units) {
             renewals.want(Some(want), digest, charge.key());
@@ -123,23 +155,40 @@ impl Request {
         // Of the pool as it is: another thread may change it as soon as the shard is released.
         let version = shared.leases.version(digest);
         drop(shard);
-        shared.leases.remember(KnownRefusal::new((digest, serial, version), charge, refusal), now);
-        Some(Part::Refused(refusal.status(now, units), refusal.seen.store_now(now)))
+        shared.leases.remember(
+            KnownRefusal::new((digest, serial, version), charge, refusal),
+            now,
+        );
+        Some(Part::Refused(
+            refusal.status(now, units),
+            refusal.seen.store_now(now),
+        ))
     }
 
     /// Returns whether leases admit the request or refuse it; `None` if the store has to be asked.
     ///
     /// It is also asked about a request without charges: the instant of the answer is the store's.
     pub(crate) fn outcome(&self) -> Option<bool> {
-        if self.parts.iter().any(|part| matches!(part, Part::Refused(..))) {
+        if self
+            .parts
+            .iter()
+            .any(|part| matches!(part, Part::Refused(..)))
+        {
             return Some(false);
         }
-        let are_leased = self.parts.iter().all(|part| matches!(part, Part::Leased(..)));
+        let are_leased = self
+            .parts
+            .iter()
+            .all(|part| matches!(part, Part::Leased(..)));
         (are_leased && !self.parts.is_empty()).then_some(true)
     }
 
     /// Returns the decision that is made without the store.
-    pub(crate) fn conclude<S: Store, C: Clock>(&self, shared: &Shared<S, C>, is_admitted: bool) -> Decision {
+    pub(crate) fn conclude<S: Store, C: Clock>(
+        &self,
+        shared: &Shared<S, C>,
+        is_admitted: bool,
+    ) -> Decision {
         if !is_admitted {
             self.put_back(shared);
         }
@@ -167,8 +216,18 @@ impl Request {
             asked.plan = shared.plans.of(charge);
             let mut shard = shared.leases.shard_to_take(asked.digest);
             shard.counts.by_store += core::mem::take(&mut by_store);
-            let Some(plan) = asked.plan.as_ref().filter(|_| can_lease && is_leasable(charge)) else { continue };
-            let Some(pool) = shared.leases.open(&mut shard, asked.digest, asked.limit, plan, self.now) else {
+            let Some(plan) = asked
+                .plan
+                .as_ref()
+                .filter(|_| can_lease && is_leasable(charge))
+            else {
+                continue;
+            };
+            let Some(pool) =
+                shared
+                    .leases
+                    .open(&mut shard, asked.digest, asked.limit, plan, self.now)
+            else {
                 continue;
             };
             pool.note(self.now, asked.units);
@@ -180,26 +239,48 @@ impl Request {
             shared.leases.shard_to_take(taken.digest).counts.by_lease -= u64::from(is_first);
         }
         renewals.spawn(shared);
-        let asked = self.parts.iter().zip(charges).filter_map(|(part, charge)| match part {
-            Part::Asked(Asked { plan: Some(plan), .. }) => Some(charge.with_quota(&plan.stored)),
-            Part::Asked(_) => Some(*charge),
-            _ => None,
-        });
+        let asked = self
+            .parts
+            .iter()
+            .zip(charges)
+            .filter_map(|(part, charge)| match part {
+                Part::Asked(Asked {
+                    plan: Some(plan), ..
+                }) => Some(charge.with_quota(&plan.stored)),
+                Part::Asked(_) => Some(*charge),
+                _ => None,
+            });
         asked.collect()
     }
 
     /// Returns the decision, with the store's answer about the charges that it was asked for.
-    pub(crate) fn complete<S: Store, C: Clock>(&self, shared: &Shared<S, C>, answer: &Decision) -> Decision {
+    pub(crate) fn complete<S: Store, C: Clock>(
+        &self,
+        shared: &Shared<S, C>,
+        answer: &Decision,
+    ) -> Decision {
         let is_admitted = answer.is_allowed();
         if !is_admitted {
             self.put_back(shared);
         }
-        let asked = self.parts.iter().filter(|part| matches!(part, Part::Asked(_))).count();
+        let asked = self
+            .parts
+            .iter()
+            .filter(|part| matches!(part, Part::Asked(_)))
+            .count();
         if answer.statuses().len() != asked {
             // A wrapper answers for the store, and knows some of the limits.
-            return Decision::from_statuses(Operation::Check, answer.at(), answer.statuses().iter().copied());
+            return Decision::from_statuses(
+                Operation::Check,
+                answer.at(),
+                answer.statuses().iter().copied(),
+            );
         }
-        let times = AnswerTimes { sent: self.now, received: shared.now(), at: answer.at() };
+        let times = AnswerTimes {
+            sent: self.now,
+            received: shared.now(),
+            at: answer.at(),
+        };
         let mut answers = answer.statuses().iter();
         let statuses = self.parts.iter().filter_map(|part| match part {
             Part::Leased(taken, status) => Some(taken.status(status, is_admitted)),
@@ -211,18 +292,38 @@ impl Request {
                     Some(_) => Left::new(status.remaining(), status.reset_after()),
                     None => status.left,
                 };
-                LimitStatus { limit: asked.capacity, left, ..*status }
+                LimitStatus {
+                    limit: asked.capacity,
+                    left,
+                    ..*status
+                }
             }),
         });
-        Decision::from_statuses(Operation::Check, self.charged_at().min(answer.at()), statuses)
+        Decision::from_statuses(
+            Operation::Check,
+            self.charged_at().min(answer.at()),
+            statuses,
+        )
     }
 
     /// Ends a request that the store has not answered.
     pub(crate) fn abandon<S: Store, C: Clock>(&self, shared: &Shared<S, C>) {
         self.put_back(shared);
         for part in &self.parts {
-            let Part::Asked(Asked { digest, limit, plan: Some(plan), .. }) = part else { continue };
-            if let Some(pool) = shared.leases.shard(*digest).pool(*digest, *limit, &plan.asked) {
+            let Part::Asked(Asked {
+                digest,
+                limit,
+                plan: Some(plan),
+                ..
+            }) = part
+            else {
+                continue;
+            };
+            if let Some(pool) = shared
+                .leases
+                .shard(*digest)
+                .pool(*digest, *limit, &plan.asked)
+            {
                 pool.forget_answer();
             }
         }
@@ -231,11 +332,18 @@ impl Request {
     /// Puts the units back that were taken from leases.
     pub(crate) fn put_back<S: Store, C: Clock>(&self, shared: &Shared<S, C>) {
         for part in &self.parts {
-            let Part::Leased(taken, _) = part else { continue };
+            let Part::Leased(taken, _) = part else {
+                continue;
+            };
             let now = shared.now();
             let shard = &mut *shared.leases.shard_to_take(taken.digest);
             shard.counts.by_lease -= u64::from(taken.is_first);
-            match shard.put_back((taken.digest, taken.limit), taken.units, taken.charged_at, now) {
+            match shard.put_back(
+                (taken.digest, taken.limit),
+                taken.units,
+                taken.charged_at,
+                now,
+            ) {
                 Some(pool) => {
                     pool.forget(taken.units);
                     if pool.has_refused(now) {
@@ -267,8 +375,15 @@ impl Taken {
         match is_admitted {
             true => *status,
             false => {
-                let left = Left::new((status.remaining() + self.units).min(status.limit), status.reset_after());
-                LimitStatus { left, taken: 0, ..*status }
+                let left = Left::new(
+                    (status.remaining() + self.units).min(status.limit),
+                    status.reset_after(),
+                );
+                LimitStatus {
+                    left,
+                    taken: 0,
+                    ..*status
+                }
             }
         }
     }
@@ -287,7 +402,12 @@ impl Asked {
         }
     }
 
-    fn observe<S: Store, C: Clock>(&self, shared: &Shared<S, C>, status: &LimitStatus, times: AnswerTimes) {
+    fn observe<S: Store, C: Clock>(
+        &self,
+        shared: &Shared<S, C>,
+        status: &LimitStatus,
+        times: AnswerTimes,
+    ) {
         let Some(plan) = &self.plan else { return };
         let shard = &mut *shared.leases.shard(self.digest);
         if let Some(pool) = shard.pool(self.digest, self.limit, &plan.asked) {
@@ -307,7 +427,11 @@ impl Renewals {
             Some(renewal) => renewal.wants.push(want),
             None => {
                 let key = Key::owned(key.scope(), key.as_bytes());
-                self.0.push(Renewal { digest, key, wants: SmallVec::from_iter([want]) });
+                self.0.push(Renewal {
+                    digest,
+                    key,
+                    wants: SmallVec::from_iter([want]),
+                });
             }
         }
     }

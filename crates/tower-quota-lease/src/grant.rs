@@ -32,7 +32,11 @@ pub(crate) struct Grants(SmallVec<[Grant; MOST]>);
 impl Grants {
     /// Returns the units that may be spent at `now`.
     pub(crate) fn units(&self, now: u64) -> u64 {
-        self.0.iter().filter(|grant| now < grant.ends_at).map(|grant| grant.units).sum()
+        self.0
+            .iter()
+            .filter(|grant| now < grant.ends_at)
+            .map(|grant| grant.units)
+            .sum()
     }
 
     /// Takes units, if there are enough. Returns the instant at which the first of them were charged.
@@ -42,11 +46,16 @@ impl Grants {
         if self.units(now) < units {
             return None;
         }
-        for grant in self.0.iter_mut().filter(|grant| now < grant.ends_at && grant.units > 0) {
+        for grant in self
+            .0
+            .iter_mut()
+            .filter(|grant| now < grant.ends_at && grant.units > 0)
+        {
             let taken = grant.units.min(missing);
             grant.units -= taken;
             missing -= taken;
-            charged_at = Some(charged_at.map_or(grant.charged_at, |first| first.min(grant.charged_at)));
+            charged_at =
+                Some(charged_at.map_or(grant.charged_at, |first| first.min(grant.charged_at)));
             if missing == 0 {
                 break;
             }
@@ -57,10 +66,18 @@ impl Grants {
     /// Puts units back into the leases that they were charged with, of which this is the first. Returns whether it goes on.
     pub(crate) fn put_back(&mut self, now: u64, mut units: u64, charged_at: Timestamp) -> bool {
         let is_live = |grant: &Grant| now < grant.ends_at;
-        if !self.0.iter().any(|grant| grant.charged_at == charged_at && is_live(grant)) {
+        if !self
+            .0
+            .iter()
+            .any(|grant| grant.charged_at == charged_at && is_live(grant))
+        {
             return false;
         }
-        for grant in self.0.iter_mut().filter(|grant| grant.charged_at >= charged_at && is_live(grant)) {
+        for grant in self
+            .0
+            .iter_mut()
+            .filter(|grant| grant.charged_at >= charged_at && is_live(grant))
+        {
             // A refund of more than was taken mints nothing.
             let back = units.min(grant.charged - grant.units);
             grant.units += back;
@@ -76,19 +93,28 @@ impl Grants {
 
     /// Adds a grant. A spent one stays until it ends: a request that is refused elsewhere may put its units back.
     pub(crate) fn add(&mut self, now: u64, grant: Grant) {
-        self.0.retain(|grant| grant.units > 0 || now < grant.ends_at);
+        self.0
+            .retain(|grant| grant.units > 0 || now < grant.ends_at);
         self.0.push(grant);
     }
 
     /// Removes a grant, and returns the units that were not spent.
     pub(crate) fn remove(&mut self, charged_at: Timestamp, ends_at: u64) -> u64 {
-        let position = self.0.iter().position(|grant| grant.charged_at == charged_at && grant.ends_at == ends_at);
+        let position = self
+            .0
+            .iter()
+            .position(|grant| grant.charged_at == charged_at && grant.ends_at == ends_at);
         position.map_or(0, |position| self.0.remove(position).units)
     }
 
     /// Returns the instant at which the first grant with units ends.
     pub(crate) fn first_end(&self, now: u64) -> u64 {
-        self.0.iter().filter(|grant| grant.is_live(now)).map(|grant| grant.ends_at).min().unwrap_or(u64::MAX)
+        self.0
+            .iter()
+            .filter(|grant| grant.is_live(now))
+            .map(|grant| grant.ends_at)
+            .min()
+            .unwrap_or(u64::MAX)
     }
 
     /// Returns whether a grant has units that are to be spent or refunded.
@@ -102,7 +128,12 @@ mod tests {
     use super::*;
 
     const fn grant(units: u64, charged_at: u64, ends_at: u64) -> Grant {
-        Grant { units, charged: units, charged_at: Timestamp::from_micros(charged_at), ends_at }
+        Grant {
+            units,
+            charged: units,
+            charged_at: Timestamp::from_micros(charged_at),
+            ends_at,
+        }
     }
 
     #[test]
@@ -119,7 +150,10 @@ mod tests {
     fn ended_grant_is_not_spent() {
         let mut grants = Grants::default();
         grants.add(20, grant(4, 10, 110));
-        assert_eq!((grants.units(109), grants.units(110), grants.have_units()), (4, 0, true));
+        assert_eq!(
+            (grants.units(109), grants.units(110), grants.have_units()),
+            (4, 0, true)
+        );
         assert_eq!(grants.take(110, 1), None);
         assert!(!grants.put_back(110, 1, Timestamp::from_micros(10)));
         assert_eq!(grants.remove(Timestamp::from_micros(10), 110), 4);

@@ -7,7 +7,9 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tower_quota_core::{Charge, Clock, Decision, Left, LimitStatus, MonotonicClock, Operation, Outcome, Store};
+use tower_quota_core::{
+    Charge, Clock, Decision, Left, LimitStatus, MonotonicClock, Operation, Outcome, Store,
+};
 
 use crate::decide::Request;
 use crate::options::LeaseOptions;
@@ -59,7 +61,9 @@ impl<S: Store, C: Clock> Leased<S, C> {
     /// The clock must run as tokio's does, which ends the leases: in a paused runtime, take its time.
     #[must_use]
     pub fn with_clock(store: S, options: LeaseOptions, clock: C) -> Self {
-        Self { shared: Arc::new(Shared::new(store, clock, options)) }
+        Self {
+            shared: Arc::new(Shared::new(store, clock, options)),
+        }
     }
 
     /// Returns figures of the leases: what they have saved, and what they hold.
@@ -84,7 +88,11 @@ impl<S: Store, C: Clock> Leased<S, C> {
         let asked = request.begin_call(&self.shared, charges);
         let answer = self.shared.store.check(&asked);
         drop(asked);
-        let mut held = Held { shared: Arc::clone(&self.shared), request, is_complete: false };
+        let mut held = Held {
+            shared: Arc::clone(&self.shared),
+            request,
+            is_complete: false,
+        };
         Box::pin(async move {
             let answer = answer.await;
             // From here on, what the request holds is spent or put back.
@@ -126,7 +134,10 @@ impl<S: Store, C: Clock> Store for Leased<S, C> {
             Operation::Reset => {
                 for charge in charges {
                     let digest = self.shared.leases.digest(charge.key());
-                    self.shared.leases.shard(digest).forget(digest, charge.name());
+                    self.shared
+                        .leases
+                        .shard(digest)
+                        .forget(digest, charge.name());
                 }
                 self.shared.forward(operation, charges)
             }
@@ -157,10 +168,16 @@ impl<S: Store, C: Clock> Store for Leased<S, C> {
             return self.shared.store.close(deadline).await;
         }
         let started = self.shared.now();
-        let have_ended = tokio::time::timeout(deadline, self.shared.close()).await.is_ok();
+        let have_ended = tokio::time::timeout(deadline, self.shared.close())
+            .await
+            .is_ok();
         let elapsed = Duration::from_micros(self.shared.now().saturating_sub(started));
         // It closes without their refunds, too: later requests must not reach it.
-        self.shared.store.close(deadline.saturating_sub(elapsed)).await && have_ended
+        self.shared
+            .store
+            .close(deadline.saturating_sub(elapsed))
+            .await
+            && have_ended
     }
 }
 
@@ -187,24 +204,36 @@ impl<S: Store, C: Clock> Shared<S, C> {
         let operation = Operation::Refund { taken_at };
         if rest.is_empty() {
             let statuses = put_back.into_iter().flatten();
-            return Box::pin(core::future::ready(Ok(Decision::from_statuses(operation, taken_at, statuses))));
+            return Box::pin(core::future::ready(Ok(Decision::from_statuses(
+                operation, taken_at, statuses,
+            ))));
         }
         let answer = self.forward(operation, &rest);
         Box::pin(async move {
             let answer = answer.await?;
             let mut answers = answer.statuses().iter().copied();
-            let statuses = put_back.into_iter().filter_map(|status| status.or_else(|| answers.next()));
+            let statuses = put_back
+                .into_iter()
+                .filter_map(|status| status.or_else(|| answers.next()));
             Ok(Decision::from_statuses(operation, answer.at(), statuses))
         })
     }
 
     /// Passes an operation on to the store, which counts by the quotas that allow for leases.
-    fn forward(self: &Arc<Self>, operation: Operation, charges: &[Charge<'_>]) -> <Leased<S, C> as Store>::Future {
-        let plans: SmallVec<[Option<Arc<Plan>>; 3]> = charges.iter().map(|charge| self.plans.of(charge)).collect();
+    fn forward(
+        self: &Arc<Self>,
+        operation: Operation,
+        charges: &[Charge<'_>],
+    ) -> <Leased<S, C> as Store>::Future {
+        let plans: SmallVec<[Option<Arc<Plan>>; 3]> =
+            charges.iter().map(|charge| self.plans.of(charge)).collect();
         let stored: SmallVec<[Charge<'_>; 3]> = charges
             .iter()
             .zip(&plans)
-            .map(|(charge, plan)| plan.as_ref().map_or(*charge, |plan| charge.with_quota(&plan.stored)))
+            .map(|(charge, plan)| {
+                plan.as_ref()
+                    .map_or(*charge, |plan| charge.with_quota(&plan.stored))
+            })
             .collect();
         let answer = self.store.apply(operation, &stored);
         drop(stored);
@@ -215,17 +244,40 @@ impl<S: Store, C: Clock> Shared<S, C> {
                 let digest = self.leases.digest(charge.key());
                 let mut shard = self.leases.shard(digest);
                 let pool = shard.pool(digest, charge.name(), charge.quota());
-                (charge.quota().capacity(), charge.units(), pool.map_or(0, |pool| pool.grants.units(now)))
+                (
+                    charge.quota().capacity(),
+                    charge.units(),
+                    pool.map_or(0, |pool| pool.grants.units(now)),
+                )
             })
             .collect();
         Box::pin(async move {
             let answer = answer.await?;
-            let statuses = answer.statuses().iter().zip(own).map(|(status, (limit, units, held))| {
-                let left = Left::new(status.remaining().saturating_add(held).min(limit), status.reset_after());
-                let is_held = operation == Operation::Peek && held >= units.max(1) && status.outcome.is_refusal();
-                let outcome = if is_held { Outcome::Allow } else { status.outcome };
-                LimitStatus { limit, left, outcome, ..*status }
-            });
+            let statuses =
+                answer
+                    .statuses()
+                    .iter()
+                    .zip(own)
+                    .map(|(status, (limit, units, held))| {
+                        let left = Left::new(
+                            status.remaining().saturating_add(held).min(limit),
+                            status.reset_after(),
+                        );
+                        let is_held = operation == Operation::Peek
+                            && held >= units.max(1)
+                            && status.outcome.is_refusal();
+                        let outcome = if is_held {
+                            Outcome::Allow
+                        } else {
+                            status.outcome
+                        };
+                        LimitStatus {
+                            limit,
+                            left,
+                            outcome,
+                            ..*status
+                        }
+                    });
             Ok(Decision::from_statuses(operation, answer.at(), statuses))
         })
     }
@@ -233,12 +285,16 @@ impl<S: Store, C: Clock> Shared<S, C> {
 
 impl<S, C> Clone for Leased<S, C> {
     fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared) }
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
     }
 }
 
 impl<S: fmt::Debug, C> fmt::Debug for Leased<S, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Leased").field("store", &self.shared.store).finish_non_exhaustive()
+        f.debug_struct("Leased")
+            .field("store", &self.shared.store)
+            .finish_non_exhaustive()
     }
 }

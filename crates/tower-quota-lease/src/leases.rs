@@ -116,13 +116,16 @@ impl Leases {
         now: u64,
         is_counted: bool,
     ) -> Result<(LimitStatus, Timestamp), Uncounted> {
-        self.remembered.refuse(digest, charge, (now, self.version(digest)), is_counted)
+        self.remembered
+            .refuse(digest, charge, (now, self.version(digest)), is_counted)
     }
 
     /// Lets this thread remember a refusal.
     pub(crate) fn remember(&self, refusal: KnownRefusal, now: u64) {
         if let Some(other) = self.remembered.remember(refusal)
-            && let Some(pool) = self.shard_to_take(other.digest).pool_of(other.digest, other.uncounted.serial)
+            && let Some(pool) = self
+                .shard_to_take(other.digest)
+                .pool_of(other.digest, other.uncounted.serial)
         {
             pool.note_refused(now, &other.uncounted);
         }
@@ -153,7 +156,9 @@ impl Leases {
             }
         }
         let pools = shard.keys.entry(digest).or_default();
-        let known = pools.iter().position(|pool| pool.limit == limit && pool.plan.asked == plan.asked);
+        let known = pools
+            .iter()
+            .position(|pool| pool.limit == limit && pool.plan.asked == plan.asked);
         let position = match known {
             Some(position) => position,
             None => {
@@ -162,7 +167,11 @@ impl Leases {
                 if pools.len() >= MOST_POOLS {
                     return None;
                 }
-                pools.push(Pool::new(limit, Arc::clone(plan), self.serials.fetch_add(1, Ordering::Relaxed)));
+                pools.push(Pool::new(
+                    limit,
+                    Arc::clone(plan),
+                    self.serials.fetch_add(1, Ordering::Relaxed),
+                ));
                 pools.len() - 1
             }
         };
@@ -174,12 +183,17 @@ impl Shard {
     /// Returns the pool of a limit under this quota.
     pub(crate) fn pool(&mut self, digest: u128, limit: Name, quota: &Quota) -> Option<&mut Pool> {
         let pools = self.keys.get_mut(&digest)?;
-        pools.iter_mut().find(|pool| pool.limit == limit && pool.plan.asked == *quota)
+        pools
+            .iter_mut()
+            .find(|pool| pool.limit == limit && pool.plan.asked == *quota)
     }
 
     /// Returns the pool of this number, unless it was reset or dropped.
     pub(crate) fn pool_of(&mut self, digest: u128, serial: u64) -> Option<&mut Pool> {
-        self.keys.get_mut(&digest)?.iter_mut().find(|pool| pool.serial == serial)
+        self.keys
+            .get_mut(&digest)?
+            .iter_mut()
+            .find(|pool| pool.serial == serial)
     }
 
     /// Puts units back into the lease that they were charged with.
@@ -192,7 +206,11 @@ impl Shard {
         charged_at: Timestamp,
         now: u64,
     ) -> Option<&mut Pool> {
-        let mut pools = self.keys.get_mut(&digest)?.iter_mut().filter(|pool| pool.limit == limit);
+        let mut pools = self
+            .keys
+            .get_mut(&digest)?
+            .iter_mut()
+            .filter(|pool| pool.limit == limit);
         pools.find_map(|pool| pool.grants.put_back(now, units, charged_at).then_some(pool))
     }
 
@@ -225,7 +243,8 @@ impl Shard {
         self.swept_at = now;
         self.end_missed(now);
         let before = self.keys.len();
-        self.keys.retain(|_, pools| pools.iter().any(|pool| pool.is_live(now)));
+        self.keys
+            .retain(|_, pools| pools.iter().any(|pool| pool.is_live(now)));
         self.keys.len() < before
     }
 }

@@ -36,6 +36,9 @@ impl LeaseOptions {
 
 impl Default for LeaseOptions {
     fn default() -> Self {
-        Self { longest: Self::DEFAULT_LONGEST, keys: Self::DEFAULT_KEYS }
+        Self {
+            longest: Self::DEFAULT_LONGEST,
+            keys: Self::DEFAULT_KEYS,
+        }
     }
 }

@@ -45,22 +45,38 @@ impl Plan {
                 if given_up < FEWEST_GIVEN_UP {
                     return None;
                 }
-                let term = u64::try_from(u128::from(given_up) * u128::from(period) / u128::from(quota.units()));
+                let term = u64::try_from(
+                    u128::from(given_up) * u128::from(period) / u128::from(quota.units()),
+                );
                 let term = term.unwrap_or(u64::MAX).min(longest);
                 let grains = u128::from(term) * u128::from(quota.units());
-                let smaller = quota.capacity() - u64::try_from(grains.div_ceil(u128::from(period))).ok()?.min(given_up);
-                (quota.try_burst(smaller).ok()?, term, u64::try_from(grains / u128::from(period)).ok()?)
+                let smaller = quota.capacity()
+                    - u64::try_from(grains.div_ceil(u128::from(period)))
+                        .ok()?
+                        .min(given_up);
+                (
+                    quota.try_burst(smaller).ok()?,
+                    term,
+                    u64::try_from(grains / u128::from(period)).ok()?,
+                )
             }
             Algorithm::FixedWindow => (*quota, longest.min(period / WINDOW_SHARE), 0),
             Algorithm::SlidingWindow | Algorithm::SlidingLog => {
                 let term = longest.min(period / RATE_SHARE);
-                let longer = Quota::try_new(quota.units(), Duration::from_micros(period + term)).ok()?;
+                let longer =
+                    Quota::try_new(quota.units(), Duration::from_micros(period + term)).ok()?;
                 (longer.try_algorithm(quota.algorithm()).ok()?, term, 0)
             }
             _ => return None,
         };
         let ends_with_window = quota.algorithm() == Algorithm::FixedWindow;
-        (term >= SHORTEST).then_some(Self { asked: *quota, stored, term, refilled, ends_with_window })
+        (term >= SHORTEST).then_some(Self {
+            asked: *quota,
+            stored,
+            term,
+            refilled,
+            ends_with_window,
+        })
     }
 }
 
@@ -73,7 +89,10 @@ pub(crate) struct Plans {
 
 impl Plans {
     pub(crate) fn new(longest: Duration) -> Self {
-        Self { longest: micros(longest), known: [const { OnceLock::new() }; MOST_PLANS] }
+        Self {
+            longest: micros(longest),
+            known: [const { OnceLock::new() }; MOST_PLANS],
+        }
     }
 
     /// Returns the plan by which the store counts a charge, if it is not the charge's own quota.
@@ -84,7 +103,8 @@ impl Plans {
         let quota = charge.quota();
         for known in &self.known {
             // A free place is taken by the first thread that comes, whose quota may be another.
-            let (known, plan) = known.get_or_init(|| (*quota, Plan::of(quota, self.longest).map(Arc::new)));
+            let (known, plan) =
+                known.get_or_init(|| (*quota, Plan::of(quota, self.longest).map(Arc::new)));
             if known == quota {
                 return plan.clone();
             }
@@ -122,7 +142,10 @@ mod tests {
     #[test]
     fn bucket_gives_up_what_is_refilled() {
         let plan = Plan::of(&Quota::per_second(1_000), LONGEST).unwrap();
-        assert_eq!((plan.term, plan.stored.capacity(), plan.stored.units()), (50_000, 950, 1_000));
+        assert_eq!(
+            (plan.term, plan.stored.capacity(), plan.stored.units()),
+            (50_000, 950, 1_000)
+        );
         let plan = Plan::of(&Quota::per_minute(6_000).gcra().burst(140), LONGEST).unwrap();
         assert_eq!((plan.term, plan.stored.capacity()), (70_000, 133));
         let plan = Plan::of(&Quota::per_hour(5_000), LONGEST).unwrap();
@@ -131,21 +154,41 @@ mod tests {
 
     #[test]
     fn sliding_period_grows_by_lease() {
-        for quota in [Quota::per_second(500).sliding_window(), Quota::per_second(500).sliding_log()] {
+        for quota in [
+            Quota::per_second(500).sliding_window(),
+            Quota::per_second(500).sliding_log(),
+        ] {
             let plan = Plan::of(&quota, LONGEST).unwrap();
-            assert_eq!((plan.term, plan.stored.period()), (10_000, Duration::from_millis(1_010)));
-            assert_eq!((plan.stored.units(), plan.stored.algorithm()), (500, quota.algorithm()));
+            assert_eq!(
+                (plan.term, plan.stored.period()),
+                (10_000, Duration::from_millis(1_010))
+            );
+            assert_eq!(
+                (plan.stored.units(), plan.stored.algorithm()),
+                (500, quota.algorithm())
+            );
         }
     }
 
     #[test]
     fn fixed_window_keeps_its_quota() {
-        let quota = Quota::per_minute(100).fixed_window().offset(Duration::from_secs(7));
+        let quota = Quota::per_minute(100)
+            .fixed_window()
+            .offset(Duration::from_secs(7));
         let plan = Plan::of(&quota, LONGEST).unwrap();
-        assert_eq!((plan.term, plan.stored, plan.ends_with_window), (LONGEST, quota, true));
+        assert_eq!(
+            (plan.term, plan.stored, plan.ends_with_window),
+            (LONGEST, quota, true)
+        );
         let plan = Plan::of(&Quota::per_second(100).fixed_window(), 500_000).unwrap();
         assert_eq!(plan.term, 100_000);
-        assert_eq!(Plan::of(&Quota::new(100, Duration::from_millis(40)).fixed_window(), 500_000), None);
+        assert_eq!(
+            Plan::of(
+                &Quota::new(100, Duration::from_millis(40)).fixed_window(),
+                500_000
+            ),
+            None
+        );
     }
 
     #[test]
@@ -172,13 +215,29 @@ mod tests {
     #[test]
     fn plan_belongs_to_limit_not_request() {
         let plans = Plans::new(Duration::from_millis(100));
-        let (quota, key, penalty) = (Quota::per_minute(1_000), tower_quota_core::Key::EVERYONE, Penalty::after(3));
+        let (quota, key, penalty) = (
+            Quota::per_minute(1_000),
+            tower_quota_core::Key::EVERYONE,
+            Penalty::after(3),
+        );
         let charge = Charge::new("minute", &quota, &key);
-        for limit in [charge.exact(), charge.exact().refundable(), charge.count_refusals(), charge.penalty(&penalty)] {
-            assert!(plans.of(&limit).is_none() && !is_leasable(&limit), "{limit:?}");
+        for limit in [
+            charge.exact(),
+            charge.exact().refundable(),
+            charge.count_refusals(),
+            charge.penalty(&penalty),
+        ] {
+            assert!(
+                plans.of(&limit).is_none() && !is_leasable(&limit),
+                "{limit:?}"
+            );
         }
-        for request in [charge.refundable(), charge.max_wait(Duration::from_secs(1)), charge.at_most(), charge.cost(0)]
-        {
+        for request in [
+            charge.refundable(),
+            charge.max_wait(Duration::from_secs(1)),
+            charge.at_most(),
+            charge.cost(0),
+        ] {
             assert_eq!(plans.of(&request), plans.of(&charge), "{request:?}");
         }
         assert!(!is_leasable(&charge.at_most()) && !is_leasable(&charge.cost(0)));

@@ -68,8 +68,21 @@ struct Demand {
 impl Pool {
     pub(crate) fn new(limit: Name, plan: Arc<Plan>, serial: u64) -> Self {
         let (grants, demand) = (Grants::default(), Demand::default());
-        let (seen, round_trip, refuse_until, pause_until, asking_until, missed) = (None, 0, 0, 0, 0, 0);
-        Self { limit, plan, serial, grants, demand, seen, round_trip, refuse_until, pause_until, asking_until, missed }
+        let (seen, round_trip, refuse_until, pause_until, asking_until, missed) =
+            (None, 0, 0, 0, 0, 0);
+        Self {
+            limit,
+            plan,
+            serial,
+            grants,
+            demand,
+            seen,
+            round_trip,
+            refuse_until,
+            pause_until,
+            asking_until,
+            missed,
+        }
     }
 
     /// Records that a request asks for units. A cost that can never fit is no demand.
@@ -122,7 +135,11 @@ impl Pool {
 
     /// Returns the refusal of a request that finds no units here; `None` if the store is to be asked.
     pub(crate) fn refuses(&self, now: u64, cost: u64) -> Option<PoolRefusal> {
-        if now < self.refuse_until && self.is_short(now, cost) { self.refusal(now) } else { None }
+        if now < self.refuse_until && self.is_short(now, cost) {
+            self.refusal(now)
+        } else {
+            None
+        }
     }
 
     /// Prepares for a request that is about to ask the store by itself.
@@ -141,7 +158,11 @@ impl Pool {
     pub(crate) fn next_short_lease(&mut self, now: u64, cost: u64) -> Option<Want> {
         // A client that has waited, as it was asked to, is no crowd that would use a lease up.
         let is_crowd = now < self.demand.last + self.plan.term / PAUSES;
-        if !is_crowd || now < self.refuse_until || !self.is_refilled_soon() || !self.is_short(now, cost) {
+        if !is_crowd
+            || now < self.refuse_until
+            || !self.is_refilled_soon()
+            || !self.is_short(now, cost)
+        {
             return None;
         }
         let want = self.next_lease(now)?;
@@ -157,10 +178,17 @@ impl Pool {
     /// 4. A cost that can never fit is left to the store, which refuses it without a time to retry.
     fn is_short(&self, now: u64, cost: u64) -> bool {
         let requests = u64::from(self.demand.requests.max(self.demand.requests_before));
-        let needed = self.demand.expected().max(cost).min(requests.saturating_mul(cost));
+        let needed = self
+            .demand
+            .expected()
+            .max(cost)
+            .min(requests.saturating_mul(cost));
         let seen = self.seen.filter(|seen| now < self.stale_at(seen));
         let could_fit = cost <= self.plan.stored.capacity();
-        could_fit && !self.is_too_slow() && self.is_hot(now) && seen.is_some_and(|seen| seen.remaining < needed)
+        could_fit
+            && !self.is_too_slow()
+            && self.is_hot(now)
+            && seen.is_some_and(|seen| seen.remaining < needed)
     }
 
     /// Returns whether leases would be over when they come, by the last answer. Each request then asks the store.
@@ -184,7 +212,12 @@ impl Pool {
     pub(crate) fn next_lease(&mut self, now: u64) -> Option<Want> {
         let units = self.due(now).filter(|_| has_runtime())?;
         self.asking_until = now + call_deadline(self.plan.term);
-        Some(Want { limit: self.limit, plan: Arc::clone(&self.plan), serial: self.serial, units })
+        Some(Want {
+            limit: self.limit,
+            plan: Arc::clone(&self.plan),
+            serial: self.serial,
+            units,
+        })
     }
 
     /// Returns the units of the lease that is due.
@@ -194,8 +227,12 @@ impl Pool {
     ///    few low marks gives a refund back in part only.
     /// 2. No lease takes more than half of what the store had left.
     fn due(&self, now: u64) -> Option<u64> {
-        let (held, expected) = (self.grants.units(now), self.demand.expected().saturating_mul(3) / 4);
-        let is_due = self.is_hot(now) && held.saturating_mul(2) < expected && self.grants.have_room(now);
+        let (held, expected) = (
+            self.grants.units(now),
+            self.demand.expected().saturating_mul(3) / 4,
+        );
+        let is_due =
+            self.is_hot(now) && held.saturating_mul(2) < expected && self.grants.have_room(now);
         if !is_due || now < self.asking_until || self.is_too_slow() || now < self.pause_until {
             return None;
         }
@@ -231,12 +268,18 @@ impl Pool {
     pub(crate) fn observe(&mut self, status: &LimitStatus, cost: u64, answer: AnswerTimes) -> u64 {
         let AnswerTimes { sent, received, at } = answer;
         self.round_trip = received.saturating_sub(sent);
-        let precedes = |seen: &Seen| at < seen.at || at == seen.at && status.remaining() > seen.remaining;
-        if self.seen.is_some_and(|seen| sent < self.stale_at(&seen) && precedes(&seen)) {
+        let precedes =
+            |seen: &Seen| at < seen.at || at == seen.at && status.remaining() > seen.remaining;
+        if self
+            .seen
+            .is_some_and(|seen| sent < self.stale_at(&seen) && precedes(&seen))
+        {
             return 0;
         }
         // The store, too, would have refused what is beyond this.
-        self.missed = self.missed.min(status.remaining().saturating_add(status.taken));
+        self.missed = self
+            .missed
+            .min(status.remaining().saturating_add(status.taken));
         let mut seen = Seen {
             remaining: status.remaining(),
             at,
@@ -253,7 +296,11 @@ impl Pool {
             self.refuse_until = sent + self.plan.term / PAUSES;
         }
         // While little is left, it goes to later requests, and as much is refused here as there would be without leases.
-        if self.is_little(status.remaining()) { 0 } else { core::mem::take(&mut self.missed) }
+        if self.is_little(status.remaining()) {
+            0
+        } else {
+            core::mem::take(&mut self.missed)
+        }
     }
 
     /// Returns the units that were refused here for nothing, if the client has not asked lately.
@@ -291,23 +338,49 @@ impl Pool {
     }
 
     /// Adds a lease that was asked for at `sent`. Returns the instant at which it ends.
-    pub(crate) fn grant(&mut self, units: u64, decision: &Decision, status: &LimitStatus, sent: u64) -> u64 {
+    pub(crate) fn grant(
+        &mut self,
+        units: u64,
+        decision: &Decision,
+        status: &LimitStatus,
+        sent: u64,
+    ) -> u64 {
         let mut ends_at = sent + self.plan.term;
         if self.plan.ends_with_window {
             // The window ends this long after the decision, which came after the call was sent.
             ends_at = ends_at.min(sent + micros(status.reset_after()));
         }
-        self.grants.add(sent, Grant { units, charged: units, charged_at: decision.at(), ends_at });
+        self.grants.add(
+            sent,
+            Grant {
+                units,
+                charged: units,
+                charged_at: decision.at(),
+                ends_at,
+            },
+        );
         ends_at
     }
 
     /// Returns the status of the limit as far as this instance knows it: a lower bound of what remains.
     pub(crate) fn status(&self, now: u64, taken: u64) -> LimitStatus {
-        let (left, full_at) = self.seen.map_or((0, 0), |seen| (seen.remaining, seen.full_at));
+        let (left, full_at) = self
+            .seen
+            .map_or((0, 0), |seen| (seen.remaining, seen.full_at));
         let remaining = left.saturating_add(self.grants.units(now));
         let limit = self.plan.asked.capacity();
-        let left = Left::new(remaining.min(limit), Duration::from_micros(full_at.saturating_sub(now)));
-        LimitStatus { name: self.limit, limit, left, taken, outcome: Outcome::Allow, is_shadow: false }
+        let left = Left::new(
+            remaining.min(limit),
+            Duration::from_micros(full_at.saturating_sub(now)),
+        );
+        LimitStatus {
+            name: self.limit,
+            limit,
+            left,
+            taken,
+            outcome: Outcome::Allow,
+            is_shadow: false,
+        }
     }
 
     /// Returns the refusal that holds now, if the store has answered.
@@ -320,13 +393,21 @@ impl Pool {
             remaining: self.status(now, 0).remaining(),
             seen,
             refuse_until: self.refuse_until,
-            known_until: self.refuse_until.min(self.stale_at(&seen)).min(self.grants.first_end(now)),
+            known_until: self
+                .refuse_until
+                .min(self.stale_at(&seen))
+                .min(self.grants.first_end(now)),
         })
     }
 
     /// Returns whether the key's demand has lasted or is large, so that it is likely to go on.
     const fn is_hot(&self, now: u64) -> bool {
-        let Demand { started, requests, requests_before, .. } = self.demand;
+        let Demand {
+            started,
+            requests,
+            requests_before,
+            ..
+        } = self.demand;
         let has_lasted = requests >= HOT_REQUESTS && now >= started.saturating_add(LASTING);
         has_lasted || requests_before >= HOT_REQUESTS || requests >= HOT_AT_ONCE
     }
@@ -338,8 +419,19 @@ impl Demand {
         let elapsed = now.saturating_sub(self.started);
         if elapsed >= span {
             let is_next = elapsed < span.saturating_mul(2);
-            let (units_before, requests_before) = if is_next { (self.units, self.requests) } else { (0, 0) };
-            *self = Self { started: now, units: 0, requests: 0, units_before, requests_before, ..*self };
+            let (units_before, requests_before) = if is_next {
+                (self.units, self.requests)
+            } else {
+                (0, 0)
+            };
+            *self = Self {
+                started: now,
+                units: 0,
+                requests: 0,
+                units_before,
+                requests_before,
+                ..*self
+            };
         }
     }
 
@@ -364,13 +456,22 @@ mod tests {
 
     fn pool() -> Pool {
         let quota = Quota::per_second(1_000);
-        let plan = Plans::new(Duration::from_millis(50)).of(&Charge::new(NAME, &quota, &Key::EVERYONE)).unwrap();
+        let plan = Plans::new(Duration::from_millis(50))
+            .of(&Charge::new(NAME, &quota, &Key::EVERYONE))
+            .unwrap();
         Pool::new(NAME, plan, 1)
     }
 
     fn status(remaining: u64) -> LimitStatus {
         let left = Left::new(remaining, Duration::from_millis(1));
-        LimitStatus { name: NAME, limit: 1_000, left, taken: 1, outcome: Outcome::Allow, is_shadow: false }
+        LimitStatus {
+            name: NAME,
+            limit: 1_000,
+            left,
+            taken: 1,
+            outcome: Outcome::Allow,
+            is_shadow: false,
+        }
     }
 
     #[test]
@@ -378,12 +479,24 @@ mod tests {
         let mut pool = pool();
         let mut observe = |remaining, at, sent| {
             let at = Timestamp::from_micros(at);
-            pool.observe(&status(remaining), 1, AnswerTimes { sent, received: sent + 400, at });
+            pool.observe(
+                &status(remaining),
+                1,
+                AnswerTimes {
+                    sent,
+                    received: sent + 400,
+                    at,
+                },
+            );
             pool.seen.unwrap().remaining
         };
         assert_eq!(observe(500, 1_000, 90_000), 500);
         assert_eq!(observe(600, 999, 89_999), 500, "an older one");
-        assert_eq!(observe(501, 1_000, 90_001), 500, "an earlier one of the same instant");
+        assert_eq!(
+            observe(501, 1_000, 90_001),
+            500,
+            "an earlier one of the same instant"
+        );
         assert_eq!(observe(499, 1_000, 90_001), 499);
         assert_eq!(observe(700, 1_001, 90_002), 700);
         assert_eq!(observe(800, 7, 190_002), 800, "a clock that was set back");
@@ -393,7 +506,15 @@ mod tests {
     fn ended_flood_misses_no_more_than_store_had() {
         let mut pool = pool();
         let at = Timestamp::from_micros(1);
-        pool.observe(&status(2), 1, AnswerTimes { sent: 1_000, received: 1_400, at });
+        pool.observe(
+            &status(2),
+            1,
+            AnswerTimes {
+                sent: 1_000,
+                received: 1_400,
+                at,
+            },
+        );
         (0..10_000).for_each(|_| pool.note_refusal(1_500, 1));
         assert_eq!(pool.end_missed(2_000), 0, "the client may ask again");
         // Two units, and what is refilled in two leases.

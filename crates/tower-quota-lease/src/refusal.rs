@@ -53,7 +53,11 @@ impl Seen {
 impl PoolRefusal {
     /// Returns the status of the limit, which refuses this many units.
     pub(crate) fn status(&self, now: u64, cost: u64) -> LimitStatus {
-        let retry_at = if cost >= self.seen.refused_cost { self.seen.retry_at } else { 0 };
+        let retry_at = if cost >= self.seen.refused_cost {
+            self.seen.retry_at
+        } else {
+            0
+        };
         let wait = self.refuse_until.max(retry_at).saturating_sub(now).max(1);
         let reset = self.seen.full_at.saturating_sub(now).max(wait);
         let remaining = self.remaining.min(cost.saturating_sub(1));

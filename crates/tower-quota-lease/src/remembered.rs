@@ -65,7 +65,10 @@ impl Version {
 
     /// Ends all refusals of the shard that are remembered. Called by the one thread that may change its pools.
     pub(crate) fn change(&self) {
-        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
+        self.0.store(
+            self.0.load(Ordering::Relaxed).wrapping_add(1),
+            Ordering::Release,
+        );
     }
 }
 
@@ -82,21 +85,34 @@ impl Remembered {
     ) -> Result<(LimitStatus, Timestamp), Uncounted> {
         let mut known = self.own().lock();
         let Known { refusals, refused } = &mut *known;
-        let known = refusals.get_mut(way(digest, charge.name())).and_then(Option::as_mut);
-        let Some(known) = known.filter(|known| known.is_of(digest, charge)) else { return Err(Uncounted::default()) };
+        let known = refusals
+            .get_mut(way(digest, charge.name()))
+            .and_then(Option::as_mut);
+        let Some(known) = known.filter(|known| known.is_of(digest, charge)) else {
+            return Err(Uncounted::default());
+        };
         let units = charge.units();
         if units > known.refusal.largest {
             return Err(Uncounted::default());
         }
         let uncounted = &mut known.uncounted;
         if known.version != version || now >= known.refusal.known_until || units < known.cost {
-            return Err(core::mem::replace(uncounted, Uncounted { serial: uncounted.serial, ..Uncounted::default() }));
+            return Err(core::mem::replace(
+                uncounted,
+                Uncounted {
+                    serial: uncounted.serial,
+                    ..Uncounted::default()
+                },
+            ));
         }
         uncounted.requests = uncounted.requests.saturating_add(1);
         uncounted.units = uncounted.units.saturating_add(units);
         uncounted.last = now;
         *refused += u64::from(!is_counted);
-        Ok((known.refusal.status(now, units), known.refusal.seen.store_now(now)))
+        Ok((
+            known.refusal.status(now, units),
+            known.refusal.seen.store_now(now),
+        ))
     }
 
     /// Remembers a refusal.
@@ -108,7 +124,9 @@ impl Remembered {
             refusals.resize_with(WAYS, || None);
         }
         let place = refusals.get_mut(way(refusal.digest, refusal.refusal.limit))?;
-        place.replace(refusal).filter(|known| known.uncounted.requests > 0)
+        place
+            .replace(refusal)
+            .filter(|known| known.uncounted.requests > 0)
     }
 
     /// Returns the requests that were refused by what is remembered.
@@ -127,15 +145,34 @@ fn way(digest: u128, limit: Name) -> usize {
 }
 
 impl KnownRefusal {
-    pub(crate) fn new((digest, serial, version): (u128, u64, u64), charge: &Charge<'_>, refusal: PoolRefusal) -> Self {
+    pub(crate) fn new(
+        (digest, serial, version): (u128, u64, u64),
+        charge: &Charge<'_>,
+        refusal: PoolRefusal,
+    ) -> Self {
         let (quota, cost) = (*charge.quota(), charge.units());
         // What the pool holds, others may take.
-        let refusal = PoolRefusal { remaining: refusal.remaining.min(refusal.seen.remaining), ..refusal };
-        Self { digest, version, quota, cost, refusal, uncounted: Uncounted { serial, ..Uncounted::default() } }
+        let refusal = PoolRefusal {
+            remaining: refusal.remaining.min(refusal.seen.remaining),
+            ..refusal
+        };
+        Self {
+            digest,
+            version,
+            quota,
+            cost,
+            refusal,
+            uncounted: Uncounted {
+                serial,
+                ..Uncounted::default()
+            },
+        }
     }
 
     fn is_of(&self, digest: u128, charge: &Charge<'_>) -> bool {
-        self.digest == digest && self.refusal.limit == charge.name() && self.quota == *charge.quota()
+        self.digest == digest
+            && self.refusal.limit == charge.name()
+            && self.quota == *charge.quota()
     }
 }
 
@@ -161,9 +198,20 @@ mod tests {
             refused_cost: 1,
         };
         let limit = Name::new("limit");
-        let refusal =
-            PoolRefusal { limit, capacity: 100, largest: 95, remaining: 20, seen, refuse_until: 200, known_until };
-        KnownRefusal::new((DIGEST, 1, 0), &Charge::new(limit, &QUOTA, &Key::EVERYONE).cost(cost), refusal)
+        let refusal = PoolRefusal {
+            limit,
+            capacity: 100,
+            largest: 95,
+            remaining: 20,
+            seen,
+            refuse_until: 200,
+            known_until,
+        };
+        KnownRefusal::new(
+            (DIGEST, 1, 0),
+            &Charge::new(limit, &QUOTA, &Key::EVERYONE).cost(cost),
+            refusal,
+        )
     }
 
     #[test]
@@ -171,16 +219,31 @@ mod tests {
         let remembered = Remembered::default();
         let key = Key::EVERYONE;
         let charge = |cost| Charge::new("limit", &QUOTA, &key).cost(cost);
-        let refuse = |cost, now, version| remembered.refuse(DIGEST, &charge(cost), (now, version), false);
-        let nothing = Err(Uncounted { serial: 1, ..Uncounted::default() });
-        let counted = |requests, units, last| Err(Uncounted { serial: 1, requests, units, last });
+        let refuse =
+            |cost, now, version| remembered.refuse(DIGEST, &charge(cost), (now, version), false);
+        let nothing = Err(Uncounted {
+            serial: 1,
+            ..Uncounted::default()
+        });
+        let counted = |requests, units, last| {
+            Err(Uncounted {
+                serial: 1,
+                requests,
+                units,
+                last,
+            })
+        };
         assert_eq!(refuse(4, 100, 0), Err(Uncounted::default()));
         assert!(remembered.remember(refusal(4, 150)).is_none());
         let (status, at) = refuse(4, 110, 0).unwrap();
         assert_eq!((status.remaining(), at.as_micros()), (3, 5_020));
         assert_eq!(status.outcome, Outcome::Refuse(Duration::from_micros(190)));
         assert_eq!(refuse(15, 120, 0).unwrap().0.remaining(), 9);
-        assert_eq!(refuse(96, 120, 0), Err(Uncounted::default()), "a cost that can never fit");
+        assert_eq!(
+            refuse(96, 120, 0),
+            Err(Uncounted::default()),
+            "a cost that can never fit"
+        );
         assert_eq!(refuse(3, 130, 0), counted(2, 19, 120), "a smaller cost");
         assert_eq!(refuse(3, 130, 0), nothing, "counted once");
         assert!(refuse(4, 149, 0).is_ok());
@@ -194,14 +257,26 @@ mod tests {
         let remembered = Remembered::default();
         assert!(remembered.remember(refusal(1, 150)).is_none());
         let (key, other) = (Key::EVERYONE, Quota::per_second(200));
-        let is_refused = |digest, charge: Charge<'_>| remembered.refuse(digest, &charge, (110, 0), true).is_ok();
+        let is_refused =
+            |digest, charge: Charge<'_>| remembered.refuse(digest, &charge, (110, 0), true).is_ok();
         assert!(is_refused(DIGEST, Charge::new("limit", &QUOTA, &key)));
         assert!(!is_refused(DIGEST, Charge::new("other", &QUOTA, &key)));
         assert!(!is_refused(DIGEST, Charge::new("limit", &other, &key)));
-        assert!(!is_refused(DIGEST + (WAYS as u128), Charge::new("limit", &QUOTA, &key)));
+        assert!(!is_refused(
+            DIGEST + (WAYS as u128),
+            Charge::new("limit", &QUOTA, &key)
+        ));
         // Counted by the part of the request that was refused first.
         assert_eq!(remembered.refused(), 0);
         let evicted = remembered.remember(refusal(2, 150)).unwrap();
-        assert_eq!(evicted.uncounted, Uncounted { serial: 1, requests: 1, units: 1, last: 110 });
+        assert_eq!(
+            evicted.uncounted,
+            Uncounted {
+                serial: 1,
+                requests: 1,
+                units: 1,
+                last: 110
+            }
+        );
     }
 }

@@ -54,7 +54,12 @@ impl Renewal {
     pub(crate) fn spawn<S: Store, C: Clock>(self, shared: &Arc<Shared<S, C>>) {
         // Counted before the look: either this sees that the store is closed, or `close` sees this.
         let under_way = UnderWay::new(shared);
-        let asking = Asking { renewal: self, under_way, call: Call::Unsent, running: SmallVec::new() };
+        let asking = Asking {
+            renewal: self,
+            under_way,
+            call: Call::Unsent,
+            running: SmallVec::new(),
+        };
         if let Ok(runtime) = Handle::try_current()
             && !shared.is_closed()
         {
@@ -70,11 +75,18 @@ impl Renewal {
         sent: u64,
     ) -> SmallVec<[Running; 2]> {
         let mut running = SmallVec::new();
-        let times = AnswerTimes { sent, received: shared.now(), at: decision.at() };
+        let times = AnswerTimes {
+            sent,
+            received: shared.now(),
+            at: decision.at(),
+        };
         let shard = &mut *shared.leases.shard(self.digest);
         shard.counts.renewals += 1;
         // All of them, if a wrapper answers for the store and knows some of the limits only.
-        let statuses = self.wants.iter().map(|want| decision.status(want.limit.as_str()));
+        let statuses = self
+            .wants
+            .iter()
+            .map(|want| decision.status(want.limit.as_str()));
         for (want, status) in self.wants.iter().zip(statuses) {
             let granted = if decision.is_allowed() { want.units } else { 0 };
             shard.counts.units_leased += granted;
@@ -91,7 +103,12 @@ impl Renewal {
             let missed = pool.observe(status, want.units, times);
             if granted > 0 {
                 let ends_at = pool.grant(granted, decision, status, sent);
-                running.push(Running { want: want.clone(), charged_at: decision.at(), ends_at, left: 0 });
+                running.push(Running {
+                    want: want.clone(),
+                    charged_at: decision.at(),
+                    ends_at,
+                    left: 0,
+                });
             }
             shard.counts.units_under_admitted += missed;
         }
@@ -127,13 +144,23 @@ impl<S: Store, C: Clock> Asking<S, C> {
             // A plain charge would be refunded in part: the store would not know what was refilled since.
             let charges: SmallVec<[Charge<'_>; 2]> = wants
                 .iter()
-                .map(|want| Charge::new(want.limit, &want.plan.stored, key).cost(want.units).refundable())
+                .map(|want| {
+                    Charge::new(want.limit, &want.plan.stored, key)
+                        .cost(want.units)
+                        .refundable()
+                })
                 .collect();
             shared.store.check(&charges)
         };
-        let term = wants.iter().map(|want| want.plan.term).max().unwrap_or_default();
+        let term = wants
+            .iter()
+            .map(|want| want.plan.term)
+            .max()
+            .unwrap_or_default();
         // The unit of time is the same in both clocks.
-        let Ok(Ok(decision)) = tokio::time::timeout(Duration::from_micros(call_deadline(term)), answer).await else {
+        let Ok(Ok(decision)) =
+            tokio::time::timeout(Duration::from_micros(call_deadline(term)), answer).await
+        else {
             return;
         };
         self.running = self.renewal.record(&shared, &decision, sent);
@@ -152,14 +179,22 @@ impl<S: Store, C: Clock> Drop for Asking<S, C> {
             Call::Unsent => self.renewal.end(shared, false),
             Call::Sent => self.renewal.end(shared, true),
             // There are some only if the runtime ends before they do.
-            Call::Answered => self.running.iter().for_each(|lease| lease.lose(shared, self.renewal.digest)),
+            Call::Answered => self
+                .running
+                .iter()
+                .for_each(|lease| lease.lose(shared, self.renewal.digest)),
         }
     }
 }
 
 impl Running {
     /// Waits for the end of the lease and refunds what is left of it.
-    async fn until_over<S: Store, C: Clock>(&mut self, shared: &Shared<S, C>, digest: u128, key: &Key<'static>) {
+    async fn until_over<S: Store, C: Clock>(
+        &mut self,
+        shared: &Shared<S, C>,
+        digest: u128,
+        key: &Key<'static>,
+    ) {
         let rest = Duration::from_micros(self.ends_at.saturating_sub(shared.now()));
         // The result says whether the lease is over or the store was closed. Both end it.
         let _ = tokio::time::timeout(rest, shared.until_closed()).await;
@@ -172,8 +207,15 @@ impl Running {
             return;
         }
         let answer = {
-            let charge = Charge::new(self.want.limit, &self.want.plan.stored, key).cost(self.left).refundable();
-            shared.store.apply(Operation::Refund { taken_at: self.charged_at }, &[charge])
+            let charge = Charge::new(self.want.limit, &self.want.plan.stored, key)
+                .cost(self.left)
+                .refundable();
+            shared.store.apply(
+                Operation::Refund {
+                    taken_at: self.charged_at,
+                },
+                &[charge],
+            )
         };
         let answer = tokio::time::timeout(CALL_DEADLINE, answer).await;
         let (left, shard) = (self.left, &mut *shared.leases.shard(digest));
@@ -184,7 +226,10 @@ impl Running {
         shard.counts.units_returned += left;
         let status = decision.status(self.want.limit.as_str());
         let others_left = status.map_or(0, |status| status.remaining().saturating_sub(left));
-        if shard.pool_of(digest, self.want.serial).is_some_and(|pool| pool.was_short(others_left)) {
+        if shard
+            .pool_of(digest, self.want.serial)
+            .is_some_and(|pool| pool.was_short(others_left))
+        {
             shard.counts.units_under_admitted += left;
         }
     }
@@ -193,7 +238,9 @@ impl Running {
     fn lose<S: Store, C: Clock>(&self, shared: &Shared<S, C>, digest: u128) {
         let (now, shard) = (shared.now(), &mut *shared.leases.shard(digest));
         let held = shard.pool_of(digest, self.want.serial);
-        let held = held.map_or(0, |pool| pool.lose_lease(now, self.charged_at, self.ends_at));
+        let held = held.map_or(0, |pool| {
+            pool.lose_lease(now, self.charged_at, self.ends_at)
+        });
         shard.counts.units_lost += held + self.left;
     }
 }

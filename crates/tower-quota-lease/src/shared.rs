@@ -43,7 +43,10 @@ impl<S: Store, C: Clock> Shared<S, C> {
 
     /// Returns the current time of this instance, in microseconds. It runs back by less than a millisecond.
     pub(crate) fn now(&self) -> u64 {
-        let (now, latest) = (self.clock.now().as_micros(), self.latest.load(Ordering::Relaxed));
+        let (now, latest) = (
+            self.clock.now().as_micros(),
+            self.latest.load(Ordering::Relaxed),
+        );
         // Written a thousand times a second at most: threads would wait for each other.
         if now > latest + 1_000 {
             self.latest.fetch_max(now, Ordering::Relaxed);
@@ -58,7 +61,10 @@ impl<S: Store, C: Clock> Shared<S, C> {
             shard.end_missed(now);
             stats.add(&shard.counts);
             stats.keys += shard.len();
-            stats.units_held += shard.pools().map(|pool| pool.grants.units(now)).sum::<u64>();
+            stats.units_held += shard
+                .pools()
+                .map(|pool| pool.grants.units(now))
+                .sum::<u64>();
         }
         stats.units_under_admitted += stats.units_lost;
         stats

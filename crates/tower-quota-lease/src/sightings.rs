@@ -24,13 +24,20 @@ impl Sightings {
     }
 
     /// Records that a key is seen, and returns how often it was in this span. Threads that meet may miss one.
-    #[expect(clippy::cast_possible_truncation, reason = "the lowest bits of a hash, and of the number of a span")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the lowest bits of a hash, and of the number of a span"
+    )]
     pub(crate) fn note(&self, digest: u128, now: u64) -> u32 {
         // Other bits than those that choose a shard.
         let counter = &self.0[usize::from((digest >> 64) as u16)];
         let span = (now / SPAN) as u32 & (u32::MAX >> COUNT_BITS);
         let known = counter.load(Ordering::Relaxed);
-        let before = if known >> COUNT_BITS == span { known & COUNT } else { 0 };
+        let before = if known >> COUNT_BITS == span {
+            known & COUNT
+        } else {
+            0
+        };
         let count = (before + 1).min(COUNT);
         counter.store(span << COUNT_BITS | count, Ordering::Relaxed);
         count

@@ -15,7 +15,13 @@ const QUOTA: Quota = Quota::new(5_000, Duration::from_secs(300 * 86_400)).fixed_
 const PATIENCE: Duration = Duration::from_secs(20);
 
 async fn connect(server: &RedisServer) -> Leased<RedisStore> {
-    Leased::new(RedisStore::options().deadline(PATIENCE).connect(&server.url()).await.unwrap())
+    Leased::new(
+        RedisStore::options()
+            .deadline(PATIENCE)
+            .connect(&server.url())
+            .await
+            .unwrap(),
+    )
 }
 
 async fn check(store: &Leased<RedisStore>) -> bool {
@@ -31,14 +37,22 @@ async fn check(store: &Leased<RedisStore>) -> bool {
 /// Returns the units that Redis has counted.
 async fn counted(store: &Leased<RedisStore>) -> u64 {
     let key = Key::number(Name::new("client"), 1);
-    let peek = store.store().apply(Operation::Peek, &[Charge::new("limit", &QUOTA, &key)]).await.unwrap();
+    let peek = store
+        .store()
+        .apply(Operation::Peek, &[Charge::new("limit", &QUOTA, &key)])
+        .await
+        .unwrap();
     QUOTA.capacity() - peek.statuses()[0].remaining()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn instances_share_one_quota() {
     let server = RedisServer::start();
-    let instances = [connect(&server).await, connect(&server).await, connect(&server).await];
+    let instances = [
+        connect(&server).await,
+        connect(&server).await,
+        connect(&server).await,
+    ];
     let tasks = instances.clone().map(|instance| {
         tokio::spawn(async move {
             let mut admitted = 0;
@@ -63,5 +77,8 @@ async fn instances_share_one_quota() {
     }
     let counted = counted(&observer).await;
     assert!(admitted <= QUOTA.capacity(), "{admitted} admitted");
-    assert!((admitted..=admitted + lost).contains(&counted), "{counted} counted, {admitted} admitted, {lost} lost");
+    assert!(
+        (admitted..=admitted + lost).contains(&counted),
+        "{counted} counted, {admitted} admitted, {lost} lost"
+    );
 }

@@ -56,7 +56,11 @@ enum BreakerState {
 
 impl Breaker {
     pub(crate) fn new(allowed_failures: NonZeroU32, trial_limit: Duration) -> Self {
-        Self { allowed_failures, trial_limit, state: BreakerState::CLOSED }
+        Self {
+            allowed_failures,
+            trial_limit,
+            state: BreakerState::CLOSED,
+        }
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -73,7 +77,9 @@ impl Breaker {
         match self.state {
             BreakerState::Closed { .. } => true,
             BreakerState::Open { until, .. } => now >= until,
-            BreakerState::Trial { since, .. } => now.saturating_duration_since(since) >= self.trial_limit,
+            BreakerState::Trial { since, .. } => {
+                now.saturating_duration_since(since) >= self.trial_limit
+            }
         }
     }
 
@@ -82,7 +88,9 @@ impl Breaker {
     pub(crate) fn admit(&mut self, now: Instant) -> bool {
         let is_admitted = self.would_admit(now);
         match self.state {
-            BreakerState::Open { trials, .. } | BreakerState::Trial { trials, .. } if is_admitted => {
+            BreakerState::Open { trials, .. } | BreakerState::Trial { trials, .. }
+                if is_admitted =>
+            {
                 self.state = BreakerState::Trial { since: now, trials };
             }
             _ => {}
@@ -109,7 +117,10 @@ impl Breaker {
     /// Notes that a call failed. Returns true if that opens the breaker.
     pub(crate) fn failed(&mut self, began: Instant, ended: Instant) -> bool {
         match &mut self.state {
-            BreakerState::Closed { failures, last_failure } => {
+            BreakerState::Closed {
+                failures,
+                last_failure,
+            } => {
                 if last_failure.is_some_and(|last| began < last) {
                     return false;
                 }
@@ -133,14 +144,22 @@ impl Breaker {
     /// Notes that the trial, if there is one, was not sent: its caller has left. The next decision takes its place.
     pub(crate) fn trial_left(&mut self, now: Instant) {
         if let BreakerState::Trial { since, trials } = self.state {
-            self.state = BreakerState::Open { until: now, trials, failed: since };
+            self.state = BreakerState::Open {
+                until: now,
+                trials,
+                failed: since,
+            };
         }
     }
 
     /// Notes the instant since which calls go to another server than before. Its trial is not delayed by a failure of the
     /// last one.
     pub(crate) fn server_changed(&mut self, since: Instant) {
-        if let BreakerState::Open { until, trials, failed } = &mut self.state
+        if let BreakerState::Open {
+            until,
+            trials,
+            failed,
+        } = &mut self.state
             && *failed < since
         {
             (*until, *trials) = (since, 0);
@@ -149,12 +168,19 @@ impl Breaker {
 
     fn open(&mut self, failed: Instant, now: Instant, trials: u32) {
         let until = now + pause::with_jitter(SHORTEST_PAUSE, LONGEST_PAUSE, trials);
-        self.state = BreakerState::Open { until, trials, failed };
+        self.state = BreakerState::Open {
+            until,
+            trials,
+            failed,
+        };
     }
 }
 
 impl BreakerState {
-    const CLOSED: Self = Self::Closed { failures: 0, last_failure: None };
+    const CLOSED: Self = Self::Closed {
+        failures: 0,
+        last_failure: None,
+    };
 }
 
 #[cfg(test)]
@@ -170,9 +196,15 @@ mod tests {
     }
 
     impl Trace {
-        #[expect(clippy::disallowed_methods, reason = "instants cannot be made from nothing")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "instants cannot be made from nothing"
+        )]
         fn new(failures: NonZeroU32) -> Self {
-            Self { breaker: Breaker::new(failures, DEADLINE), start: Instant::now() }
+            Self {
+                breaker: Breaker::new(failures, DEADLINE),
+                start: Instant::now(),
+            }
         }
 
         fn at(&self, millis: u64) -> Instant {
@@ -218,7 +250,11 @@ mod tests {
     #[test]
     fn short_silence_never_opens_breaker() {
         for connections in [1, 2, 4, 8] {
-            assert_eq!(opens_after(connections, 70), None, "{connections} connections");
+            assert_eq!(
+                opens_after(connections, 70),
+                None,
+                "{connections} connections"
+            );
         }
     }
 
@@ -226,7 +262,10 @@ mod tests {
     fn dead_server_opens_breaker_within_500_ms() {
         for connections in [1, 2, 4, 8] {
             let opened = opens_after(connections, u64::MAX / 2).unwrap();
-            assert!((250..=500).contains(&opened), "{connections} connections: {opened} ms");
+            assert!(
+                (250..=500).contains(&opened),
+                "{connections} connections: {opened} ms"
+            );
         }
     }
 
@@ -275,15 +314,24 @@ mod tests {
     fn changed_server_has_its_trial_at_once() {
         let mut trace = Trace::opened();
         trace.breaker.server_changed(trace.at(20));
-        assert!(trace.breaker.admit(trace.at(20)), "a failure of the last server");
+        assert!(
+            trace.breaker.admit(trace.at(20)),
+            "a failure of the last server"
+        );
         trace.breaker.server_changed(trace.at(25));
         assert!(!trace.breaker.admit(trace.at(25)), "one trial at a time");
         assert!(trace.failed(20, 30));
         trace.breaker.server_changed(trace.at(25));
-        assert!(trace.breaker.admit(trace.at(30)), "a trial of the last server");
+        assert!(
+            trace.breaker.admit(trace.at(30)),
+            "a trial of the last server"
+        );
         assert!(trace.failed(30, 40));
         trace.breaker.server_changed(trace.at(25));
-        assert!(!trace.breaker.admit(trace.at(41)), "a failure of the server that calls go to");
+        assert!(
+            !trace.breaker.admit(trace.at(41)),
+            "a failure of the server that calls go to"
+        );
     }
 
     #[test]

@@ -33,7 +33,10 @@ impl RedisConnection {
     /// [`RedisConfigError::Url`] for an invalid URL.
     pub fn new(url: &str, deadline: Duration) -> Result<Self, RedisConfigError> {
         let location = Location::parse(url, None)?;
-        let settings = LinkSettings { connect_timeout: LinkSettings::CONNECT_TIMEOUT, runtime: None };
+        let settings = LinkSettings {
+            connect_timeout: LinkSettings::CONNECT_TIMEOUT,
+            runtime: None,
+        };
         Self::to(&location, settings, location.name.as_str().into(), deadline)
     }
 
@@ -43,7 +46,11 @@ impl RedisConnection {
         server: Arc<str>,
         deadline: Duration,
     ) -> Result<Self, RedisConfigError> {
-        Ok(Self { link: location.link(settings)?, server, deadline })
+        Ok(Self {
+            link: location.link(settings)?,
+            server,
+            deadline,
+        })
     }
 
     /// Returns the server's name in errors: host and port, without user and password.
@@ -82,13 +89,20 @@ impl RedisConnection {
             subscription.subscribe(channel).await?;
             Ok(subscription)
         });
-        subscribed.await.unwrap_or_else(|_| Err((ErrorKind::Io, "no answer within the deadline").into()))
+        subscribed
+            .await
+            .unwrap_or_else(|_| Err((ErrorKind::Io, "no answer within the deadline").into()))
     }
 }
 
 impl ConnectionLike for RedisConnection {
     fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
-        Box::pin(async move { self.link.run("", command).await.map_err(CallError::into_inner) })
+        Box::pin(async move {
+            self.link
+                .run("", command)
+                .await
+                .map_err(CallError::into_inner)
+        })
     }
 
     fn req_packed_commands<'a>(
@@ -98,8 +112,17 @@ impl ConnectionLike for RedisConnection {
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
         Box::pin(async move {
-            let several = Several { commands, offset, count };
-            match self.link.run("", &several).await.map_err(CallError::into_inner)? {
+            let several = Several {
+                commands,
+                offset,
+                count,
+            };
+            match self
+                .link
+                .run("", &several)
+                .await
+                .map_err(CallError::into_inner)?
+            {
                 Value::Array(replies) => Ok(replies),
                 other => Ok(vec![other]),
             }
@@ -114,6 +137,9 @@ impl ConnectionLike for RedisConnection {
 
 impl fmt::Debug for RedisConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisConnection").field("server", &self.server).field("deadline", &self.deadline).finish()
+        f.debug_struct("RedisConnection")
+            .field("server", &self.server)
+            .field("deadline", &self.deadline)
+            .finish()
     }
 }

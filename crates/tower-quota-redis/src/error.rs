@@ -111,9 +111,9 @@ impl RedisStoreError {
             | Self::Deadline { .. }
             | Self::Lost { .. }
             | Self::Moving { .. } => true,
-            Self::Connect { source, .. } | Self::Refused { source, .. } => {
-                source.downcast_ref::<RedisError>().is_some_and(is_transient)
-            }
+            Self::Connect { source, .. } | Self::Refused { source, .. } => source
+                .downcast_ref::<RedisError>()
+                .is_some_and(is_transient),
         }
     }
 
@@ -121,19 +121,32 @@ impl RedisStoreError {
     pub(crate) fn out_of_memory(server: &Arc<str>) -> Self {
         let detail = "command not allowed when used memory > 'maxmemory'.".to_owned();
         let source = redis::make_extension_error("OOM".to_owned(), Some(detail));
-        Self::Refused { server: Arc::clone(server), source: Arc::new(source) }
+        Self::Refused {
+            server: Arc::clone(server),
+            source: Arc::new(source),
+        }
     }
 
     /// Sorts an error that a call ended in.
     pub(crate) fn of_call(server: &Arc<str>, error: RedisError) -> Self {
         let server = Arc::clone(server);
         match error.kind() {
-            ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => Self::Lost { server, source: Arc::new(error) },
-            ErrorKind::Parse | ErrorKind::UnexpectedReturnType => {
-                Self::Garbled { server, source: Some(Arc::new(error)) }
-            }
-            _ if is_slot_moving(&error) => Self::Moving { server, source: Arc::new(error) },
-            _ => Self::Refused { server, source: Arc::new(error) },
+            ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => Self::Lost {
+                server,
+                source: Arc::new(error),
+            },
+            ErrorKind::Parse | ErrorKind::UnexpectedReturnType => Self::Garbled {
+                server,
+                source: Some(Arc::new(error)),
+            },
+            _ if is_slot_moving(&error) => Self::Moving {
+                server,
+                source: Arc::new(error),
+            },
+            _ => Self::Refused {
+                server,
+                source: Arc::new(error),
+            },
         }
     }
 }
@@ -143,14 +156,18 @@ fn is_slot_moving(error: &RedisError) -> bool {
     match error.kind() {
         ErrorKind::Server(ServerErrorKind::Ask | ServerErrorKind::TryAgain) => true,
         // A script that meets a key that has left gets this. There is no code for it.
-        _ => error.detail().is_some_and(|text| text.contains("access a non local key")),
+        _ => error
+            .detail()
+            .is_some_and(|text| text.contains("access a non local key")),
     }
 }
 
 fn is_transient(error: &RedisError) -> bool {
     match error.kind() {
         // The last is how a failover appears before all sentinels agree.
-        ErrorKind::Io | ErrorKind::ClusterConnectionNotFound | ErrorKind::MasterNameNotFoundBySentinel => true,
+        ErrorKind::Io
+        | ErrorKind::ClusterConnectionNotFound
+        | ErrorKind::MasterNameNotFoundBySentinel => true,
         ErrorKind::Server(kind) => matches!(
             kind,
             ServerErrorKind::BusyLoading
@@ -162,7 +179,10 @@ fn is_transient(error: &RedisError) -> bool {
                 | ServerErrorKind::ReadOnly
         ),
         // Codes that the client has no kind for: out of memory, a script running, too few replicas, a failing disk.
-        _ => matches!(error.code(), Some("OOM" | "BUSY" | "NOREPLICAS" | "MISCONF")),
+        _ => matches!(
+            error.code(),
+            Some("OOM" | "BUSY" | "NOREPLICAS" | "MISCONF")
+        ),
     }
 }
 
@@ -176,26 +196,51 @@ impl fmt::Display for RedisStoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Config(error) => error.fmt(f),
-            Self::Connect { server, source } => write!(f, "no connection to Redis at {server}: {source}"),
+            Self::Connect { server, source } => {
+                write!(f, "no connection to Redis at {server}: {source}")
+            }
             Self::BreakerOpen { server } => {
-                write!(f, "Redis at {server} does not answer and is not asked for the moment")
+                write!(
+                    f,
+                    "Redis at {server} does not answer and is not asked for the moment"
+                )
             }
             Self::Overloaded { server, deadline } => {
-                write!(f, "Redis at {server} has more to do than fits into {deadline:?}; nothing was charged")
+                write!(
+                    f,
+                    "Redis at {server} has more to do than fits into {deadline:?}; nothing was charged"
+                )
             }
-            Self::Deadline { server, after } => write!(f, "no answer from Redis at {server} within {after:?}"),
-            Self::Refused { server, source } => write!(f, "Redis at {server} refused the call: {source}"),
+            Self::Deadline { server, after } => {
+                write!(f, "no answer from Redis at {server} within {after:?}")
+            }
+            Self::Refused { server, source } => {
+                write!(f, "Redis at {server} refused the call: {source}")
+            }
             Self::Moving { server, source } => {
-                write!(f, "the cluster at {server} is moving the keys of the call: {source}")
+                write!(
+                    f,
+                    "the cluster at {server} is moving the keys of the call: {source}"
+                )
             }
-            Self::Lost { server, source } => write!(f, "the connection to Redis at {server} was lost: {source}"),
+            Self::Lost { server, source } => {
+                write!(f, "the connection to Redis at {server} was lost: {source}")
+            }
             Self::State { server } => {
-                write!(f, "what Redis at {server} has stored makes no sense: is the prefix shared?")
+                write!(
+                    f,
+                    "what Redis at {server} has stored makes no sense: is the prefix shared?"
+                )
             }
             Self::TooManyCharges { charges, most } => {
-                write!(f, "{charges} charges are too many for one request: give at most {most}")
+                write!(
+                    f,
+                    "{charges} charges are too many for one request: give at most {most}"
+                )
             }
-            Self::Garbled { server, .. } => write!(f, "the answer from Redis at {server} makes no sense"),
+            Self::Garbled { server, .. } => {
+                write!(f, "the answer from Redis at {server} makes no sense")
+            }
             Self::Closed => f.write_str("the store has been closed"),
         }
     }
@@ -238,20 +283,39 @@ mod tests {
             "ERR Error running script: 9: Lua script attempted to access a non local key in a cluster node",
         ] {
             let error = sorted(reply);
-            assert!(matches!(error, RedisStoreError::Moving { .. }) && error.is_transient(), "{error:?}");
+            assert!(
+                matches!(error, RedisStoreError::Moving { .. }) && error.is_transient(),
+                "{error:?}"
+            );
         }
-        for (reply, is_transient) in [("OOM command not allowed", true), ("ERR unknown command", false)] {
+        for (reply, is_transient) in [
+            ("OOM command not allowed", true),
+            ("ERR unknown command", false),
+        ] {
             let error = sorted(reply);
-            assert!(matches!(error, RedisStoreError::Refused { .. }), "{error:?}");
+            assert!(
+                matches!(error, RedisStoreError::Refused { .. }),
+                "{error:?}"
+            );
             assert_eq!(error.is_transient(), is_transient, "{error:?}");
         }
     }
 
     #[test]
     fn missing_server_is_a_transient_error() {
-        for kind in [ErrorKind::ClusterConnectionNotFound, ErrorKind::MasterNameNotFoundBySentinel] {
+        for kind in [
+            ErrorKind::ClusterConnectionNotFound,
+            ErrorKind::MasterNameNotFoundBySentinel,
+        ] {
             let source = Arc::new(RedisError::from((kind, "not found")));
-            assert!(RedisStoreError::Connect { server: "here".into(), source }.is_transient(), "{kind:?}");
+            assert!(
+                RedisStoreError::Connect {
+                    server: "here".into(),
+                    source
+                }
+                .is_transient(),
+                "{kind:?}"
+            );
         }
     }
 }

@@ -43,14 +43,35 @@ impl ErrorCounters {
             RedisStoreError::Moving { .. } => 5,
             RedisStoreError::Lost { .. } => 6,
             RedisStoreError::State { .. } | RedisStoreError::Garbled { .. } => 7,
-            RedisStoreError::TooManyCharges { .. } | RedisStoreError::Closed | RedisStoreError::Config(_) => 8,
+            RedisStoreError::TooManyCharges { .. }
+            | RedisStoreError::Closed
+            | RedisStoreError::Config(_) => 8,
         };
         self.0[kind].fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn counts(&self) -> RedisErrorCounts {
-        let [connect, breaker_open, overloaded, deadline, refused, moving, lost, unreadable, other] =
-            core::array::from_fn(|kind| self.0[kind].load(Ordering::Relaxed));
-        RedisErrorCounts { connect, breaker_open, overloaded, deadline, refused, moving, lost, unreadable, other }
+        let [
+            connect,
+            breaker_open,
+            overloaded,
+            deadline,
+            refused,
+            moving,
+            lost,
+            unreadable,
+            other,
+        ] = core::array::from_fn(|kind| self.0[kind].load(Ordering::Relaxed));
+        RedisErrorCounts {
+            connect,
+            breaker_open,
+            overloaded,
+            deadline,
+            refused,
+            moving,
+            lost,
+            unreadable,
+            other,
+        }
     }
 }

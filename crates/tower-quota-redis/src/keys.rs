@@ -51,14 +51,25 @@ impl KeyNames {
             return Err(RedisConfigError::Prefix(given.to_owned()));
         }
         let seed = match secret {
-            Some(secret) if secret.len() < 16 => return Err(RedisConfigError::ShortSecret { bytes: secret.len() }),
+            Some(secret) if secret.len() < 16 => {
+                return Err(RedisConfigError::ShortSecret {
+                    bytes: secret.len(),
+                });
+            }
             Some(secret) => Key::new(Name::new("tower-quota secret"), secret),
             None => Key::new(Name::new("tower-quota prefix"), prefix.as_bytes()),
         };
         let seed = seed.digest(&[0; 16]).to_le_bytes();
         let tags = slots::tags(partitions.get());
-        let partitions = tags.into_iter().map(|tag| format!("{prefix}:{FORMAT}:{{{tag}}}:")).collect();
-        Ok(Self { partitions, seed, readable })
+        let partitions = tags
+            .into_iter()
+            .map(|tag| format!("{prefix}:{FORMAT}:{{{tag}}}:"))
+            .collect();
+        Ok(Self {
+            partitions,
+            seed,
+            readable,
+        })
     }
 
     /// Returns what the keys of a partition begin with. It has the partition's hash tag, hence its cluster slot.
@@ -80,7 +91,9 @@ impl KeyNames {
     pub(crate) fn locate(&self, key: &Key<'_>) -> (usize, EntryKey) {
         let digest = key.digest(&self.seed);
         let partition = ((digest >> 96) % self.partitions.len() as u128) as usize;
-        let mut name = EntryKey(SmallVec::from_slice(self.partition_key(partition).as_bytes()));
+        let mut name = EntryKey(SmallVec::from_slice(
+            self.partition_key(partition).as_bytes(),
+        ));
         self.push_id(&mut name.0, key, digest);
         (partition, name)
     }
@@ -106,7 +119,11 @@ impl KeyNames {
 /// Returns the address in a key of scope `ip`; for IPv6 the network, without trailing zeros.
 fn address_of(key: &Key<'_>) -> Option<IpAddr> {
     let scope = key.scope().as_str();
-    if scope == "ip" || scope.starts_with("ip ") { key.to_address() } else { None }
+    if scope == "ip" || scope.starts_with("ip ") {
+        key.to_address()
+    } else {
+        None
+    }
 }
 
 /// Appends bytes as they are where they are letters, digits or `-_.`, and in percent form otherwise.
@@ -116,7 +133,11 @@ fn push_readable(name: &mut SmallVec<[u8; 40]>, bytes: &[u8]) {
         if byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) {
             name.push(byte);
         } else {
-            name.extend_from_slice(&[b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
+            name.extend_from_slice(&[
+                b'%',
+                HEX[usize::from(byte >> 4)],
+                HEX[usize::from(byte & 15)],
+            ]);
         }
     }
 }
@@ -125,7 +146,9 @@ fn push_readable(name: &mut SmallVec<[u8; 40]>, bytes: &[u8]) {
 fn push_base64url(name: &mut SmallVec<[u8; 40]>, bytes: &[u8]) {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     for three in bytes.chunks_exact(3) {
-        let bits = three.iter().fold(0, |bits, &byte| bits << 8 | usize::from(byte));
+        let bits = three
+            .iter()
+            .fold(0, |bits, &byte| bits << 8 | usize::from(byte));
         name.extend([18, 12, 6, 0].map(|shift| DIGITS[bits >> shift & 63]));
     }
 }
@@ -140,25 +163,42 @@ mod tests {
     fn ids_depend_on_secret_and_prefix() {
         let key = Key::new(USER, b"ann");
         let id = |prefix: &str, secret| {
-            let name = KeyNames::new(prefix, secret, false, NonZeroUsize::MIN).unwrap().key_of(&key);
+            let name = KeyNames::new(prefix, secret, false, NonZeroUsize::MIN)
+                .unwrap()
+                .key_of(&key);
             name.rsplit_once(':').unwrap().1.to_owned()
         };
         assert_eq!(id("shop", None), id("shop", None));
         assert_eq!(id("shop", None).len(), 16);
         assert_ne!(id("shop", None), id("shop2", None));
-        assert_ne!(id("shop", None), id("shop", Some(b"0123456789abcdef".as_slice())));
+        assert_ne!(
+            id("shop", None),
+            id("shop", Some(b"0123456789abcdef".as_slice()))
+        );
     }
 
     #[test]
     fn readable_ids_keep_parts_separate() {
         let names = KeyNames::new("shop", None, true, NonZeroUsize::MIN).unwrap();
         let start = names.partition_key(0);
-        assert!(start.starts_with("shop:4:{") && start.ends_with("}:"), "{start}");
-        let id = |bytes: &[u8]| names.key_of(&Key::new(USER, bytes)).strip_prefix(start).unwrap().to_owned();
+        assert!(
+            start.starts_with("shop:4:{") && start.ends_with("}:"),
+            "{start}"
+        );
+        let id = |bytes: &[u8]| {
+            names
+                .key_of(&Key::new(USER, bytes))
+                .strip_prefix(start)
+                .unwrap()
+                .to_owned()
+        };
         assert_eq!(id(b"ann"), "user:ann");
         assert_eq!(id(b"a:{b}\xff"), "user:a%3A%7Bb%7D%FF");
         assert_eq!(id(b"@203.0.113.7"), "user:%40203.0.113.7");
-        for (address, text) in [("203.0.113.7", "ip:@203.0.113.7"), ("2001:db8:0:1::7", "ip:@2001:db8:0:1::")] {
+        for (address, text) in [
+            ("203.0.113.7", "ip:@203.0.113.7"),
+            ("2001:db8:0:1::7", "ip:@2001:db8:0:1::"),
+        ] {
             let key = Key::address(Name::new("ip"), address.parse().unwrap());
             assert_eq!(names.key_of(&key).strip_prefix(start).unwrap(), text);
         }
@@ -169,8 +209,11 @@ mod tests {
 
     #[test]
     fn trailing_colon_of_prefix_changes_nothing() {
-        let name =
-            |prefix| KeyNames::new(prefix, None, true, NonZeroUsize::MIN).unwrap().key_of(&Key::new(USER, b"ann"));
+        let name = |prefix| {
+            KeyNames::new(prefix, None, true, NonZeroUsize::MIN)
+                .unwrap()
+                .key_of(&Key::new(USER, b"ann"))
+        };
         assert!(name("rl:").starts_with("rl:4:{"), "{}", name("rl:"));
         assert_eq!(name("rl:"), name("rl"));
     }
@@ -190,9 +233,15 @@ mod tests {
     fn prefixes_and_secrets_are_checked() {
         for wrong in ["", ":", "a b", "{a}", "shop*", "é", &"x".repeat(65)] {
             let error = KeyNames::new(wrong, None, false, NonZeroUsize::MIN).err();
-            assert!(matches!(error, Some(RedisConfigError::Prefix(ref named)) if named == wrong), "{wrong:?}");
+            assert!(
+                matches!(error, Some(RedisConfigError::Prefix(ref named)) if named == wrong),
+                "{wrong:?}"
+            );
         }
         let error = KeyNames::new("shop", Some(b"short"), false, NonZeroUsize::MIN).err();
-        assert!(matches!(error, Some(RedisConfigError::ShortSecret { bytes: 5 })));
+        assert!(matches!(
+            error,
+            Some(RedisConfigError::ShortSecret { bytes: 5 })
+        ));
     }
 }

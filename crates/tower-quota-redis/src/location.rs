@@ -23,14 +23,22 @@ impl Location {
     pub(crate) fn parse(url: &str, trust: Option<&[u8]>) -> Result<Self, RedisConfigError> {
         Self::parse_parts(url, trust).map_err(|error| match error {
             // A part may end within the password, which then looks like a host.
-            RedisConfigError::Url { source, .. } => RedisConfigError::Url { url: without_credentials(url), source },
-            RedisConfigError::Unencoded { .. } => RedisConfigError::Unencoded { url: without_credentials(url) },
+            RedisConfigError::Url { source, .. } => RedisConfigError::Url {
+                url: without_credentials(url),
+                source,
+            },
+            RedisConfigError::Unencoded { .. } => RedisConfigError::Unencoded {
+                url: without_credentials(url),
+            },
             other => other,
         })
     }
 
     fn parse_parts(url: &str, trust: Option<&[u8]>) -> Result<Self, RedisConfigError> {
-        match url.split_once("://").and_then(|(scheme, rest)| Some((scheme.split_once('+')?, rest))) {
+        match url
+            .split_once("://")
+            .and_then(|(scheme, rest)| Some((scheme.split_once('+')?, rest)))
+        {
             Some(((scheme, "sentinel"), rest)) => {
                 let (hosts, primary) = rest.split_once('/').unwrap_or((rest, ""));
                 if primary.is_empty() {
@@ -50,7 +58,10 @@ impl Location {
     }
 
     pub(crate) fn server(server: ConnectionInfo) -> Self {
-        Self { name: server.addr().to_string(), servers: Servers::One(server) }
+        Self {
+            name: server.addr().to_string(),
+            servers: Servers::One(server),
+        }
     }
 
     /// Makes the location of a primary. `primary` is a URL with its name in the place of the host, or the name alone.
@@ -59,10 +70,17 @@ impl Location {
         primary: &str,
         trust: Option<&[u8]>,
     ) -> Result<Self, RedisConfigError> {
-        let primary = if primary.contains("://") { primary.to_owned() } else { format!("redis://{primary}/") };
+        let primary = if primary.contains("://") {
+            primary.to_owned()
+        } else {
+            format!("redis://{primary}/")
+        };
         let name = without_credentials(&primary);
         let (sentinels, primary) = (addresses(sentinels, trust)?, address(&primary, trust)?);
-        Ok(Self { name, servers: Servers::Sentinels { sentinels, primary } })
+        Ok(Self {
+            name,
+            servers: Servers::Sentinels { sentinels, primary },
+        })
     }
 
     pub(crate) fn cluster(
@@ -72,11 +90,20 @@ impl Location {
         let nodes = addresses(nodes, trust)?;
         let names: Vec<String> = nodes.iter().map(|node| node.addr().to_string()).collect();
         let name = format!("the cluster of {}", names.join(", "));
-        Ok(Self { name, servers: Servers::Cluster { nodes, trust: trust.map(<[u8]>::to_vec) } })
+        Ok(Self {
+            name,
+            servers: Servers::Cluster {
+                nodes,
+                trust: trust.map(<[u8]>::to_vec),
+            },
+        })
     }
 
     pub(crate) fn pool(pool: Pool) -> Self {
-        Self { name: "the pool".to_owned(), servers: Servers::Pool(pool) }
+        Self {
+            name: "the pool".to_owned(),
+            servers: Servers::Pool(pool),
+        }
     }
 
     /// Makes a link to the servers. It connects when it is used.
@@ -86,17 +113,29 @@ impl Location {
 }
 
 /// Returns the URL of each of the hosts that one URL lists, with its user and password.
-fn each_host(scheme: &str, hosts: &str, settings: &str, port: Option<u16>) -> Result<Vec<String>, RedisConfigError> {
-    let (credentials, hosts) = hosts.rsplit_once('@').map_or(("", hosts), |(user, hosts)| (user, hosts));
+fn each_host(
+    scheme: &str,
+    hosts: &str,
+    settings: &str,
+    port: Option<u16>,
+) -> Result<Vec<String>, RedisConfigError> {
+    let (credentials, hosts) = hosts
+        .rsplit_once('@')
+        .map_or(("", hosts), |(user, hosts)| (user, hosts));
     if credentials.contains('@') && credentials.contains(',') {
         // A host and the next one's user, which would be taken for a password.
-        return Err(RedisConfigError::RepeatedUser { url: format!("{scheme}://...@{hosts}") });
+        return Err(RedisConfigError::RepeatedUser {
+            url: format!("{scheme}://...@{hosts}"),
+        });
     }
     let at = if credentials.is_empty() { "" } else { "@" };
     let url = |host: &str| {
         // Colons within brackets are those of an IPv6 address.
         let has_port = host.rsplit(']').next().is_some_and(|end| end.contains(':'));
-        let port = port.filter(|_| !has_port).map(|port| format!(":{port}")).unwrap_or_default();
+        let port = port
+            .filter(|_| !has_port)
+            .map(|port| format!(":{port}"))
+            .unwrap_or_default();
         format!("{scheme}://{credentials}{at}{host}{port}{settings}")
     };
     Ok(hosts.split(',').map(url).collect())
@@ -106,38 +145,56 @@ fn addresses(
     urls: impl IntoIterator<Item = impl AsRef<str>>,
     trust: Option<&[u8]>,
 ) -> Result<Vec<ConnectionInfo>, RedisConfigError> {
-    urls.into_iter().map(|url| address(url.as_ref(), trust)).collect()
+    urls.into_iter()
+        .map(|url| address(url.as_ref(), trust))
+        .collect()
 }
 
 fn address(url: &str, trust: Option<&[u8]>) -> Result<ConnectionInfo, RedisConfigError> {
     let (_, rest) = url.split_once("://").unwrap_or(("", url));
-    let ends_early = rest.split_once(['/', '?', '#']).is_some_and(|(_, settings)| settings.contains('@'));
+    let ends_early = rest
+        .split_once(['/', '?', '#'])
+        .is_some_and(|(_, settings)| settings.contains('@'));
     if ends_early && !is_of_socket(url) {
-        return Err(RedisConfigError::Unencoded { url: without_credentials(url) });
+        return Err(RedisConfigError::Unencoded {
+            url: without_credentials(url),
+        });
     }
     link::address(url, trust).map_err(|error| wrong(url, error))
 }
 
 fn wrong(url: &str, error: RedisError) -> RedisConfigError {
-    RedisConfigError::Url { url: without_credentials(url), source: Arc::new(error) }
+    RedisConfigError::Url {
+        url: without_credentials(url),
+        source: Arc::new(error),
+    }
 }
 
 /// Removes user and password from a URL: all between the scheme and the last `@`, and its settings.
 ///
 /// The URL of a Unix socket has the password among its settings.
 fn without_credentials(url: &str) -> String {
-    let without_settings = |url: &str| url.split_once('?').map_or(url, |(before, _)| before).to_owned();
-    let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
+    let without_settings = |url: &str| {
+        url.split_once('?')
+            .map_or(url, |(before, _)| before)
+            .to_owned()
+    };
+    let (scheme, rest) = url
+        .split_once("://")
+        .map_or(("", url), |(scheme, rest)| (scheme, rest));
     let separator = if scheme.is_empty() { "" } else { "://" };
     match rest.rsplit_once('@') {
-        Some((_, host)) if !is_of_socket(url) => format!("{scheme}{separator}...@{}", without_settings(host)),
+        Some((_, host)) if !is_of_socket(url) => {
+            format!("{scheme}{separator}...@{}", without_settings(host))
+        }
         _ => without_settings(url),
     }
 }
 
 /// Returns whether this is the URL of a Unix socket: `unix:`, `unix://` or `redis+unix://`.
 fn is_of_socket(url: &str) -> bool {
-    url.split_once(':').is_some_and(|(scheme, _)| scheme.to_ascii_lowercase().ends_with("unix"))
+    url.split_once(':')
+        .is_some_and(|(scheme, _)| scheme.to_ascii_lowercase().ends_with("unix"))
 }
 
 #[cfg(test)]
@@ -147,10 +204,20 @@ mod tests {
     #[test]
     fn url_is_shown_without_credentials() {
         assert_eq!(without_credentials("redis://host:1/0"), "redis://host:1/0");
-        assert_eq!(without_credentials("redis://:pa@ss@host"), "redis://...@host");
+        assert_eq!(
+            without_credentials("redis://:pa@ss@host"),
+            "redis://...@host"
+        );
         assert_eq!(without_credentials("user:pass@host"), "...@host");
-        assert_eq!(without_credentials("redis://:pa?ss@host/?protocol=resp3"), "redis://...@host/");
-        for socket in ["redis+unix:///run/redis.sock", "UNIX:///run/a@1/redis.sock", "unix:/run/redis.sock"] {
+        assert_eq!(
+            without_credentials("redis://:pa?ss@host/?protocol=resp3"),
+            "redis://...@host/"
+        );
+        for socket in [
+            "redis+unix:///run/redis.sock",
+            "UNIX:///run/a@1/redis.sock",
+            "unix:/run/redis.sock",
+        ] {
             let url = format!("{socket}?pass=p@ss");
             assert_eq!(without_credentials(&url), socket);
             assert!(Location::parse(&url, None).is_ok(), "{url}");
@@ -175,42 +242,84 @@ mod tests {
     fn password_that_ends_early_is_refused() {
         for (character, encoded) in [('?', "%3F"), ('#', "%23"), ('/', "%2F")] {
             // The user would be taken for the host, and the beginning of the password for its port.
-            let error = Location::parse(&format!("redis://app:12{character}34@one:1/"), None).err().unwrap();
-            assert!(matches!(error, RedisConfigError::Unencoded { .. }), "{error:?}");
+            let error = Location::parse(&format!("redis://app:12{character}34@one:1/"), None)
+                .err()
+                .unwrap();
+            assert!(
+                matches!(error, RedisConfigError::Unencoded { .. }),
+                "{error:?}"
+            );
             let shown = format!("{error} {error:?}");
-            assert!(shown.contains(encoded) && !shown.contains("app") && !shown.contains("34"), "{shown}");
-            let Location { servers, .. } = Location::parse(&format!("redis://app:12{encoded}34@one:1/"), None).unwrap();
-            let Servers::One(server) = servers else { panic!("one server") };
-            assert_eq!(server.redis_settings().password(), Some(&*format!("12{character}34")));
+            assert!(
+                shown.contains(encoded) && !shown.contains("app") && !shown.contains("34"),
+                "{shown}"
+            );
+            let Location { servers, .. } =
+                Location::parse(&format!("redis://app:12{encoded}34@one:1/"), None).unwrap();
+            let Servers::One(server) = servers else {
+                panic!("one server")
+            };
+            assert_eq!(
+                server.redis_settings().password(),
+                Some(&*format!("12{character}34"))
+            );
         }
     }
 
     #[test]
     fn url_of_sentinels_names_all_parts() {
-        let location = Location::parse("redis+sentinel://a:b@one,two:7,[::1]/c:d@mymaster/2", None).unwrap();
+        let location =
+            Location::parse("redis+sentinel://a:b@one,two:7,[::1]/c:d@mymaster/2", None).unwrap();
         assert_eq!(location.name, "redis://...@mymaster/2");
-        let Servers::Sentinels { sentinels, primary } = location.servers else { panic!("no sentinels") };
-        let shown: Vec<String> = sentinels.iter().map(|sentinel| sentinel.addr().to_string()).collect();
+        let Servers::Sentinels { sentinels, primary } = location.servers else {
+            panic!("no sentinels")
+        };
+        let shown: Vec<String> = sentinels
+            .iter()
+            .map(|sentinel| sentinel.addr().to_string())
+            .collect();
         assert_eq!(shown, ["one:26379", "two:7", "::1:26379"]);
-        assert!(sentinels.iter().all(|sentinel| sentinel.redis_settings().username() == Some("a")));
+        assert!(
+            sentinels
+                .iter()
+                .all(|sentinel| sentinel.redis_settings().username() == Some("a"))
+        );
         let settings = primary.redis_settings();
-        assert_eq!((settings.username(), settings.password(), settings.db()), (Some("c"), Some("d"), 2));
+        assert_eq!(
+            (settings.username(), settings.password(), settings.db()),
+            (Some("c"), Some("d"), 2)
+        );
         for url in ["redis+sentinel://one", "redis+sentinel://secret@one/"] {
             let error = Location::parse(url, None).err().unwrap();
-            assert!(matches!(error, RedisConfigError::NoPrimary { .. }), "{error:?}");
+            assert!(
+                matches!(error, RedisConfigError::NoPrimary { .. }),
+                "{error:?}"
+            );
             assert!(!error.to_string().contains("secret"), "{error}");
         }
     }
 
     #[test]
     fn url_of_cluster_names_each_node() {
-        let location = Location::parse("redis+cluster://a:b@one:1,two:2/?protocol=resp3", None).unwrap();
+        let location =
+            Location::parse("redis+cluster://a:b@one:1,two:2/?protocol=resp3", None).unwrap();
         assert_eq!(location.name, "the cluster of one:1, two:2");
-        let Servers::Cluster { nodes, .. } = location.servers else { panic!("no cluster") };
-        assert!(nodes.iter().all(|node| node.redis_settings().password() == Some("b")));
+        let Servers::Cluster { nodes, .. } = location.servers else {
+            panic!("no cluster")
+        };
+        assert!(
+            nodes
+                .iter()
+                .all(|node| node.redis_settings().password() == Some("b"))
+        );
         assert!(Location::parse("redis+ring://one", None).is_err());
-        let error = Location::parse("redis+cluster://a:secret@one,a:secret@two", None).err().unwrap();
-        assert!(matches!(error, RedisConfigError::RepeatedUser { .. }), "{error:?}");
+        let error = Location::parse("redis+cluster://a:secret@one,a:secret@two", None)
+            .err()
+            .unwrap();
+        assert!(
+            matches!(error, RedisConfigError::RepeatedUser { .. }),
+            "{error:?}"
+        );
         assert!(!error.to_string().contains("secret"), "{error}");
     }
 }

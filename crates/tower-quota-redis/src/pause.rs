@@ -5,7 +5,9 @@ use std::hash::{BuildHasher, RandomState};
 
 /// Returns a random pause of at least half of the full one: `shortest * 2^times`, at most `longest`.
 pub(crate) fn with_jitter(shortest: Duration, longest: Duration, times: u32) -> Duration {
-    let full = shortest.saturating_mul(2_u32.saturating_pow(times)).min(longest);
+    let full = shortest
+        .saturating_mul(2_u32.saturating_pow(times))
+        .min(longest);
     let half = u64::try_from((full / 2).as_micros()).unwrap_or(u64::MAX / 2);
     // The standard library's hasher is the one source of randomness at hand: each state differs from all others.
     Duration::from_micros(half + RandomState::new().hash_one(()) % (half + 1))
@@ -20,10 +22,15 @@ mod tests {
         let (shortest, longest) = (Duration::from_millis(100), Duration::from_millis(500));
         for (times, full) in [(0, 100), (1, 200), (2, 400), (3, 500), (u32::MAX, 500)] {
             let full = Duration::from_millis(full);
-            let pauses: Vec<Duration> = (0..1_000).map(|_| with_jitter(shortest, longest, times)).collect();
+            let pauses: Vec<Duration> = (0..1_000)
+                .map(|_| with_jitter(shortest, longest, times))
+                .collect();
             assert!(pauses.iter().all(|pause| (full / 2..=full).contains(pause)));
             let early = pauses.iter().filter(|&&pause| pause < full / 4 * 3).count();
-            assert!((300..700).contains(&early), "{early} of 1000 in the earlier half");
+            assert!(
+                (300..700).contains(&early),
+                "{early} of 1000 in the earlier half"
+            );
         }
     }
 }

@@ -22,17 +22,25 @@ impl Question {
         let client_of: SmallVec<[usize; 4]> = charges
             .iter()
             .map(|charge| {
-                distinct.iter().position(|key| *key == charge.key()).unwrap_or_else(|| {
-                    distinct.push(charge.key());
-                    distinct.len() - 1
-                })
+                distinct
+                    .iter()
+                    .position(|key| *key == charge.key())
+                    .unwrap_or_else(|| {
+                        distinct.push(charge.key());
+                        distinct.len() - 1
+                    })
             })
             .collect();
-        let mut template = Box::new(Template::new(operation, charges, |charge| client_of[charge]));
+        let mut template = Box::new(Template::new(operation, charges, |charge| {
+            client_of[charge]
+        }));
         if matches!(operation, Operation::Refund { .. }) && keys.partitions() > 1 {
             // The instant is that of the decision's first part. A bucket that was full until a later part charged it
             // has no history from before that charge, and would refund nothing.
-            template.charges.iter_mut().for_each(|part| part.is_refundable = false);
+            template
+                .charges
+                .iter_mut()
+                .for_each(|part| part.is_refundable = false);
         }
         let (mut clients, mut partition) = (SmallVec::new(), 0);
         for (i, key) in distinct.into_iter().enumerate() {
@@ -42,7 +50,11 @@ impl Question {
                 partition = of_key;
             }
         }
-        Self { template, clients, partition }
+        Self {
+            template,
+            clients,
+            partition,
+        }
     }
 
     /// Returns the question that refunds `units` of each charge, taken at this instant.
@@ -50,14 +62,23 @@ impl Question {
         let mut refund = self.clone();
         refund.template.operation = Operation::Refund { taken_at };
         refund.template.is_plain = false;
-        refund.template.charges.iter_mut().zip(units).for_each(|(part, units)| part.cost = units);
+        refund
+            .template
+            .charges
+            .iter_mut()
+            .zip(units)
+            .for_each(|(part, units)| part.cost = units);
         refund
     }
 
     /// Returns the question with no more than so many units for those charges that take at most their cost.
     pub(crate) fn capped(&self, most: u64) -> Self {
         let mut capped = self.clone();
-        let takes_what_is_left = capped.template.charges.iter_mut().filter(|part| part.is_at_most);
+        let takes_what_is_left = capped
+            .template
+            .charges
+            .iter_mut()
+            .filter(|part| part.is_at_most);
         takes_what_is_left.for_each(|part| part.cost = part.cost.min(most));
         capped
     }
@@ -68,14 +89,22 @@ impl Question {
         let mut refusal = self.clone();
         refusal.template.operation = Operation::Refuse;
         refusal.template.is_plain = false;
-        let counted = refusal.template.charges.iter_mut().zip(counted).filter(|(_, counted)| *counted);
+        let counted = refusal
+            .template
+            .charges
+            .iter_mut()
+            .zip(counted)
+            .filter(|(_, counted)| *counted);
         counted.for_each(|(part, _)| part.cost = 0);
         refusal
     }
 
     /// Returns whether a refusal of the request may change what is stored.
     pub(crate) fn counts_refusals(&self) -> bool {
-        self.template.charges.iter().any(|part| part.counts_refusals || part.penalty.is_some())
+        self.template
+            .charges
+            .iter()
+            .any(|part| part.counts_refusals || part.penalty.is_some())
     }
 
     /// Returns how much work this is for the server, in multiples of about 2 microseconds.

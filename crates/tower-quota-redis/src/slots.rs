@@ -51,8 +51,16 @@ fn slot(tag: &[u8]) -> usize {
 
 /// Computes CRC-16/XMODEM: polynomial 0x1021, nothing reflected, starts with 0.
 fn crc16(bytes: &[u8]) -> u16 {
-    let shifted = |crc: u16, _| if crc & 0x8000 == 0 { crc << 1 } else { crc << 1 ^ 0x1021 };
-    bytes.iter().fold(0, |crc, &byte| (0..8).fold(crc ^ u16::from(byte) << 8, shifted))
+    let shifted = |crc: u16, _| {
+        if crc & 0x8000 == 0 {
+            crc << 1
+        } else {
+            crc << 1 ^ 0x1021
+        }
+    };
+    bytes.iter().fold(0, |crc, &byte| {
+        (0..8).fold(crc ^ u16::from(byte) << 8, shifted)
+    })
 }
 
 #[cfg(test)]
@@ -71,7 +79,11 @@ mod tests {
             let tags = tags(count);
             assert_eq!(tags.len(), count);
             for (partition, tag) in tags.iter().enumerate() {
-                assert_eq!(slot(tag.as_bytes()), (2 * partition + 1) * SLOTS / (2 * count), "{tag} of {count}");
+                assert_eq!(
+                    slot(tag.as_bytes()),
+                    (2 * partition + 1) * SLOTS / (2 * count),
+                    "{tag} of {count}"
+                );
                 assert!((1..=4).contains(&tag.len()), "{tag} of {count}");
             }
         }

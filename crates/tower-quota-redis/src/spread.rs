@@ -50,7 +50,11 @@ type Answer = Result<Decision, RedisStoreError>;
 
 impl Spread {
     /// Divides a decision into parts. Returns `None` if all of it is in one partition.
-    pub(crate) fn over_partitions(operation: Operation, charges: &[Charge<'_>], keys: &KeyNames) -> Option<Self> {
+    pub(crate) fn over_partitions(
+        operation: Operation,
+        charges: &[Charge<'_>],
+        keys: &KeyNames,
+    ) -> Option<Self> {
         if keys.partitions() == 1 || charges.len() < 2 {
             return None;
         }
@@ -71,36 +75,64 @@ impl Spread {
         }
         groups.sort_by_key(|(is_wide, _, _)| *is_wide);
         let parts = groups.into_iter().map(|(_, partition, positions)| {
-            let charges: SmallVec<[Charge<'_>; 4]> = positions.iter().map(|&position| charges[position]).collect();
+            let charges: SmallVec<[Charge<'_>; 4]> = positions
+                .iter()
+                .map(|&position| charges[position])
+                .collect();
             let counts_everyone = charges.iter().all(|charge| *charge.key() == Key::EVERYONE);
             let question = Question::new(operation, &charges, keys);
-            Part { partition, counts_everyone, question, positions }
+            Part {
+                partition,
+                counts_everyone,
+                question,
+                positions,
+            }
         });
-        Some(Self { operation, parts: parts.collect() })
+        Some(Self {
+            operation,
+            parts: parts.collect(),
+        })
     }
 
     /// Fails if a breaker is open and units would be taken for nothing. Puts parts first whose server is in doubt, then
     /// those that refuse everyone.
-    pub(crate) fn ask_breakers(&mut self, batchers: &[Arc<Batcher>]) -> Result<(), RedisStoreError> {
+    pub(crate) fn ask_breakers(
+        &mut self,
+        batchers: &[Arc<Batcher>],
+    ) -> Result<(), RedisStoreError> {
         if self.operation == Operation::Check
-            && let Some(error) = self.parts.iter().find_map(|part| batchers[part.partition].refusal())
+            && let Some(error) = self
+                .parts
+                .iter()
+                .find_map(|part| batchers[part.partition].refusal())
         {
             return Err(error);
         }
         self.parts.sort_by_key(|part| {
             let batcher = &batchers[part.partition];
-            (batcher.is_closed(), !(part.counts_everyone && batcher.refuses_everyone()))
+            (
+                batcher.is_closed(),
+                !(part.counts_everyone && batcher.refuses_everyone()),
+            )
         });
         Ok(())
     }
 
     /// Decides, and refunds what was taken if the caller no longer waits for the answer.
-    pub(crate) async fn decide(self, batchers: Arc<[Arc<Batcher>]>, answer: oneshot::Sender<Answer>) {
+    pub(crate) async fn decide(
+        self,
+        batchers: Arc<[Arc<Batcher>]>,
+        answer: oneshot::Sender<Answer>,
+    ) {
         let mut answers = Vec::with_capacity(self.parts.len());
         let outcome = self.ask(&batchers, &mut answers).await;
         let is_kept = outcome.is_ok();
         let all_pass = answers.iter().all(Decision::is_allowed);
-        if answer.send(outcome).is_err() && is_kept && all_pass && self.operation == Operation::Check {
+        if answer.send(outcome).is_err()
+            && is_kept
+            && all_pass
+            && self.operation == Operation::Check
+        {
             self.refund(&batchers, &answers).await;
         }
     }
@@ -129,7 +161,11 @@ impl Spread {
                 // The request is refused without it. Of its limits nothing is known.
                 Err(_) if is_refused => {
                     let at = answers.first().map_or(Timestamp::EPOCH, Decision::at);
-                    answers.push(Decision::from_statuses(Operation::Refuse, at, core::iter::empty()));
+                    answers.push(Decision::from_statuses(
+                        Operation::Refuse,
+                        at,
+                        core::iter::empty(),
+                    ));
                 }
                 Err(error) if matches!(self.operation, Operation::Check | Operation::Peek) => {
                     if self.operation == Operation::Check {
@@ -157,15 +193,21 @@ impl Spread {
         if self.operation != Operation::Check {
             return None;
         }
-        let asked = self.parts.iter().zip(answers).flat_map(|(part, answer)| part.charges(answer));
-        let at_most = asked.filter(|(charge, _)| charge.is_at_most && !charge.is_shadow && charge.cost > 0);
+        let asked = self
+            .parts
+            .iter()
+            .zip(answers)
+            .flat_map(|(part, answer)| part.charges(answer));
+        let at_most =
+            asked.filter(|(charge, _)| charge.is_at_most && !charge.is_shadow && charge.cost > 0);
         at_most.map(|(_, status)| status.taken).min()
     }
 
     /// Refunds what the parts that have been asked took.
     async fn refund(&self, batchers: &[Arc<Batcher>], answers: &[Decision]) {
         for (part, answer) in self.parts.iter().zip(answers) {
-            part.refund(batchers, answer, |_, status| status.taken).await;
+            part.refund(batchers, answer, |_, status| status.taken)
+                .await;
         }
     }
 
@@ -176,19 +218,31 @@ impl Spread {
                 true => status.taken.saturating_sub(most),
                 false => 0,
             };
-            if part.charges(answer).all(|(charge, status)| surplus(charge, status) == 0) {
+            if part
+                .charges(answer)
+                .all(|(charge, status)| surplus(charge, status) == 0)
+            {
                 continue;
             }
             let after = part.refund(batchers, answer, surplus).await;
-            let statuses = part.charges(answer).enumerate().map(|(position, (charge, before))| {
-                // Without an answer, too: the refund may have been made, and what is refunded twice is created.
-                let taken = before.taken - surplus(charge, before);
-                // What is left is then a lower bound, of which nothing more is known.
-                let left = Left::new(before.remaining(), before.reset_after());
-                let unknown = LimitStatus { left, ..*before };
-                let after = after.as_ref().map_or(unknown, |after| after.statuses()[position]);
-                LimitStatus { outcome: before.outcome, taken, ..after }
-            });
+            let statuses = part
+                .charges(answer)
+                .enumerate()
+                .map(|(position, (charge, before))| {
+                    // Without an answer, too: the refund may have been made, and what is refunded twice is created.
+                    let taken = before.taken - surplus(charge, before);
+                    // What is left is then a lower bound, of which nothing more is known.
+                    let left = Left::new(before.remaining(), before.reset_after());
+                    let unknown = LimitStatus { left, ..*before };
+                    let after = after
+                        .as_ref()
+                        .map_or(unknown, |after| after.statuses()[position]);
+                    LimitStatus {
+                        outcome: before.outcome,
+                        taken,
+                        ..after
+                    }
+                });
             *answer = Decision::from_statuses(Operation::Check, answer.at(), statuses);
         }
     }
@@ -208,18 +262,34 @@ impl Spread {
     /// bucket believes that, the more it gives back.
     fn join(&self, answers: &[Decision]) -> Decision {
         let mut statuses: SmallVec<[(usize, LimitStatus); 4]> = SmallVec::new();
-        let at = answers.iter().map(Decision::at).min().unwrap_or(Timestamp::EPOCH);
+        let at = answers
+            .iter()
+            .map(Decision::at)
+            .min()
+            .unwrap_or(Timestamp::EPOCH);
         for (part, answer) in self.parts.iter().zip(answers) {
-            statuses.extend(part.positions.iter().copied().zip(answer.statuses().iter().copied()));
+            statuses.extend(
+                part.positions
+                    .iter()
+                    .copied()
+                    .zip(answer.statuses().iter().copied()),
+            );
         }
         statuses.sort_by_key(|(position, _)| *position);
-        Decision::from_statuses(self.operation, at, statuses.into_iter().map(|(_, status)| status))
+        Decision::from_statuses(
+            self.operation,
+            at,
+            statuses.into_iter().map(|(_, status)| status),
+        )
     }
 }
 
 impl Part {
     /// Returns the charges of this part, each with its status.
-    fn charges<'a>(&'a self, answer: &'a Decision) -> impl Iterator<Item = (&'a ChargeTemplate, &'a LimitStatus)> {
+    fn charges<'a>(
+        &'a self,
+        answer: &'a Decision,
+    ) -> impl Iterator<Item = (&'a ChargeTemplate, &'a LimitStatus)> {
         self.question.template.charges.iter().zip(answer.statuses())
     }
 
@@ -231,24 +301,57 @@ impl Part {
         answer: &Decision,
         units: impl Fn(&ChargeTemplate, &LimitStatus) -> u64,
     ) -> Option<Decision> {
-        let units = self.charges(answer).map(|(charge, status)| units(charge, status));
-        batchers[self.partition].decide(self.question.to_refund(answer.at(), units)).await.ok()
+        let units = self
+            .charges(answer)
+            .map(|(charge, status)| units(charge, status));
+        batchers[self.partition]
+            .decide(self.question.to_refund(answer.at(), units))
+            .await
+            .ok()
     }
 
     /// Refunds what this part took, and returns its answer to a request that another part refuses.
-    async fn turn_into_refusal(&self, batchers: &[Arc<Batcher>], answer: &Decision) -> Option<Decision> {
-        let mut after = self.refund(batchers, answer, |_, status| status.taken).await?;
+    async fn turn_into_refusal(
+        &self,
+        batchers: &[Arc<Batcher>],
+        answer: &Decision,
+    ) -> Option<Decision> {
+        let mut after = self
+            .refund(batchers, answer, |_, status| status.taken)
+            .await?;
         let counts = self.question.counts_refusals();
         if counts {
             // A shadow that refused has counted it already.
-            let counted = answer.statuses().iter().map(|status| status.outcome.is_refusal());
-            after = batchers[self.partition].decide(self.question.to_refuse(counted)).await.ok()?;
+            let counted = answer
+                .statuses()
+                .iter()
+                .map(|status| status.outcome.is_refusal());
+            after = batchers[self.partition]
+                .decide(self.question.to_refuse(counted))
+                .await
+                .ok()?;
         }
-        let statuses = after.statuses().iter().zip(answer.statuses()).map(|(after, before)| {
-            // A refund judges nothing: each limit's outcome for the request still holds.
-            let outcome = if counts && !before.outcome.is_refusal() { after.outcome } else { before.outcome };
-            LimitStatus { outcome, taken: 0, ..*after }
-        });
-        Some(Decision::from_statuses(Operation::Refuse, after.at(), statuses))
+        let statuses = after
+            .statuses()
+            .iter()
+            .zip(answer.statuses())
+            .map(|(after, before)| {
+                // A refund judges nothing: each limit's outcome for the request still holds.
+                let outcome = if counts && !before.outcome.is_refusal() {
+                    after.outcome
+                } else {
+                    before.outcome
+                };
+                LimitStatus {
+                    outcome,
+                    taken: 0,
+                    ..*after
+                }
+            });
+        Some(Decision::from_statuses(
+            Operation::Refuse,
+            after.at(),
+            statuses,
+        ))
     }
 }

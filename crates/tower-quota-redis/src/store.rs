@@ -104,7 +104,9 @@ impl RedisStore {
             is_closed: AtomicBool::new(false),
             detached: Arc::default(),
         };
-        Self { inner: Arc::new(inner) }
+        Self {
+            inner: Arc::new(inner),
+        }
     }
 
     /// Has a server make no decision. The error says whether it would make any.
@@ -123,7 +125,12 @@ impl RedisStore {
         if matches!(inner.location.servers, Servers::Pool(_)) {
             return Err(RedisConfigError::PoolAddress);
         }
-        RedisConnection::to(&inner.location, inner.settings.clone(), Arc::clone(&inner.server), deadline)
+        RedisConnection::to(
+            &inner.location,
+            inner.settings.clone(),
+            Arc::clone(&inner.server),
+            deadline,
+        )
     }
 
     /// Returns figures of this store and its clones: what they have done, and what they are doing.
@@ -138,8 +145,14 @@ impl RedisStore {
     /// ```
     #[must_use]
     pub fn stats(&self) -> RedisStats {
-        let mut stats = RedisStats { errors: self.inner.errors.counts(), ..RedisStats::default() };
-        self.inner.batchers.iter().for_each(|batcher| batcher.add_to(&mut stats));
+        let mut stats = RedisStats {
+            errors: self.inner.errors.counts(),
+            ..RedisStats::default()
+        };
+        self.inner
+            .batchers
+            .iter()
+            .for_each(|batcher| batcher.add_to(&mut stats));
         stats
     }
 }
@@ -156,7 +169,9 @@ impl Store for RedisStore {
     /// What is not done by the deadline goes on for as long as the runtime does.
     async fn close(&self, deadline: Duration) -> bool {
         self.inner.is_closed.store(true, Ordering::SeqCst);
-        tokio::time::timeout(deadline, self.inner.until_idle()).await.is_ok()
+        tokio::time::timeout(deadline, self.inner.until_idle())
+            .await
+            .is_ok()
     }
 
     fn identity(&self) -> Option<usize> {
@@ -175,7 +190,10 @@ impl Store for RedisStore {
         // otherwise, and twice to three times that where each has a penalty or takes what is left; a sliding log takes up
         // to 1 ms by itself when it holds its 10,000 stamps. (Redis 7.0.15, two busy cores.)
         if charges.len() > Charge::MOST {
-            let error = RedisStoreError::TooManyCharges { charges: charges.len(), most: Charge::MOST };
+            let error = RedisStoreError::TooManyCharges {
+                charges: charges.len(),
+                most: Charge::MOST,
+            };
             return Box::pin(async move { inner.count_error(Err(error)) });
         }
         if let Some(spread) = Spread::over_partitions(operation, charges, &inner.keys) {
@@ -209,19 +227,30 @@ impl Inner {
         match tokio::time::timeout(self.deadline, answered).await {
             Ok(Ok(outcome)) => outcome,
             // Late, or stopped with the runtime.
-            _ => Err(RedisStoreError::Deadline { server: Arc::clone(&self.server), after: self.deadline }),
+            _ => Err(RedisStoreError::Deadline {
+                server: Arc::clone(&self.server),
+                after: self.deadline,
+            }),
         }
     }
 
-    #[expect(clippy::disallowed_methods, reason = "a store that is being closed waits for what is under way")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a store that is being closed waits for what is under way"
+    )]
     async fn until_idle(&self) {
         // What is counted here is in a queue before it ends, so it is looked at first.
-        while self.detached.load(Ordering::SeqCst) > 0 || !self.batchers.iter().all(|batcher| batcher.is_idle()) {
+        while self.detached.load(Ordering::SeqCst) > 0
+            || !self.batchers.iter().all(|batcher| batcher.is_idle())
+        {
             tokio::time::sleep(CLOSE_POLL).await;
         }
     }
 
-    fn count_error(&self, outcome: Result<Decision, RedisStoreError>) -> Result<Decision, RedisStoreError> {
+    fn count_error(
+        &self,
+        outcome: Result<Decision, RedisStoreError>,
+    ) -> Result<Decision, RedisStoreError> {
         outcome.inspect_err(|error| self.errors.count(error))
     }
 }

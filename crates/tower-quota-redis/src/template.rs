@@ -34,9 +34,14 @@ pub(crate) struct ChargeTemplate {
 
 impl Template {
     /// Makes the template of these charges; the one at position `i` counts the client at `client_of(i)`.
-    pub(crate) fn new(operation: Operation, charges: &[Charge<'_>], client_of: impl Fn(usize) -> usize) -> Self {
-        let may_be_plain =
-            operation == Operation::Check && !charges.is_empty() && charges.iter().all(Charge::is_plain_or_refundable);
+    pub(crate) fn new(
+        operation: Operation,
+        charges: &[Charge<'_>],
+        client_of: impl Fn(usize) -> usize,
+    ) -> Self {
+        let may_be_plain = operation == Operation::Check
+            && !charges.is_empty()
+            && charges.iter().all(Charge::is_plain_or_refundable);
         let charges: SmallVec<[ChargeTemplate; 4]> = charges
             .iter()
             .enumerate()
@@ -53,22 +58,41 @@ impl Template {
                 penalty: charge.penalised_by().map(|penalty| Box::new(*penalty)),
             })
             .collect();
-        let clients = charges.iter().map(|part| part.client + 1).max().unwrap_or(0);
-        let is_plain = may_be_plain && !charges.iter().enumerate().any(|(i, part)| part.is_counted_by(&charges[..i]));
-        Self { operation, charges, clients, is_plain }
+        let clients = charges
+            .iter()
+            .map(|part| part.client + 1)
+            .max()
+            .unwrap_or(0);
+        let is_plain = may_be_plain
+            && !charges
+                .iter()
+                .enumerate()
+                .any(|(i, part)| part.is_counted_by(&charges[..i]));
+        Self {
+            operation,
+            charges,
+            clients,
+            is_plain,
+        }
     }
 
     /// Returns the charges client after client, each with its position: the order in which they are sent and answered.
     /// The order of charges of different clients makes no difference to what is decided.
     pub(crate) fn by_client(&self) -> impl Iterator<Item = (usize, &ChargeTemplate)> {
-        (0..self.clients)
-            .flat_map(|client| self.charges.iter().enumerate().filter(move |(_, part)| part.client == client))
+        (0..self.clients).flat_map(|client| {
+            self.charges
+                .iter()
+                .enumerate()
+                .filter(move |(_, part)| part.client == client)
+        })
     }
 }
 
 impl ChargeTemplate {
     /// Returns whether one of these charges counts the same limit of the same client.
     fn is_counted_by(&self, others: &[Self]) -> bool {
-        others.iter().any(|other| other.client == self.client && other.name.id() == self.name.id())
+        others
+            .iter()
+            .any(|other| other.client == self.client && other.name.id() == self.name.id())
     }
 }

@@ -1,6 +1,10 @@
 //! Decisions that leave in one call, and do not disturb each other.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
 
 mod common;
 
@@ -54,7 +58,9 @@ async fn waiting_decisions_leave_in_few_calls() {
     assert_eq!(calls(&server, "evalsha") + calls(&server, "eval"), 12);
 
     server.command("CONFIG RESETSTAT").unwrap();
-    let asked: Vec<Asked> = (0..512).map(|i| ask(&store, &format!("user {i}"))).collect();
+    let asked: Vec<Asked> = (0..512)
+        .map(|i| ask(&store, &format!("user {i}")))
+        .collect();
     for asked in asked {
         assert_eq!(left(asked).await, 999);
     }
@@ -73,7 +79,9 @@ async fn refusals_hold_beside_clients_without_memory() {
     server.command("CONFIG SET maxmemory 1").unwrap();
     pause(&server);
     let under_way = occupy(&store).await;
-    let refused: Vec<_> = (0..20).map(|_| tokio::spawn(store.check(&[spent]))).collect();
+    let refused: Vec<_> = (0..20)
+        .map(|_| tokio::spawn(store.check(&[spent])))
+        .collect();
     let new: Vec<Asked> = (0..20).map(|i| ask(&store, &format!("user {i}"))).collect();
     tokio::task::yield_now().await;
     unpause(&server);
@@ -82,7 +90,10 @@ async fn refusals_hold_beside_clients_without_memory() {
     }
     for answer in new.into_iter().chain(under_way) {
         let error = answer.await.unwrap().unwrap_err();
-        assert!(matches!(error, RedisStoreError::Refused { .. }) && error.is_transient(), "{error:?}");
+        assert!(
+            matches!(error, RedisStoreError::Refused { .. }) && error.is_transient(),
+            "{error:?}"
+        );
     }
     server.command("CONFIG SET maxmemory 0").unwrap();
     // Nothing was counted meanwhile.
@@ -127,21 +138,33 @@ async fn abandoned_decisions_are_not_charged() {
 async fn silent_server_fails_decisions_at_deadline() {
     const SHORT: Duration = Duration::from_millis(200);
     let server = RedisServer::start();
-    let store = options().deadline(SHORT).connect_lazily().connect(&server.url()).await.unwrap();
+    let store = options()
+        .deadline(SHORT)
+        .connect_lazily()
+        .connect(&server.url())
+        .await
+        .unwrap();
     until_answered(&store).await;
     let clock = MonotonicClock::new();
     pause(&server);
     let started = clock.now();
-    let asked: Vec<Asked> = (0..300).map(|i| ask(&store, &format!("user {i}"))).collect();
+    let asked: Vec<Asked> = (0..300)
+        .map(|i| ask(&store, &format!("user {i}")))
+        .collect();
     let (mut sent, mut not_sent) = (0, 0);
     for asked in asked {
         match asked.await.unwrap().unwrap_err() {
             RedisStoreError::Deadline { after: SHORT, .. } => sent += 1,
-            RedisStoreError::Overloaded { deadline: SHORT, .. } => not_sent += 1,
+            RedisStoreError::Overloaded {
+                deadline: SHORT, ..
+            } => not_sent += 1,
             error => panic!("{error:?}"),
         }
     }
-    assert!(sent > 0 && not_sent > 0, "{sent} may have been charged, {not_sent} were not sent");
+    assert!(
+        sent > 0 && not_sent > 0,
+        "{sent} may have been charged, {not_sent} were not sent"
+    );
     let taken = clock.now().since(started);
     assert!(taken >= SHORT && taken < SHORT + MARGIN, "{taken:?}");
 }
@@ -151,15 +174,35 @@ async fn too_many_charges_are_an_error() {
     let server = RedisServer::start();
     let store = store_on(&server).await;
     let users: Vec<_> = (0..33).map(|i| user(&i.to_string())).collect();
-    let charges: Vec<_> = users.iter().map(|user| Charge::new("hour", &HOUR, user)).collect();
+    let charges: Vec<_> = users
+        .iter()
+        .map(|user| Charge::new("hour", &HOUR, user))
+        .collect();
     let error = store.check(&charges).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::TooManyCharges { charges: 33, most: 32 }), "{error:?}");
-    assert_eq!(store.check(&charges[1..]).await.unwrap().statuses().len(), 32);
+    assert!(
+        matches!(
+            error,
+            RedisStoreError::TooManyCharges {
+                charges: 33,
+                most: 32
+            }
+        ),
+        "{error:?}"
+    );
+    assert_eq!(
+        store.check(&charges[1..]).await.unwrap().statuses().len(),
+        32
+    );
 }
 
 #[test]
 fn store_survives_the_end_of_its_runtime() {
-    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = || {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+    };
     let server = RedisServer::start();
     let first = runtime();
     let store = first.block_on(store_on(&server));
@@ -185,9 +228,16 @@ async fn unpolled_decisions_delay_no_others() {
     let store = store_on(&server).await;
     assert_eq!(left(ask(&store, "ann")).await, 999);
     let ann = user("ann");
-    let mut held: Vec<_> = (0..4).map(|_| store.check(&[Charge::new("hour", &HOUR, &ann)])).collect();
+    let mut held: Vec<_> = (0..4)
+        .map(|_| store.check(&[Charge::new("hour", &HOUR, &ann)]))
+        .collect();
     for asked in &mut held {
-        assert!(asked.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        assert!(
+            asked
+                .as_mut()
+                .poll(&mut Context::from_waker(Waker::noop()))
+                .is_pending()
+        );
     }
     assert_eq!(left(ask(&store, "bob")).await, 999);
     for (i, asked) in (0..).zip(held) {
@@ -198,7 +248,11 @@ async fn unpolled_decisions_delay_no_others() {
 #[tokio::test]
 async fn opening_breaker_fails_waiting_decisions_at_once() {
     let server = RedisServer::start();
-    let store = options().breaker(NonZeroU32::MIN).connect(&server.url()).await.unwrap();
+    let store = options()
+        .breaker(NonZeroU32::MIN)
+        .connect(&server.url())
+        .await
+        .unwrap();
     assert_eq!(left(ask(&store, "ann")).await, 999);
     let clock = MonotonicClock::new();
     let started = clock.now();
@@ -206,14 +260,19 @@ async fn opening_breaker_fails_waiting_decisions_at_once() {
     let under_way = occupy(&store).await;
     let waiting: Vec<Asked> = (0..300).map(|_| ask(&store, "ann")).collect();
     tokio::task::yield_now().await;
-    server.command("CLIENT KILL TYPE normal SKIPME yes").unwrap();
+    server
+        .command("CLIENT KILL TYPE normal SKIPME yes")
+        .unwrap();
     for asked in under_way {
         let error = asked.await.unwrap().unwrap_err();
         assert!(matches!(error, RedisStoreError::Lost { .. }), "{error:?}");
     }
     for asked in waiting {
         let error = asked.await.unwrap().unwrap_err();
-        assert!(matches!(error, RedisStoreError::BreakerOpen { .. }), "{error:?}");
+        assert!(
+            matches!(error, RedisStoreError::BreakerOpen { .. }),
+            "{error:?}"
+        );
     }
     let taken = clock.now().since(started);
     assert!(taken < MARGIN, "{taken:?}");
@@ -223,7 +282,9 @@ async fn opening_breaker_fails_waiting_decisions_at_once() {
 #[tokio::test]
 async fn impatient_callers_hide_no_silent_server() {
     let server = RedisServer::start();
-    let short = options().deadline(Duration::from_millis(100)).breaker(NonZeroU32::MIN);
+    let short = options()
+        .deadline(Duration::from_millis(100))
+        .breaker(NonZeroU32::MIN);
     let store = short.connect(&server.url()).await.unwrap();
     pause(&server);
     let clock = MonotonicClock::new();
@@ -238,15 +299,23 @@ async fn impatient_callers_hide_no_silent_server() {
         if let Ok(Err(RedisStoreError::BreakerOpen { .. })) = asked.await {
             break;
         }
-        assert!(clock.now().since(started) < MARGIN, "the breaker stays closed");
+        assert!(
+            clock.now().since(started) < MARGIN,
+            "the breaker stays closed"
+        );
     }
 }
 
 #[test]
 fn breaker_closes_without_a_running_runtime() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let mut server = RedisServer::start();
-    let short = options().deadline(Duration::from_secs(1)).breaker(NonZeroU32::MIN);
+    let short = options()
+        .deadline(Duration::from_secs(1))
+        .breaker(NonZeroU32::MIN);
     let store = runtime.block_on(short.connect(&server.url())).unwrap();
     let ann = user("ann");
     let check = || runtime.block_on(store.check(&[Charge::new("hour", &HOUR, &ann)]));
@@ -259,7 +328,10 @@ fn breaker_closes_without_a_running_runtime() {
     server.start_again();
     let started = clock.now();
     while check().is_err() {
-        assert!(clock.now().since(started) < MARGIN, "the breaker stays open");
+        assert!(
+            clock.now().since(started) < MARGIN,
+            "the breaker stays open"
+        );
         std::thread::yield_now();
     }
 }

@@ -1,6 +1,10 @@
 //! Figures of a store, and its end.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
 
 mod common;
 
@@ -26,14 +30,26 @@ async fn pass_turns() {
 async fn stats_count_decisions_calls_and_errors() {
     let server = RedisServer::start();
     let store = store_on(&server).await;
-    let asked: Vec<Asked> = (0..500).map(|i| ask(&store, &format!("user {i}"))).collect();
+    let asked: Vec<Asked> = (0..500)
+        .map(|i| ask(&store, &format!("user {i}")))
+        .collect();
     for asked in asked {
         asked.await.unwrap().unwrap();
     }
     let stats = store.stats();
-    assert_eq!((stats.decisions, stats.closed_partitions, stats.open_partitions), (500, 1, 0));
+    assert_eq!(
+        (
+            stats.decisions,
+            stats.closed_partitions,
+            stats.open_partitions
+        ),
+        (500, 1, 0)
+    );
     assert!((4..=7).contains(&stats.calls), "{stats:?}");
-    assert_eq!((stats.queued, stats.calls_under_way, stats.errors), (0, 0, Default::default()));
+    assert_eq!(
+        (stats.queued, stats.calls_under_way, stats.errors),
+        (0, 0, Default::default())
+    );
 
     server.command("CLIENT PAUSE 60000 WRITE").unwrap();
     let mut asked = Vec::new();
@@ -48,7 +64,10 @@ async fn stats_count_decisions_calls_and_errors() {
         asked.await.unwrap().unwrap();
     }
     let users: Vec<_> = (0..33).map(|i| user(&i.to_string())).collect();
-    let charges: Vec<_> = users.iter().map(|user| Charge::new("hour", &HOUR, user)).collect();
+    let charges: Vec<_> = users
+        .iter()
+        .map(|user| Charge::new("hour", &HOUR, user))
+        .collect();
     assert!(store.check(&charges).await.is_err());
     assert_eq!(store.stats().errors.other, 1);
 }
@@ -58,11 +77,19 @@ async fn close_waits_for_calls_under_way() {
     let server = RedisServer::start();
     let store = store_on(&server).await;
     server.command("CLIENT PAUSE 60000 WRITE").unwrap();
-    let asked: Vec<Asked> = (0..300).map(|i| ask(&store, &format!("user {i}"))).collect();
+    let asked: Vec<Asked> = (0..300)
+        .map(|i| ask(&store, &format!("user {i}")))
+        .collect();
     pass_turns().await;
     assert!(!store.close(SHORT).await, "nothing is answered");
-    let error = store.check(&[Charge::new("hour", &HOUR, &Key::EVERYONE)]).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::Closed) && !error.is_transient(), "{error:?}");
+    let error = store
+        .check(&[Charge::new("hour", &HOUR, &Key::EVERYONE)])
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, RedisStoreError::Closed) && !error.is_transient(),
+        "{error:?}"
+    );
     let closing = tokio::spawn({
         let store = store.clone();
         async move { store.close(TEST_TIMEOUT).await }
@@ -96,21 +123,47 @@ async fn close_waits_for_refunds_of_abandoned_decisions() {
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     let partitions = NonZeroUsize::new(64).unwrap();
-    let slow = options().partitions(partitions).connect(&proxy.url()).await.unwrap();
-    let direct = options().partitions(partitions).connect(&server.url()).await.unwrap();
+    let slow = options()
+        .partitions(partitions)
+        .connect(&proxy.url())
+        .await
+        .unwrap();
+    let direct = options()
+        .partitions(partitions)
+        .connect(&server.url())
+        .await
+        .unwrap();
     until_answered(&slow).await;
     let users: Vec<Key<'_>> = (0..8).map(|i| user(&i.to_string())).collect();
-    let charges: Vec<Charge<'_>> = users.iter().map(|user| Charge::new("hour", &ONE, user)).collect();
+    let charges: Vec<Charge<'_>> = users
+        .iter()
+        .map(|user| Charge::new("hour", &ONE, user))
+        .collect();
     proxy.inflict(Fault::Delay(Duration::from_millis(20)));
     let asked = tokio::spawn(slow.check(&charges));
-    while direct.check(&[charges[0].cost(0)]).await.unwrap().statuses()[0].remaining() == 1
-        && direct.check(&[charges[7].cost(0)]).await.unwrap().statuses()[0].remaining() == 1
+    while direct
+        .check(&[charges[0].cost(0)])
+        .await
+        .unwrap()
+        .statuses()[0]
+        .remaining()
+        == 1
+        && direct
+            .check(&[charges[7].cost(0)])
+            .await
+            .unwrap()
+            .statuses()[0]
+            .remaining()
+            == 1
     {
         tokio::task::yield_now().await;
     }
     asked.abort();
     assert!(slow.close(TEST_TIMEOUT).await);
     for charge in &charges {
-        assert_eq!(direct.check(&[charge.cost(0)]).await.unwrap().statuses()[0].remaining(), 1);
+        assert_eq!(
+            direct.check(&[charge.cost(0)]).await.unwrap().statuses()[0].remaining(),
+            1
+        );
     }
 }

@@ -1,6 +1,10 @@
 //! Tests of connecting, and of servers that are away or silent.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
 
 mod common;
 
@@ -37,7 +41,9 @@ async fn url_client_and_pool_share_counters() {
     let client = redis::Client::open(server.url()).unwrap();
     let by_client = options().client(client).await.unwrap();
     let pool = deadpool_redis::Config::from_url(server.url());
-    let pool = pool.create_pool(Some(deadpool_redis::Runtime::Tokio1)).unwrap();
+    let pool = pool
+        .create_pool(Some(deadpool_redis::Runtime::Tokio1))
+        .unwrap();
     let by_pool = options().pool(pool).unwrap();
 
     assert_eq!(check(&by_url).await.unwrap(), 999);
@@ -52,10 +58,21 @@ async fn missing_password_is_found_when_connecting() {
     let server = RedisServer::start();
     server.command("CONFIG SET requirepass secret").unwrap();
     let error = RedisStore::connect(&server.url()).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::Refused { .. }) && !error.is_transient(), "{error:?}");
+    assert!(
+        matches!(error, RedisStoreError::Refused { .. }) && !error.is_transient(),
+        "{error:?}"
+    );
     let address = format!("127.0.0.1:{}", server.port());
-    assert!(error.to_string().contains(&address) && shown(&error).contains("NOAUTH"), "{}", shown(&error));
-    assert!(RedisStore::connect(&format!("redis://:secret@127.0.0.1:{}", server.port())).await.is_ok());
+    assert!(
+        error.to_string().contains(&address) && shown(&error).contains("NOAUTH"),
+        "{}",
+        shown(&error)
+    );
+    assert!(
+        RedisStore::connect(&format!("redis://:secret@127.0.0.1:{}", server.port()))
+            .await
+            .is_ok()
+    );
 }
 
 #[tokio::test]
@@ -66,9 +83,15 @@ async fn missing_password_is_found_when_connecting() {
 async fn connection_closed_in_silence_costs_no_decision() {
     let server = RedisServer::start();
     let pool = deadpool_redis::Config::from_url(server.url());
-    let pool = pool.create_pool(Some(deadpool_redis::Runtime::Tokio1)).unwrap();
+    let pool = pool
+        .create_pool(Some(deadpool_redis::Runtime::Tokio1))
+        .unwrap();
     let stores = [
-        options().connections(NonZeroUsize::new(2).unwrap()).connect(&server.url()).await.unwrap(),
+        options()
+            .connections(NonZeroUsize::new(2).unwrap())
+            .connect(&server.url())
+            .await
+            .unwrap(),
         options().pool(pool).unwrap(),
     ];
     for store in &stores {
@@ -91,10 +114,15 @@ async fn slow_handshake_connects_with_default_options() {
     proxy.inflict(Fault::SlowStart(Duration::from_millis(60)));
     let store = RedisStore::connect(&proxy.url()).await.unwrap();
     until_answered(&store).await;
-    let store = RedisStore::options().client(redis::Client::open(proxy.url()).unwrap()).await.unwrap();
+    let store = RedisStore::options()
+        .client(redis::Client::open(proxy.url()).unwrap())
+        .await
+        .unwrap();
     until_answered(&store).await;
     let pool = deadpool_redis::Config::from_url(proxy.url());
-    let pool = pool.create_pool(Some(deadpool_redis::Runtime::Tokio1)).unwrap();
+    let pool = pool
+        .create_pool(Some(deadpool_redis::Runtime::Tokio1))
+        .unwrap();
     let store = RedisStore::options().pool(pool).unwrap();
     until_answered(&store).await;
 }
@@ -104,10 +132,20 @@ async fn connect_timeout_bounds_all_connections() {
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     proxy.inflict(Fault::SlowStart(Duration::from_millis(300)));
-    let options = options().deadline(SHORT).connect_timeout(Duration::from_secs(1));
+    let options = options()
+        .deadline(SHORT)
+        .connect_timeout(Duration::from_secs(1));
     // One after the other, each well within the timeout, they take longer than it.
-    let error = options.connections(NonZeroUsize::new(4).unwrap()).connect(&proxy.url()).await.unwrap_err();
-    assert!(error.to_string().contains("127.0.0.1") && shown(&error).contains("connect timeout"), "{}", shown(&error));
+    let error = options
+        .connections(NonZeroUsize::new(4).unwrap())
+        .connect(&proxy.url())
+        .await
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("127.0.0.1") && shown(&error).contains("connect timeout"),
+        "{}",
+        shown(&error)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -115,7 +153,11 @@ async fn slow_handshakes_connect_to_a_cluster() {
     let cluster = RedisCluster::start();
     let proxy = FaultProxy::to(cluster.node(0).port());
     proxy.inflict(Fault::SlowStart(Duration::from_millis(600)));
-    let store = RedisStore::options().deadline(TEST_TIMEOUT).cluster([proxy.url()]).await.unwrap();
+    let store = RedisStore::options()
+        .deadline(TEST_TIMEOUT)
+        .cluster([proxy.url()])
+        .await
+        .unwrap();
     assert_eq!(check(&store).await.unwrap(), 999);
 }
 
@@ -123,7 +165,12 @@ async fn slow_handshakes_connect_to_a_cluster() {
 async fn slow_handshake_does_not_delay_recovery() {
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
-    let store = options().deadline(SHORT).connect_lazily().connect(&proxy.url()).await.unwrap();
+    let store = options()
+        .deadline(SHORT)
+        .connect_lazily()
+        .connect(&proxy.url())
+        .await
+        .unwrap();
     until_answered(&store).await;
     // Packets are swallowed for good on the connections of now, as when a host dies without notice.
     proxy.inflict(Fault::SlowStart(TEST_TIMEOUT));
@@ -133,14 +180,19 @@ async fn slow_handshake_does_not_delay_recovery() {
     let began = clock.now();
     proxy.heal();
     until_answered(&store).await;
-    assert!(clock.now().since(began) < TEST_TIMEOUT / 2, "another attempt begins beside the one that hangs");
+    assert!(
+        clock.now().since(began) < TEST_TIMEOUT / 2,
+        "another attempt begins beside the one that hangs"
+    );
 }
 
 #[tokio::test]
 async fn default_deadline_is_50_ms() {
     let (address, _listener) = silent_listener();
     let pool = deadpool_redis::Config::from_url(format!("redis://{address}/"));
-    let pool = pool.create_pool(Some(deadpool_redis::Runtime::Tokio1)).unwrap();
+    let pool = pool
+        .create_pool(Some(deadpool_redis::Runtime::Tokio1))
+        .unwrap();
     let store = RedisStore::options().pool(pool).unwrap();
     let error = check(&store).await.unwrap_err();
     assert!(
@@ -152,7 +204,13 @@ async fn default_deadline_is_50_ms() {
 
 #[test]
 fn connections_outlive_callers_on_a_named_runtime() {
-    let runtime = || tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let runtime = || {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap()
+    };
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     let lasting = runtime();
@@ -167,12 +225,21 @@ fn connections_outlive_callers_on_a_named_runtime() {
 
 #[test]
 fn abandoned_call_ends_on_a_named_runtime() {
-    let lasting = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let lasting = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
     // It is driven no more after the check, and so are its timers.
-    let caller = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let caller = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
-    let named = options().deadline(Duration::from_millis(200)).runtime(lasting.handle().clone());
+    let named = options()
+        .deadline(Duration::from_millis(200))
+        .runtime(lasting.handle().clone());
     let store = caller.block_on(named.connect(&proxy.url())).unwrap();
     proxy.inflict(Fault::Mute);
     let abandoned = async { tokio::time::timeout(Duration::from_millis(5), check(&store)).await };
@@ -183,17 +250,30 @@ fn abandoned_call_ends_on_a_named_runtime() {
 
 #[test]
 fn ended_runtime_fails_decisions_at_once() {
-    let lasting = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let caller = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let lasting = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    let caller = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let server = RedisServer::start();
-    let named = options().deadline(10 * TEST_TIMEOUT).runtime(lasting.handle().clone());
+    let named = options()
+        .deadline(10 * TEST_TIMEOUT)
+        .runtime(lasting.handle().clone());
     let store = caller.block_on(named.connect(&server.url())).unwrap();
     assert_eq!(caller.block_on(check(&store)).unwrap(), 999);
     drop(lasting);
     for _ in 0..100 {
-        let ended = caller.block_on(async { tokio::time::timeout(TEST_TIMEOUT, check(&store)).await });
+        let ended =
+            caller.block_on(async { tokio::time::timeout(TEST_TIMEOUT, check(&store)).await });
         let error = ended.unwrap().unwrap_err();
-        assert!(matches!(error, RedisStoreError::Connect { .. }) && shown(&error).contains("has ended"), "{error:?}");
+        assert!(
+            matches!(error, RedisStoreError::Connect { .. }) && shown(&error).contains("has ended"),
+            "{error:?}"
+        );
     }
     assert_eq!(store.stats().queued, 0);
 }
@@ -202,56 +282,146 @@ fn ended_runtime_fails_decisions_at_once() {
 async fn passwords_are_used_and_never_shown() {
     let server = RedisServer::start_with(&["--requirepass", "open-sesame"]);
     let address = format!("127.0.0.1:{}", server.port());
-    let store = options().connect(&format!("redis://:open-sesame@{address}/")).await.unwrap();
+    let store = options()
+        .connect(&format!("redis://:open-sesame@{address}/"))
+        .await
+        .unwrap();
     assert_eq!(check(&store).await.unwrap(), 999);
     assert!(!format!("{store:?}").contains("open-sesame"));
 
-    for wrong in [format!("redis://:open-barley@{address}/"), format!("redis://open-barley:open-barley@{address}/")] {
+    for wrong in [
+        format!("redis://:open-barley@{address}/"),
+        format!("redis://open-barley:open-barley@{address}/"),
+    ] {
         let error = options().connect(&wrong).await.unwrap_err();
-        assert!(matches!(error, RedisStoreError::Connect { .. }) && !error.is_transient(), "{error:?}");
-        assert!(error.to_string().contains(&address) && !shown(&error).contains("barley"), "{}", shown(&error));
+        assert!(
+            matches!(error, RedisStoreError::Connect { .. }) && !error.is_transient(),
+            "{error:?}"
+        );
+        assert!(
+            error.to_string().contains(&address) && !shown(&error).contains("barley"),
+            "{}",
+            shown(&error)
+        );
     }
 }
 
 #[tokio::test]
 async fn unknown_database_is_an_error_of_connecting() {
     let server = RedisServer::start();
-    let store = options().connect(&format!("{}3", server.url())).await.unwrap();
+    let store = options()
+        .connect(&format!("{}3", server.url()))
+        .await
+        .unwrap();
     assert_eq!(check(&store).await.unwrap(), 999);
-    let error = options().connect(&format!("{}777", server.url())).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::Connect { .. }) && !error.is_transient(), "{error:?}");
-    assert!(error.to_string().contains(&format!("127.0.0.1:{}", server.port())), "{error}");
+    let error = options()
+        .connect(&format!("{}777", server.url()))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, RedisStoreError::Connect { .. }) && !error.is_transient(),
+        "{error:?}"
+    );
+    assert!(
+        error
+            .to_string()
+            .contains(&format!("127.0.0.1:{}", server.port())),
+        "{error}"
+    );
 }
 
 #[tokio::test]
 async fn invalid_options_are_named() {
-    for url in
-        ["http://user:hunter2@host/", "user:hunter2@host", "redis://user:hunter2@host:port/", "redis://:hunter2@/x"]
-    {
+    for url in [
+        "http://user:hunter2@host/",
+        "user:hunter2@host",
+        "redis://user:hunter2@host:port/",
+        "redis://:hunter2@/x",
+    ] {
         let error = options().connect(url).await.unwrap_err();
-        assert!(matches!(error, RedisStoreError::Config(RedisConfigError::Url { .. })), "{url}: {error:?}");
+        assert!(
+            matches!(error, RedisStoreError::Config(RedisConfigError::Url { .. })),
+            "{url}: {error:?}"
+        );
         assert!(!shown(&error).contains("hunter2"), "{}", shown(&error));
     }
     let server = RedisServer::start();
-    let error = options().prefix("a b").connect(&server.url()).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::Config(RedisConfigError::Prefix(_))), "{error:?}");
-    let error = options().deadline(Duration::ZERO).connect(&server.url()).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::Config(RedisConfigError::ZeroDeadline)), "{error:?}");
-    let error = options().connect_timeout(Duration::ZERO).connect(&server.url()).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::Config(RedisConfigError::ZeroConnectTimeout)), "{error:?}");
-    assert!(options().cluster(["redis://host/", "rediss://host/"]).await.is_err());
-    assert!(options().sentinel(Vec::<String>::new(), "mymaster").await.is_err());
-    let error = options().secret("short").connect(&server.url()).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::Config(RedisConfigError::ShortSecret { bytes: 5 })), "{error:?}");
+    let error = options()
+        .prefix("a b")
+        .connect(&server.url())
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, RedisStoreError::Config(RedisConfigError::Prefix(_))),
+        "{error:?}"
+    );
+    let error = options()
+        .deadline(Duration::ZERO)
+        .connect(&server.url())
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(
+            error,
+            RedisStoreError::Config(RedisConfigError::ZeroDeadline)
+        ),
+        "{error:?}"
+    );
+    let error = options()
+        .connect_timeout(Duration::ZERO)
+        .connect(&server.url())
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(
+            error,
+            RedisStoreError::Config(RedisConfigError::ZeroConnectTimeout)
+        ),
+        "{error:?}"
+    );
+    assert!(
+        options()
+            .cluster(["redis://host/", "rediss://host/"])
+            .await
+            .is_err()
+    );
+    assert!(
+        options()
+            .sentinel(Vec::<String>::new(), "mymaster")
+            .await
+            .is_err()
+    );
+    let error = options()
+        .secret("short")
+        .connect(&server.url())
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(
+            error,
+            RedisStoreError::Config(RedisConfigError::ShortSecret { bytes: 5 })
+        ),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]
 async fn refused_connection_fails_at_once() {
     let (address, listener) = silent_listener();
     drop(listener);
-    let error = options().connect(&format!("redis://:hunter2@{address}/")).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::Connect { .. }) && error.is_transient(), "{error:?}");
-    assert!(error.to_string().contains(&address) && !shown(&error).contains("hunter2"), "{}", shown(&error));
+    let error = options()
+        .connect(&format!("redis://:hunter2@{address}/"))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, RedisStoreError::Connect { .. }) && error.is_transient(),
+        "{error:?}"
+    );
+    assert!(
+        error.to_string().contains(&address) && !shown(&error).contains("hunter2"),
+        "{}",
+        shown(&error)
+    );
 }
 
 #[tokio::test]
@@ -259,11 +429,22 @@ async fn silent_server_fails_at_the_connect_timeout() {
     let (address, _listener) = silent_listener();
     let clock = MonotonicClock::new();
     let started = clock.now();
-    let error = options().connect_timeout(SHORT).connect(&format!("redis://:hunter2@{address}/")).await.unwrap_err();
+    let error = options()
+        .connect_timeout(SHORT)
+        .connect(&format!("redis://:hunter2@{address}/"))
+        .await
+        .unwrap_err();
     let taken = clock.now().since(started);
     assert!(taken >= SHORT && taken < SHORT + MARGIN, "{taken:?}");
-    assert!(matches!(error, RedisStoreError::Connect { .. }) && error.is_transient(), "{error:?}");
-    assert!(error.to_string().contains(&address) && !shown(&error).contains("hunter2"), "{}", shown(&error));
+    assert!(
+        matches!(error, RedisStoreError::Connect { .. }) && error.is_transient(),
+        "{error:?}"
+    );
+    assert!(
+        error.to_string().contains(&address) && !shown(&error).contains("hunter2"),
+        "{}",
+        shown(&error)
+    );
 }
 
 /// Accepts clients and never answers.

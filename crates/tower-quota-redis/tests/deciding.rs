@@ -1,6 +1,10 @@
 //! Tests of what a decision costs, what it leaves behind, and that it is one step.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
 
 mod common;
 
@@ -14,7 +18,11 @@ const MINUTE: Quota = Quota::per_minute(100);
 const HOUR: Quota = Quota::per_hour(1_000);
 
 fn three<'a>(key: &'a Key<'a>) -> [Charge<'a>; 3] {
-    [Charge::new("second", &SECOND, key), Charge::new("minute", &MINUTE, key), Charge::new("hour", &HOUR, key)]
+    [
+        Charge::new("second", &SECOND, key),
+        Charge::new("minute", &MINUTE, key),
+        Charge::new("hour", &HOUR, key),
+    ]
 }
 
 #[tokio::test]
@@ -38,7 +46,15 @@ async fn three_limits_take_one_call() {
         .collect();
     seen.sort_unstable();
     // What the script does inside the server is counted too: one reading of the time, one of the entry, one write.
-    assert_eq!(seen, ["evalsha:calls=1", "mget:calls=1", "psetex:calls=1", "time:calls=1"]);
+    assert_eq!(
+        seen,
+        [
+            "evalsha:calls=1",
+            "mget:calls=1",
+            "psetex:calls=1",
+            "time:calls=1"
+        ]
+    );
 }
 
 #[tokio::test]
@@ -49,8 +65,13 @@ async fn three_limits_are_one_small_key() {
     for _ in 0..20 {
         assert!(store.check(&three(&ann)).await.unwrap().is_allowed());
     }
-    let [(name, size)] = &entries(&server)[..] else { panic!("more than one key") };
-    println!("three limits of one client: {size} bytes under {name} ({} bytes)", name.len());
+    let [(name, size)] = &entries(&server)[..] else {
+        panic!("more than one key")
+    };
+    println!(
+        "three limits of one client: {size} bytes under {name} ({} bytes)",
+        name.len()
+    );
     assert_eq!(*name, store.key_of(&ann));
     assert!(name.len() <= 30 && *size <= 72, "{name}: {size} bytes");
 }
@@ -61,7 +82,10 @@ async fn refusals_and_peeks_write_nothing() {
     let store = store_on(&server).await;
     let (ann, bob) = (user("ann"), user("bob"));
     let (one, many) = (Quota::per_hour(1), Quota::per_hour(10));
-    let both = [Charge::new("ann's", &one, &ann), Charge::new("bob's", &many, &bob)];
+    let both = [
+        Charge::new("ann's", &one, &ann),
+        Charge::new("bob's", &many, &bob),
+    ];
     assert!(store.check(&both).await.unwrap().is_allowed());
     let sets = calls(&server, "psetex");
     assert!(sets > 0);
@@ -70,13 +94,20 @@ async fn refusals_and_peeks_write_nothing() {
     assert!(!refused.is_allowed());
     assert_eq!(refused.tightest().unwrap().name, "ann's".into());
     assert_eq!(refused.statuses()[1].remaining(), 9, "all or nothing");
-    store.check(&[both[0].cost(0), both[1].cost(0)]).await.unwrap();
+    store
+        .check(&[both[0].cost(0), both[1].cost(0)])
+        .await
+        .unwrap();
     let peeked = store.apply(Operation::Peek, &both).await.unwrap();
     assert!(!peeked.is_allowed());
     assert_eq!(calls(&server, "psetex"), sets);
 
     store.apply(Operation::Reset, &both).await.unwrap();
-    assert_eq!(entries(&server), [], "a client of which nothing is used has no key");
+    assert_eq!(
+        entries(&server),
+        [],
+        "a client of which nothing is used has no key"
+    );
 }
 
 #[tokio::test]
@@ -90,7 +121,10 @@ async fn decisions_use_server_time() {
         Timestamp::from_micros(seconds * 1_000_000 + micros)
     };
     let before = time();
-    let decision = store.check(&[Charge::new("second", &SECOND, &ann)]).await.unwrap();
+    let decision = store
+        .check(&[Charge::new("second", &SECOND, &ann)])
+        .await
+        .unwrap();
     assert!(before <= decision.at() && decision.at() <= time());
 }
 
@@ -103,11 +137,21 @@ async fn dropped_requests_leave_others_alone() {
     for i in 0..300 {
         // Dropped wherever it has got to by then: not sent, under way, or done.
         let dropped = tokio::spawn(store.check(&[Charge::new("hour", &quota, &ann)]));
-        let left = store.check(&[Charge::new("hour", &quota, &bob)]).await.unwrap().statuses()[0].remaining();
+        let left = store
+            .check(&[Charge::new("hour", &quota, &bob)])
+            .await
+            .unwrap()
+            .statuses()[0]
+            .remaining();
         dropped.abort();
         assert_eq!(left, 999 - i, "the answer to another question");
     }
-    let left = store.check(&[Charge::new("hour", &quota, &ann)]).await.unwrap().statuses()[0].remaining();
+    let left = store
+        .check(&[Charge::new("hour", &quota, &ann)])
+        .await
+        .unwrap()
+        .statuses()[0]
+        .remaining();
     assert!((699..=999).contains(&left), "{left}");
 }
 

@@ -2,7 +2,11 @@
 //!
 //! `PROPTEST_CASES=20000 cargo test -p tower-quota-redis --release --test differential` runs longer.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
 
 mod common;
 
@@ -11,7 +15,9 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use redis::Connection;
-use tower_quota_core::{Algorithm, Charge, Decision, Entry, Key, Operation, Quota, Store, Timestamp};
+use tower_quota_core::{
+    Algorithm, Charge, Decision, Entry, Key, Operation, Quota, Store, Timestamp,
+};
 use tower_quota_redis::{RedisStore, RedisStoreError};
 use tower_quota_testkit::differential::Differential;
 use tower_quota_testkit::{ManualClock, RedisServer};
@@ -33,15 +39,28 @@ fn plain_decisions_agree_with_model() {
 fn agrees(differential: Differential) {
     let server = RedisServer::start();
     // One thread: the task that is spawned first runs first.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let connection = RefCell::new(common::look_at(&server));
-    differential.bursts().forgets_nothing().regressions("tests/differential-regressions.txt").run(|trace| {
-        runtime.block_on(async {
-            let options = common::options().clock(trace.clock()).prefix(trace.prefix());
-            let store = InOrder(options.connect(&server.url()).await.unwrap());
-            trace.compare_bytes(&store, async |key: &Key<'_>| stored(&store.0, key, &mut connection.borrow_mut())).await
-        })
-    });
+    differential
+        .bursts()
+        .forgets_nothing()
+        .regressions("tests/differential-regressions.txt")
+        .run(|trace| {
+            runtime.block_on(async {
+                let options = common::options()
+                    .clock(trace.clock())
+                    .prefix(trace.prefix());
+                let store = InOrder(options.connect(&server.url()).await.unwrap());
+                trace
+                    .compare_bytes(&store, async |key: &Key<'_>| {
+                        stored(&store.0, key, &mut connection.borrow_mut())
+                    })
+                    .await
+            })
+        });
 }
 
 /// A store that sends requests in the order of the calls: on its own, a refund is sent when it is asked for, and a check
@@ -59,7 +78,10 @@ impl Store for InOrder {
 }
 
 fn stored(store: &RedisStore, key: &Key<'_>, connection: &mut Connection) -> Vec<u8> {
-    let stored: Option<Vec<u8>> = redis::cmd("GET").arg(store.key_of(key)).query(connection).unwrap();
+    let stored: Option<Vec<u8>> = redis::cmd("GET")
+        .arg(store.key_of(key))
+        .query(connection)
+        .unwrap();
     stored.unwrap_or_default()
 }
 
@@ -70,7 +92,8 @@ async fn longest_debts_are_capped_alike() {
         // All that can be owed, and all of it but a little given back.
         let owed = if algorithm.is_bucket() { 10 } else { 1 << 51 };
         let taken_at = pair.decide(NOW, Operation::Charge, u64::MAX).await.at();
-        pair.decide(NOW, Operation::Refund { taken_at }, owed - 5).await;
+        pair.decide(NOW, Operation::Refund { taken_at }, owed - 5)
+            .await;
         pair.decide(NOW, Operation::Check, 3).await;
     }
 }
@@ -80,7 +103,8 @@ async fn log_survives_running_total_limit() {
     let mut pair = Pair::new(Quota::per_minute(10).sliding_log()).await;
     // Its running total passes 2^53 after a dozen windows.
     for (step, cost) in [1 << 51, 5, 5].into_iter().cycle().take(60).enumerate() {
-        pair.decide(NOW + step as u64 * 36_000_000, Operation::Charge, cost).await;
+        pair.decide(NOW + step as u64 * 36_000_000, Operation::Charge, cost)
+            .await;
     }
 }
 
@@ -89,20 +113,38 @@ async fn refund_reaches_start_of_previous_window() {
     let mut pair = Pair::new(Quota::per_minute(10).sliding_window()).await;
     let start = NOW - NOW % 60_000_000;
     let taken_at = pair.decide(start, Operation::Check, 4).await.at();
-    pair.decide(start + 60_000_000, Operation::Refund { taken_at }, 3).await;
+    pair.decide(start + 60_000_000, Operation::Refund { taken_at }, 3)
+        .await;
     pair.decide(start + 60_000_000, Operation::Check, 9).await;
 }
 
 #[tokio::test]
 async fn epoch_cuts_first_window_alike() {
-    let mut pair = Pair::new(Quota::per_minute(10).fixed_window().offset(Duration::from_secs(30))).await;
+    let mut pair = Pair::new(
+        Quota::per_minute(10)
+            .fixed_window()
+            .offset(Duration::from_secs(30)),
+    )
+    .await;
     let taken_at = pair.decide(1_000, Operation::Check, 10).await.at();
     pair.decide(1_005, Operation::Check, 1).await;
     pair.decide(1_005, Operation::Refund { taken_at }, 2).await;
-    pair.decide(0, Operation::Refund { taken_at: Timestamp::EPOCH }, 2).await;
+    pair.decide(
+        0,
+        Operation::Refund {
+            taken_at: Timestamp::EPOCH,
+        },
+        2,
+    )
+    .await;
     let refused = pair.decide(0, Operation::Check, 5).await;
     let next = (refused.at() + refused.retry_after().unwrap()).as_micros();
-    assert!(!pair.decide(next - 1, Operation::Check, 5).await.is_allowed());
+    assert!(
+        !pair
+            .decide(next - 1, Operation::Check, 5)
+            .await
+            .is_allowed()
+    );
     assert!(pair.decide(next, Operation::Check, 5).await.is_allowed());
 }
 
@@ -123,7 +165,8 @@ async fn marks_of_refundable_charges_agree() {
                 }
                 if step == refunded_after {
                     pair.is_refundable = true;
-                    pair.decide(now + 1, Operation::Refund { taken_at }, 1).await;
+                    pair.decide(now + 1, Operation::Refund { taken_at }, 1)
+                        .await;
                 }
             }
         }
@@ -163,7 +206,10 @@ const HOUR: Quota = Quota::per_hour(70);
 #[tokio::test]
 async fn marks_stay_with_their_client() {
     decide_in_few_calls(|round, number, user| {
-        let (minute, hour) = (Charge::new("minute", &MINUTE, user), Charge::new("hour", &HOUR, user));
+        let (minute, hour) = (
+            Charge::new("minute", &MINUTE, user),
+            Charge::new("hour", &HOUR, user),
+        );
         match (round, number % 3) {
             (0, 0) => vec![minute.refundable(), hour.refundable()],
             (0, 1) => vec![minute.refundable(), hour],
@@ -176,7 +222,10 @@ async fn marks_stay_with_their_client() {
 #[tokio::test]
 async fn other_slots_stay_with_their_client() {
     decide_in_few_calls(|round, number, user| {
-        let (minute, hour) = (Charge::new("minute", &MINUTE, user).cost(4), Charge::new("hour", &HOUR, user));
+        let (minute, hour) = (
+            Charge::new("minute", &MINUTE, user).cost(4),
+            Charge::new("hour", &HOUR, user),
+        );
         match (round, number % 3) {
             (0, 0) => vec![Charge::new("day", &HOUR, user), hour],
             _ => vec![minute, hour],
@@ -189,9 +238,16 @@ async fn other_slots_stay_with_their_client() {
 async fn conversions_stay_with_their_client() {
     const OLD: Quota = Quota::per_minute(20);
     decide_in_few_calls(|round, number, user| {
-        let quota = if round == 0 && number % 3 == 0 { &OLD } else { &MINUTE };
+        let quota = if round == 0 && number % 3 == 0 {
+            &OLD
+        } else {
+            &MINUTE
+        };
         // The second one is refused: only a converted entry changes.
-        vec![Charge::new("minute", quota, user).cost(8), Charge::new("hour", &HOUR, user)]
+        vec![
+            Charge::new("minute", quota, user).cost(8),
+            Charge::new("hour", &HOUR, user),
+        ]
     })
     .await;
 }
@@ -199,10 +255,18 @@ async fn conversions_stay_with_their_client() {
 /// Compares the decisions and the entries of clients that share calls.
 ///
 /// They share what the script works on, too. The charges are those of a round and of a client with a number.
-async fn decide_in_few_calls(charges: impl for<'c> Fn(usize, usize, &'c Key<'static>) -> Vec<Charge<'c>>) {
+async fn decide_in_few_calls(
+    charges: impl for<'c> Fn(usize, usize, &'c Key<'static>) -> Vec<Charge<'c>>,
+) {
     let (server, clock) = (RedisServer::start(), ManualClock::default());
-    let store = common::options().clock(clock.clone()).connect(&server.url()).await.unwrap();
-    let users: Vec<Key<'static>> = (0..60).map(|user| common::user(&user.to_string())).collect();
+    let store = common::options()
+        .clock(clock.clone())
+        .connect(&server.url())
+        .await
+        .unwrap();
+    let users: Vec<Key<'static>> = (0..60)
+        .map(|user| common::user(&user.to_string()))
+        .collect();
     let mut entries = vec![Entry::default(); users.len()];
     for round in 0..3 {
         // A write that nothing has changed would show the later instant.
@@ -220,9 +284,16 @@ async fn decide_in_few_calls(charges: impl for<'c> Fn(usize, usize, &'c Key<'sta
     }
     let mut connection = common::look_at(&server);
     for (user, entry) in users.iter().zip(&entries) {
-        assert_eq!(stored(&store, user, &mut connection), entry.encode(), "{user:?}");
+        assert_eq!(
+            stored(&store, user, &mut connection),
+            entry.encode(),
+            "{user:?}"
+        );
     }
-    assert!(common::calls(&server, "evalsha") < 60, "few calls carry many decisions");
+    assert!(
+        common::calls(&server, "evalsha") < 60,
+        "few calls carry many decisions"
+    );
 }
 
 /// A store and the model beside it, with one limit of one client.
@@ -239,20 +310,42 @@ struct Pair {
 impl Pair {
     async fn new(quota: Quota) -> Self {
         let (server, clock) = (RedisServer::start(), ManualClock::default());
-        let store = common::options().clock(clock.clone()).connect(&server.url()).await.unwrap();
+        let store = common::options()
+            .clock(clock.clone())
+            .connect(&server.url())
+            .await
+            .unwrap();
         let connection = common::look_at(&server);
-        Self { connection, clock, store, entry: Entry::default(), quota, is_refundable: false, _server: server }
+        Self {
+            connection,
+            clock,
+            store,
+            entry: Entry::default(),
+            quota,
+            is_refundable: false,
+            _server: server,
+        }
     }
 
     /// Decides on both sides, and compares the decision and the bytes.
     async fn decide(&mut self, now: u64, operation: Operation, cost: u64) -> Decision {
         let (ann, now) = (common::user("ann"), Timestamp::from_micros(now));
         let charge = Charge::new("minute", &self.quota, &ann).cost(cost);
-        let charges = [if self.is_refundable { charge.refundable() } else { charge }];
+        let charges = [if self.is_refundable {
+            charge.refundable()
+        } else {
+            charge
+        }];
         self.clock.set(now);
         let expected = self.entry.decide(operation, &charges, now);
-        assert_eq!(self.store.apply(operation, &charges).await.unwrap(), expected);
-        assert_eq!(stored(&self.store, &ann, &mut self.connection), self.entry.encode());
+        assert_eq!(
+            self.store.apply(operation, &charges).await.unwrap(),
+            expected
+        );
+        assert_eq!(
+            stored(&self.store, &ann, &mut self.connection),
+            self.entry.encode()
+        );
         expected
     }
 }

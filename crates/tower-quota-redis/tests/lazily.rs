@@ -1,6 +1,10 @@
 //! A service that starts before its server.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
 
 mod common;
 
@@ -23,10 +27,16 @@ async fn late_server_is_found() {
     // Five failures open the breaker, as they would had the server gone away later.
     for _ in 0..5 {
         let error = check(&store).await.unwrap_err();
-        assert!(matches!(error, RedisStoreError::Connect { .. }) && error.is_transient(), "{error:?}");
+        assert!(
+            matches!(error, RedisStoreError::Connect { .. }) && error.is_transient(),
+            "{error:?}"
+        );
     }
     let error = check(&store).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::BreakerOpen { .. }) && error.is_transient(), "{error:?}");
+    assert!(
+        matches!(error, RedisStoreError::BreakerOpen { .. }) && error.is_transient(),
+        "{error:?}"
+    );
     server.start_again();
     until_answered(&store).await;
     assert_eq!(check(&store).await.unwrap(), 999);
@@ -39,10 +49,30 @@ async fn constructor_does_not_wait_for_server() {
     let proxy = FaultProxy::to(server.port());
     proxy.inflict(Fault::Stall);
     // With deadlines that would be noticed.
-    drop(lazily().deadline(10 * TEST_TIMEOUT).connect_timeout(10 * TEST_TIMEOUT).connect(&proxy.url()).await.unwrap());
-    let store = lazily().deadline(DEADLINE).connect(&proxy.url()).await.unwrap();
+    drop(
+        lazily()
+            .deadline(10 * TEST_TIMEOUT)
+            .connect_timeout(10 * TEST_TIMEOUT)
+            .connect(&proxy.url())
+            .await
+            .unwrap(),
+    );
+    let store = lazily()
+        .deadline(DEADLINE)
+        .connect(&proxy.url())
+        .await
+        .unwrap();
     let error = check(&store).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::Deadline { after: DEADLINE, .. }), "{error:?}");
+    assert!(
+        matches!(
+            error,
+            RedisStoreError::Deadline {
+                after: DEADLINE,
+                ..
+            }
+        ),
+        "{error:?}"
+    );
     proxy.heal();
     until_answered(&store).await;
 }
@@ -64,15 +94,25 @@ async fn late_sentinels_and_clusters_are_found() {
     let mut group = RedisSentinel::start();
     let before_its_primary = {
         group.kill(0);
-        lazily().sentinel(group.urls(), RedisSentinel::MASTER_NAME).await.unwrap()
+        lazily()
+            .sentinel(group.urls(), RedisSentinel::MASTER_NAME)
+            .await
+            .unwrap()
     };
     group.wait_for_promotion(1);
     until_answered(&before_its_primary).await;
 
     let cluster = RedisCluster::start();
-    let proxies: Vec<FaultProxy> = (0..3).map(|node| FaultProxy::to(cluster.node(node).port())).collect();
-    proxies.iter().for_each(|proxy| proxy.inflict(Fault::Refuse));
-    let store = lazily().cluster(proxies.iter().map(FaultProxy::url)).await.unwrap();
+    let proxies: Vec<FaultProxy> = (0..3)
+        .map(|node| FaultProxy::to(cluster.node(node).port()))
+        .collect();
+    proxies
+        .iter()
+        .for_each(|proxy| proxy.inflict(Fault::Refuse));
+    let store = lazily()
+        .cluster(proxies.iter().map(FaultProxy::url))
+        .await
+        .unwrap();
     assert!(check(&store).await.is_err());
     proxies.iter().for_each(FaultProxy::heal);
     until_answered(&store).await;

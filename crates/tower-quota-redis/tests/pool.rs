@@ -1,6 +1,10 @@
 //! Connections from a pool.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
 
 mod common;
 
@@ -13,7 +17,13 @@ use tower_quota_testkit::RedisServer;
 use self::common::{TEST_TIMEOUT, calls, check, options, until_answered};
 
 fn pool(url: &str) -> Pool {
-    Config::from_url(url).builder().unwrap().max_size(1).runtime(Runtime::Tokio1).build().unwrap()
+    Config::from_url(url)
+        .builder()
+        .unwrap()
+        .max_size(1)
+        .runtime(Runtime::Tokio1)
+        .build()
+        .unwrap()
 }
 
 #[tokio::test]
@@ -38,7 +48,10 @@ async fn pooled_connection_is_checked_once() {
 async fn pool_of_one_replaces_its_connection() {
     let mut server = RedisServer::start();
     let pool = pool(&server.url());
-    let store = options().breaker(NonZeroU32::MIN).pool(pool.clone()).unwrap();
+    let store = options()
+        .breaker(NonZeroU32::MIN)
+        .pool(pool.clone())
+        .unwrap();
     assert_eq!(check(&store).await.unwrap(), 999);
     server.kill();
     assert!(check(&store).await.is_err());
@@ -49,7 +62,10 @@ async fn pool_of_one_replaces_its_connection() {
     // A connection that is in doubt serves until the next is there, which is made at once.
     server.command("REPLICAOF 127.0.0.1 1").unwrap();
     let error = check(&store).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::Refused { .. }), "{error:?}");
+    assert!(
+        matches!(error, RedisStoreError::Refused { .. }),
+        "{error:?}"
+    );
     server.command("REPLICAOF NO ONE").unwrap();
     until_answered(&store).await;
     // The old one has answered that if the pool has no other yet.
@@ -68,5 +84,8 @@ async fn closed_pool_is_a_permanent_error() {
     let pool = pool(&server.url());
     pool.close();
     let error = check(&options().pool(pool).unwrap()).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::Connect { .. }) && !error.is_transient(), "{error:?}");
+    assert!(
+        matches!(error, RedisStoreError::Connect { .. }) && !error.is_transient(),
+        "{error:?}"
+    );
 }

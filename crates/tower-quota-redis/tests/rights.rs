@@ -1,6 +1,10 @@
 //! The documented rights suffice, and each of them is needed.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
 
 mod common;
 
@@ -13,9 +17,17 @@ use self::common::{HOUR, check, options, user};
 /// Creates a user with the documented rights and further ones, which must be documented too.
 fn grant(server: &RedisServer, further: &str) {
     let docs = include_str!("../src/lib.rs");
-    let rights = docs.lines().find_map(|line| line.strip_prefix("//! ACL SETUSER limiter ")).unwrap();
-    assert!(docs.contains(&format!("`{further}`")) || further.is_empty(), "{further} is not documented");
-    let granted = server.command(&format!("ACL SETUSER limiter {rights} {further}")).unwrap();
+    let rights = docs
+        .lines()
+        .find_map(|line| line.strip_prefix("//! ACL SETUSER limiter "))
+        .unwrap();
+    assert!(
+        docs.contains(&format!("`{further}`")) || further.is_empty(),
+        "{further} is not documented"
+    );
+    let granted = server
+        .command(&format!("ACL SETUSER limiter {rights} {further}"))
+        .unwrap();
     assert!(granted.starts_with("+OK"), "{granted}");
 }
 
@@ -28,7 +40,10 @@ async fn each_operation(store: &RedisStore) {
     let mut taken = store.check(&[charge]).await.unwrap();
     let peeked = store.check(&[charge.cost(0)]).await.unwrap();
     assert_eq!(peeked.statuses()[0].remaining(), 998);
-    let refunded = store.apply(taken.refund().unwrap(), &[charge]).await.unwrap();
+    let refunded = store
+        .apply(taken.refund().unwrap(), &[charge])
+        .await
+        .unwrap();
     assert_eq!(refunded.statuses()[0].remaining(), 999);
 }
 
@@ -37,9 +52,17 @@ async fn each_operation(store: &RedisStore) {
 async fn user_without_admin_commands_may_decide() {
     let server = RedisServer::start();
     let rights = "on >password ~quota:4:* +@all -@admin -@dangerous";
-    let granted = server.command(&format!("ACL SETUSER tenant {rights}")).unwrap();
+    let granted = server
+        .command(&format!("ACL SETUSER tenant {rights}"))
+        .unwrap();
     assert!(granted.starts_with("+OK"), "{granted}");
-    let store = options().connect(&format!("redis://tenant:password@127.0.0.1:{}/", server.port())).await.unwrap();
+    let store = options()
+        .connect(&format!(
+            "redis://tenant:password@127.0.0.1:{}/",
+            server.port()
+        ))
+        .await
+        .unwrap();
     each_operation(&store).await;
 }
 
@@ -55,34 +78,66 @@ async fn documented_rights_suffice_for_a_server() {
 
     assert!(options().connect(&format!("{address}/3")).await.is_err());
     grant(&server, "+select");
-    assert_eq!(check(&options().connect(&format!("{address}/3")).await.unwrap()).await.unwrap(), 999);
+    assert_eq!(
+        check(&options().connect(&format!("{address}/3")).await.unwrap())
+            .await
+            .unwrap(),
+        999
+    );
 
     grant(&server, "+hello");
-    let store = options().connect(&format!("{address}/?protocol=resp3")).await.unwrap();
+    let store = options()
+        .connect(&format!("{address}/?protocol=resp3"))
+        .await
+        .unwrap();
     assert_eq!(check(&store).await.unwrap(), 998);
 
     for needed in ["time", "mget", "psetex", "evalsha"] {
-        server.command(&format!("ACL SETUSER limiter -{needed}")).unwrap();
+        server
+            .command(&format!("ACL SETUSER limiter -{needed}"))
+            .unwrap();
         let error = check(&store).await.unwrap_err();
-        assert!(matches!(error, RedisStoreError::Refused { .. }) && !error.is_transient(), "{needed}: {error:?}");
+        assert!(
+            matches!(error, RedisStoreError::Refused { .. }) && !error.is_transient(),
+            "{needed}: {error:?}"
+        );
         // A store that could make no decision is not made. Only a decision shows that the server may not write.
         let connected = options().connect(&format!("{address}/")).await;
         assert_eq!(connected.is_ok(), needed == "psetex", "{needed}");
-        server.command(&format!("ACL SETUSER limiter +{needed}")).unwrap();
+        server
+            .command(&format!("ACL SETUSER limiter +{needed}"))
+            .unwrap();
     }
     server.command("ACL SETUSER limiter -del").unwrap();
-    assert!(store.apply(Operation::Reset, &[Charge::new("hour", &HOUR, &ann)]).await.is_err());
+    assert!(
+        store
+            .apply(Operation::Reset, &[Charge::new("hour", &HOUR, &ann)])
+            .await
+            .is_err()
+    );
 
-    let error = options().prefix("other").connect(&format!("{address}/")).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::Refused { .. }) && !error.is_transient(), "{error:?}");
+    let error = options()
+        .prefix("other")
+        .connect(&format!("{address}/"))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, RedisStoreError::Refused { .. }) && !error.is_transient(),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]
 async fn documented_rights_suffice_behind_a_pool() {
     let server = RedisServer::start();
     grant(&server, "+unwatch +ping");
-    let pool = deadpool_redis::Config::from_url(format!("redis://limiter:password@127.0.0.1:{}/", server.port()));
-    let pool = pool.create_pool(Some(deadpool_redis::Runtime::Tokio1)).unwrap();
+    let pool = deadpool_redis::Config::from_url(format!(
+        "redis://limiter:password@127.0.0.1:{}/",
+        server.port()
+    ));
+    let pool = pool
+        .create_pool(Some(deadpool_redis::Runtime::Tokio1))
+        .unwrap();
     // So that the store gets a connection that was used before, which the pool checks.
     drop(pool.get().await.unwrap());
     let store = options().pool(pool).unwrap();
@@ -94,11 +149,20 @@ async fn documented_rights_suffice_behind_a_pool() {
 async fn documented_rights_suffice_for_a_cluster() {
     let cluster = RedisCluster::start();
     (0..6).for_each(|node| grant(cluster.node(node), "+ping +cluster|slots"));
-    let urls = cluster.urls().into_iter().map(|url| url.replace("redis://", "redis://limiter:password@"));
+    let urls = cluster
+        .urls()
+        .into_iter()
+        .map(|url| url.replace("redis://", "redis://limiter:password@"));
     let store = options().cluster(urls).await.unwrap();
     for i in 0..50 {
         let key = user(&format!("user {i}"));
-        assert!(store.check(&[Charge::new("hour", &HOUR, &key)]).await.unwrap().is_allowed());
+        assert!(
+            store
+                .check(&[Charge::new("hour", &HOUR, &key)])
+                .await
+                .unwrap()
+                .is_allowed()
+        );
     }
 }
 
@@ -108,19 +172,43 @@ async fn documented_rights_suffice_under_sentinels() {
     let group = RedisSentinel::start();
     (0..2).for_each(|server| grant(group.server(server), ""));
     let docs = include_str!("../src/lib.rs");
-    let rights = docs.lines().find_map(|line| line.strip_prefix("//! ACL SETUSER finder ")).unwrap();
-    (0..3).for_each(|sentinel| group.tell_sentinel(sentinel, &format!("ACL SETUSER finder {rights}")));
+    let rights = docs
+        .lines()
+        .find_map(|line| line.strip_prefix("//! ACL SETUSER finder "))
+        .unwrap();
+    (0..3).for_each(|sentinel| {
+        group.tell_sentinel(sentinel, &format!("ACL SETUSER finder {rights}"))
+    });
     let as_finder = |password: &str| -> Vec<String> {
-        group.urls().iter().map(|url| url.replace("redis://", &format!("redis://finder:{password}@"))).collect()
+        group
+            .urls()
+            .iter()
+            .map(|url| url.replace("redis://", &format!("redis://finder:{password}@")))
+            .collect()
     };
     let primary = format!("redis://limiter:password@{}/", RedisSentinel::MASTER_NAME);
-    let store = options().sentinel(as_finder("password"), &primary).await.unwrap();
+    let store = options()
+        .sentinel(as_finder("password"), &primary)
+        .await
+        .unwrap();
     assert_eq!(check(&store).await.unwrap(), 999);
 
-    let error = options().sentinel(as_finder("guess"), &primary).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::Connect { .. }) && !error.is_transient(), "{error:?}");
-    let error = options().sentinel(as_finder("password"), &primary.replace("password", "guess")).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::Connect { .. }) && !error.is_transient(), "{error:?}");
+    let error = options()
+        .sentinel(as_finder("guess"), &primary)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, RedisStoreError::Connect { .. }) && !error.is_transient(),
+        "{error:?}"
+    );
+    let error = options()
+        .sentinel(as_finder("password"), &primary.replace("password", "guess"))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, RedisStoreError::Connect { .. }) && !error.is_transient(),
+        "{error:?}"
+    );
 
     // No further right is needed to find the next primary.
     group.fail_over();

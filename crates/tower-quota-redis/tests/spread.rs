@@ -1,6 +1,10 @@
 //! A policy that counts keys in several partitions is decided as if in one step.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
 
 mod common;
 
@@ -11,14 +15,18 @@ use proptest::prelude::{Strategy, prop_assert_eq};
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestCaseResult, TestRunner};
 use tokio::runtime::Runtime;
-use tower_quota_core::{Algorithm, Charge, Decision, Entry, Key, Operation, Outcome, Penalty, Quota, Store, decide};
+use tower_quota_core::{
+    Algorithm, Charge, Decision, Entry, Key, Operation, Outcome, Penalty, Quota, Store, decide,
+};
 use tower_quota_redis::{RedisStore, RedisStoreError};
 use tower_quota_testkit::{Fault, FaultProxy, ManualClock, RedisServer};
 
 use self::common::{look_at, options, user};
 
 const KEYS: usize = 4;
-const PENALTY: Penalty = Penalty::after(2).step(Duration::from_millis(40)).most(Duration::from_secs(1));
+const PENALTY: Penalty = Penalty::after(2)
+    .step(Duration::from_millis(40))
+    .most(Duration::from_secs(1));
 const NAMES: [&str; 2] = ["one", "other"];
 
 /// Describes one charge of a request.
@@ -47,9 +55,28 @@ fn charge_strategy() -> impl Strategy<Value = ChargeOptions> {
         proptest::bool::weighted(0.2),
         proptest::bool::weighted(0.3),
     )
-        .prop_map(|(key, name, algorithm, cost, (counts_refusals, is_at_most), is_shadow, has_penalty)| {
-            ChargeOptions { key, name, algorithm, cost, counts_refusals, is_shadow, is_at_most, has_penalty }
-        })
+        .prop_map(
+            |(
+                key,
+                name,
+                algorithm,
+                cost,
+                (counts_refusals, is_at_most),
+                is_shadow,
+                has_penalty,
+            )| {
+                ChargeOptions {
+                    key,
+                    name,
+                    algorithm,
+                    cost,
+                    counts_refusals,
+                    is_shadow,
+                    is_at_most,
+                    has_penalty,
+                }
+            },
+        )
 }
 
 /// A store with several partitions, its clock, and the model to compare it with.
@@ -63,24 +90,45 @@ struct Bench {
 
 impl Bench {
     fn new(server: &RedisServer, run: usize) -> Self {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
         let clock = ManualClock::default();
         let options = options().clock(clock.clone()).prefix(format!("run:{run}"));
         let partitions = NonZeroUsize::new(64).unwrap();
-        let store = runtime.block_on(options.partitions(partitions).connect(&server.url())).unwrap();
+        let store = runtime
+            .block_on(options.partitions(partitions).connect(&server.url()))
+            .unwrap();
         // Global limits are asked last, wherever they are in a request.
-        let keys = (1..KEYS).map(|i| user(&format!("user {i}"))).chain([Key::EVERYONE]).collect();
-        Self { runtime, clock, store, keys, entries: vec![Entry::default(); KEYS] }
+        let keys = (1..KEYS)
+            .map(|i| user(&format!("user {i}")))
+            .chain([Key::EVERYONE])
+            .collect();
+        Self {
+            runtime,
+            clock,
+            store,
+            keys,
+            entries: vec![Entry::default(); KEYS],
+        }
     }
 
     /// Checks a request. Returns the store's decision and the model's.
     fn check(&mut self, charges: &[Charge<'_>]) -> (Decision, Decision) {
         let now = tower_quota_core::Clock::now(&self.clock);
         let keys = &self.keys;
-        let place = |charge: usize| keys.iter().position(|key| key == charges[charge].key()).unwrap();
+        let place = |charge: usize| {
+            keys.iter()
+                .position(|key| key == charges[charge].key())
+                .unwrap()
+        };
         let mut entries: Vec<&mut Entry> = self.entries.iter_mut().collect();
         let expected = decide(Operation::Check, charges, now, &mut entries, place);
-        (self.runtime.block_on(self.store.check(charges)).unwrap(), expected)
+        (
+            self.runtime.block_on(self.store.check(charges)).unwrap(),
+            expected,
+        )
     }
 }
 
@@ -88,43 +136,84 @@ impl Bench {
 async fn refund_reaches_parts_behind_a_failure() {
     let server = RedisServer::start();
     // With a clock that stands, the refund is exact.
-    let options = options().clock(ManualClock::default()).partitions(NonZeroUsize::new(64).unwrap());
+    let options = options()
+        .clock(ManualClock::default())
+        .partitions(NonZeroUsize::new(64).unwrap());
     let store = options.connect(&server.url()).await.unwrap();
     let (ann, everyone, quota) = (user("ann"), Key::EVERYONE, Quota::per_hour(5));
-    let (own, global) = (Charge::new("one", &quota, &ann), Charge::new("one", &quota, &everyone));
+    let (own, global) = (
+        Charge::new("one", &quota, &ann),
+        Charge::new("one", &quota, &everyone),
+    );
     let refund = store.check(&[own, global]).await.unwrap().refund().unwrap();
-    redis::cmd("SET").arg(store.key_of(&ann)).arg("nonsense").exec(&mut look_at(&server)).unwrap();
+    redis::cmd("SET")
+        .arg(store.key_of(&ann))
+        .arg("nonsense")
+        .exec(&mut look_at(&server))
+        .unwrap();
     let error = store.apply(refund, &[own, global]).await.unwrap_err();
     assert!(matches!(error, RedisStoreError::State { .. }), "{error:?}");
-    assert_eq!(store.check(&[global.cost(0)]).await.unwrap().statuses()[0].remaining(), 5);
+    assert_eq!(
+        store.check(&[global.cost(0)]).await.unwrap().statuses()[0].remaining(),
+        5
+    );
 }
 
 #[tokio::test]
 async fn refusal_stands_without_later_parts() {
     let server = RedisServer::start();
-    let store = options().partitions(NonZeroUsize::new(64).unwrap()).connect(&server.url()).await.unwrap();
+    let store = options()
+        .partitions(NonZeroUsize::new(64).unwrap())
+        .connect(&server.url())
+        .await
+        .unwrap();
     let (ann, everyone, quota) = (user("ann"), Key::EVERYONE, Quota::per_hour(5));
-    let (own, global) = (Charge::new("one", &quota, &ann).cost(5), Charge::new("all", &quota, &everyone));
+    let (own, global) = (
+        Charge::new("one", &quota, &ann).cost(5),
+        Charge::new("all", &quota, &everyone),
+    );
     assert!(store.check(&[own]).await.unwrap().is_allowed());
-    redis::cmd("SET").arg(store.key_of(&everyone)).arg("nonsense").exec(&mut look_at(&server)).unwrap();
+    redis::cmd("SET")
+        .arg(store.key_of(&everyone))
+        .arg("nonsense")
+        .exec(&mut look_at(&server))
+        .unwrap();
     let refusal = store.check(&[global, own]).await.unwrap();
     assert!(refusal.retry_after().is_some());
-    assert_eq!(refusal.statuses().iter().map(|status| status.name.as_str()).collect::<Vec<_>>(), ["one"]);
+    assert_eq!(
+        refusal
+            .statuses()
+            .iter()
+            .map(|status| status.name.as_str())
+            .collect::<Vec<_>>(),
+        ["one"]
+    );
     assert!(refusal.at() > tower_quota_core::Timestamp::EPOCH);
 }
 
 #[tokio::test]
 async fn refusals_of_everyone_take_nothing_from_clients() {
     let server = RedisServer::start();
-    let store = options().partitions(NonZeroUsize::new(64).unwrap()).connect(&server.url()).await.unwrap();
+    let store = options()
+        .partitions(NonZeroUsize::new(64).unwrap())
+        .connect(&server.url())
+        .await
+        .unwrap();
     let (ann, everyone, quota) = (user("ann"), Key::EVERYONE, Quota::per_hour(5));
-    let (own, global) = (Charge::new("one", &quota, &ann), Charge::new("all", &quota, &everyone));
+    let (own, global) = (
+        Charge::new("one", &quota, &ann),
+        Charge::new("all", &quota, &everyone),
+    );
     assert!(store.check(&[global.cost(5)]).await.unwrap().is_allowed());
     // The first refusal is refunded. Those after it ask each part once.
     for (request, decisions) in [(0, 3), (1, 2), (2, 2)] {
         let before = store.stats().decisions;
         let refusal = store.check(&[own, global]).await.unwrap();
-        assert_eq!(refusal.tightest().map(|status| status.name.as_str()), Some("all"), "{request}");
+        assert_eq!(
+            refusal.tightest().map(|status| status.name.as_str()),
+            Some("all"),
+            "{request}"
+        );
         assert_eq!(store.stats().decisions - before, decisions, "{request}");
     }
     store.apply(Operation::Reset, &[global]).await.unwrap();
@@ -148,16 +237,26 @@ async fn unanswered_surplus_refund_is_not_repeated() {
     for bytes in (1..).step_by(STEP) {
         // With a clock that stands, nothing is refilled. Each cut meets keys and connections of its own.
         let options = || {
-            let options = options().clock(ManualClock::default()).prefix(format!("cut:{bytes}"));
+            let options = options()
+                .clock(ManualClock::default())
+                .prefix(format!("cut:{bytes}"));
             options.partitions(NonZeroUsize::new(64).unwrap())
         };
         let direct = options().connect(&server.url()).await.unwrap();
         let store = options().connect(&proxy.url()).await.unwrap();
         let ann = user("ann");
-        let (own, global) = (Charge::new("one", &quota, &ann), Charge::new("all", &quota, &everyone));
-        direct.apply(Operation::Charge, &[own.cost(5), global.cost(7)]).await.unwrap();
+        let (own, global) = (
+            Charge::new("one", &quota, &ann),
+            Charge::new("all", &quota, &everyone),
+        );
+        direct
+            .apply(Operation::Charge, &[own.cost(5), global.cost(7)])
+            .await
+            .unwrap();
         proxy.inflict(Fault::CutAfter(bytes));
-        let answer = store.check(&[own.cost(5).at_most(), global.cost(5).at_most()]).await;
+        let answer = store
+            .check(&[own.cost(5).at_most(), global.cost(5).at_most()])
+            .await;
         let is_cut = proxy.fault().is_none();
         proxy.heal();
         if let Ok(mut decision) = answer {
@@ -165,13 +264,27 @@ async fn unanswered_surplus_refund_is_not_repeated() {
             // The first part has taken five units, and got two or none of them back.
             let again = decision.statuses()[0].admits_again_after(1);
             assert_eq!(again, None, "with a cut after {bytes} bytes");
-            let taken: Vec<u64> = decision.statuses().iter().map(|status| status.taken).collect();
+            let taken: Vec<u64> = decision
+                .statuses()
+                .iter()
+                .map(|status| status.taken)
+                .collect();
             let refund = decision.refund().unwrap();
-            direct.apply(refund, &[own.cost(taken[0]), global.cost(taken[1])]).await.unwrap();
+            direct
+                .apply(refund, &[own.cost(taken[0]), global.cost(taken[1])])
+                .await
+                .unwrap();
         }
         let left = direct.check(&[own.cost(0), global.cost(0)]).await.unwrap();
-        let left: Vec<u64> = left.statuses().iter().map(|status| status.remaining()).collect();
-        assert!(left[0] <= 5 && left[1] <= 3, "{left:?} units are left, with a cut after {bytes} bytes");
+        let left: Vec<u64> = left
+            .statuses()
+            .iter()
+            .map(|status| status.remaining())
+            .collect();
+        assert!(
+            left[0] <= 5 && left[1] <= 3,
+            "{left:?} units are left, with a cut after {bytes} bytes"
+        );
         if !is_cut {
             assert_eq!(left, [5, 3], "nothing was lost");
             break;
@@ -184,8 +297,18 @@ async fn unanswered_surplus_refund_is_not_repeated() {
 fn decision_in_parts_equals_one_step() {
     let server = RedisServer::start();
     let (mut run, mut refusals) = (0, 0);
-    let mut runner = TestRunner::new(Config { cases: 200, failure_persistence: None, ..Config::default() });
-    let requests = proptest::collection::vec((0..300_u64, proptest::collection::vec(charge_strategy(), 2..6)), 1..40);
+    let mut runner = TestRunner::new(Config {
+        cases: 200,
+        failure_persistence: None,
+        ..Config::default()
+    });
+    let requests = proptest::collection::vec(
+        (
+            0..300_u64,
+            proptest::collection::vec(charge_strategy(), 2..6),
+        ),
+        1..40,
+    );
     let cell = std::cell::RefCell::new((&mut run, &mut refusals));
     let outcome = runner.run(&requests, |requests| {
         let (run, refusals) = &mut *cell.borrow_mut();
@@ -197,8 +320,13 @@ fn decision_in_parts_equals_one_step() {
     assert!(refusals > 500, "{refusals}");
 }
 
-fn play(requests: &[(u64, Vec<ChargeOptions>)], bench: &mut Bench, refusals: &mut u32) -> TestCaseResult {
-    let quotas = Algorithm::ALL.map(|algorithm| Quota::per_second(5).try_algorithm(algorithm).unwrap());
+fn play(
+    requests: &[(u64, Vec<ChargeOptions>)],
+    bench: &mut Bench,
+    refusals: &mut u32,
+) -> TestCaseResult {
+    let quotas =
+        Algorithm::ALL.map(|algorithm| Quota::per_second(5).try_algorithm(algorithm).unwrap());
     for (pause, charge_options) in requests {
         bench.clock.advance(Duration::from_millis(*pause));
         let mut seen = Vec::new();
@@ -214,12 +342,32 @@ fn play(requests: &[(u64, Vec<ChargeOptions>)], bench: &mut Bench, refusals: &mu
         let charges: Vec<Charge<'_>> = charge_options
             .iter()
             .map(|options| {
-                let quota = quotas.iter().find(|quota| quota.algorithm() == options.algorithm).unwrap();
-                let charge = Charge::new(NAMES[options.name], quota, &keys[options.key]).cost(options.cost);
-                let charge = if options.is_shadow { charge.shadow() } else { charge };
-                let charge = if options.is_at_most { charge.at_most() } else { charge };
-                let charge = if options.has_penalty { charge.penalty(&PENALTY) } else { charge };
-                if options.counts_refusals { charge.count_refusals() } else { charge }
+                let quota = quotas
+                    .iter()
+                    .find(|quota| quota.algorithm() == options.algorithm)
+                    .unwrap();
+                let charge =
+                    Charge::new(NAMES[options.name], quota, &keys[options.key]).cost(options.cost);
+                let charge = if options.is_shadow {
+                    charge.shadow()
+                } else {
+                    charge
+                };
+                let charge = if options.is_at_most {
+                    charge.at_most()
+                } else {
+                    charge
+                };
+                let charge = if options.has_penalty {
+                    charge.penalty(&PENALTY)
+                } else {
+                    charge
+                };
+                if options.counts_refusals {
+                    charge.count_refusals()
+                } else {
+                    charge
+                }
             })
             .collect();
         let (decided, expected) = bench.check(&charges);

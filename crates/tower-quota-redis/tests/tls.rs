@@ -1,7 +1,11 @@
 //! A server that speaks TLS.
 
 #![cfg(feature = "tls")]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
 
 mod common;
 
@@ -23,8 +27,15 @@ async fn trusted_server_is_used() {
     let ann = user("ann");
     for (left, query) in [(9, ""), (8, "?protocol=resp3")] {
         let url = format!("rediss://localhost:{}/{query}", server.port());
-        let store = options().root_certificates(trust.clone()).connect(&url).await.unwrap();
-        let decision = store.check(&[Charge::new("hour", &QUOTA, &ann)]).await.unwrap();
+        let store = options()
+            .root_certificates(trust.clone())
+            .connect(&url)
+            .await
+            .unwrap();
+        let decision = store
+            .check(&[Charge::new("hour", &QUOTA, &ann)])
+            .await
+            .unwrap();
         assert_eq!(decision.statuses()[0].remaining(), left);
     }
 }
@@ -35,16 +46,32 @@ async fn trusted_cluster_is_used() {
     let cluster = RedisCluster::start_tls(&files);
     let trust = fs::read(files.certificate()).unwrap();
     // The other nodes are found through the one given, and speak TLS too.
-    let store = options().root_certificates(trust).cluster(&cluster.tls_urls()[..1]).await.unwrap();
+    let store = options()
+        .root_certificates(trust)
+        .cluster(&cluster.tls_urls()[..1])
+        .await
+        .unwrap();
     for i in 0..50 {
         let key = user(&format!("user {i}"));
-        assert!(store.check(&[Charge::new("hour", &QUOTA, &key)]).await.unwrap().is_allowed());
+        assert!(
+            store
+                .check(&[Charge::new("hour", &QUOTA, &key)])
+                .await
+                .unwrap()
+                .is_allowed()
+        );
     }
     for node in 0..3 {
-        assert!(calls(cluster.node(node), "evalsha") > 0, "node {node} was not asked");
+        assert!(
+            calls(cluster.node(node), "evalsha") > 0,
+            "node {node} was not asked"
+        );
     }
     let error = options().cluster(cluster.tls_urls()).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::Connect { .. }), "{error:?}");
+    assert!(
+        matches!(error, RedisStoreError::Connect { .. }),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]
@@ -56,10 +83,25 @@ async fn untrusted_server_is_an_error() {
     let another = fs::read(TlsFiles::new().certificate()).unwrap();
     for options in [options(), options().root_certificates(another)] {
         let error = options.connect(&url).await.unwrap_err();
-        assert!(matches!(error, RedisStoreError::Connect { .. }), "{error:?}");
+        assert!(
+            matches!(error, RedisStoreError::Connect { .. }),
+            "{error:?}"
+        );
     }
-    let error = options().root_certificates("no certificate").connect(&url).await.unwrap_err();
-    assert!(!matches!(error, RedisStoreError::Deadline { .. }), "{error:?}");
+    let error = options()
+        .root_certificates("no certificate")
+        .connect(&url)
+        .await
+        .unwrap_err();
+    assert!(
+        !matches!(error, RedisStoreError::Deadline { .. }),
+        "{error:?}"
+    );
     // The server does not accept plain text.
-    assert!(options().connect(&format!("redis://localhost:{}/", server.port())).await.is_err());
+    assert!(
+        options()
+            .connect(&format!("redis://localhost:{}/", server.port()))
+            .await
+            .is_err()
+    );
 }

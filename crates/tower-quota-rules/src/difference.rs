@@ -81,10 +81,16 @@ impl fmt::Display for Difference {
 fn short(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Array(list) => format!("[{}]", list.iter().map(short).collect::<Vec<_>>().join(", ")),
+        Value::Array(list) => format!(
+            "[{}]",
+            list.iter().map(short).collect::<Vec<_>>().join(", ")
+        ),
         Value::Object(map) => {
             let field = |(name, value): (&String, &Value)| format!("{name}: {}", short(value));
-            format!("{{ {} }}", map.iter().map(field).collect::<Vec<_>>().join(", "))
+            format!(
+                "{{ {} }}",
+                map.iter().map(field).collect::<Vec<_>>().join(", ")
+            )
         }
         other => other.to_string(),
     }
@@ -99,21 +105,52 @@ fn compare(path: &str, old: &Value, new: &Value, found: &mut Vec<Difference>) {
     }
 }
 
-fn fields(path: &str, old: &Map<String, Value>, new: &Map<String, Value>, found: &mut Vec<Difference>) {
-    let place = |name: &String| if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-    let empty = |value: &Value| if value.is_array() { Value::Array(Vec::new()) } else { Value::Object(Map::new()) };
+fn fields(
+    path: &str,
+    old: &Map<String, Value>,
+    new: &Map<String, Value>,
+    found: &mut Vec<Difference>,
+) {
+    let place = |name: &String| {
+        if path.is_empty() {
+            name.clone()
+        } else {
+            format!("{path}.{name}")
+        }
+    };
+    let empty = |value: &Value| {
+        if value.is_array() {
+            Value::Array(Vec::new())
+        } else {
+            Value::Object(Map::new())
+        }
+    };
     for (name, before) in old {
         match new.get(name) {
             Some(after) => compare(&place(name), before, after, found),
             // A section at the top that is gone has lost each of its elements.
-            None if path.is_empty() && is_section(before) => compare(&place(name), before, &empty(before), found),
-            None => found.push(difference(&place(name), ChangeKind::Removed, Some(before), None)),
+            None if path.is_empty() && is_section(before) => {
+                compare(&place(name), before, &empty(before), found)
+            }
+            None => found.push(difference(
+                &place(name),
+                ChangeKind::Removed,
+                Some(before),
+                None,
+            )),
         }
     }
     for (name, after) in new.iter().filter(|(name, _)| !old.contains_key(*name)) {
         match after {
-            after if path.is_empty() && is_section(after) => compare(&place(name), &empty(after), after, found),
-            after => found.push(difference(&place(name), ChangeKind::Added, None, Some(after))),
+            after if path.is_empty() && is_section(after) => {
+                compare(&place(name), &empty(after), after, found)
+            }
+            after => found.push(difference(
+                &place(name),
+                ChangeKind::Added,
+                None,
+                Some(after),
+            )),
         }
     }
 }
@@ -128,15 +165,28 @@ fn lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<Difference>) 
         }
     }
     for (label, after) in new.iter().filter(|(label, _)| !old.contains_key(*label)) {
-        found.push(difference(&format!("{path}[{label}]"), ChangeKind::Added, None, Some(after)));
+        found.push(difference(
+            &format!("{path}[{label}]"),
+            ChangeKind::Added,
+            None,
+            Some(after),
+        ));
     }
     let shared = |one: &Labelled<'_>, other: &Labelled<'_>| -> Vec<Value> {
-        one.keys().filter(|label| other.contains_key(*label)).map(|label| label.as_str().into()).collect()
+        one.keys()
+            .filter(|label| other.contains_key(*label))
+            .map(|label| label.as_str().into())
+            .collect()
     };
     let (before, after) = (shared(&old, &new), shared(&new, &old));
     // Limits are decided together, in any order. Of the rest the first match may win.
     if before != after && !path.ends_with("limits") {
-        found.push(difference(path, ChangeKind::Reordered, Some(&before.into()), Some(&after.into())));
+        found.push(difference(
+            path,
+            ChangeKind::Reordered,
+            Some(&before.into()),
+            Some(&after.into()),
+        ));
     }
 }
 
@@ -144,8 +194,18 @@ fn is_section(value: &Value) -> bool {
     value.is_array() || value.is_object()
 }
 
-fn difference(path: &str, change: ChangeKind, before: Option<&Value>, after: Option<&Value>) -> Difference {
-    Difference { path: path.to_owned(), change, before: before.cloned(), after: after.cloned() }
+fn difference(
+    path: &str,
+    change: ChangeKind,
+    before: Option<&Value>,
+    after: Option<&Value>,
+) -> Difference {
+    Difference {
+        path: path.to_owned(),
+        change,
+        before: before.cloned(),
+        after: after.cloned(),
+    }
 }
 
 /// The elements of a list by their labels, in their order.
@@ -156,12 +216,25 @@ fn labelled(list: &[Value]) -> Labelled<'_> {
     let mut all = Labelled::with_capacity(list.len());
     let mut same = HashMap::<String, u32>::new();
     for element in list {
-        let name = element.get("name").and_then(Value::as_str).map(str::to_owned);
-        let by = ["match", "request", "key"].iter().find_map(|field| element.get(field)).map(short);
+        let name = element
+            .get("name")
+            .and_then(Value::as_str)
+            .map(str::to_owned);
+        let by = ["match", "request", "key"]
+            .iter()
+            .find_map(|field| element.get(field))
+            .map(short);
         let label = name.or(by).unwrap_or_else(|| short(element));
         let number = same.entry(label.clone()).or_default();
         *number += 1;
-        all.insert(if *number > 1 { format!("{label} #{number}") } else { label }, element);
+        all.insert(
+            if *number > 1 {
+                format!("{label} #{number}")
+            } else {
+                label
+            },
+            element,
+        );
     }
     all
 }
@@ -173,7 +246,11 @@ mod tests {
 
     fn shown(old: &str, new: &str) -> Vec<String> {
         let document = |text| Rules::parse(text, Format::Yaml).unwrap().document().clone();
-        document(old).differences(&document(new)).iter().map(Difference::to_string).collect()
+        document(old)
+            .differences(&document(new))
+            .iter()
+            .map(Difference::to_string)
+            .collect()
     }
 
     #[test]

@@ -15,7 +15,11 @@ impl Document {
     /// [`Problems`] with every place that has not the form of a document.
     pub fn parse(text: &str, format: Format) -> Result<Self, Problems> {
         let (document, reading) = read::read(text, format, crate::Rules::DEFAULT_MAX_BYTES);
-        if reading.problems().is_empty() { Ok(document) } else { Err(reading.problems().clone()) }
+        if reading.problems().is_empty() {
+            Ok(document)
+        } else {
+            Err(reading.problems().clone())
+        }
     }
 
     /// Returns the document as a text that is read as the same document.

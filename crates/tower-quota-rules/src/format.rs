@@ -48,7 +48,9 @@ impl Format {
     #[must_use]
     pub fn of_content_type(value: &str) -> Option<Self> {
         let media_type = value.split(';').next()?.trim();
-        Self::ALL.into_iter().find(|format| media_type.eq_ignore_ascii_case(format.media_type()))
+        Self::ALL
+            .into_iter()
+            .find(|format| media_type.eq_ignore_ascii_case(format.media_type()))
     }
 }
 

@@ -47,9 +47,9 @@ pub use self::code_parts::CodeParts;
 pub use self::compile::Tier;
 pub use self::difference::{ChangeKind, Difference};
 pub use self::document::{
-    AdaptiveBlock, AssignRule, BlockBy, ClientIpRule, Defaults, Document, Expected, Grant, Grants, HeaderMatches,
-    KeyRule, LimitRule, Many, Match, MissingRule, OutcomeText, OverrideRule, PathMatch, PenaltyRule, RouteRule, Sample,
-    SampleRequest, StoreFailureRule, TierRule,
+    AdaptiveBlock, AssignRule, BlockBy, ClientIpRule, Defaults, Document, Expected, Grant, Grants,
+    HeaderMatches, KeyRule, LimitRule, Many, Match, MissingRule, OutcomeText, OverrideRule,
+    PathMatch, PenaltyRule, RouteRule, Sample, SampleRequest, StoreFailureRule, TierRule,
 };
 pub use self::explain::{Explanation, LimitExplanation, TestFailure, TestReport, readable_key};
 pub use self::format::Format;
@@ -58,6 +58,7 @@ pub use self::problem::{Problem, Problems, Severity};
 pub use self::rules::Rules;
 pub use self::schema::schema;
 pub use self::text::{
-    AbandonedText, CostText, DurationText, GrpcMethod, GrpcService, HeaderText, HostPattern, KeyPattern, KeyText,
-    MethodText, NameText, Network, PathPattern, PathRegex, QuotaText, SettleText, TextError,
+    AbandonedText, CostText, DurationText, GrpcMethod, GrpcService, HeaderText, HostPattern,
+    KeyPattern, KeyText, MethodText, NameText, Network, PathPattern, PathRegex, QuotaText,
+    SettleText, TextError,
 };

@@ -56,7 +56,12 @@ impl Rules {
     ///
     /// # Errors
     /// [`Problems`] with all errors and warnings, if there is an error.
-    pub fn parse_up_to(text: &str, format: Format, parts: &CodeParts, max_bytes: usize) -> Result<Self, Problems> {
+    pub fn parse_up_to(
+        text: &str,
+        format: Format,
+        parts: &CodeParts,
+        max_bytes: usize,
+    ) -> Result<Self, Problems> {
         let (document, reading) = read::read(text, format, max_bytes);
         let mut problems = reading.problems().clone();
         if !reading.has_document() {
@@ -112,7 +117,13 @@ impl Rules {
                     locate(warning);
                 }
                 warnings.sort();
-                Ok(Self { inner: Arc::new(Inner { document, compiled, warnings }) })
+                Ok(Self {
+                    inner: Arc::new(Inner {
+                        document,
+                        compiled,
+                        warnings,
+                    }),
+                })
             }
             Err(found) => {
                 for problem in &found {

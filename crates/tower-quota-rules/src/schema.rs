@@ -10,9 +10,14 @@ use crate::document::Document;
 /// Editors complete and check documents by it. It is published as `docs/rules.schema.json`.
 #[must_use]
 pub fn schema() -> Schema {
-    let mut schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Document>();
+    let mut schema = SchemaSettings::draft2020_12()
+        .into_generator()
+        .into_root_schema_for::<Document>();
     schema.insert("title".into(), "Rules of tower-quota".into());
     // The type's own description has an example in Rust.
-    schema.insert("description".into(), "The rules of a service: who may do how much.".into());
+    schema.insert(
+        "description".into(),
+        "The rules of a service: who may do how much.".into(),
+    );
     schema
 }

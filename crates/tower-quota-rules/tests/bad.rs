@@ -2,7 +2,12 @@
 //!
 //! With `REWRITE=1` the expected texts are written, and so is `docs/BAD_RULES.md`.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test stops at the first surprise"
+)]
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,14 +17,20 @@ use tower_quota_rules::{Format, Rules};
 
 fn documents() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad");
-    let files = fs::read_dir(folder).expect("the folder").map(|entry| entry.expect("an entry").path());
-    let mut documents: Vec<PathBuf> = files.filter(|path| Format::of_path(path).is_some()).collect();
+    let files = fs::read_dir(folder)
+        .expect("the folder")
+        .map(|entry| entry.expect("an entry").path());
+    let mut documents: Vec<PathBuf> = files
+        .filter(|path| Format::of_path(path).is_some())
+        .collect();
     documents.sort();
     documents
 }
 
 fn name(path: &Path) -> &str {
-    path.file_name().and_then(|name| name.to_str()).expect("a name")
+    path.file_name()
+        .and_then(|name| name.to_str())
+        .expect("a name")
 }
 
 /// Returns what is said of a document: all problems if it has errors, its warnings otherwise.
@@ -36,7 +47,12 @@ fn compare(path: &Path, text: &str) {
         fs::write(path, text).expect("written");
     }
     let expected = fs::read_to_string(path).unwrap_or_default();
-    assert_eq!(text, expected, "{}: run with REWRITE=1 and read the difference", path.display());
+    assert_eq!(
+        text,
+        expected,
+        "{}: run with REWRITE=1 and read the difference",
+        path.display()
+    );
 }
 
 #[test]
@@ -52,10 +68,20 @@ fn bad_documents_are_explained() {
         let said = said(path, &text);
         assert!(!said.is_empty(), "{} is not bad", name(path));
         compare(&path.with_extension("txt"), &said);
-        let language = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        let language = path
+            .extension()
+            .and_then(|extension| extension.to_str())
+            .unwrap_or_default();
         let title = name(path);
-        write!(page, "\n## {title}\n\n```{language}\n{text}```\n\n```text\n{}\n```\n", said.trim_end())
-            .expect("a string");
+        write!(
+            page,
+            "\n## {title}\n\n```{language}\n{text}```\n\n```text\n{}\n```\n",
+            said.trim_end()
+        )
+        .expect("a string");
     }
-    compare(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/BAD_RULES.md"), &page);
+    compare(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/BAD_RULES.md"),
+        &page,
+    );
 }

@@ -1,6 +1,11 @@
 //! Documents that are read, printed and read again.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test stops at the first surprise"
+)]
 
 use tower_quota::{MemoryStore, Quota, RateLimitLayer};
 use tower_quota_rules::{Format, Rules};
@@ -9,8 +14,15 @@ const SKETCH: &str = include_str!("good/sketch.yaml");
 
 #[test]
 fn three_lines_are_a_document() {
-    let rules = Rules::parse("limits:\n  - name: minute\n    quota: 100/minute\n", Format::Yaml).expect("valid");
-    assert_eq!(rules.document().limits[0].quota.quota(), &Quota::per_minute(100));
+    let rules = Rules::parse(
+        "limits:\n  - name: minute\n    quota: 100/minute\n",
+        Format::Yaml,
+    )
+    .expect("valid");
+    assert_eq!(
+        rules.document().limits[0].quota.quota(),
+        &Quota::per_minute(100)
+    );
     assert!(rules.warnings().is_empty(), "{}", rules.warnings());
 }
 
@@ -20,13 +32,24 @@ fn limit_with_other_choices_is_not_useless() {
         let text = format!(
             "limits:\n  - {{ name: minute, quota: 10/minute{choice} }}\n  - {{ name: hour, quota: 1000/hour }}\n"
         );
-        Rules::parse(&text, Format::Yaml).expect("valid").warnings().to_string()
+        Rules::parse(&text, Format::Yaml)
+            .expect("valid")
+            .warnings()
+            .to_string()
     };
     for same in ["", ", missing: share", ", max_wait: 0s"] {
-        assert!(warnings(same).contains("\"hour\" never decides"), "{same}: {}", warnings(same));
+        assert!(
+            warnings(same).contains("\"hour\" never decides"),
+            "{same}: {}",
+            warnings(same)
+        );
     }
     // Requests without a key, without a store and in a queue reach the other limit.
-    for other in [", missing: skip", ", on_store_failure: local", ", max_wait: 5s"] {
+    for other in [
+        ", missing: skip",
+        ", on_store_failure: local",
+        ", max_wait: 5s",
+    ] {
         assert_eq!(warnings(other), "", "{other}");
     }
 }
@@ -72,8 +95,16 @@ overrides:
         // Its key says nothing about the tier.
         ("user", "pro_1", 9),
     ] {
-        assert_eq!(live.peek(limit, client).await.expect("a status").limit, expected, "{limit} {client}");
+        assert_eq!(
+            live.peek(limit, client).await.expect("a status").limit,
+            expected,
+            "{limit} {client}"
+        );
         let shadow = format!("~{limit}");
-        assert_eq!(dry.peek(&shadow, client).await.expect("a status").limit, expected, "{shadow} {client}");
+        assert_eq!(
+            dry.peek(&shadow, client).await.expect("a status").limit,
+            expected,
+            "{shadow} {client}"
+        );
     }
 }

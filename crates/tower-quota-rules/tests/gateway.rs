@@ -18,13 +18,20 @@ fn rules(text: &str) -> Rules {
 
 fn request(path: &str, api_key: &str) -> Request<()> {
     let address = IpAddr::from([203, 0, 113, 7]);
-    Request::get(path).header("x-api-key", api_key).extension(address).body(()).unwrap()
+    Request::get(path)
+        .header("x-api-key", api_key)
+        .extension(address)
+        .body(())
+        .unwrap()
 }
 
 /// Returns the limits of a request with their quotas, and its tier.
 fn limits(rules: &Rules, request: &Request<()>) -> (Vec<String>, Option<String>) {
     let explanation = rules.explain(&RequestHead::of(request));
-    let limits = explanation.limits.iter().map(|limit| format!("{} {}", limit.name, limit.quota));
+    let limits = explanation
+        .limits
+        .iter()
+        .map(|limit| format!("{} {}", limit.name, limit.quota));
     (limits.collect(), explanation.tier)
 }
 
@@ -64,13 +71,33 @@ overrides: { pro_7: { tier: inner } }
     let service = layer.layer(inner);
     for (api_key, admitted) in [("free_1", 2), ("pro_1", 4), ("pro_2", 4)] {
         for _ in 0..admitted {
-            assert_eq!(service.clone().oneshot(request("/", api_key)).await.unwrap().status(), StatusCode::OK);
+            assert_eq!(
+                service
+                    .clone()
+                    .oneshot(request("/", api_key))
+                    .await
+                    .unwrap()
+                    .status(),
+                StatusCode::OK
+            );
         }
-        let refused = service.clone().oneshot(request("/", api_key)).await.unwrap();
+        let refused = service
+            .clone()
+            .oneshot(request("/", api_key))
+            .await
+            .unwrap();
         assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS, "{api_key}");
     }
     for _ in 0..9 {
-        assert_eq!(service.clone().oneshot(request("/", "pro_7")).await.unwrap().status(), StatusCode::OK);
+        assert_eq!(
+            service
+                .clone()
+                .oneshot(request("/", "pro_7"))
+                .await
+                .unwrap()
+                .status(),
+            StatusCode::OK
+        );
     }
 }
 
@@ -95,24 +122,42 @@ overrides: { 45.66.77.88: { limits: { minute: unlimited } } }
     let rules = rules(text);
     // The bytes of that address are the text "-BMX".
     assert_eq!(limits(&rules, &request("/", "-BMX")).0, ["minute 2/minute"]);
-    let owner = Request::get("/").extension(IpAddr::from([45, 66, 77, 88])).body(()).unwrap();
+    let owner = Request::get("/")
+        .extension(IpAddr::from([45, 66, 77, 88]))
+        .body(())
+        .unwrap();
     assert!(limits(&rules, &owner).0.is_empty());
 }
 
 #[test]
 fn code_gives_keys_costs_and_conditions() {
     let parts = CodeParts::new()
-        .key("tenant", key::from_fn("tenant", |head| Some(head.headers().get("tenant")?.as_bytes().to_vec())))
-        .cost("units", |head| head.uri().path().len().try_into().unwrap_or(u64::MAX))
+        .key(
+            "tenant",
+            key::from_fn("tenant", |head| {
+                Some(head.headers().get("tenant")?.as_bytes().to_vec())
+            }),
+        )
+        .cost("units", |head| {
+            head.uri().path().len().try_into().unwrap_or(u64::MAX)
+        })
         .condition("internal", |head| head.headers().contains_key("x-internal"));
     let text = "
 limits: [{ name: all, quota: 100/minute, key: code tenant, cost: code units }]
 routes: [{ match: { code: internal }, limits: [{ name: internal, quota: 7/minute, key: none }] }]
 ";
     let rules = Rules::parse_with(text, Format::Yaml, &parts).unwrap();
-    let request = Request::get("/abc").header("tenant", "acme").header("x-internal", "1").body(()).unwrap();
+    let request = Request::get("/abc")
+        .header("tenant", "acme")
+        .header("x-internal", "1")
+        .body(())
+        .unwrap();
     let explanation = rules.explain_with_keys(&RequestHead::of(&request));
-    let found: Vec<_> = explanation.limits.iter().map(|limit| (&*limit.name, &*limit.key, limit.cost)).collect();
+    let found: Vec<_> = explanation
+        .limits
+        .iter()
+        .map(|limit| (&*limit.name, &*limit.key, limit.cost))
+        .collect();
     assert_eq!(found, [("all", "acme", 4), ("internal", "", 1)]);
     let missing = Rules::parse(text, Format::Yaml).unwrap_err().to_string();
     for name in ["tenant", "internal"] {
@@ -128,7 +173,10 @@ fn keys_are_hashed_unless_asked() {
     let hashed = key(rules.explain(&RequestHead::of(&request)));
     assert!(hashed.len() == 16 && !hashed.contains('.'), "{hashed}");
     assert_eq!(hashed, key(rules.explain(&RequestHead::of(&request))));
-    assert_eq!(key(rules.explain_with_keys(&RequestHead::of(&request))), "203.0.113.7");
+    assert_eq!(
+        key(rules.explain_with_keys(&RequestHead::of(&request))),
+        "203.0.113.7"
+    );
 }
 
 #[test]
@@ -148,11 +196,17 @@ overrides: { k: { tier: silver, limits: { day: 1/day } } }
 
 #[test]
 fn document_and_code_give_one_policy() {
-    let document = rules("limits: [{ name: minute, quota: 100/minute burst 20, key: [header x-api-key, client_ip] }]");
+    let document = rules(
+        "limits: [{ name: minute, quota: 100/minute burst 20, key: [header x-api-key, client_ip] }]",
+    );
     let code = Policy::new().limit(
-        Limit::new("minute", Quota::per_minute(100).burst(20)).by(key::header("x-api-key").or(key::client_ip())),
+        Limit::new("minute", Quota::per_minute(100).burst(20))
+            .by(key::header("x-api-key").or(key::client_ip())),
     );
     let request = request("/", "ann");
     let head = RequestHead::of(&request);
-    assert_eq!(document.policy().explainer().explain(&head), code.explainer().explain(&head));
+    assert_eq!(
+        document.policy().explainer().explain(&head),
+        code.explainer().explain(&head)
+    );
 }

@@ -1,6 +1,10 @@
 //! Large documents that are answered within bounds.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
 
 use std::fmt::Write as _;
 
@@ -23,17 +27,29 @@ fn large_expressions_are_not_compiled() {
 #[test]
 fn many_expressions_are_not_compiled() {
     let text = format!("skip: [{}]", "{ path: { regex: a } }, ".repeat(10_001));
-    assert!(problems(&text, Format::Yaml).to_string().contains("at most 10000"));
+    assert!(
+        problems(&text, Format::Yaml)
+            .to_string()
+            .contains("at most 10000")
+    );
 }
 
 #[test]
 fn long_chain_of_tiers_is_refused() {
     let mut text = String::from("tiers:\n");
     for number in 0..5_000 {
-        writeln!(text, "  t{number}: {{ extends: t{} }}", (number + 1) % 5_000).unwrap();
+        writeln!(
+            text,
+            "  t{number}: {{ extends: t{} }}",
+            (number + 1) % 5_000
+        )
+        .unwrap();
     }
     let found = problems(&text, Format::Yaml);
-    assert_eq!((found.iter().count(), found.more()), (Problems::MAX_LISTED, 4_900));
+    assert_eq!(
+        (found.iter().count(), found.more()),
+        (Problems::MAX_LISTED, 4_900)
+    );
 }
 
 #[test]
@@ -53,6 +69,10 @@ fn deep_nesting_is_refused_in_each_format() {
 #[test]
 fn longer_document_than_allowed_is_refused() {
     let text = format!("# {}\n", "x".repeat(Rules::DEFAULT_MAX_BYTES));
-    assert!(problems(&text, Format::Yaml).to_string().contains("are read"));
+    assert!(
+        problems(&text, Format::Yaml)
+            .to_string()
+            .contains("are read")
+    );
     assert!(Document::parse(&text, Format::Toml).is_err());
 }

@@ -12,8 +12,8 @@ use proptest::sample::select;
 use std::net::{IpAddr, Ipv4Addr};
 use tower_quota::{Quota, RequestHead, when};
 use tower_quota_rules::{
-    AssignRule, Document, Grant, HeaderMatches, LimitRule, Many, Match, OutcomeText, OverrideRule, PathMatch,
-    QuotaText, RouteRule, Rules, TierRule,
+    AssignRule, Document, Grant, HeaderMatches, LimitRule, Many, Match, OutcomeText, OverrideRule,
+    PathMatch, QuotaText, RouteRule, Rules, TierRule,
 };
 
 /// A request as the list sees it.
@@ -27,10 +27,36 @@ struct Asked {
     address: Ipv4Addr,
 }
 
-const KEYS: [&str; 7] = ["sk_free_1", "sk_free_2", "sk_pro_1", "sk_pro", "sk", "other", "x-free"];
-const KEY_PATTERNS: [&str; 9] =
-    ["sk_free_*", "sk_*", "sk_pro_1", "*", "*free*", "sk_pro?1", "s*_1", "other", "sk_pro*"];
-const PATHS: [&str; 8] = ["/", "/v1/users", "/v1/users/7", "/v1/users/7/", "/v2/files/a/b", "/v2/files/", "/v3", "/v1"];
+const KEYS: [&str; 7] = [
+    "sk_free_1",
+    "sk_free_2",
+    "sk_pro_1",
+    "sk_pro",
+    "sk",
+    "other",
+    "x-free",
+];
+const KEY_PATTERNS: [&str; 9] = [
+    "sk_free_*",
+    "sk_*",
+    "sk_pro_1",
+    "*",
+    "*free*",
+    "sk_pro?1",
+    "s*_1",
+    "other",
+    "sk_pro*",
+];
+const PATHS: [&str; 8] = [
+    "/",
+    "/v1/users",
+    "/v1/users/7",
+    "/v1/users/7/",
+    "/v2/files/a/b",
+    "/v2/files/",
+    "/v3",
+    "/v1",
+];
 const PATH_PATTERNS: [&str; 9] = [
     "/v1/users/{id}",
     "/v1/{kind}",
@@ -43,14 +69,44 @@ const PATH_PATTERNS: [&str; 9] = [
     "/v1/users/{id}/",
 ];
 const REGEXES: [&str; 4] = ["^/v[12]/", "users$", "^/v3$", "files|users/7"];
-const HOSTS: [&str; 5] = ["example.com", "api.example.com", "a.b.example.com", "other.org", "API.example.com:80"];
-const HOST_PATTERNS: [&str; 4] = ["example.com", "*.example.com", "api.example.com", "*.b.example.com"];
-const NETWORKS: [&str; 5] = ["10.0.0.0/8", "10.1.0.0/16", "10.1.2.3", "192.0.2.0/24", "0.0.0.0/0"];
+const HOSTS: [&str; 5] = [
+    "example.com",
+    "api.example.com",
+    "a.b.example.com",
+    "other.org",
+    "API.example.com:80",
+];
+const HOST_PATTERNS: [&str; 4] = [
+    "example.com",
+    "*.example.com",
+    "api.example.com",
+    "*.b.example.com",
+];
+const NETWORKS: [&str; 5] = [
+    "10.0.0.0/8",
+    "10.1.0.0/16",
+    "10.1.2.3",
+    "192.0.2.0/24",
+    "0.0.0.0/0",
+];
 
 fn asked() -> impl Strategy<Value = Asked> {
-    let address = select(vec![[10, 1, 2, 3], [10, 1, 9, 9], [10, 9, 9, 9], [192, 0, 2, 7], [203, 0, 113, 1]]);
-    let values = (vec(select(&KEYS[..]), 0..3), vec(select(vec!["pro", "pro-max", "free"]), 0..3));
-    let target = (select(vec!["GET", "POST", "PUT"]), select(&PATHS[..]), vec(select(&HOSTS[..]), 1..3));
+    let address = select(vec![
+        [10, 1, 2, 3],
+        [10, 1, 9, 9],
+        [10, 9, 9, 9],
+        [192, 0, 2, 7],
+        [203, 0, 113, 1],
+    ]);
+    let values = (
+        vec(select(&KEYS[..]), 0..3),
+        vec(select(vec!["pro", "pro-max", "free"]), 0..3),
+    );
+    let target = (
+        select(vec!["GET", "POST", "PUT"]),
+        select(&PATHS[..]),
+        vec(select(&HOSTS[..]), 1..3),
+    );
     (target, values, address).prop_map(|((method, path, hosts), (keys, plans), address)| Asked {
         method,
         path,
@@ -61,12 +117,16 @@ fn asked() -> impl Strategy<Value = Asked> {
     })
 }
 
-fn many<T: std::fmt::Debug + Clone>(values: impl Strategy<Value = T>) -> impl Strategy<Value = Option<Many<T>>> {
+fn many<T: std::fmt::Debug + Clone>(
+    values: impl Strategy<Value = T>,
+) -> impl Strategy<Value = Option<Many<T>>> {
     prop_oneof![3 => Just(None), 1 => vec(values, 1..3).prop_map(|values| Some(Many(values)))]
 }
 
 /// Returns values that are parsed from one of these texts.
-fn parsed<T: std::str::FromStr + std::fmt::Debug + Clone>(texts: &'static [&'static str]) -> impl Strategy<Value = T> {
+fn parsed<T: std::str::FromStr + std::fmt::Debug + Clone>(
+    texts: &'static [&'static str],
+) -> impl Strategy<Value = T> {
     select(texts).prop_map(|text| text.parse().ok().unwrap())
 }
 
@@ -107,7 +167,10 @@ fn matching() -> impl Strategy<Value = Match> {
 /// Returns matches that are not of every request, which lists refuse.
 fn listed() -> impl Strategy<Value = Match> {
     let one = || Many(vec!["PUT".parse().unwrap()]);
-    matching().prop_map(move |matching| Match { method: Some(matching.method.unwrap_or_else(one)), ..matching })
+    matching().prop_map(move |matching| Match {
+        method: Some(matching.method.unwrap_or_else(one)),
+        ..matching
+    })
 }
 
 fn grants() -> impl Strategy<Value = BTreeMap<usize, Option<u64>>> {
@@ -124,37 +187,73 @@ fn document() -> impl Strategy<Value = Document> {
         (of(0..3_usize), grants()),
         0..3,
     );
-    let lists = (vec(listed(), 0..3), vec(listed(), 0..3), vec(listed(), 0..3));
+    let lists = (
+        vec(listed(), 0..3),
+        vec(listed(), 0..3),
+        vec(listed(), 0..3),
+    );
     ((limits, routes), (tiers, assign, overrides), lists).prop_map(
         |((limits, routes), (tiers, assign, overrides), lists)| {
             let mut names = 0..;
             let mut limit = |when, unless| {
                 let name = format!("limit-{}", names.next().unwrap());
-                LimitRule { when, unless, ..LimitRule::new(name.parse().unwrap(), Quota::per_minute(100).into()) }
+                LimitRule {
+                    when,
+                    unless,
+                    ..LimitRule::new(name.parse().unwrap(), Quota::per_minute(100).into())
+                }
             };
-            let limits: Vec<LimitRule> = limits.into_iter().map(|(when, unless)| limit(when, unless)).collect();
-            let route = |(matching, when)| RouteRule { matching, limits: vec![limit(when, None)] };
+            let limits: Vec<LimitRule> = limits
+                .into_iter()
+                .map(|(when, unless)| limit(when, unless))
+                .collect();
+            let route = |(matching, when)| RouteRule {
+                matching,
+                limits: vec![limit(when, None)],
+            };
             let routes: Vec<RouteRule> = routes.into_iter().map(route).collect();
             let count = limits.len() + routes.len();
             let grants = |grants: BTreeMap<usize, Option<u64>>| {
                 let known = grants.into_iter().filter(|(limit, _)| *limit < count);
                 known
                     .map(|(limit, units)| {
-                        let grant = units.map_or(Grant::Unlimited, |units| Grant::Quota(Quota::per_hour(units).into()));
+                        let grant = units.map_or(Grant::Unlimited, |units| {
+                            Grant::Quota(Quota::per_hour(units).into())
+                        });
                         (format!("limit-{limit}").parse().unwrap(), grant)
                     })
                     .collect()
             };
-            let (tier_count, tier) = (tiers.len(), |tier: usize| format!("tier-{tier}").parse().unwrap());
-            let tiers = tiers.into_iter().enumerate().map(|(at, (limits, extends))| {
-                let extends = (extends && at > 0).then(|| tier(at - 1));
-                (tier(at), TierRule { extends, limits: grants(limits) })
+            let (tier_count, tier) = (tiers.len(), |tier: usize| {
+                format!("tier-{tier}").parse().unwrap()
             });
-            let assign = assign
+            let tiers = tiers
                 .into_iter()
-                .filter_map(|(key, of)| Some(AssignRule { key: key?, tier: (of < tier_count).then(|| tier(of))? }));
+                .enumerate()
+                .map(|(at, (limits, extends))| {
+                    let extends = (extends && at > 0).then(|| tier(at - 1));
+                    (
+                        tier(at),
+                        TierRule {
+                            extends,
+                            limits: grants(limits),
+                        },
+                    )
+                });
+            let assign = assign.into_iter().filter_map(|(key, of)| {
+                Some(AssignRule {
+                    key: key?,
+                    tier: (of < tier_count).then(|| tier(of))?,
+                })
+            });
             let overrides = overrides.into_iter().map(|(key, (of, limits))| {
-                (key.into(), OverrideRule { tier: of.filter(|of| *of < tier_count).map(tier), limits: grants(limits) })
+                (
+                    key.into(),
+                    OverrideRule {
+                        tier: of.filter(|of| *of < tier_count).map(tier),
+                        limits: grants(limits),
+                    },
+                )
             });
             let mut document = Document {
                 limits,
@@ -164,7 +263,8 @@ fn document() -> impl Strategy<Value = Document> {
                 overrides: overrides.collect(),
                 ..Document::default()
             };
-            document.defaults = serde_json::from_str(r#"{ "key": ["header x-api-key", "client_ip"] }"#).unwrap();
+            document.defaults =
+                serde_json::from_str(r#"{ "key": ["header x-api-key", "client_ip"] }"#).unwrap();
             (document.skip, document.allow, document.block) = lists;
             document
         },
@@ -180,12 +280,19 @@ fn values_match(sent: &[&str], in_doubt: bool, matches: impl Fn(&[u8]) -> bool) 
 /// Matches as the documentation says, field by field.
 fn matches(matching: &Match, asked: &Asked, head: &RequestHead<'_>, in_doubt: bool) -> bool {
     let on_host = |pattern: &str| {
-        let mut hosts = asked.hosts.iter().map(|host| host.to_ascii_lowercase().replace(":80", ""));
+        let mut hosts = asked
+            .hosts
+            .iter()
+            .map(|host| host.to_ascii_lowercase().replace(":80", ""));
         let is_on = |host: String| match pattern.strip_prefix("*.") {
             Some(domain) => host.ends_with(&format!(".{domain}")),
             None => host == pattern,
         };
-        if in_doubt { hosts.any(is_on) } else { hosts.all(is_on) }
+        if in_doubt {
+            hosts.any(is_on)
+        } else {
+            hosts.all(is_on)
+        }
     };
     let in_network = |network: &str| {
         let (net, bits) = network.split_once('/').unwrap_or((network, "32"));
@@ -197,17 +304,38 @@ fn matches(matching: &Match, asked: &Asked, head: &RequestHead<'_>, in_doubt: bo
         PathMatch::Pattern(pattern) => when::path(pattern.as_str())(head),
         PathMatch::Regex(regex) => regex.regex().is_match(asked.path),
     };
-    matching.method.as_ref().is_none_or(|many| many.0.iter().any(|method| method.as_str() == asked.method))
-        && matching.host.as_ref().is_none_or(|many| many.0.iter().any(|pattern| on_host(pattern.as_str())))
-        && matching.path.as_ref().is_none_or(|many| many.0.iter().any(on_path))
-        && matching.network.as_ref().is_none_or(|many| many.0.iter().any(|network| in_network(network.as_str())))
+    matching
+        .method
+        .as_ref()
+        .is_none_or(|many| many.0.iter().any(|method| method.as_str() == asked.method))
+        && matching
+            .host
+            .as_ref()
+            .is_none_or(|many| many.0.iter().any(|pattern| on_host(pattern.as_str())))
+        && matching
+            .path
+            .as_ref()
+            .is_none_or(|many| many.0.iter().any(on_path))
+        && matching
+            .network
+            .as_ref()
+            .is_none_or(|many| many.0.iter().any(|network| in_network(network.as_str())))
         && matching.key.as_ref().is_none_or(|many| {
-            values_match(&asked.keys, in_doubt, |value| many.0.iter().any(|pattern| pattern.matches(value)))
+            values_match(&asked.keys, in_doubt, |value| {
+                many.0.iter().any(|pattern| pattern.matches(value))
+            })
         })
         && matching.header.0.values().all(|many| {
-            values_match(&asked.plans, in_doubt, |value| many.0.iter().any(|pattern| pattern.matches(value)))
+            values_match(&asked.plans, in_doubt, |value| {
+                many.0.iter().any(|pattern| pattern.matches(value))
+            })
         })
-        && matching.not.as_ref().is_none_or(|many| !many.0.iter().any(|not| matches(not, asked, head, !in_doubt)))
+        && matching.not.as_ref().is_none_or(|many| {
+            !many
+                .0
+                .iter()
+                .any(|not| matches(not, asked, head, !in_doubt))
+        })
 }
 
 /// Returns what the document says of a request, found without an index.
@@ -216,15 +344,30 @@ fn expected(
     asked: &Asked,
     head: &RequestHead<'_>,
 ) -> (OutcomeText, Option<String>, Vec<(String, QuotaText)>) {
-    let is_in = |list: &[Match], in_doubt| list.iter().any(|matching| matches(matching, asked, head, in_doubt));
-    let key = asked.keys.first().filter(|first| asked.keys.iter().all(|key| key == *first));
+    let is_in = |list: &[Match], in_doubt| {
+        list.iter()
+            .any(|matching| matches(matching, asked, head, in_doubt))
+    };
+    let key = asked
+        .keys
+        .first()
+        .filter(|first| asked.keys.iter().all(|key| key == *first));
     let address = asked.address.to_string();
-    let own = if asked.keys.is_empty() { Some(&*address) } else { key.copied() };
+    let own = if asked.keys.is_empty() {
+        Some(&*address)
+    } else {
+        key.copied()
+    };
     let own = own.and_then(|key| document.overrides.get(key));
     let assigned = || {
         let rules = document.assign.iter();
         rules
-            .filter(|rule| rule.key.0.iter().any(|pattern| key.is_some_and(|key| pattern.matches(key.as_bytes()))))
+            .filter(|rule| {
+                rule.key
+                    .0
+                    .iter()
+                    .any(|pattern| key.is_some_and(|key| pattern.matches(key.as_bytes())))
+            })
             .map(|rule| &rule.tier)
             .next()
     };
@@ -250,20 +393,31 @@ fn expected(
     };
     let applies = |limit: &LimitRule| {
         limit.when.as_ref().is_none_or(|many| is_in(&many.0, true))
-            && !limit.unless.as_ref().is_some_and(|many| is_in(&many.0, false))
+            && !limit
+                .unless
+                .as_ref()
+                .is_some_and(|many| is_in(&many.0, false))
     };
     let routed = document
         .routes
         .iter()
         .filter(|route| matches(&route.matching, asked, head, true))
         .flat_map(|route| &route.limits);
-    let limits = document.limits.iter().chain(routed).filter(|limit| applies(limit));
+    let limits = document
+        .limits
+        .iter()
+        .chain(routed)
+        .filter(|limit| applies(limit));
     let limits = limits.filter_map(|limit| match grant(limit.name.as_str()) {
         None => Some((limit.name.to_string(), limit.quota)),
         Some(Grant::Quota(quota)) => Some((limit.name.to_string(), quota)),
         Some(Grant::Unlimited) => None,
     });
-    let limits = if outcome == OutcomeText::Limited { limits.collect() } else { Vec::new() };
+    let limits = if outcome == OutcomeText::Limited {
+        limits.collect()
+    } else {
+        Vec::new()
+    };
     (outcome, tier.map(ToString::to_string), limits)
 }
 

@@ -19,7 +19,12 @@ fn rules(overrides: usize) -> Rules {
     );
     text += "  one: {}\n";
     for key in 0..overrides {
-        writeln!(text, "  sk_prod_{key:07}: {{ limits: {{ minute: {}/minute }} }}", 200 + key % 100).unwrap();
+        writeln!(
+            text,
+            "  sk_prod_{key:07}: {{ limits: {{ minute: {}/minute }} }}",
+            200 + key % 100
+        )
+        .unwrap();
     }
     Rules::parse(&text, Format::Yaml).unwrap()
 }
@@ -31,6 +36,9 @@ fn override_takes_at_most_200_bytes() {
     let many = rules(OVERRIDES);
     let bytes = (ALLOCATOR.current_usage() - before) / OVERRIDES;
     println!("{bytes} bytes for each override");
-    assert!((50..=200).contains(&bytes), "{bytes} bytes for each override");
+    assert!(
+        (50..=200).contains(&bytes),
+        "{bytes} bytes for each override"
+    );
     drop((few, many));
 }

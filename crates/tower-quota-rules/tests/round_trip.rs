@@ -1,6 +1,11 @@
 //! Random texts and documents that are printed, read again, and equal.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test stops at the first surprise"
+)]
 
 use std::fs;
 use std::path::Path;
@@ -12,32 +17,49 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use tower_quota::{Algorithm, Quota};
 use tower_quota_rules::{
-    AbandonedText, AssignRule, CostText, Defaults, Document, DurationText, Format, Grant, KeyPattern, KeyRule, KeyText,
-    LimitRule, Many, Match, MissingRule, NameText, OverrideRule, PathMatch, PenaltyRule, QuotaText, RouteRule, Rules,
-    SettleText, StoreFailureRule, TierRule,
+    AbandonedText, AssignRule, CostText, Defaults, Document, DurationText, Format, Grant,
+    KeyPattern, KeyRule, KeyText, LimitRule, Many, Match, MissingRule, NameText, OverrideRule,
+    PathMatch, PenaltyRule, QuotaText, RouteRule, Rules, SettleText, StoreFailureRule, TierRule,
 };
 
 /// Returns any quota that code can build. Numbers that none has are left out.
 fn quota() -> impl Strategy<Value = Quota> {
-    let periods = prop_oneof![1_000_u64..1_000_000, (1_u64..100_000).prop_map(|seconds| seconds * 1_000_000)];
-    let numbers = (1_u64..100_000, periods, of(1_u64..1_000_000), of(0_u64..1_000_000_000));
-    (numbers, select(&Algorithm::ALL[..]), any::<bool>(), 1_u32..4).prop_filter_map(
-        "not a quota",
-        |((units, period, burst, offset), algorithm, first, instances)| {
-            let mut quota = Quota::try_new(units, Duration::from_micros(period)).ok()?.try_algorithm(algorithm).ok()?;
-            if let Some(burst) = burst.filter(|_| algorithm.is_bucket()) {
-                quota = quota.try_burst(burst).ok()?;
-            }
-            if algorithm == Algorithm::FixedWindow {
-                quota = match offset {
-                    _ if first => quota.from_first_request(),
-                    Some(offset) => quota.try_offset(Duration::from_micros(offset)).ok()?,
-                    None => quota,
-                };
-            }
-            quota.try_divided(instances).ok()
-        },
+    let periods = prop_oneof![
+        1_000_u64..1_000_000,
+        (1_u64..100_000).prop_map(|seconds| seconds * 1_000_000)
+    ];
+    let numbers = (
+        1_u64..100_000,
+        periods,
+        of(1_u64..1_000_000),
+        of(0_u64..1_000_000_000),
+    );
+    (
+        numbers,
+        select(&Algorithm::ALL[..]),
+        any::<bool>(),
+        1_u32..4,
     )
+        .prop_filter_map(
+            "not a quota",
+            |((units, period, burst, offset), algorithm, first, instances)| {
+                let mut quota = Quota::try_new(units, Duration::from_micros(period))
+                    .ok()?
+                    .try_algorithm(algorithm)
+                    .ok()?;
+                if let Some(burst) = burst.filter(|_| algorithm.is_bucket()) {
+                    quota = quota.try_burst(burst).ok()?;
+                }
+                if algorithm == Algorithm::FixedWindow {
+                    quota = match offset {
+                        _ if first => quota.from_first_request(),
+                        Some(offset) => quota.try_offset(Duration::from_micros(offset)).ok()?,
+                        None => quota,
+                    };
+                }
+                quota.try_divided(instances).ok()
+            },
+        )
 }
 
 fn name() -> impl Strategy<Value = NameText> {
@@ -72,30 +94,43 @@ fn key_text() -> impl Strategy<Value = KeyText> {
 }
 
 fn key_rule() -> impl Strategy<Value = KeyRule> {
-    key_text().prop_map(KeyRule::One).prop_recursive(3, 12, 4, |inner| {
-        prop_oneof![vec(inner.clone(), 1..4).prop_map(KeyRule::First), vec(inner, 1..4).prop_map(KeyRule::All)]
-    })
+    key_text()
+        .prop_map(KeyRule::One)
+        .prop_recursive(3, 12, 4, |inner| {
+            prop_oneof![
+                vec(inner.clone(), 1..4).prop_map(KeyRule::First),
+                vec(inner, 1..4).prop_map(KeyRule::All)
+            ]
+        })
 }
 
 fn pattern() -> impl Strategy<Value = KeyPattern> {
-    "(\\PC|[\u{0}-\u{20}*?\u{85}\u{2028}\u{feff}\\\\]){0,8}[^\\\\]".prop_map(|text| text.parse().expect("a pattern"))
+    "(\\PC|[\u{0}-\u{20}*?\u{85}\u{2028}\u{feff}\\\\]){0,8}[^\\\\]"
+        .prop_map(|text| text.parse().expect("a pattern"))
 }
 
 fn matching() -> impl Strategy<Value = Match> {
     let path = prop_oneof![
-        "/[a-z0-9._~-]{1,10}(/\\{[a-z]{1,5}\\})?".prop_map(|text| PathMatch::Pattern(text.parse().expect("a pattern"))),
-        "\\^/[a-z.]{1,10}\\$?".prop_map(|text| PathMatch::Regex(text.parse().expect("an expression"))),
+        "/[a-z0-9._~-]{1,10}(/\\{[a-z]{1,5}\\})?"
+            .prop_map(|text| PathMatch::Pattern(text.parse().expect("a pattern"))),
+        "\\^/[a-z.]{1,10}\\$?"
+            .prop_map(|text| PathMatch::Regex(text.parse().expect("an expression"))),
     ];
-    let method = select(vec!["GET", "POST", "M-SEARCH"]).prop_map(|text| text.parse().expect("a method"));
-    (of(vec(path, 1..3)), of(vec(method, 1..3)), of(vec(pattern(), 1..3)), any::<bool>()).prop_map(
-        |(path, method, key, cors_preflight)| Match {
+    let method =
+        select(vec!["GET", "POST", "M-SEARCH"]).prop_map(|text| text.parse().expect("a method"));
+    (
+        of(vec(path, 1..3)),
+        of(vec(method, 1..3)),
+        of(vec(pattern(), 1..3)),
+        any::<bool>(),
+    )
+        .prop_map(|(path, method, key, cors_preflight)| Match {
             path: path.map(Many),
             method: method.map(Many),
             key: key.map(Many),
             cors_preflight,
             ..Match::default()
-        },
-    )
+        })
 }
 
 fn duration() -> impl Strategy<Value = DurationText> {
@@ -105,18 +140,49 @@ fn duration() -> impl Strategy<Value = DurationText> {
 fn limit() -> impl Strategy<Value = LimitRule> {
     let cost = prop_oneof![
         (0_u64..1_000_000_000_000).prop_map(CostText::Constant),
-        (1_u64..9_000, 0_u64..9_000).prop_map(|(unit, default)| CostText::BodySize { unit, default }),
+        (1_u64..9_000, 0_u64..9_000)
+            .prop_map(|(unit, default)| CostText::BodySize { unit, default }),
     ];
-    let settle =
-        select(vec![SettleText::Handler, SettleText::OnlyFailures, SettleText::BodyBytes { unit: 7, cut: true }]);
-    let abandoned = select(vec![AbandonedText::Keep, AbandonedText::Refund, AbandonedText::Cost(3)]);
-    let missing =
-        select(vec![MissingRule::Share, MissingRule::Skip, MissingRule::Refuse, MissingRule::Unauthenticated]);
-    let failure = select(vec![StoreFailureRule::Allow, StoreFailureRule::Refuse, StoreFailureRule::Local]);
-    let penalty =
-        (1_u64..99, of(duration()), of(duration())).prop_map(|(after, step, most)| PenaltyRule { after, step, most });
-    let who = (fresh_name(), quota(), of(key_rule()), of(cost), of(name()), of(vec(matching(), 1..3)));
-    let how = (of(missing), of(duration()), any::<[bool; 4]>(), of(penalty), of(settle), of(abandoned), of(failure));
+    let settle = select(vec![
+        SettleText::Handler,
+        SettleText::OnlyFailures,
+        SettleText::BodyBytes { unit: 7, cut: true },
+    ]);
+    let abandoned = select(vec![
+        AbandonedText::Keep,
+        AbandonedText::Refund,
+        AbandonedText::Cost(3),
+    ]);
+    let missing = select(vec![
+        MissingRule::Share,
+        MissingRule::Skip,
+        MissingRule::Refuse,
+        MissingRule::Unauthenticated,
+    ]);
+    let failure = select(vec![
+        StoreFailureRule::Allow,
+        StoreFailureRule::Refuse,
+        StoreFailureRule::Local,
+    ]);
+    let penalty = (1_u64..99, of(duration()), of(duration()))
+        .prop_map(|(after, step, most)| PenaltyRule { after, step, most });
+    let who = (
+        fresh_name(),
+        quota(),
+        of(key_rule()),
+        of(cost),
+        of(name()),
+        of(vec(matching(), 1..3)),
+    );
+    let how = (
+        of(missing),
+        of(duration()),
+        any::<[bool; 4]>(),
+        of(penalty),
+        of(settle),
+        of(abandoned),
+        of(failure),
+    );
     (who, how).prop_map(
         |(
             (name, quota, key, cost, unit, when),
@@ -144,27 +210,52 @@ fn limit() -> impl Strategy<Value = LimitRule> {
 }
 
 fn grants() -> impl Strategy<Value = Vec<(NameText, Grant)>> {
-    let grant = prop_oneof![Just(Grant::Unlimited), quota().prop_map(|quota| Grant::Quota(quota.into()))];
+    let grant = prop_oneof![
+        Just(Grant::Unlimited),
+        quota().prop_map(|quota| Grant::Quota(quota.into()))
+    ];
     vec((fresh_name(), grant), 0..3)
 }
 
 fn document() -> impl Strategy<Value = Document> {
-    let tier =
-        (of(name()), grants()).prop_map(|(extends, limits)| TierRule { extends, limits: limits.into_iter().collect() });
-    let single =
-        (of(name()), grants()).prop_map(|(tier, limits)| OverrideRule { tier, limits: limits.into_iter().collect() });
-    let route = (matching(), vec(limit(), 0..2)).prop_map(|(matching, limits)| RouteRule { matching, limits });
-    let assign = (vec(pattern(), 1..3), name()).prop_map(|(key, tier)| AssignRule { key: Many(key), tier });
-    let lists = (vec(limit(), 0..3), vec(route, 0..3), vec(assign, 0..3), vec(matching(), 0..2));
-    let maps = (vec((fresh_name(), tier), 0..3), vec(("\\PC{0,20}", single), 0..3));
+    let tier = (of(name()), grants()).prop_map(|(extends, limits)| TierRule {
+        extends,
+        limits: limits.into_iter().collect(),
+    });
+    let single = (of(name()), grants()).prop_map(|(tier, limits)| OverrideRule {
+        tier,
+        limits: limits.into_iter().collect(),
+    });
+    let route = (matching(), vec(limit(), 0..2))
+        .prop_map(|(matching, limits)| RouteRule { matching, limits });
+    let assign = (vec(pattern(), 1..3), name()).prop_map(|(key, tier)| AssignRule {
+        key: Many(key),
+        tier,
+    });
+    let lists = (
+        vec(limit(), 0..3),
+        vec(route, 0..3),
+        vec(assign, 0..3),
+        vec(matching(), 0..2),
+    );
+    let maps = (
+        vec((fresh_name(), tier), 0..3),
+        vec(("\\PC{0,20}", single), 0..3),
+    );
     (lists, maps, of(key_rule()), of(1_u32..99)).prop_map(
         |((limits, routes, assign, skip), (tiers, overrides), key, instances)| Document {
-            defaults: Defaults { key, ..Defaults::default() },
+            defaults: Defaults {
+                key,
+                ..Defaults::default()
+            },
             instances,
             limits,
             tiers: tiers.into_iter().collect(),
             assign,
-            overrides: overrides.into_iter().map(|(key, single)| (key.into(), single)).collect(),
+            overrides: overrides
+                .into_iter()
+                .map(|(key, single)| (key.into(), single))
+                .collect(),
             routes,
             skip,
             ..Document::default()
@@ -245,8 +336,11 @@ proptest! {
 
 /// Returns the texts of good and bad documents.
 fn base() -> impl Strategy<Value = (String, Format)> {
-    let folders = ["tests/good", "tests/bad"].map(|folder| Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
-    let entries = folders.into_iter().flat_map(|folder| fs::read_dir(folder).expect("the folder"));
+    let folders = ["tests/good", "tests/bad"]
+        .map(|folder| Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
+    let entries = folders
+        .into_iter()
+        .flat_map(|folder| fs::read_dir(folder).expect("the folder"));
     let mut all = Vec::new();
     for path in entries.map(|entry| entry.expect("an entry").path()) {
         if let Some(format) = Format::of_path(&path) {

@@ -1,6 +1,11 @@
 //! The published JSON Schema.
 
-#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test stops at the first surprise")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test stops at the first surprise"
+)]
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +18,11 @@ fn published_schema_is_current() {
     if std::env::var_os("REWRITE").is_some() {
         fs::write(&path, &fresh).expect("written");
     }
-    assert_eq!(fs::read_to_string(&path).unwrap_or_default(), fresh, "run with REWRITE=1");
+    assert_eq!(
+        fs::read_to_string(&path).unwrap_or_default(),
+        fresh,
+        "run with REWRITE=1"
+    );
 }
 
 /// Collects the names of all fields in a schema.
@@ -22,7 +31,13 @@ fn fields(schema: &serde_json::Value, found: &mut Vec<String>) {
         serde_json::Value::Object(map) => {
             for (name, value) in map {
                 if name == "properties" {
-                    found.extend(value.as_object().into_iter().flatten().map(|(field, _)| field.clone()));
+                    found.extend(
+                        value
+                            .as_object()
+                            .into_iter()
+                            .flatten()
+                            .map(|(field, _)| field.clone()),
+                    );
                 }
                 fields(value, found);
             }
@@ -39,7 +54,15 @@ fn reference_names_every_field() {
     fields(tower_quota_rules::schema().as_value(), &mut found);
     assert!(found.len() > 60);
     for field in found {
-        let named = [format!("`{field}`"), format!("{field}:"), format!("{field},"), format!(" {field} ")];
-        assert!(named.iter().any(|text| page.contains(text.as_str())), "docs/RULES.md does not name {field}");
+        let named = [
+            format!("`{field}`"),
+            format!("{field}:"),
+            format!("{field},"),
+            format!(" {field} "),
+        ];
+        assert!(
+            named.iter().any(|text| page.contains(text.as_str())),
+            "docs/RULES.md does not name {field}"
+        );
     }
 }

@@ -83,7 +83,9 @@ impl FaultProxy {
     #[must_use]
     #[expect(clippy::panic, reason = "documented: without a proxy there is no test")]
     pub fn to(target: u16) -> Self {
-        match TcpListener::bind("127.0.0.1:0").and_then(|listener| Self::start(listener, target, None)) {
+        match TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| Self::start(listener, target, None))
+        {
             Ok(proxy) => proxy,
             Err(error) => panic!("no port for a proxy: {error}"),
         }
@@ -100,7 +102,9 @@ impl FaultProxy {
         // A connection may use the port on its client side for a moment.
         wait_until("a port is free again", || {
             let listener = TcpListener::bind(("127.0.0.1", port));
-            proxy = listener.and_then(|listener| Self::start(listener, port, Some(Fault::Refuse))).ok();
+            proxy = listener
+                .and_then(|listener| Self::start(listener, port, Some(Fault::Refuse)))
+                .ok();
             proxy.is_some()
         });
         match proxy {
@@ -112,10 +116,23 @@ impl FaultProxy {
     /// Accepts connections in a thread, until the proxy is dropped.
     fn start(listener: TcpListener, target: u16, fault: Option<Fault>) -> io::Result<Self> {
         let port = listener.local_addr()?.port();
-        #[expect(clippy::disallowed_methods, reason = "a rate in real time is what the proxy is for")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "a rate in real time is what the proxy is for"
+        )]
         let passed_at = Instant::now();
-        let state = ProxyState { target, fault, made: 0, passed_at, open: HashMap::new(), is_over: false };
-        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+        let state = ProxyState {
+            target,
+            fault,
+            made: 0,
+            passed_at,
+            open: HashMap::new(),
+            is_over: false,
+        };
+        let shared = Arc::new(Shared {
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        });
         let listening = Arc::clone(&shared);
         thread::spawn(move || accept(&listener, &listening));
         Ok(Self { port, shared })
@@ -195,7 +212,10 @@ impl Shared {
     fn wait_to_pass(&self, holds: impl Fn(Fault) -> bool) -> MutexGuard<'_, ProxyState> {
         let mut state = self.lock();
         while state.fault.is_some_and(&holds) {
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
         }
         state
     }
@@ -216,11 +236,17 @@ impl Drop for OpenConnection {
 
 impl ProxyState {
     /// Returns how long a request of this many bytes has to wait until it has passed.
-    #[expect(clippy::disallowed_methods, reason = "a rate in real time is what the proxy is for")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a rate in real time is what the proxy is for"
+    )]
     fn time_to_pass(&mut self, bytes: usize) -> Duration {
-        let Some(Fault::Slow(rate)) = self.fault else { return Duration::ZERO };
+        let Some(Fault::Slow(rate)) = self.fault else {
+            return Duration::ZERO;
+        };
         let now = Instant::now();
-        self.passed_at = self.passed_at.max(now) + Duration::from_nanos(bytes as u64 * 1_000_000_000 / rate.max(1));
+        self.passed_at = self.passed_at.max(now)
+            + Duration::from_nanos(bytes as u64 * 1_000_000_000 / rate.max(1));
         self.passed_at - now
     }
 
@@ -242,7 +268,9 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             continue;
         }
         // To the client, a server that is down looks like one that closes the connection.
-        let Ok(server) = TcpStream::connect(("127.0.0.1", state.target)) else { continue };
+        let Ok(server) = TcpStream::connect(("127.0.0.1", state.target)) else {
+            continue;
+        };
         if let (Ok(client_end), Ok(server_end)) = (client.try_clone(), server.try_clone()) {
             let number = state.made;
             state.open.insert(number, [client_end, server_end]);
@@ -251,7 +279,10 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
                 _ => Duration::ZERO,
             };
             drop(state);
-            let connection = OpenConnection { shared: Arc::clone(shared), number };
+            let connection = OpenConnection {
+                shared: Arc::clone(shared),
+                number,
+            };
             let _ = pipe::join(connection, client, server, start);
         }
     }

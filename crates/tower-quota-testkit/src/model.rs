@@ -14,13 +14,20 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    pub(crate) fn apply(&mut self, operation: Operation, charges: &[Charge<'_>], now: Timestamp) -> Decision {
+    pub(crate) fn apply(
+        &mut self,
+        operation: Operation,
+        charges: &[Charge<'_>],
+        now: Timestamp,
+    ) -> Decision {
         let mut named: Vec<u128> = charges.iter().map(|charge| digest(charge.key())).collect();
         named.sort_unstable();
         named.dedup();
         for &digest in &named {
             match self.entries.iter().find(|(known, _)| *known == digest) {
-                Some((_, entry)) if is_from_the_future(entry, now) => self.distrusted.push((digest, entry.clone())),
+                Some((_, entry)) if is_from_the_future(entry, now) => {
+                    self.distrusted.push((digest, entry.clone()))
+                }
                 Some(_) => {}
                 None => self.entries.push((digest, Entry::default())),
             }
@@ -34,9 +41,16 @@ impl Model {
             .unzip();
         let positions: Vec<usize> = charges
             .iter()
-            .map(|charge| digests.iter().position(|known| *known == digest(charge.key())).unwrap_or_default())
+            .map(|charge| {
+                digests
+                    .iter()
+                    .position(|known| *known == digest(charge.key()))
+                    .unwrap_or_default()
+            })
             .collect();
-        decide(operation, charges, now, &mut entries, |charge| positions[charge])
+        decide(operation, charges, now, &mut entries, |charge| {
+            positions[charge]
+        })
     }
 }
 
@@ -49,7 +63,10 @@ impl Model {
         let Some((_, entry)) = self.entries.iter_mut().find(|(known, _)| *known == digest) else {
             return Entry::default();
         };
-        let distrusted = self.distrusted.extract_if(.., |(known, _)| *known == digest).last();
+        let distrusted = self
+            .distrusted
+            .extract_if(.., |(known, _)| *known == digest)
+            .last();
         if let Some((_, distrusted)) = distrusted
             && entry.is_empty()
             && distrusted.encode() == stored
@@ -62,7 +79,10 @@ impl Model {
     /// Returns the latest instant up to `now` at which an entry became full. A store may have forgotten it since.
     pub(crate) fn last_full_at(&self, now: Timestamp) -> Timestamp {
         let full_at = self.entries.iter().map(|(_, entry)| entry.full_at());
-        full_at.filter(|full_at| *full_at <= now).max().unwrap_or(Timestamp::EPOCH)
+        full_at
+            .filter(|full_at| *full_at <= now)
+            .max()
+            .unwrap_or(Timestamp::EPOCH)
     }
 }
 

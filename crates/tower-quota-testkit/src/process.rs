@@ -16,7 +16,9 @@ impl Process {
     /// Starts [`program`] and waits until a line of its log contains one of the texts in `ready`.
     pub(crate) fn start(arguments: &[String], ready: &[&str]) -> io::Result<Self> {
         let program = program();
-        let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", program.display()));
+        let named = |error: io::Error| {
+            io::Error::new(error.kind(), format!("{}: {error}", program.display()))
+        };
         let mut child = Command::new(&program)
             .args(arguments)
             .stdin(Stdio::null())
@@ -40,7 +42,10 @@ impl Process {
                 last = mem::take(&mut line);
             }
         }
-        Err(named(io::Error::other(format!("exited at start, after logging {:?}", last.trim_end()))))
+        Err(named(io::Error::other(format!(
+            "exited at start, after logging {:?}",
+            last.trim_end()
+        ))))
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -54,8 +59,14 @@ impl Process {
 
     /// Sends a signal by name, such as `STOP`.
     pub(crate) fn signal(&self, name: &str) -> io::Result<()> {
-        let status = Command::new("kill").args([&format!("-{name}"), &self.id().to_string()]).status()?;
-        if status.success() { Ok(()) } else { Err(io::Error::other(format!("kill -{name} failed"))) }
+        let status = Command::new("kill")
+            .args([&format!("-{name}"), &self.id().to_string()])
+            .status()?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(io::Error::other(format!("kill -{name} failed")))
+        }
     }
 }
 
@@ -67,7 +78,9 @@ impl Drop for Process {
 
 /// Returns the server to start: `REDIS_SERVER`, a path or a name on the `PATH`, or `redis-server`.
 fn program() -> OsString {
-    env::var_os("REDIS_SERVER").filter(|named| !named.is_empty()).unwrap_or_else(|| "redis-server".into())
+    env::var_os("REDIS_SERVER")
+        .filter(|named| !named.is_empty())
+        .unwrap_or_else(|| "redis-server".into())
 }
 
 /// The distance between a cluster node's port and that of its cluster bus.
@@ -86,7 +99,10 @@ pub(crate) fn free_port() -> io::Result<u16> {
 ///
 /// # Panics
 /// When all attempts fail.
-#[expect(clippy::panic, reason = "documented: a test that needs Redis must not pass without it")]
+#[expect(
+    clippy::panic,
+    reason = "documented: a test that needs Redis must not pass without it"
+)]
 pub(crate) fn start_with_retries<T>(what: &str, mut attempt: impl FnMut() -> io::Result<T>) -> T {
     let mut last = None;
     for _ in 0..5 {
@@ -95,5 +111,7 @@ pub(crate) fn start_with_retries<T>(what: &str, mut attempt: impl FnMut() -> io:
             Err(error) => last = Some(error),
         }
     }
-    panic!("{what} did not start ({last:?}): install it (apt-get install redis-server), or name yours in REDIS_SERVER");
+    panic!(
+        "{what} did not start ({last:?}): install it (apt-get install redis-server), or name yours in REDIS_SERVER"
+    );
 }

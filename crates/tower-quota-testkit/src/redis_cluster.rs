@@ -43,7 +43,10 @@ impl RedisCluster {
     }
 
     fn start_with(tls: Option<&TlsFiles>) -> Self {
-        let mut cluster = Self { nodes: Vec::new(), tls_ports: Vec::new() };
+        let mut cluster = Self {
+            nodes: Vec::new(),
+            tls_ports: Vec::new(),
+        };
         (0..2 * PRIMARIES).for_each(|_| cluster.add_node(tls));
         for i in 0..PRIMARIES {
             cluster.execute(i, &format!("CLUSTER SET-CONFIG-EPOCH {}", i + 1));
@@ -52,10 +55,16 @@ impl RedisCluster {
         }
         for i in 1..2 * PRIMARIES {
             // Nodes know each other by the port with TLS.
-            let port = cluster.tls_ports.get(i).copied().unwrap_or(cluster.nodes[i].port());
+            let port = cluster
+                .tls_ports
+                .get(i)
+                .copied()
+                .unwrap_or(cluster.nodes[i].port());
             cluster.execute(0, &format!("CLUSTER MEET 127.0.0.1 {port}"));
         }
-        cluster.wait_for_all("the nodes have met", |info| info.contains("cluster_known_nodes:6"));
+        cluster.wait_for_all("the nodes have met", |info| {
+            info.contains("cluster_known_nodes:6")
+        });
         for primary in 0..PRIMARIES {
             let id = cluster.id(primary);
             // This works before the replica knows its primary's slots.
@@ -82,7 +91,10 @@ impl RedisCluster {
     /// Returns the `rediss://` URLs of the nodes. There are none without TLS.
     #[must_use]
     pub fn tls_urls(&self) -> Vec<String> {
-        self.tls_ports.iter().map(|port| format!("rediss://127.0.0.1:{port}/")).collect()
+        self.tls_ports
+            .iter()
+            .map(|port| format!("rediss://127.0.0.1:{port}/"))
+            .collect()
     }
 
     /// Returns a node, to pause or inspect it.
@@ -107,7 +119,10 @@ impl RedisCluster {
         let mut slot = None;
         // Any node that is up can answer.
         wait_until("a node returns the slot of a key", || {
-            slot = self.nodes.iter().find_map(|node| number(&node.command(&format!("CLUSTER KEYSLOT {key}")).ok()?));
+            slot = self
+                .nodes
+                .iter()
+                .find_map(|node| number(&node.command(&format!("CLUSTER KEYSLOT {key}")).ok()?));
             slot.is_some()
         });
         slot.unwrap_or_default()
@@ -118,7 +133,9 @@ impl RedisCluster {
     pub fn owner(&self, slot: u16) -> Option<usize> {
         (0..self.nodes.len()).find(|&i| {
             let own = self.nodes[i].command("CLUSTER NODES").unwrap_or_default();
-            own.lines().find(|line| line.contains("myself,master")).is_some_and(|line| holds(line, slot))
+            own.lines()
+                .find(|line| line.contains("myself,master"))
+                .is_some_and(|line| holds(line, slot))
         })
     }
 
@@ -127,17 +144,25 @@ impl RedisCluster {
         wait_until("a replica has taken over", || {
             (0..self.nodes.len()).filter(|&i| i != dead).any(|i| {
                 let own = self.nodes[i].command("CLUSTER NODES").unwrap_or_default();
-                own.lines().find(|line| line.contains("myself,master")).is_some_and(|line| holds(line, slot))
-                    && self.nodes[i].command("CLUSTER INFO").is_ok_and(|info| info.contains("cluster_state:ok"))
+                own.lines()
+                    .find(|line| line.contains("myself,master"))
+                    .is_some_and(|line| holds(line, slot))
+                    && self.nodes[i]
+                        .command("CLUSTER INFO")
+                        .is_ok_and(|info| info.contains("cluster_state:ok"))
             })
         });
     }
 
     /// Moves a slot and its keys to another primary, as `redis-cli --cluster reshard` does.
     pub fn move_slot(&self, slot: u16, to: usize) {
-        let Some(moving) = self.begin_move(slot, to) else { return };
+        let Some(moving) = self.begin_move(slot, to) else {
+            return;
+        };
         wait_until("all keys of a slot have moved", || {
-            let Ok(keys) = moving.keys_left(20) else { return false };
+            let Ok(keys) = moving.keys_left(20) else {
+                return false;
+            };
             if !keys.is_empty() {
                 // The next round finds the keys that did not move.
                 let _ = moving.carry(&keys);
@@ -156,7 +181,13 @@ impl RedisCluster {
         let (source, target) = (self.id(from), self.id(to));
         self.execute(to, &format!("CLUSTER SETSLOT {slot} IMPORTING {source}"));
         self.execute(from, &format!("CLUSTER SETSLOT {slot} MIGRATING {target}"));
-        Some(SlotMove { cluster: self, slot, from, to, target })
+        Some(SlotMove {
+            cluster: self,
+            slot,
+            from,
+            to,
+            target,
+        })
     }
 
     /// Waits until all nodes agree on the owners of all slots.
@@ -165,7 +196,9 @@ impl RedisCluster {
     /// could undo it.
     pub fn settle(&self) {
         wait_until("all nodes agree on the slots", || {
-            let view = |node: &RedisServer| assignments(&node.command("CLUSTER NODES").unwrap_or_default());
+            let view = |node: &RedisServer| {
+                assignments(&node.command("CLUSTER NODES").unwrap_or_default())
+            };
             let first = view(&self.nodes[0]);
             first.is_some() && self.nodes.iter().all(|node| view(node) == first)
         });
@@ -173,20 +206,41 @@ impl RedisCluster {
 
     /// Returns whether, in the view of `node`, a slot belongs to the node with this id.
     fn assigns(&self, node: usize, id: &str, slot: u16) -> bool {
-        let view = self.nodes[node].command("CLUSTER NODES").unwrap_or_default();
-        view.lines().find(|line| line.starts_with(id)).is_some_and(|line| holds(line, slot))
+        let view = self.nodes[node]
+            .command("CLUSTER NODES")
+            .unwrap_or_default();
+        view.lines()
+            .find(|line| line.starts_with(id))
+            .is_some_and(|line| holds(line, slot))
     }
 
     /// Starts a node without a cluster.
     fn add_node(&mut self, tls: Option<&TlsFiles>) {
         let (node, tls_port) = start_with_retries("redis-server", || {
             let mut options = vec!["--cluster-enabled", "yes"];
-            options.extend(["--cluster-node-timeout", "500", "--cluster-replica-validity-factor", "0"]);
-            options.extend(["--cluster-require-full-coverage", "no", "--repl-diskless-sync-delay", "0"]);
-            let tls = tls.map(|files| Ok::<_, io::Error>((files, free_port()?))).transpose()?;
-            let tls_options = tls.map(|(files, port)| files.node_options(port)).unwrap_or_default();
+            options.extend([
+                "--cluster-node-timeout",
+                "500",
+                "--cluster-replica-validity-factor",
+                "0",
+            ]);
+            options.extend([
+                "--cluster-require-full-coverage",
+                "no",
+                "--repl-diskless-sync-delay",
+                "0",
+            ]);
+            let tls = tls
+                .map(|files| Ok::<_, io::Error>((files, free_port()?)))
+                .transpose()?;
+            let tls_options = tls
+                .map(|(files, port)| files.node_options(port))
+                .unwrap_or_default();
             options.extend(tls_options.iter().map(String::as_str));
-            Ok((RedisServer::try_start(&[], &options)?, tls.map(|(_, port)| port)))
+            Ok((
+                RedisServer::try_start(&[], &options)?,
+                tls.map(|(_, port)| port),
+            ))
         });
         self.nodes.push(node);
         self.tls_ports.extend(tls_port);
@@ -209,13 +263,17 @@ impl RedisCluster {
 
     fn wait_for_all(&self, what: &str, holds: impl Fn(&str) -> bool) {
         for node in &self.nodes {
-            wait_until(what, || node.command("CLUSTER INFO").is_ok_and(|info| holds(&info)));
+            wait_until(what, || {
+                node.command("CLUSTER INFO").is_ok_and(|info| holds(&info))
+            });
         }
     }
 
     fn wait_for_replica(&self, i: usize) {
         wait_until("a replica is in sync", || {
-            self.nodes[i].command("INFO replication").is_ok_and(|info| info.contains("master_link_status:up"))
+            self.nodes[i]
+                .command("INFO replication")
+                .is_ok_and(|info| info.contains("master_link_status:up"))
         });
     }
 
@@ -229,7 +287,10 @@ impl RedisCluster {
         let ids: Vec<String> = (0..self.nodes.len()).map(|i| self.id(i)).collect();
         wait_until("all nodes list all others", || {
             let lists_all = |slots: &str| ids.iter().all(|id| slots.contains(id.as_str()));
-            self.nodes.iter().all(|node| node.command("CLUSTER SLOTS").is_ok_and(|slots| lists_all(&slots)))
+            self.nodes.iter().all(|node| {
+                node.command("CLUSTER SLOTS")
+                    .is_ok_and(|slots| lists_all(&slots))
+            })
         });
     }
 }
@@ -252,7 +313,12 @@ impl SlotMove<'_> {
     /// When the old owner does not answer, or with an error.
     pub fn keys_left(&self, most: usize) -> io::Result<Vec<Vec<u8>>> {
         let (slot, most) = (self.slot.to_string(), most.to_string());
-        let words: [&[u8]; 4] = [b"CLUSTER", b"GETKEYSINSLOT", slot.as_bytes(), most.as_bytes()];
+        let words: [&[u8]; 4] = [
+            b"CLUSTER",
+            b"GETKEYSINSLOT",
+            slot.as_bytes(),
+            most.as_bytes(),
+        ];
         resp::command(self.cluster.nodes[self.from].port(), &words)
     }
 
@@ -262,14 +328,28 @@ impl SlotMove<'_> {
     /// When a node does not answer, or with an error, as when the new owner has such a key (`BUSYKEY`).
     pub fn carry(&self, keys: &[Vec<u8>]) -> io::Result<()> {
         let port = self.cluster.nodes[self.to].port().to_string();
-        let mut words: Vec<&[u8]> = vec![b"MIGRATE", b"127.0.0.1", port.as_bytes(), b"", b"0", b"5000", b"KEYS"];
+        let mut words: Vec<&[u8]> = vec![
+            b"MIGRATE",
+            b"127.0.0.1",
+            port.as_bytes(),
+            b"",
+            b"0",
+            b"5000",
+            b"KEYS",
+        ];
         words.extend(keys.iter().map(Vec::as_slice));
         resp::command(self.cluster.nodes[self.from].port(), &words).map(drop)
     }
 
     /// Assigns the slot to its new owner. No key may be left.
     pub fn end(self) {
-        let Self { cluster, slot, from, to, target } = self;
+        let Self {
+            cluster,
+            slot,
+            from,
+            to,
+            target,
+        } = self;
         // The new owner comes first: otherwise the two would redirect clients to each other. A late message of the old
         // owner can undo the change, so the command is repeated until all primaries have it.
         for node in [to, from].into_iter().chain(0..PRIMARIES) {
@@ -287,7 +367,10 @@ impl SlotMove<'_> {
 fn slots_of(primary: usize) -> String {
     let share = |slot: usize| slot * PRIMARIES / SLOTS;
     let slots = (0..SLOTS).filter(|&slot| share(slot) == primary);
-    slots.map(|slot| slot.to_string()).collect::<Vec<_>>().join(" ")
+    slots
+        .map(|slot| slot.to_string())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Returns each node with its slots, sorted, from the output of `CLUSTER NODES`.
@@ -296,7 +379,11 @@ fn assignments(view: &str) -> Option<Vec<String>> {
         .lines()
         .filter_map(|line| {
             let id = line.split_whitespace().next()?;
-            let slots: Vec<&str> = line.split_whitespace().skip(8).filter(|slots| !slots.starts_with('[')).collect();
+            let slots: Vec<&str> = line
+                .split_whitespace()
+                .skip(8)
+                .filter(|slots| !slots.starts_with('['))
+                .collect();
             (!slots.is_empty()).then(|| format!("{id} {}", slots.join(" ")))
         })
         .collect();

@@ -39,17 +39,34 @@ impl RedisSentinel {
     #[must_use]
     pub fn start() -> Self {
         let primary = RedisServer::start_with(&["--repl-diskless-sync-delay", "0"]);
-        let of_primary = ["--replicaof", "127.0.0.1", &primary.port().to_string(), "--repl-diskless-sync-delay", "0"];
+        let of_primary = [
+            "--replicaof",
+            "127.0.0.1",
+            &primary.port().to_string(),
+            "--repl-diskless-sync-delay",
+            "0",
+        ];
         let replica = RedisServer::start_with(&of_primary);
-        let sentinels = (0..3).map(|_| start_with_retries("a sentinel", || Sentinel::start(primary.port()))).collect();
-        let group = Self { servers: [primary, replica], sentinels };
+        let sentinels = (0..3)
+            .map(|_| start_with_retries("a sentinel", || Sentinel::start(primary.port())))
+            .collect();
+        let group = Self {
+            servers: [primary, replica],
+            sentinels,
+        };
         wait_until("the replica is in sync", || {
-            group.servers[1].command("INFO replication").is_ok_and(|info| info.contains("master_link_status:up"))
+            group.servers[1]
+                .command("INFO replication")
+                .is_ok_and(|info| info.contains("master_link_status:up"))
         });
         for sentinel in &group.sentinels {
             wait_until("the sentinels know each other and the replica", || {
-                sentinel.ask("SENTINEL CKQUORUM mymaster").starts_with("+OK 3")
-                    && sentinel.ask("INFO sentinel").contains("slaves=1,sentinels=3")
+                sentinel
+                    .ask("SENTINEL CKQUORUM mymaster")
+                    .starts_with("+OK 3")
+                    && sentinel
+                        .ask("INFO sentinel")
+                        .contains("slaves=1,sentinels=3")
             });
         }
         group
@@ -58,7 +75,10 @@ impl RedisSentinel {
     /// Returns the URLs of the sentinels.
     #[must_use]
     pub fn urls(&self) -> Vec<String> {
-        self.sentinels.iter().map(|sentinel| format!("redis://127.0.0.1:{}/", sentinel.port)).collect()
+        self.sentinels
+            .iter()
+            .map(|sentinel| format!("redis://127.0.0.1:{}/", sentinel.port))
+            .collect()
     }
 
     /// Returns the server that started as primary (0) or as its replica (1).
@@ -69,7 +89,9 @@ impl RedisSentinel {
 
     /// Sends a command to a sentinel (0 to 2) until the reply is `OK`.
     pub fn tell_sentinel(&self, i: usize, command: &str) {
-        wait_until(command, || self.sentinels[i].ask(command).starts_with("+OK"));
+        wait_until(command, || {
+            self.sentinels[i].ask(command).starts_with("+OK")
+        });
     }
 
     /// Kills a server, as a crash would.
@@ -86,11 +108,14 @@ impl RedisSentinel {
     pub fn wait_for_promotion(&self, i: usize) {
         let port = self.servers[i].port().to_string();
         wait_until("the replica is promoted", || {
-            self.servers[i].command("INFO replication").is_ok_and(|info| info.contains("role:master"))
-                && self
-                    .sentinels
-                    .iter()
-                    .any(|sentinel| sentinel.ask("SENTINEL GET-MASTER-ADDR-BY-NAME mymaster").contains(&port))
+            self.servers[i]
+                .command("INFO replication")
+                .is_ok_and(|info| info.contains("role:master"))
+                && self.sentinels.iter().any(|sentinel| {
+                    sentinel
+                        .ask("SENTINEL GET-MASTER-ADDR-BY-NAME mymaster")
+                        .contains(&port)
+                })
         });
     }
 }
@@ -109,9 +134,16 @@ impl Sentinel {
             home.path().display()
         );
         fs::write(&configuration, settings)?;
-        let arguments = [configuration.to_string_lossy().into_owned(), "--sentinel".to_owned()];
+        let arguments = [
+            configuration.to_string_lossy().into_owned(),
+            "--sentinel".to_owned(),
+        ];
         let process = Process::start(&arguments, &["+monitor master"])?;
-        Ok(Self { port, _process: process, _home: home })
+        Ok(Self {
+            port,
+            _process: process,
+            _home: home,
+        })
     }
 
     /// Sends a command and returns the reply, which is empty after a failure.

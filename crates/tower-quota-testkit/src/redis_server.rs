@@ -58,7 +58,10 @@ impl RedisServer {
     ///
     /// # Panics
     /// When it does not start.
-    #[expect(clippy::panic, reason = "documented: without a server there is no test")]
+    #[expect(
+        clippy::panic,
+        reason = "documented: without a server there is no test"
+    )]
     pub fn start_again(&mut self) {
         self.kill();
         match launch(&self.options) {
@@ -73,7 +76,10 @@ impl RedisServer {
     ///
     /// # Panics
     /// When the signal cannot be sent.
-    #[expect(clippy::panic, reason = "documented: a test that needs the fault must not pass without it")]
+    #[expect(
+        clippy::panic,
+        reason = "documented: a test that needs the fault must not pass without it"
+    )]
     pub fn pause(&self) {
         if let Err(error) = self.process.signal("STOP") {
             panic!("the server could not be paused: {error}");
@@ -84,7 +90,10 @@ impl RedisServer {
     ///
     /// # Panics
     /// When the signal cannot be sent.
-    #[expect(clippy::panic, reason = "documented: a test that needs the server must not pass without it")]
+    #[expect(
+        clippy::panic,
+        reason = "documented: a test that needs the server must not pass without it"
+    )]
     pub fn resume(&self) {
         if let Err(error) = self.process.signal("CONT") {
             panic!("the server could not be resumed: {error}");
@@ -122,14 +131,37 @@ impl RedisServer {
     pub(crate) fn try_start(port_option: &[&str], options: &[&str]) -> io::Result<Self> {
         let home = TempDir::new()?;
         let port = free_port()?;
-        let port_option = if port_option.is_empty() { &["--port"] } else { port_option };
-        let mut all: Vec<String> = port_option.iter().map(|&option| option.to_owned()).collect();
+        let port_option = if port_option.is_empty() {
+            &["--port"]
+        } else {
+            port_option
+        };
+        let mut all: Vec<String> = port_option
+            .iter()
+            .map(|&option| option.to_owned())
+            .collect();
         all.push(port.to_string());
-        all.extend(["--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir"].map(str::to_owned));
+        all.extend(
+            [
+                "--bind",
+                "127.0.0.1",
+                "--save",
+                "",
+                "--appendonly",
+                "no",
+                "--dir",
+            ]
+            .map(str::to_owned),
+        );
         all.push(home.path().to_string_lossy().into_owned());
         all.extend(options.iter().map(|&option| option.to_owned()));
         let process = launch(&all)?;
-        Ok(Self { process, port, _home: home, options: all })
+        Ok(Self {
+            process,
+            port,
+            _home: home,
+            options: all,
+        })
     }
 }
 

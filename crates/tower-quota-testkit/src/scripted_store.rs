@@ -81,7 +81,11 @@ impl ScriptedStore {
     /// Creates a store with an empty script, on this clock.
     #[must_use]
     pub fn with_clock(clock: ManualClock) -> Self {
-        Self { memory: MemoryStore::with_clock(1_000, clock.clone()), clock, state: Arc::default() }
+        Self {
+            memory: MemoryStore::with_clock(1_000, clock.clone()),
+            clock,
+            state: Arc::default(),
+        }
     }
 
     /// Appends an answer to the script.
@@ -104,7 +108,11 @@ impl ScriptedStore {
     /// Returns how many operations wait for [`release`](Self::release). Dropped futures do not count.
     #[must_use]
     pub fn held(&self) -> usize {
-        self.lock().held.iter().filter(|hold| Arc::strong_count(hold) > 1).count()
+        self.lock()
+            .held
+            .iter()
+            .filter(|hold| Arc::strong_count(hold) > 1)
+            .count()
     }
 
     /// Returns the operations so far, in order.
@@ -143,12 +151,20 @@ impl Store for ScriptedStore {
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         let mut state = self.lock();
         let charged = charges.iter().map(RecordedCharge::of).collect();
-        state.operations.push(RecordedOperation { operation, charges: charged });
-        let answer = state.script.pop_front().unwrap_or_else(|| state.default.clone());
+        state.operations.push(RecordedOperation {
+            operation,
+            charges: charged,
+        });
+        let answer = state
+            .script
+            .pop_front()
+            .unwrap_or_else(|| state.default.clone());
         let hold = answer.is_held().then(Arc::<Hold>::default);
         state.held.extend(hold.clone());
         // The memory store is called under the lock, so its operations are in the recorded order.
-        answer.start(operation, self.clock.now(), hold, || self.memory.apply(operation, charges))
+        answer.start(operation, self.clock.now(), hold, || {
+            self.memory.apply(operation, charges)
+        })
     }
 
     /// Returns `false`: refusals must not be remembered by another clock than the one that the test moves.
@@ -160,6 +176,10 @@ impl Store for ScriptedStore {
 impl RecordedCharge {
     fn of(charge: &Charge<'_>) -> Self {
         let key = charge.key();
-        Self { name: charge.name(), key: Key::owned(key.scope(), key.as_bytes()), units: charge.units() }
+        Self {
+            name: charge.name(),
+            key: Key::owned(key.scope(), key.as_bytes()),
+            units: charge.units(),
+        }
     }
 }

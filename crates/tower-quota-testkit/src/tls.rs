@@ -20,8 +20,14 @@ pub struct TlsFiles {
 impl TlsFiles {
     /// Creates a new pair, valid for a day.
     #[must_use]
-    #[expect(clippy::panic, reason = "documented: without a certificate there is no test")]
-    #[expect(clippy::new_without_default, reason = "a default should not run a program")]
+    #[expect(
+        clippy::panic,
+        reason = "documented: without a certificate there is no test"
+    )]
+    #[expect(
+        clippy::new_without_default,
+        reason = "a default should not run a program"
+    )]
     pub fn new() -> Self {
         match Self::try_new() {
             Ok(files) => files,
@@ -43,14 +49,25 @@ impl TlsFiles {
 
     /// Returns the options that make a `redis-server` accept TLS. Clients need no certificate.
     pub(crate) fn server_options(&self) -> Vec<String> {
-        let [certificate, key] = [self.certificate(), self.key()].map(|path| path.to_string_lossy().into_owned());
-        let options = ["--tls-cert-file", &certificate, "--tls-key-file", &key, "--tls-auth-clients", "no"];
+        let [certificate, key] =
+            [self.certificate(), self.key()].map(|path| path.to_string_lossy().into_owned());
+        let options = [
+            "--tls-cert-file",
+            &certificate,
+            "--tls-key-file",
+            &key,
+            "--tls-auth-clients",
+            "no",
+        ];
         options.map(str::to_owned).to_vec()
     }
 
     /// Returns the options of a cluster node with TLS between nodes, and for clients on a second port.
     pub(crate) fn node_options(&self, port: u16) -> Vec<String> {
-        let (trusted, port) = (self.certificate().to_string_lossy().into_owned(), port.to_string());
+        let (trusted, port) = (
+            self.certificate().to_string_lossy().into_owned(),
+            port.to_string(),
+        );
         let mut options = self.server_options();
         let further = ["--tls-port", &port, "--tls-ca-cert-file", &trusted];
         let among_nodes = ["--tls-cluster", "yes", "--tls-replication", "yes"];
@@ -59,10 +76,27 @@ impl TlsFiles {
     }
 
     fn try_new() -> io::Result<Self> {
-        let files = Self { home: TempDir::new()? };
+        let files = Self {
+            home: TempDir::new()?,
+        };
         let status = Command::new("openssl")
-            .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "1"])
-            .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"])
+            .args([
+                "req",
+                "-x509",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:prime256v1",
+                "-nodes",
+                "-days",
+                "1",
+            ])
+            .args([
+                "-subj",
+                "/CN=localhost",
+                "-addext",
+                "subjectAltName=DNS:localhost,IP:127.0.0.1",
+            ])
             // Clients accept a self-signed certificate as a server's only if it is no authority.
             .args(["-addext", "basicConstraints=critical,CA:FALSE"])
             .arg("-keyout")
@@ -73,6 +107,10 @@ impl TlsFiles {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status()?;
-        if status.success() { Ok(files) } else { Err(io::Error::other("openssl failed")) }
+        if status.success() {
+            Ok(files)
+        } else {
+            Err(io::Error::other("openssl failed"))
+        }
     }
 }

@@ -10,7 +10,11 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 ///
 /// # Panics
 /// When it does not hold after 30 s: a test that depends on it must not continue.
-#[expect(clippy::panic, clippy::disallowed_methods, reason = "waits for another process; documented")]
+#[expect(
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "waits for another process; documented"
+)]
 pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let started = Instant::now();
     while !holds() {

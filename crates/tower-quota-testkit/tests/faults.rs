@@ -110,12 +110,25 @@ fn cluster_fails_over_and_moves_slots() {
     let mut cluster = RedisCluster::start();
     let slot = cluster.slot("{tag}key");
     let owner = cluster.owner(slot).unwrap();
-    assert!(owner < 3 && cluster.node(owner).command("SET {tag}key value").unwrap().starts_with("+OK"));
+    assert!(
+        owner < 3
+            && cluster
+                .node(owner)
+                .command("SET {tag}key value")
+                .unwrap()
+                .starts_with("+OK")
+    );
 
     let other = (owner + 1) % 3;
     cluster.move_slot(slot, other);
     assert_eq!(cluster.owner(slot), Some(other));
-    assert!(cluster.node(other).command("GET {tag}key").unwrap().contains("value"));
+    assert!(
+        cluster
+            .node(other)
+            .command("GET {tag}key")
+            .unwrap()
+            .contains("value")
+    );
 
     // The replica must have the key before its primary is killed.
     cluster.node(other).command("WAIT 1 10000").unwrap();
@@ -130,14 +143,23 @@ fn sentinels_promote_the_replica() {
     assert_eq!(group.urls().len(), 3);
     group.kill(0);
     group.wait_for_promotion(1);
-    assert!(group.server(1).command("SET key value").unwrap().starts_with("+OK"));
+    assert!(
+        group
+            .server(1)
+            .command("SET key value")
+            .unwrap()
+            .starts_with("+OK")
+    );
 }
 
 #[test]
 fn reply_outside_utf8_is_readable() {
     let server = RedisServer::start();
     assert_eq!(server.command(r#"SET key "a\xff\xfe""#).unwrap(), "+OK\r\n");
-    assert_eq!(server.command("GET key").unwrap(), "$3\r\na\u{fffd}\u{fffd}\r\n");
+    assert_eq!(
+        server.command("GET key").unwrap(),
+        "$3\r\na\u{fffd}\u{fffd}\r\n"
+    );
 }
 
 #[test]

@@ -10,7 +10,14 @@ use tower_quota_testkit::RedisServer;
 /// Starts a server in a process whose environment names this program, and returns what it prints.
 fn start(program: &str) -> String {
     let mut process = Command::new(env::current_exe().unwrap());
-    process.args(["--exact", "named_server_answers", "--ignored", "--nocapture"]).env("REDIS_SERVER", program);
+    process
+        .args([
+            "--exact",
+            "named_server_answers",
+            "--ignored",
+            "--nocapture",
+        ])
+        .env("REDIS_SERVER", program);
     let output = process.output().unwrap();
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
@@ -18,7 +25,10 @@ fn start(program: &str) -> String {
 #[test]
 fn missing_server_is_named_in_the_panic() {
     let printed = start("/nowhere/valkey-server");
-    assert!(printed.contains("/nowhere/valkey-server: No such file"), "{printed}");
+    assert!(
+        printed.contains("/nowhere/valkey-server: No such file"),
+        "{printed}"
+    );
 }
 
 #[test]

@@ -22,13 +22,19 @@ impl Wake for Wakes {
 
 fn remaining(store: &ScriptedStore, quota: &Quota) -> Result<u64, String> {
     let decided = block_on(store.check(&[Charge::new("minute", quota, &Key::EVERYONE)]));
-    decided.map(|decision| decision.statuses()[0].remaining()).map_err(|error| error.to_string())
+    decided
+        .map(|decision| decision.statuses()[0].remaining())
+        .map_err(|error| error.to_string())
 }
 
 #[test]
 fn script_is_followed_before_the_default() {
     let (store, quota) = (ScriptedStore::new(), Quota::per_minute(9));
-    let status = block_on(store.memory().check(&[Charge::new("minute", &quota, &Key::EVERYONE).cost(5)]));
+    let status = block_on(
+        store
+            .memory()
+            .check(&[Charge::new("minute", &quota, &Key::EVERYONE).cost(5)]),
+    );
     let Ok(status) = status.map(|decision| decision.statuses()[0]);
     store.set_default(ScriptedAnswer::error("down"));
     store.push(ScriptedAnswer::statuses([status]));
@@ -45,19 +51,36 @@ fn script_is_followed_before_the_default() {
 
 #[test]
 fn operations_and_charges_are_recorded() {
-    let (store, quota, user) = (ScriptedStore::new(), Quota::per_minute(9), Name::new("user"));
+    let (store, quota, user) = (
+        ScriptedStore::new(),
+        Quota::per_minute(9),
+        Name::new("user"),
+    );
     let clone = store.clone();
     {
         let (ann, everyone) = (Key::new(user, b"ann"), Key::EVERYONE);
-        let charges = [Charge::new("a", &quota, &ann).cost(2), Charge::new("b", &quota, &everyone)];
+        let charges = [
+            Charge::new("a", &quota, &ann).cost(2),
+            Charge::new("b", &quota, &everyone),
+        ];
         block_on(clone.apply(Operation::Charge, &charges)).unwrap();
     }
     let operations = store.operations();
     assert_eq!(operations.len(), 1);
     assert_eq!(operations[0].operation, Operation::Charge);
-    let charges: Vec<_> = operations[0].charges.iter().map(|charge| (charge.name, &charge.key, charge.units)).collect();
+    let charges: Vec<_> = operations[0]
+        .charges
+        .iter()
+        .map(|charge| (charge.name, &charge.key, charge.units))
+        .collect();
     let ann = Key::owned(user, "ann");
-    assert_eq!(charges, [(Name::new("a"), &ann, 2), (Name::new("b"), &Key::EVERYONE, 1)]);
+    assert_eq!(
+        charges,
+        [
+            (Name::new("a"), &ann, 2),
+            (Name::new("b"), &Key::EVERYONE, 1)
+        ]
+    );
 }
 
 #[test]
@@ -76,7 +99,9 @@ fn held_answer_waits_for_its_release() {
     assert_eq!((store.held(), wakes.0.load(Ordering::Relaxed)), (1, 0));
     store.release();
     assert_eq!((store.held(), wakes.0.load(Ordering::Relaxed)), (0, 1));
-    let Poll::Ready(decision) = first.poll(&mut context) else { panic!("released, and not ready") };
+    let Poll::Ready(decision) = first.poll(&mut context) else {
+        panic!("released, and not ready")
+    };
     assert!(decision.unwrap().is_allowed());
 }
 

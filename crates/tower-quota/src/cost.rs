@@ -64,7 +64,10 @@ pub fn try_header(
     name: &str,
     default: u64,
 ) -> Result<impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + use<>, InvalidHeaderName> {
-    Ok(header_named(HeaderName::from_bytes(name.as_bytes())?, default))
+    Ok(header_named(
+        HeaderName::from_bytes(name.as_bytes())?,
+        default,
+    ))
 }
 
 fn header_named(name: HeaderName, default: u64) -> impl Fn(&RequestHead<'_>) -> u64 + Send + Sync {
@@ -84,13 +87,23 @@ fn header_named(name: HeaderName, default: u64) -> impl Fn(&RequestHead<'_>) -> 
 /// Clients choose whether they send it: over HTTP/1.1 a chunked body has no length, and over HTTP/2 any body may lack
 /// it. Set the default to the cost of the longest body that you accept. A length that is sent can be trusted, because
 /// servers read no more than that.
-pub fn body_size(bytes_per_unit: u64, default: u64) -> impl Fn(&RequestHead<'_>) -> u64 + Send + Sync {
+pub fn body_size(
+    bytes_per_unit: u64,
+    default: u64,
+) -> impl Fn(&RequestHead<'_>) -> u64 + Send + Sync {
     let bytes_per_unit = bytes_per_unit.max(1);
-    describing(move |head: &RequestHead<'_>| match number_in(head.headers(), &CONTENT_LENGTH) {
-        _ if head.describe(|| Described::Text(format!("body_size {bytes_per_unit} default {default}"))) => default,
-        Some(bytes) => bytes.div_ceil(bytes_per_unit).max(1),
-        None => default,
-    })
+    describing(
+        move |head: &RequestHead<'_>| match number_in(head.headers(), &CONTENT_LENGTH) {
+            _ if head.describe(|| {
+                Described::Text(format!("body_size {bytes_per_unit} default {default}"))
+            }) =>
+            {
+                default
+            }
+            Some(bytes) => bytes.div_ceil(bytes_per_unit).max(1),
+            None => default,
+        },
+    )
 }
 
 /// Describes a cost of your own, for documents that are made of policies: see [`Policy::parts`](crate::Policy::parts).
@@ -98,7 +111,13 @@ pub fn described(
     description: Described,
     cost: impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + 'static,
 ) -> impl Fn(&RequestHead<'_>) -> u64 + Send + Sync {
-    describing(move |head: &RequestHead<'_>| if head.describe(|| description.clone()) { 1 } else { cost(head) })
+    describing(move |head: &RequestHead<'_>| {
+        if head.describe(|| description.clone()) {
+            1
+        } else {
+            cost(head)
+        }
+    })
 }
 
 /// Returns the non-negative integer in a header, if all lines agree; above 64 bits the largest one.
@@ -109,6 +128,10 @@ pub(crate) fn number_in(headers: &HeaderMap, name: &HeaderName) -> Option<u64> {
         return None;
     }
     first.iter().try_fold(0_u64, |number, byte| {
-        byte.is_ascii_digit().then(|| number.saturating_mul(10).saturating_add(u64::from(byte - b'0')))
+        byte.is_ascii_digit().then(|| {
+            number
+                .saturating_mul(10)
+                .saturating_add(u64::from(byte - b'0'))
+        })
     })
 }

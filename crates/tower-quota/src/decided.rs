@@ -51,7 +51,9 @@ impl<'a> Decided<'a> {
     /// What each limit has left is in the [`decision`](Self::decision).
     pub fn refusing_limits(&self) -> impl Iterator<Item = Name> + use<'a> {
         let statuses = self.decision.into_iter().flat_map(Decision::enforced);
-        statuses.filter(|status| status.outcome.is_refusal()).map(|status| status.name)
+        statuses
+            .filter(|status| status.outcome.is_refusal())
+            .map(|status| status.name)
     }
 
     /// Returns the wait of a refused request, without jitter.

@@ -42,13 +42,25 @@ impl Described {
 
     /// Describes several texts.
     pub(crate) fn texts<T: fmt::Display>(texts: impl IntoIterator<Item = T>) -> Self {
-        Self::List(texts.into_iter().map(|text| Self::Text(text.to_string())).collect())
+        Self::List(
+            texts
+                .into_iter()
+                .map(|text| Self::Text(text.to_string()))
+                .collect(),
+        )
     }
 
     /// Describes the key of a scope: documents write keys as scopes are named, as one word.
     pub(crate) fn key(scope: Name) -> Self {
         let scope = scope.as_str();
-        let words = ["path segment", "path parameter", "grpc service", "grpc method", "basic user", "bearer token"];
+        let words = [
+            "path segment",
+            "path parameter",
+            "grpc service",
+            "grpc method",
+            "basic user",
+            "bearer token",
+        ];
         let text = match words.iter().find(|words| scope.starts_with(*words)) {
             Some(&"bearer token") => "bearer".to_owned(),
             Some(words) => scope.replacen(words, &words.replace(' ', "_"), 1),
@@ -64,7 +76,10 @@ impl fmt::Debug for Described {
             Self::Text(text) => text.fmt(f),
             Self::Number(number) => number.fmt(f),
             Self::List(parts) => parts.fmt(f),
-            Self::Fields(fields) => f.debug_map().entries(fields.iter().map(|(name, part)| (name, part))).finish(),
+            Self::Fields(fields) => f
+                .debug_map()
+                .entries(fields.iter().map(|(name, part)| (name, part)))
+                .finish(),
             Self::Value(_) => f.write_str("Value"),
         }
     }

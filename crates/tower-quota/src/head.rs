@@ -104,8 +104,14 @@ impl<'a> RequestHead<'a> {
 
     /// Returns all hosts that the request sends, in one notation: that of the target, then those of `Host` headers.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = Cow<'a, [u8]>> + use<'a> {
-        let target = self.uri.authority().map(|authority| authority.as_str().as_bytes());
-        target.into_iter().chain(self.headers.get_all(HOST).iter().map(HeaderValue::as_bytes)).map(host_of)
+        let target = self
+            .uri
+            .authority()
+            .map(|authority| authority.as_str().as_bytes());
+        target
+            .into_iter()
+            .chain(self.headers.get_all(HOST).iter().map(HeaderValue::as_bytes))
+            .map(host_of)
     }
 
     /// Returns the version of HTTP.
@@ -141,7 +147,10 @@ impl<'a> RequestHead<'a> {
     /// Sets the answer of conditions that are unsure: see [`holds_in_doubt`](Self::holds_in_doubt).
     #[must_use]
     pub const fn in_doubt(self, holds: bool) -> Self {
-        Self { holds_in_doubt: holds, ..self }
+        Self {
+            holds_in_doubt: holds,
+            ..self
+        }
     }
 
     /// Leaves the description of a closure, if that is asked for instead of an answer. Returns whether it is.
@@ -152,15 +161,23 @@ impl<'a> RequestHead<'a> {
 
     /// Leaves the description of a closure as [`describe`](Self::describe) does, if it has one.
     #[inline]
-    pub(crate) fn describe_if_known(&self, description: impl FnOnce() -> Option<Described>) -> bool {
-        let Some(place) = self.description else { return false };
+    pub(crate) fn describe_if_known(
+        &self,
+        description: impl FnOnce() -> Option<Described>,
+    ) -> bool {
+        let Some(place) = self.description else {
+            return false;
+        };
         *place.lock().unwrap_or_else(PoisonError::into_inner) = description();
         true
     }
 
     /// Asks for a description instead of an answer.
     pub(crate) const fn describing(self, description: &'a Description) -> Self {
-        Self { description: Some(description), ..self }
+        Self {
+            description: Some(description),
+            ..self
+        }
     }
 
     /// Returns whether the request is inside axum's `nest`, where the target has lost a prefix.
@@ -172,7 +189,10 @@ impl<'a> RequestHead<'a> {
     ///
     /// This finds conditions that were written for the wrong path, or that run before a `Router` has matched a route.
     pub(crate) const fn as_nested(self) -> Self {
-        Self { is_as_nested: true, ..self }
+        Self {
+            is_as_nested: true,
+            ..self
+        }
     }
 
     #[cfg(feature = "axum")]
@@ -183,14 +203,20 @@ impl<'a> RequestHead<'a> {
     /// Returns whether no axum `Router` has received the request yet; `false` without the feature `axum`.
     pub(crate) fn is_outside_router(&self) -> bool {
         #[cfg(feature = "axum")]
-        return self.extensions.get::<axum::extract::OriginalUri>().is_none();
+        return self
+            .extensions
+            .get::<axum::extract::OriginalUri>()
+            .is_none();
         #[cfg(not(feature = "axum"))]
         false
     }
 
     /// Sets the flag for requests whose peer address is needed and missing.
     pub(crate) const fn noting_missing_peer(self, lacks_peer: &'a AtomicBool) -> Self {
-        Self { lacks_peer: Some(lacks_peer), ..self }
+        Self {
+            lacks_peer: Some(lacks_peer),
+            ..self
+        }
     }
 
     /// Records that the address of the peer is missing.

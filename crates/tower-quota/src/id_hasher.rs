@@ -12,7 +12,9 @@ impl Hasher for IdHasher {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.0 = self.0 << 8 | u64::from(*byte));
+        bytes
+            .iter()
+            .for_each(|byte| self.0 = self.0 << 8 | u64::from(*byte));
     }
 
     fn write_u32(&mut self, number: u32) {

@@ -218,24 +218,28 @@ pub use self::handle::{ClientKey, HandleError, RateLimitHandle};
 pub use self::head::RequestHead;
 pub use self::layer::{RateLimit, RateLimitLayer, ResponseBody, ResponseFuture};
 pub use self::limit::{Limit, MissingKey};
-pub use self::policy::{Chosen, Explained, ExplainedLimit, Explainer, LimitParts, Policy, PolicyParts};
+pub use self::policy::{
+    Chosen, Explained, ExplainedLimit, Explainer, LimitParts, Policy, PolicyParts,
+};
 pub use self::protocol::Protocol;
 #[cfg(feature = "axum")]
 pub use self::request_decision::RequestDecision;
 pub use self::response::{
-    CustomStyle, GrpcStatus, HeaderReport, HeaderStyle, LimitInfo, LimitReport, Negotiated, ProblemDetails, Reason,
-    Refusal, RefusalBody, Refused, Reset, WriteHeaders, exposed_headers,
+    CustomStyle, GrpcStatus, HeaderReport, HeaderStyle, LimitInfo, LimitReport, Negotiated,
+    ProblemDetails, Reason, Refusal, RefusalBody, Refused, Reset, WriteHeaders, exposed_headers,
 };
 pub use self::store_call::StoreTimeout;
 pub use self::throttle::{Throttle, ThrottleError, ThrottleLayer};
 pub use tower_quota_core::{
-    Algorithm, Answer, AsKey, BoxStore, BoxStoreError, Charge, Clock, ConfigError, Decision, Entry, Key, Left,
-    LimitStatus, Limiter, MemoryStats, MemoryStore, MonotonicClock, Name, NotReady, Operation, Outcome, OwnedCharge,
-    Penalty, Quota, RefusalCache, RefusalFuture, RefusalStats, Store, Timestamp, Turn, UnknownLimit, decide,
+    Algorithm, Answer, AsKey, BoxStore, BoxStoreError, Charge, Clock, ConfigError, Decision, Entry,
+    Key, Left, LimitStatus, Limiter, MemoryStats, MemoryStore, MonotonicClock, Name, NotReady,
+    Operation, Outcome, OwnedCharge, Penalty, Quota, RefusalCache, RefusalFuture, RefusalStats,
+    Store, Timestamp, Turn, UnknownLimit, decide,
 };
 #[cfg(feature = "lease")]
 pub use tower_quota_lease::{LeaseOptions, LeaseStats, Leased};
 #[cfg(feature = "redis")]
 pub use tower_quota_redis::{
-    RedisConfigError, RedisConnection, RedisErrorCounts, RedisOptions, RedisStats, RedisStore, RedisStoreError,
+    RedisConfigError, RedisConnection, RedisErrorCounts, RedisOptions, RedisStats, RedisStore,
+    RedisStoreError,
 };

@@ -55,7 +55,9 @@ impl Protocol {
             Self::Http => None,
             Self::Auto if !is_from_tonic(head.extensions()) => None,
             Self::Auto | Self::Both => GrpcContentType::of(head),
-            Self::Grpc => Some(GrpcContentType::sent(head).unwrap_or(GrpcContentType("application/grpc"))),
+            Self::Grpc => {
+                Some(GrpcContentType::sent(head).unwrap_or(GrpcContentType("application/grpc")))
+            }
         }
     }
 }
@@ -68,26 +70,39 @@ impl GrpcContentType {
     pub(crate) fn of(head: RequestHead<'_>) -> Option<Self> {
         let known = Self::sent(head).filter(|_| head.method() == Method::POST)?;
         let is_translated = || head.headers().get(TE).is_some_and(|te| te == "trailers");
-        (head.version() >= Version::HTTP_2 || known.0.starts_with(WEB) || is_translated()).then_some(known)
+        (head.version() >= Version::HTTP_2 || known.0.starts_with(WEB) || is_translated())
+            .then_some(known)
     }
 
     /// Returns the content type of a request, if it is a known one.
     fn sent(head: RequestHead<'_>) -> Option<Self> {
         let sent = head.headers().get(CONTENT_TYPE)?.as_bytes();
         let begins = |known: &str| {
-            sent.get(..known.len()).is_some_and(|start| start.eq_ignore_ascii_case(known.as_bytes()))
+            sent.get(..known.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(known.as_bytes()))
                 && matches!(sent.get(known.len()), None | Some(b'+' | b';' | b' '))
         };
-        CONTENT_TYPES.into_iter().find(|known| begins(known)).map(Self)
+        CONTENT_TYPES
+            .into_iter()
+            .find(|known| begins(known))
+            .map(Self)
     }
 }
 
 #[cfg(feature = "tonic")]
 fn is_from_tonic(extensions: &Extensions) -> bool {
     // With TLS tonic also attaches the addresses of the TCP connection.
-    let is_from_tcp = || extensions.get::<tonic::transport::server::TcpConnectInfo>().is_some();
+    let is_from_tcp = || {
+        extensions
+            .get::<tonic::transport::server::TcpConnectInfo>()
+            .is_some()
+    };
     #[cfg(unix)]
-    let is_from_unix = || extensions.get::<tonic::transport::server::UdsConnectInfo>().is_some();
+    let is_from_unix = || {
+        extensions
+            .get::<tonic::transport::server::UdsConnectInfo>()
+            .is_some()
+    };
     #[cfg(not(unix))]
     let is_from_unix = || false;
     is_from_tcp() || is_from_unix()

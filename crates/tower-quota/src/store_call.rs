@@ -48,7 +48,10 @@ pub(crate) async fn within<T, E>(
         if Handle::try_current().is_err() {
             return Poll::Pending;
         }
-        deadline.as_mut().poll(cx).map(|()| Err(StoreCallError::TimedOut(deadline.timeout())))
+        deadline
+            .as_mut()
+            .poll(cx)
+            .map(|()| Err(StoreCallError::TimedOut(deadline.timeout())))
     })
     .await
 }
@@ -70,9 +73,14 @@ impl Future for Deadline {
     /// Waits until the deadline; never ready without a duration.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
-        let Some(after) = *this.after else { return Poll::Pending };
+        let Some(after) = *this.after else {
+            return Poll::Pending;
+        };
         if this.sleep.is_none() {
-            #[expect(clippy::disallowed_methods, reason = "a turn and a deadline are waited for")]
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "a turn and a deadline are waited for"
+            )]
             this.sleep.set(Some(tokio::time::sleep(after)));
         }
         match this.sleep.as_pin_mut() {

@@ -39,7 +39,8 @@ fn custom_store_keeps_counters_after_restart() {
     let (clock, quota) = (ManualClock::default(), Quota::per_hour(5));
     let ann = Key::owned(Name::new("user"), "ann");
     let left = |store: &RedbStore, cost| {
-        let decision = block_on(store.check(&[Charge::new("hour", &quota, &ann).cost(cost)])).unwrap();
+        let decision =
+            block_on(store.check(&[Charge::new("hour", &quota, &ann).cost(cost)])).unwrap();
         decision.statuses()[0].remaining()
     };
     let store = RedbStore::open(&path, clock.clone()).unwrap();

@@ -14,7 +14,13 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// Returns the path of an example: cargo builds a package's examples before its tests, next to them.
 pub(crate) fn program(name: &str) -> PathBuf {
     let tests = std::env::current_exe().unwrap();
-    tests.parent().unwrap().parent().unwrap().join("examples").join(name)
+    tests
+        .parent()
+        .unwrap()
+        .parent()
+        .unwrap()
+        .join("examples")
+        .join(name)
 }
 
 /// A request over HTTP/1.1.
@@ -33,7 +39,13 @@ pub(crate) fn get(path: &str) -> Request {
 /// Creates a request without a body.
 pub(crate) fn request(method: &str, path: &str) -> Request {
     let line = format!("{method} {path} HTTP/1.1");
-    Request { line, headers: String::new(), body: String::new(), source: Ipv4Addr::LOCALHOST, host: None }
+    Request {
+        line,
+        headers: String::new(),
+        body: String::new(),
+        source: Ipv4Addr::LOCALHOST,
+        host: None,
+    }
 }
 
 pub(crate) fn post(path: &str, body: &str) -> Request {
@@ -81,9 +93,18 @@ impl Request {
     pub(crate) fn begin(&self, address: &str) -> Sent {
         let mut stream = connect(self.source, address);
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
-        let Self { line, headers, body, .. } = self;
+        let Self {
+            line,
+            headers,
+            body,
+            ..
+        } = self;
         let host = self.host.as_deref().unwrap_or(address);
-        let close = if headers.contains("upgrade") { "" } else { "connection: close\r\n" };
+        let close = if headers.contains("upgrade") {
+            ""
+        } else {
+            "connection: close\r\n"
+        };
         write!(stream, "{line}\r\nhost: {host}\r\n{headers}{close}\r\n").unwrap();
         // A server that refuses the head may close before it has read the body.
         let _ = stream.write_all(body.as_bytes());
@@ -99,9 +120,17 @@ fn connect(source: Ipv4Addr, address: &str) -> TcpStream {
     let connecting = async {
         let socket = tokio::net::TcpSocket::new_v4().unwrap();
         socket.bind(SocketAddr::from((source, 0))).unwrap();
-        socket.connect(address.parse().unwrap()).await.unwrap().into_std().unwrap()
+        socket
+            .connect(address.parse().unwrap())
+            .await
+            .unwrap()
+            .into_std()
+            .unwrap()
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()
+        .unwrap();
     let stream = runtime.block_on(connecting);
     stream.set_nonblocking(false).unwrap();
     stream
@@ -150,23 +179,38 @@ impl Example {
             .unwrap_or_else(|error| panic!("{name} does not start: {error}"));
         let output = BufReader::new(process.stdout.take().unwrap());
         let (sender, lines) = channel();
-        std::thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
-        let mut example = Self { process, lines, address: String::new() };
+        std::thread::spawn(move || {
+            output
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|line| sender.send(line))
+        });
+        let mut example = Self {
+            process,
+            lines,
+            address: String::new(),
+        };
         let listening = example.line();
-        let rest = listening.strip_prefix("listening on http://").expect("the first line names the address");
+        let rest = listening
+            .strip_prefix("listening on http://")
+            .expect("the first line names the address");
         example.address = rest.split_whitespace().next().unwrap().to_owned();
         example
     }
 
     /// Returns the next line that the example prints.
     pub(crate) fn line(&self) -> String {
-        self.lines.recv_timeout(TIMEOUT).expect("the example prints a line in time")
+        self.lines
+            .recv_timeout(TIMEOUT)
+            .expect("the example prints a line in time")
     }
 
     /// Returns the next line that begins with `start`, skipping others.
     pub(crate) fn line_beginning(&self, start: &str) -> String {
         let mut lines = core::iter::repeat_with(|| self.line());
-        lines.find(|line| line.starts_with(start)).expect("a line that begins so")
+        lines
+            .find(|line| line.starts_with(start))
+            .expect("a line that begins so")
     }
 
     /// Returns the id of the example's process.
@@ -183,15 +227,24 @@ impl Example {
     pub(crate) fn expect(&self, request: &Request, status: u16, expected: &[&str]) -> String {
         let (got, answer) = self.ask(request);
         let missing = expected.iter().find(|text| !answer.contains(**text));
-        assert!(got == status && missing.is_none(), "{}: not {status} with {missing:?}: {answer}", request.line);
+        assert!(
+            got == status && missing.is_none(),
+            "{}: not {status} with {missing:?}: {answer}",
+            request.line
+        );
         answer
     }
 
     /// Sends requests without a pause until an answer is accepted, and returns it.
-    pub(crate) fn until(&self, request: impl Fn(usize) -> Request, is_accepted: impl Fn(u16, &str) -> bool) -> String {
+    pub(crate) fn until(
+        &self,
+        request: impl Fn(usize) -> Request,
+        is_accepted: impl Fn(u16, &str) -> bool,
+    ) -> String {
         let mut answers = (0..1_000).map(|i| self.ask(&request(i)));
-        let (_, answer) =
-            answers.find(|(status, answer)| is_accepted(*status, answer)).expect("one of 1000 answers is accepted");
+        let (_, answer) = answers
+            .find(|(status, answer)| is_accepted(*status, answer))
+            .expect("one of 1000 answers is accepted");
         answer
     }
 }

@@ -9,8 +9,19 @@ const RULES: &str = "limits: [{ name: minute, quota: 2/minute, key: header x-api
 
 /// Starts the example on free ports, and returns it with the address of its admin port.
 fn start(rules: &str) -> (Example, String) {
-    let example = Example::start("gateway", &[("ADMIN_PORT", "0"), ("ADMIN_TOKEN", TOKEN), ("RULES", rules)]);
-    let admin = example.line().strip_prefix("admin on http://").unwrap().to_owned();
+    let example = Example::start(
+        "gateway",
+        &[
+            ("ADMIN_PORT", "0"),
+            ("ADMIN_TOKEN", TOKEN),
+            ("RULES", rules),
+        ],
+    );
+    let admin = example
+        .line()
+        .strip_prefix("admin on http://")
+        .unwrap()
+        .to_owned();
     (example, admin)
 }
 

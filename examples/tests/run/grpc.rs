@@ -17,7 +17,10 @@ fn tonic_refuses_the_fourth_call() {
     for refused in &calls[3..] {
         assert!(refused.contains("ResourceExhausted"), "{calls:?}");
         let (_, wait) = refused.rsplit_once("retry-after: ").unwrap();
-        assert!((1..=20).contains(&wait.parse::<u32>().unwrap()), "{calls:?}");
+        assert!(
+            (1..=20).contains(&wait.parse::<u32>().unwrap()),
+            "{calls:?}"
+        );
     }
 }
 
@@ -25,13 +28,17 @@ fn tonic_refuses_the_fourth_call() {
 fn tonic_streaming_settles_what_was_sent() {
     let example = Example::start("tonic_streaming", &[]);
     // An hour for 20 messages: none comes back meanwhile. After the second call 33 are used, and a third needs 5 free.
-    let lines =
-        ["begun with 15 left besides an estimate of 5, got 3", "begun with 12 left besides an estimate of 5, got 30"];
+    let lines = [
+        "begun with 15 left besides an estimate of 5, got 3",
+        "begun with 12 left besides an estimate of 5, got 30",
+    ];
     for expected in lines {
         assert_eq!(example.line(), expected);
     }
     let refused = example.line();
-    let wait = refused.strip_prefix("ResourceExhausted, retry after ").and_then(|rest| rest.strip_suffix(" s"));
+    let wait = refused
+        .strip_prefix("ResourceExhausted, retry after ")
+        .and_then(|rest| rest.strip_suffix(" s"));
     let wait: u32 = wait.unwrap_or_else(|| panic!("{refused}")).parse().unwrap();
     assert!((18 * 180 - 60..=18 * 180).contains(&wait), "{refused}");
 }
@@ -39,12 +46,21 @@ fn tonic_streaming_settles_what_was_sent() {
 #[tokio::test]
 async fn http_and_grpc_share_a_budget() {
     let example = Example::start("http_and_grpc", &[]);
-    let channel = Endpoint::from_shared(format!("http://{}", example.address)).unwrap().connect().await.unwrap();
+    let channel = Endpoint::from_shared(format!("http://{}", example.address))
+        .unwrap()
+        .connect()
+        .await
+        .unwrap();
     let mut client = HealthClient::new(channel);
     let mut call = async |api_key: &'static str| {
         let mut request = Request::new(HealthCheckRequest::default());
-        request.metadata_mut().insert("x-api-key", api_key.parse().unwrap());
-        client.check(request).await.map_or_else(|status| status.code(), |_| Code::Ok)
+        request
+            .metadata_mut()
+            .insert("x-api-key", api_key.parse().unwrap());
+        client
+            .check(request)
+            .await
+            .map_or_else(|status| status.code(), |_| Code::Ok)
     };
     let ann = || get("/").header("x-api-key: ann");
 
@@ -64,10 +80,22 @@ async fn http_and_grpc_share_a_budget() {
 fn tonic_custom_uses_own_refusal_text() {
     let example = Example::start("tonic_custom", &[]);
     let lines: Vec<String> = (0..7).map(|_| example.line()).collect();
-    assert_eq!(lines[0], "no key: Unauthenticated, send your API key as x-api-key");
-    assert!(lines[1..4].iter().all(|line| line == "ann: served"), "{lines:?}");
-    assert!(lines[4].starts_with("ann: ResourceExhausted, your plan has more calls in "), "{lines:?}");
+    assert_eq!(
+        lines[0],
+        "no key: Unauthenticated, send your API key as x-api-key"
+    );
+    assert!(
+        lines[1..4].iter().all(|line| line == "ann: served"),
+        "{lines:?}"
+    );
+    assert!(
+        lines[4].starts_with("ann: ResourceExhausted, your plan has more calls in "),
+        "{lines:?}"
+    );
     assert_eq!(lines[5], "ann: asked for 15 messages, got 15, Ok");
     // Five are left. The stream ends there, and goes into no debt.
-    assert_eq!(lines[6], "ann: asked for 30 messages, got 5, ResourceExhausted");
+    assert_eq!(
+        lines[6],
+        "ann: asked for 30 messages, got 5, ResourceExhausted"
+    );
 }

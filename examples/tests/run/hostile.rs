@@ -12,15 +12,23 @@ use crate::example::{Example, Request, get, post};
 
 /// Asserts that requests with a new API key each are refused in the end.
 fn assert_counts_address(example: &Example, request: impl Fn() -> Request) {
-    example.until(|i| request().header(&format!("x-api-key: made-up-{i}")), |status, _| status == 429);
+    example.until(
+        |i| request().header(&format!("x-api-key: made-up-{i}")),
+        |status, _| status == 429,
+    );
 }
 
 #[test]
 fn flood_of_keys_is_not_looked_up() {
     let example = Example::start("tiers", &[]);
     // 100 a second: a slow machine may take a while to be faster.
-    let from_outside = |status, answer: &str| status == 429 && answer.contains("\"violated-policies\":[\"flood\"]");
-    example.until(|i| get("/").header(&format!("x-api-key: made-up-{i}")), from_outside);
+    let from_outside = |status, answer: &str| {
+        status == 429 && answer.contains("\"violated-policies\":[\"flood\"]")
+    };
+    example.until(
+        |i| get("/").header(&format!("x-api-key: made-up-{i}")),
+        from_outside,
+    );
 }
 
 #[test]
@@ -34,7 +42,10 @@ fn made_up_keys_share_the_address() {
 #[test]
 fn forged_sessions_share_the_address() {
     let example = Example::start("from_express_rate_limit", &[]);
-    example.until(|i| get("/").header(&format!("x-session: session-of-{i}")), |status, _| status == 429);
+    example.until(
+        |i| get("/").header(&format!("x-session: session-of-{i}")),
+        |status, _| status == 429,
+    );
 }
 
 #[test]
@@ -54,7 +65,11 @@ fn login_without_credentials_spends_nothing() {
         example.expect(&post("/login", ""), 401, &["www-authenticate: basic"]);
     }
     // The address has its 20 guesses left.
-    example.expect(&post("/login", "").header("authorization: Basic YW5uOmd1ZXNz"), 401, &["\"login-address\";r=19"]);
+    example.expect(
+        &post("/login", "").header("authorization: Basic YW5uOmd1ZXNz"),
+        401,
+        &["\"login-address\";r=19"],
+    );
 }
 
 #[test]
@@ -91,9 +106,15 @@ fn llm_prompt_beyond_its_estimate_is_refused() {
 #[test]
 fn waiting_client_leaves_places_to_others() {
     let example = Example::start("wait_in_line", &[]);
-    let hog: Vec<_> = (0..12).map(|_| get("/").from([127, 0, 0, 2]).begin(&example.address)).collect();
+    let hog: Vec<_> = (0..12)
+        .map(|_| get("/").from([127, 0, 0, 2]).begin(&example.address))
+        .collect();
     example.expect(&get("/").from([127, 0, 0, 3]), 200, &["waited"]);
-    let refused = hog.into_iter().map(|request| request.end().0).filter(|status| *status == 429).count();
+    let refused = hog
+        .into_iter()
+        .map(|request| request.end().0)
+        .filter(|status| *status == 429)
+        .count();
     assert!(refused >= 9, "{refused} of 12 are refused");
 }
 
@@ -101,10 +122,20 @@ fn waiting_client_leaves_places_to_others() {
 #[test]
 fn slow_queue_keeps_places_for_others() {
     let example = Example::start("operations", &[("ADMIN_PORT", "0")]);
-    let hog: Vec<_> = (0..6).map(|_| get("/slow").from([127, 0, 0, 2]).begin(&example.address)).collect();
-    let admin = example.line().strip_prefix("admin on http://").unwrap().to_owned();
-    let waiting = |number: &str| (0..1_000).any(|_| get("/waiting").send(&admin).1.ends_with(number));
-    assert!(waiting("\n1"), "the first client has one request served and one waiting");
+    let hog: Vec<_> = (0..6)
+        .map(|_| get("/slow").from([127, 0, 0, 2]).begin(&example.address))
+        .collect();
+    let admin = example
+        .line()
+        .strip_prefix("admin on http://")
+        .unwrap()
+        .to_owned();
+    let waiting =
+        |number: &str| (0..1_000).any(|_| get("/waiting").send(&admin).1.ends_with(number));
+    assert!(
+        waiting("\n1"),
+        "the first client has one request served and one waiting"
+    );
     let _waits = get("/slow").from([127, 0, 0, 3]).begin(&example.address);
     assert!(waiting("\n2"), "another client finds a place");
     drop(hog);
@@ -113,9 +144,16 @@ fn slow_queue_keeps_places_for_others() {
 #[test]
 fn admin_port_refuses_cross_site_requests() {
     let example = Example::start("operations", &[("ADMIN_PORT", "0")]);
-    let admin = example.line().strip_prefix("admin on http://").unwrap().to_owned();
+    let admin = example
+        .line()
+        .strip_prefix("admin on http://")
+        .unwrap()
+        .to_owned();
     let grant = || post("/clients/minute/ann/grant/5", "");
-    assert_eq!(grant().header("origin: http://evil.example").send(&admin).0, 403);
+    assert_eq!(
+        grant().header("origin: http://evil.example").send(&admin).0,
+        403
+    );
     assert_eq!(grant().host("evil.example:3001").send(&admin).0, 403);
     assert_eq!(grant().send(&admin).0, 200);
 }
@@ -132,7 +170,11 @@ fn websocket_frame_is_refused_by_its_header() {
     let mut frame = vec![0x82, 0xFF];
     frame.extend(15_000_000_u64.to_be_bytes());
     frame.extend([0; 4]);
-    assert!(upgrade.begin(&example.address).ends_after(&frame, Duration::from_secs(10)));
+    assert!(
+        upgrade
+            .begin(&example.address)
+            .ends_after(&frame, Duration::from_secs(10))
+    );
 }
 
 #[cfg(target_os = "linux")]
@@ -140,10 +182,21 @@ fn websocket_frame_is_refused_by_its_header() {
 async fn endless_stream_is_refused() {
     let example = Example::start("tonic_streaming", &[]);
     let endpoint = Endpoint::from_shared(format!("http://{}", example.address)).unwrap();
-    let channel = endpoint.local_address(Some([127, 0, 0, 2].into())).connect().await.unwrap();
+    let channel = endpoint
+        .local_address(Some([127, 0, 0, 2].into()))
+        .connect()
+        .await
+        .unwrap();
     let mut client = HealthClient::new(channel);
-    let refused = client.watch(HealthCheckRequest { service: u64::MAX.to_string() }).await;
-    assert_eq!(refused.map(|_| ()).unwrap_err().code(), Code::InvalidArgument);
+    let refused = client
+        .watch(HealthCheckRequest {
+            service: u64::MAX.to_string(),
+        })
+        .await;
+    assert_eq!(
+        refused.map(|_| ()).unwrap_err().code(),
+        Code::InvalidArgument
+    );
 }
 
 #[cfg(target_os = "linux")]
@@ -151,12 +204,22 @@ async fn endless_stream_is_refused() {
 async fn made_up_metadata_shares_the_address() {
     let example = Example::start("tonic_custom", &[]);
     let endpoint = Endpoint::from_shared(format!("http://{}", example.address)).unwrap();
-    let channel = endpoint.local_address(Some([127, 0, 0, 2].into())).connect().await.unwrap();
+    let channel = endpoint
+        .local_address(Some([127, 0, 0, 2].into()))
+        .connect()
+        .await
+        .unwrap();
     let mut client = HealthClient::new(channel);
     for call in 0..1_000 {
         let mut request = tonic::Request::new(HealthCheckRequest::default());
-        request.metadata_mut().insert("x-api-key", format!("made-up-{call}").parse().unwrap());
-        if client.check(request).await.is_err_and(|status| status.code() == Code::ResourceExhausted) {
+        request
+            .metadata_mut()
+            .insert("x-api-key", format!("made-up-{call}").parse().unwrap());
+        if client
+            .check(request)
+            .await
+            .is_err_and(|status| status.code() == Code::ResourceExhausted)
+        {
             return;
         }
     }

@@ -8,8 +8,14 @@ fn compose_decides_five_limits_at_once() {
     example.expect(&get("/"), 400, &["x-api-key"]);
     let answer = example.expect(&get("/").header("x-api-key: ann"), 200, &[]);
     for name in ["address", "second", "minute", "hour", "everyone"] {
-        assert!(answer.contains(&format!("\"{name}\";q=")), "{name} is missing: {answer}");
-        assert!(answer.contains(&format!("\"{name}\";r=")), "{name} is missing: {answer}");
+        assert!(
+            answer.contains(&format!("\"{name}\";q=")),
+            "{name} is missing: {answer}"
+        );
+        assert!(
+            answer.contains(&format!("\"{name}\";r=")),
+            "{name} is missing: {answer}"
+        );
     }
 }
 
@@ -20,13 +26,22 @@ fn tiers_have_quotas_of_their_own() {
         (get("/"), "\"strangers\";q=2;"),
         (get("/").header("x-api-key: made-up"), "\"strangers\";q=2;"),
         (get("/").header("x-api-key: key-of-fay"), "\"account\";q=3;"),
-        (get("/").header("x-api-key: key-of-pat"), "\"account\";q=100;"),
-        (get("/").header("x-api-key: key-2-of-acme"), "\"account\";q=20000;"),
+        (
+            get("/").header("x-api-key: key-of-pat"),
+            "\"account\";q=100;",
+        ),
+        (
+            get("/").header("x-api-key: key-2-of-acme"),
+            "\"account\";q=20000;",
+        ),
     ] {
         example.expect(&request, 200, &[expected]);
     }
     // Made-up keys buy nothing: strangers share a counter.
-    example.until(|i| get("/").header(&format!("x-api-key: made-up-{i}")), |status, _| status == 429);
+    example.until(
+        |i| get("/").header(&format!("x-api-key: made-up-{i}")),
+        |status, _| status == 429,
+    );
     example.expect(&get("/healthz"), 200, &["well\n"]);
     example.expect(&get("/.env"), 403, &[]);
 }
@@ -36,11 +51,18 @@ fn behind_proxy_trusts_named_proxies() {
     let example = Example::start("behind_proxy", &[]);
     let from = |forwarded: &str| get("/").header(&format!("x-forwarded-for: {forwarded}"));
     example.expect(&from("203.0.113.7"), 200, &["hello 203.0.113.7\n"]);
-    example.expect(&from("198.51.100.1, 203.0.113.7"), 200, &["hello 203.0.113.7\n"]);
+    example.expect(
+        &from("198.51.100.1, 203.0.113.7"),
+        200,
+        &["hello 203.0.113.7\n"],
+    );
     // A client is counted whatever it claims to be, and in whichever of its networks it is.
     let refused_by = |limit: &str, forwarded: fn(usize) -> String| {
         let refused = example.until(|i| from(&forwarded(i)), |status, _| status == 429);
-        assert!(refused.contains(&format!("\"violated-policies\":[\"{limit}\"]")), "{refused}");
+        assert!(
+            refused.contains(&format!("\"violated-policies\":[\"{limit}\"]")),
+            "{refused}"
+        );
     };
     refused_by("client", |i| format!("198.51.100.{}, 203.0.113.7", i % 256));
     refused_by("home", |i| format!("2001:db8:5:{:x}::1", i % 256));
@@ -51,14 +73,20 @@ fn behind_proxy_trusts_named_proxies() {
 #[test]
 fn login_counts_wrong_passwords() {
     let example = Example::start("login", &[]);
-    let with = |credentials: &str| post("/login", "").header(&format!("authorization: Basic {credentials}"));
+    let with = |credentials: &str| {
+        post("/login", "").header(&format!("authorization: Basic {credentials}"))
+    };
     for _ in 0..7 {
         example.expect(&with("YW5uOnNlY3JldA=="), 200, &["welcome"]);
     }
     for _ in 0..5 {
         example.expect(&with("YW5uOmd1ZXNz"), 401, &[]);
     }
-    example.expect(&with("YW5uOmd1ZXNz"), 429, &["\"violated-policies\":[\"login-guesses\"]"]);
+    example.expect(
+        &with("YW5uOmd1ZXNz"),
+        429,
+        &["\"violated-policies\":[\"login-guesses\"]"],
+    );
     example.expect(&with("YW5uOnNlY3JldA=="), 429, &["\r\nretry-after: "]);
     // Another user at the same address.
     example.expect(&with("Ym9iOmd1ZXNz"), 401, &[]);
@@ -71,7 +99,11 @@ fn llm_tokens_settles_what_was_used() {
     example.expect(&post("/", "hello"), 400, &[]);
     // 19 bytes are estimated as 5 tokens, and the answer as 500; they were 6 and 6. Of 20000 tokens a day, one comes
     // back in 4 seconds.
-    example.expect(&say("to be or not to be!"), 200, &["\"tokens\";r=19495", "not\n"]);
+    example.expect(
+        &say("to be or not to be!"),
+        200,
+        &["\"tokens\";r=19495", "not\n"],
+    );
     let answer = example.expect(&say("to be or not to be!"), 200, &[]);
     let (_, left) = answer.split_once("\"tokens\";r=").unwrap();
     let left: u32 = left.split(';').next().unwrap().parse().unwrap();
@@ -87,10 +119,22 @@ fn llm_tokens_settles_what_was_used() {
 #[test]
 fn graphql_cost_is_measured() {
     let example = Example::start("graphql_cost", &[]);
-    example.expect(&post("/", "{ hero { name } }"), 200, &["\"fields\";r=998", "\"fields\":2}"]);
+    example.expect(
+        &post("/", "{ hero { name } }"),
+        200,
+        &["\"fields\";r=998", "\"fields\":2}"],
+    );
     let lists = "{ users(first: 20) { name posts(first: 20) { title } } }";
-    example.expect(&post("/", lists), 200, &["\"fields\";r=557", "\"fields\":441}"]);
-    let refused = example.expect(&post("/", "{ users(first: 1000) { name email } }"), 429, &[]);
+    example.expect(
+        &post("/", lists),
+        200,
+        &["\"fields\";r=557", "\"fields\":441}"],
+    );
+    let refused = example.expect(
+        &post("/", "{ users(first: 1000) { name email } }"),
+        429,
+        &[],
+    );
     assert!(!refused.contains("retry-after"), "{refused}");
     example.expect(&post("/", lists), 200, &[]);
     example.expect(&post("/", lists), 429, &["\r\nretry-after: "]);
@@ -113,8 +157,9 @@ fn wait_in_line_is_even_and_bounded() {
     // All at once: even a slow machine asks faster than twice a second.
     let address = example.address.as_str();
     let answers: Vec<(u16, String)> = std::thread::scope(|scope| {
-        let asking: Vec<_> =
-            (1..31).map(|i| scope.spawn(move || get("/").from([127, 0, 0, i]).send(address))).collect();
+        let asking: Vec<_> = (1..31)
+            .map(|i| scope.spawn(move || get("/").from([127, 0, 0, i]).send(address)))
+            .collect();
         asking.into_iter().map(|one| one.join().unwrap()).collect()
     });
     let served = answers.iter().filter(|(status, _)| *status == 200);
@@ -127,21 +172,44 @@ fn wait_in_line_is_even_and_bounded() {
     assert!(waits.clone().all(|wait| wait <= 2_000), "{answers:?}");
     let refused = answers.iter().find(|(status, _)| *status == 429);
     let (_, refused) = refused.unwrap_or_else(|| panic!("no request is refused: {answers:?}"));
-    assert!(refused.contains("\"violated-policies\":[\"line\"]"), "{refused}");
+    assert!(
+        refused.contains("\"violated-policies\":[\"line\"]"),
+        "{refused}"
+    );
 }
 
 #[test]
 fn custom_refusal_has_service_format() {
     let example = Example::start("custom_refusal", &[]);
     let ann = || get("/").header("x-api-key: ann");
-    let styles = ["\r\nratelimit: limit=3, remaining=2, reset=20", "\r\nx-ratelimit-used: 1\r\n"];
+    let styles = [
+        "\r\nratelimit: limit=3, remaining=2, reset=20",
+        "\r\nx-ratelimit-used: 1\r\n",
+    ];
     example.expect(&ann(), 200, &styles);
     let refused = example.until(|_| ann(), |status, _| status == 429);
-    for expected in ["\"code\":\"slow_down\"", "application/json", "no-store", "\r\nretry-after: ", "remaining=0"] {
-        assert!(refused.contains(expected), "{expected} is missing: {refused}");
+    for expected in [
+        "\"code\":\"slow_down\"",
+        "application/json",
+        "no-store",
+        "\r\nretry-after: ",
+        "remaining=0",
+    ] {
+        assert!(
+            refused.contains(expected),
+            "{expected} is missing: {refused}"
+        );
     }
-    example.expect(&get("/"), 400, &["{\"code\":\"no_api_key\",\"retry_ms\":0}"]);
-    example.expect(&get("/").header("accept: text/html"), 400, &["<!doctype html>"]);
+    example.expect(
+        &get("/"),
+        400,
+        &["{\"code\":\"no_api_key\",\"retry_ms\":0}"],
+    );
+    example.expect(
+        &get("/").header("accept: text/html"),
+        400,
+        &["<!doctype html>"],
+    );
 }
 
 #[test]
@@ -149,13 +217,16 @@ fn shadow_is_reported_and_penalty_grows() {
     let example = Example::start("shadow_and_penalties", &[]);
     let answer = example.expect(&get("/"), 200, &[]);
     assert!(!answer.contains("x-ratelimit-shadow"), "{answer}");
-    let has_shadow =
-        |status, answer: &str| status == 200 && answer.contains("\r\nx-ratelimit-shadow: \"proposed\"\r\n");
+    let has_shadow = |status, answer: &str| {
+        status == 200 && answer.contains("\r\nx-ratelimit-shadow: \"proposed\"\r\n")
+    };
     example.until(|_| get("/"), has_shadow);
     while example.line() != "allowed, would have been refused by [\"proposed\"]" {}
     // The quota alone never asks for more than 20 seconds.
     let blocked = |_, answer: &str| {
-        let wait = answer.split_once("\r\nretry-after: ").and_then(|(_, rest)| rest.split("\r\n").next());
+        let wait = answer
+            .split_once("\r\nretry-after: ")
+            .and_then(|(_, rest)| rest.split("\r\n").next());
         wait.is_some_and(|seconds| seconds.parse::<u32>().unwrap() > 120)
     };
     example.until(|_| get("/"), blocked);
@@ -164,16 +235,34 @@ fn shadow_is_reported_and_penalty_grows() {
 #[test]
 fn ported_governor_keeps_its_rate() {
     let example = Example::start("from_tower_governor", &[]);
-    example.expect(&post("/signup", ""), 200, &["x-ratelimit-limit: 2", "x-ratelimit-remaining: 1"]);
+    example.expect(
+        &post("/signup", ""),
+        200,
+        &["x-ratelimit-limit: 2", "x-ratelimit-remaining: 1"],
+    );
     let refused = example.until(|_| post("/signup", ""), |status, _| status == 429);
     let wait = field(&refused, "retry-after");
-    assert!((1..=60).contains(&wait.parse::<u32>().unwrap()), "{refused}");
+    assert!(
+        (1..=60).contains(&wait.parse::<u32>().unwrap()),
+        "{refused}"
+    );
     assert_eq!(field(&refused, "x-ratelimit-after"), wait, "{refused}");
-    assert!(refused.contains("content-type: application/json"), "{refused}");
-    assert!(refused.contains(&format!("\"error\":\"slow down\",\"retry_after_secs\":{wait}")), "{refused}");
+    assert!(
+        refused.contains("content-type: application/json"),
+        "{refused}"
+    );
+    assert!(
+        refused.contains(&format!(
+            "\"error\":\"slow down\",\"retry_after_secs\":{wait}"
+        )),
+        "{refused}"
+    );
     // One request every two seconds: no wait is longer. Two a second, which looks alike, would be half a second.
     let refused = example.until(|_| get("/"), |status, _| status == 429);
-    assert!(["1", "2"].contains(&field(&refused, "retry-after")), "{refused}");
+    assert!(
+        ["1", "2"].contains(&field(&refused, "retry-after")),
+        "{refused}"
+    );
     assert_eq!(field(&refused, "x-ratelimit-limit"), "5", "{refused}");
 }
 
@@ -181,11 +270,22 @@ fn ported_governor_keeps_its_rate() {
 fn from_express_counts_users_else_addresses() {
     let example = Example::start("from_express_rate_limit", &[]);
     let ann = || get("/").header("x-session: session-of-ann");
-    example.expect(&ann(), 200, &["ratelimit-policy: \"api\";q=5;w=60", "\"api\";r=4"]);
+    example.expect(
+        &ann(),
+        200,
+        &["ratelimit-policy: \"api\";q=5;w=60", "\"api\";r=4"],
+    );
     let refused = example.until(|_| ann(), |status, _| status == 429);
-    assert!(refused.contains("{\"error\":\"too many requests, please try again later.\"}"), "{refused}");
+    assert!(
+        refused.contains("{\"error\":\"too many requests, please try again later.\"}"),
+        "{refused}"
+    );
     assert!(!refused.contains("x-ratelimit-limit"), "{refused}");
-    example.expect(&get("/").header("x-session: session-of-bob"), 200, &["\"api\";r=4"]);
+    example.expect(
+        &get("/").header("x-session: session-of-bob"),
+        200,
+        &["\"api\";r=4"],
+    );
     example.expect(&get("/"), 200, &["\"api\";r=4"]);
     let health = example.expect(&get("/health"), 200, &["well"]);
     assert!(!health.contains("ratelimit"), "{health}");
@@ -214,6 +314,8 @@ fn from_express_login_counts_failures_until_success() {
 
 /// Returns the value of a header field of an answer in lower case.
 fn field<'a>(answer: &'a str, name: &str) -> &'a str {
-    let value = answer.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    let value = answer
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
     value.unwrap_or_else(|| panic!("no {name}: {answer}"))
 }

@@ -1,6 +1,11 @@
 //! Starts each example as a user would, and sends the requests that it suggests.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "what a test calls may fail like a test")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "what a test calls may fail like a test"
+)]
 
 mod custom_store;
 mod example;

@@ -7,7 +7,11 @@ use crate::example::{Example, Request, get, request};
 /// Starts the example on free ports, and returns it with the address of its admin port.
 fn start() -> (Example, String) {
     let example = Example::start("operations", &[("ADMIN_PORT", "0")]);
-    let admin = example.line().strip_prefix("admin on http://").unwrap().to_owned();
+    let admin = example
+        .line()
+        .strip_prefix("admin on http://")
+        .unwrap()
+        .to_owned();
     (example, admin)
 }
 
@@ -25,14 +29,24 @@ fn operations_admin_changes_client_limits() {
     };
     let peek = || operate("GET", "/clients/minute/ann-12345", 200);
 
-    assert!(operate("GET", "/limits", 200).contains("[\"minute\",\"address\",\"slow-client\",\"slow\"]"));
+    assert!(
+        operate("GET", "/limits", 200)
+            .contains("[\"minute\",\"address\",\"slow-client\",\"slow\"]")
+    );
     for _ in 0..3 {
         example.expect(&ann(), 200, &[]);
     }
     example.expect(&ann(), 429, &[]);
-    assert!(peek().contains("\"admits\":false") && peek().contains("\"remaining\":0"), "{}", peek());
+    assert!(
+        peek().contains("\"admits\":false") && peek().contains("\"remaining\":0"),
+        "{}",
+        peek()
+    );
     let refused = operate("GET", "/refused", 200);
-    assert!(refused.contains("\"client\":\"ann-\"") && refused.contains("\"refusals\":1"), "{refused}");
+    assert!(
+        refused.contains("\"client\":\"ann-\"") && refused.contains("\"refusals\":1"),
+        "{refused}"
+    );
 
     operate("POST", "/clients/minute/ann-12345/grant/1", 200);
     example.expect(&ann(), 200, &[]);
@@ -58,7 +72,8 @@ fn operations_admin_changes_client_limits() {
     example.expect(&ann(), 200, &["\"minute\";q=100"]);
     operate("PUT", "/per_minute/0", 400);
     assert!(
-        operate("GET", "/clients/hour/ann-12345", 404).contains("its limits are minute, address, slow-client, slow")
+        operate("GET", "/clients/hour/ann-12345", 404)
+            .contains("its limits are minute, address, slow-client, slow")
     );
 }
 
@@ -71,9 +86,15 @@ fn operations_ends_waits_at_sigterm() {
     let waiting = get("/slow").begin(&example.address);
     let is_queued = (0..1_000).any(|_| get("/waiting").send(&admin).1.ends_with("\n1"));
     assert!(is_queued, "the request does not wait");
-    let killed = Command::new("kill").arg(example.id().to_string()).status().unwrap();
+    let killed = Command::new("kill")
+        .arg(example.id().to_string())
+        .status()
+        .unwrap();
     assert!(killed.success());
     let (status, answer) = waiting.end();
     assert_eq!(status, 429, "{answer}");
-    assert_eq!(example.line_beginning("stopped"), "stopped, nothing is lost");
+    assert_eq!(
+        example.line_beginning("stopped"),
+        "stopped, nothing is lost"
+    );
 }

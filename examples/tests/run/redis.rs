@@ -10,7 +10,10 @@ use crate::example::{Example, get, post, program};
 fn redis_instances_share_a_budget() {
     let server = RedisServer::start();
     let url = server.url();
-    let instances = [Example::start("redis", &[("REDIS_URL", &url)]), Example::start("redis", &[("REDIS_URL", &url)])];
+    let instances = [
+        Example::start("redis", &[("REDIS_URL", &url)]),
+        Example::start("redis", &[("REDIS_URL", &url)]),
+    ];
     // Returns the units left of the day. On a busy machine a decision may miss its deadline; its answer has no fields.
     let left = |instance: &Example| -> Option<u32> {
         let (_, answer) = instance.ask(&get("/").header("x-api-key: ann"));
@@ -22,18 +25,31 @@ fn redis_instances_share_a_budget() {
         let left: Vec<u32> = (0..times).filter_map(|_| left(&instances[0])).collect();
         *left.last().expect("one answer has fields")
     };
-    let other = || (0..10).find_map(|_| left(&instances[1])).expect("one of ten answers has fields");
+    let other = || {
+        (0..10)
+            .find_map(|_| left(&instances[1]))
+            .expect("one of ten answers has fields")
+    };
     // The day may turn between two requests, but not twice.
-    assert!((0..2).any(|_| one(30) > other()), "each instance counts for itself");
+    assert!(
+        (0..2).any(|_| one(30) > other()),
+        "each instance counts for itself"
+    );
 }
 
 #[test]
 fn redis_names_missing_server() {
-    let output =
-        Command::new(program("redis")).env("REDIS_URL", "redis://127.0.0.1:1").stdin(Stdio::null()).output().unwrap();
+    let output = Command::new(program("redis"))
+        .env("REDIS_URL", "redis://127.0.0.1:1")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
     assert!(!output.status.success());
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("127.0.0.1:1") && said.contains("REDIS_URL"), "{said}");
+    assert!(
+        said.contains("127.0.0.1:1") && said.contains("REDIS_URL"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -43,7 +59,10 @@ fn login_fails_closed() {
     let example = Example::start("login", &[("REDIS_URL", &server.url())]);
     // At first its connection may not be there yet.
     let counted = example.until(|_| wrong(), |status, _| status == 401);
-    assert!(counted.contains("ratelimit-policy: \"login-guesses\";q=5;w=900"), "{counted}");
+    assert!(
+        counted.contains("ratelimit-policy: \"login-guesses\";q=5;w=900"),
+        "{counted}"
+    );
 
     let example = Example::start("login", &[("REDIS_URL", "redis://127.0.0.1:1")]);
     example.expect(&wrong(), 503, &["\r\nretry-after: 1\r\n"]);

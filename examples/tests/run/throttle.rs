@@ -14,33 +14,53 @@ use crate::example::{Example, program};
 fn lines(name: &str) -> Vec<String> {
     let output = Command::new(program(name)).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     text.lines().map(str::to_owned).collect()
 }
 
 /// Returns the milliseconds that a line ends with.
 fn millis(line: &str) -> u64 {
-    let number = line.strip_suffix(" ms").and_then(|rest| rest.rsplit(' ').next());
-    number.unwrap_or_else(|| panic!("no milliseconds in {line:?}")).parse().unwrap()
+    let number = line
+        .strip_suffix(" ms")
+        .and_then(|rest| rest.rsplit(' ').next());
+    number
+        .unwrap_or_else(|| panic!("no milliseconds in {line:?}"))
+        .parse()
+        .unwrap()
 }
 
 #[test]
 fn hyper_client_obeys_api_pushback() {
     let lines = lines("client_hyper");
     for (number, line) in (1..=6).zip(&lines) {
-        assert!(line.starts_with(&format!("request {number}: 200 after ")), "{lines:?}");
+        assert!(
+            line.starts_with(&format!("request {number}: 200 after ")),
+            "{lines:?}"
+        );
     }
     // Its own limit would have let all six go within 100 ms.
     assert!(millis(&lines[5]) >= 1_000, "{lines:?}");
-    assert!(lines[6].starts_with("hasty request: not sent, the remote asked for a pause: try again in "), "{lines:?}");
+    assert!(
+        lines[6]
+            .starts_with("hasty request: not sent, the remote asked for a pause: try again in "),
+        "{lines:?}"
+    );
 }
 
 #[test]
 fn reqwest_client_obeys_api_pushback() {
     let lines = lines("client_reqwest");
-    assert!(lines[0].starts_with("request 1: refused by the API after "), "{lines:?}");
     assert!(
-        lines[1].starts_with("request 2: hello after ") && lines[2].starts_with("request 3: hello after "),
+        lines[0].starts_with("request 1: refused by the API after "),
+        "{lines:?}"
+    );
+    assert!(
+        lines[1].starts_with("request 2: hello after ")
+            && lines[2].starts_with("request 3: hello after "),
         "{lines:?}"
     );
     assert!(millis(&lines[1]) >= 1_000, "{lines:?}");
@@ -49,9 +69,15 @@ fn reqwest_client_obeys_api_pushback() {
 #[test]
 fn tonic_client_distinguishes_refusals() {
     let lines = lines("client_tonic");
-    assert_eq!(lines[..3], ["call 1: Serving", "call 2: Serving", "call 3: Serving"]);
+    assert_eq!(
+        lines[..3],
+        ["call 1: Serving", "call 2: Serving", "call 3: Serving"]
+    );
     for line in &lines[3..] {
-        assert!(line.contains("not sent, the remote asked for a pause: try again in "), "{lines:?}");
+        assert!(
+            line.contains("not sent, the remote asked for a pause: try again in "),
+            "{lines:?}"
+        );
     }
 }
 
@@ -60,14 +86,22 @@ fn processes_share_one_budget() {
     let server = RedisServer::start();
     let start = |_| {
         let mut command = Command::new(program("shared_budget"));
-        command.env("REDIS_URL", server.url()).stdout(Stdio::piped()).spawn().unwrap()
+        command
+            .env("REDIS_URL", server.url())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
     };
     let processes = [0, 1, 2].map(start);
     let sent = processes.map(|process| {
         let output = process.wait_with_output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         let last = text.lines().last().unwrap();
-        last.split(' ').next().unwrap().parse::<u32>().unwrap_or_else(|_| panic!("{text}"))
+        last.split(' ')
+            .next()
+            .unwrap()
+            .parse::<u32>()
+            .unwrap_or_else(|_| panic!("{text}"))
     });
     // On a busy machine a message may miss the store's deadline: it is counted, and not sent.
     assert!((1..=12).contains(&sent.iter().sum::<u32>()), "{sent:?}");
@@ -76,33 +110,66 @@ fn processes_share_one_budget() {
 #[test]
 fn worker_delays_only_the_busy_tenant() {
     let lines = lines("worker");
-    let with = |start: &str| lines.iter().find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{lines:?}"));
+    let with = |start: &str| {
+        lines
+            .iter()
+            .find(|line| line.starts_with(start))
+            .unwrap_or_else(|| panic!("{lines:?}"))
+    };
     let waited = millis(with("ann 3 printed after "));
     assert!(waited >= 190, "{lines:?}");
     assert!(millis(with("bob 1 printed after ")) <= waited, "{lines:?}");
-    assert!((1..=300).contains(&millis(with("ann 4 goes back to the queue for "))), "{lines:?}");
+    assert!(
+        (1..=300).contains(&millis(with("ann 4 goes back to the queue for "))),
+        "{lines:?}"
+    );
     with("bob 2 can never be printed: 9 pages");
 }
 
 #[tokio::test]
 async fn websocket_limits_each_user() {
     let example = Example::start("websocket", &[]);
-    let connect = async |user: &str| connect_async(format!("ws://{}/chat/{user}", example.address)).await.unwrap().0;
-    let (mut one, mut other, mut bob) = (connect("ann").await, connect("ann").await, connect("bob").await);
+    let connect = async |user: &str| {
+        connect_async(format!("ws://{}/chat/{user}", example.address))
+            .await
+            .unwrap()
+            .0
+    };
+    let (mut one, mut other, mut bob) = (
+        connect("ann").await,
+        connect("ann").await,
+        connect("bob").await,
+    );
     for number in 0..5 {
         // Over all connections of the user together.
-        let socket = if number % 2 == 0 { &mut one } else { &mut other };
+        let socket = if number % 2 == 0 {
+            &mut one
+        } else {
+            &mut other
+        };
         socket.send(Message::text("hello")).await.unwrap();
-        assert_eq!(socket.next().await.unwrap().unwrap(), Message::text("ann: hello"));
+        assert_eq!(
+            socket.next().await.unwrap().unwrap(),
+            Message::text("ann: hello")
+        );
     }
     for socket in [&mut one, &mut other] {
         // Another kind of message is no way around.
         socket.send(Message::binary(vec![0; 10])).await.unwrap();
         let reply = socket.next().await.unwrap().unwrap();
-        assert!(reply.to_text().unwrap().starts_with("slow down: try again in "), "{reply}");
+        assert!(
+            reply
+                .to_text()
+                .unwrap()
+                .starts_with("slow down: try again in "),
+            "{reply}"
+        );
     }
     bob.send(Message::text("hello")).await.unwrap();
-    assert_eq!(bob.next().await.unwrap().unwrap(), Message::text("bob: hello"));
+    assert_eq!(
+        bob.next().await.unwrap().unwrap(),
+        Message::text("bob: hello")
+    );
     // Who goes on all the same is disconnected.
     for _ in 0..40 {
         if one.send(Message::text("hello")).await.is_err() {

@@ -23,10 +23,21 @@ pub(in super::super) struct Limitador {
 
 impl Limitador {
     pub(in super::super) async fn connect(url: &str, units: u32) -> Result<Self, Box<dyn Error>> {
-        let storage = CachedRedisStorageBuilder::new(url).flushing_period(FLUSH_EVERY).build().await?;
+        let storage = CachedRedisStorageBuilder::new(url)
+            .flushing_period(FLUSH_EVERY)
+            .build()
+            .await?;
         let limiter = AsyncRateLimiter::new_with_storage(Box::new(storage));
-        limiter.add_limit(Limit::new(NAMESPACE, units.into(), 1, vec![], vec!["client".try_into()?]));
-        Ok(Self { limiter: Arc::new(limiter) })
+        limiter.add_limit(Limit::new(
+            NAMESPACE,
+            units.into(),
+            1,
+            vec![],
+            vec!["client".try_into()?],
+        ));
+        Ok(Self {
+            limiter: Arc::new(limiter),
+        })
     }
 }
 
@@ -35,7 +46,9 @@ impl Path for Limitador {
         let limiter = Arc::clone(&self.limiter);
         async move {
             let context = Context::from(HashMap::from([("client".to_owned(), client.to_string())]));
-            let result = limiter.check_rate_limited_and_update(&NAMESPACE.into(), &context, 1).await;
+            let result = limiter
+                .check_rate_limited_and_update(&NAMESPACE.into(), &context, 1)
+                .await;
             result.map_or(Answer::Failed, |result| Answer::of(!result.limited))
         }
     }

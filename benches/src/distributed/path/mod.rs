@@ -27,7 +27,11 @@ pub(super) enum Answer {
 
 impl Answer {
     pub(super) const fn of(is_admitted: bool) -> Self {
-        if is_admitted { Self::Admitted } else { Self::Refused }
+        if is_admitted {
+            Self::Admitted
+        } else {
+            Self::Refused
+        }
     }
 }
 

@@ -23,19 +23,36 @@ pub(in super::super) struct WindowScript {
 }
 
 impl WindowScript {
-    pub(in super::super) async fn connect(url: &str, units: u32, deadline: Duration) -> Result<Self, Box<dyn Error>> {
+    pub(in super::super) async fn connect(
+        url: &str,
+        units: u32,
+        deadline: Duration,
+    ) -> Result<Self, Box<dyn Error>> {
         let (connection, sha) = connect(url, deadline, SCRIPT).await?;
-        Ok(Self { connection, sha: sha.into(), units })
+        Ok(Self {
+            connection,
+            sha: sha.into(),
+            units,
+        })
     }
 }
 
 impl Path for WindowScript {
     fn decide(&self, client: u32) -> impl Future<Output = Answer> + Send + 'static {
-        let Self { mut connection, sha, units } = self.clone();
+        let Self {
+            mut connection,
+            sha,
+            units,
+        } = self.clone();
         async move {
             let mut call = redis::cmd("EVALSHA");
-            call.arg(&*sha).arg(1).arg(format!("client:{client}")).arg(units);
-            call.query_async(&mut connection).await.map_or(Answer::Failed, Answer::of)
+            call.arg(&*sha)
+                .arg(1)
+                .arg(format!("client:{client}"))
+                .arg(units);
+            call.query_async(&mut connection)
+                .await
+                .map_or(Answer::Failed, Answer::of)
         }
     }
 }

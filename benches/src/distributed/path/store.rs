@@ -21,7 +21,11 @@ pub(in super::super) struct StorePath<S> {
 
 impl<S: Store + Clone> StorePath<S> {
     pub(in super::super) const fn new(store: S, quota: Quota) -> Self {
-        Self { store, quota, lost: |_| 0 }
+        Self {
+            store,
+            quota,
+            lost: |_| 0,
+        }
     }
 
     /// Sets how to read the units that the store has charged and lost.
@@ -36,12 +40,17 @@ impl<S: Store + Clone> Path for StorePath<S> {
         let key = Key::number(CLIENT, client.into());
         let charges = [Charge::new(LIMIT, &self.quota, &key)];
         let mut decision = Decision::default();
-        let at_once = self.store.check_at_once(&charges, &mut decision).then(|| Answer::of(decision.is_allowed()));
+        let at_once = self
+            .store
+            .check_at_once(&charges, &mut decision)
+            .then(|| Answer::of(decision.is_allowed()));
         let later = at_once.is_none().then(|| self.store.check(&charges));
         async move {
             match later {
                 None => at_once.unwrap_or(Answer::Failed),
-                Some(later) => later.await.map_or(Answer::Failed, |decision| Answer::of(decision.is_allowed())),
+                Some(later) => later
+                    .await
+                    .map_or(Answer::Failed, |decision| Answer::of(decision.is_allowed())),
             }
         }
     }

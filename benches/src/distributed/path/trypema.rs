@@ -18,11 +18,21 @@ pub(in super::super) struct Trypema {
 }
 
 impl Trypema {
-    pub(in super::super) async fn connect(url: &str, clients: u32, units: u32) -> Result<Self, Box<dyn Error>> {
+    pub(in super::super) async fn connect(
+        url: &str,
+        clients: u32,
+        units: u32,
+    ) -> Result<Self, Box<dyn Error>> {
         let connection = redis::Client::open(url)?.get_connection_manager().await?;
-        let provider = HybridRateLimiterProvider::builder(connection).window_size(WindowSize::seconds(1)?).build()?;
+        let provider = HybridRateLimiterProvider::builder(connection)
+            .window_size(WindowSize::seconds(1)?)
+            .build()?;
         let keys = (0..clients).map(|client| RedisKey::try_from(format!("client-{client}")));
-        Ok(Self { provider, keys: keys.collect::<Result<_, _>>()?, rate: RateLimit::per_second(units.into())? })
+        Ok(Self {
+            provider,
+            keys: keys.collect::<Result<_, _>>()?,
+            rate: RateLimit::per_second(units.into())?,
+        })
     }
 }
 
@@ -30,14 +40,23 @@ impl Path for Trypema {
     fn decide(&self, client: u32) -> impl Future<Output = Answer> + Send + 'static {
         let key = &self.keys[client as usize % self.keys.len()];
         // The way that its documentation recommends for hot paths.
-        let at_once = self.provider.absolute().try_inc(key.as_key_ref(), 1).ok().flatten();
-        let later = at_once.is_none().then(|| (Arc::clone(&self.provider), key.clone(), self.rate));
+        let at_once = self
+            .provider
+            .absolute()
+            .try_inc(key.as_key_ref(), 1)
+            .ok()
+            .flatten();
+        let later = at_once
+            .is_none()
+            .then(|| (Arc::clone(&self.provider), key.clone(), self.rate));
         async move {
             let decision = match later {
                 None => at_once,
                 Some((provider, key, rate)) => provider.absolute().inc(&key, &rate, 1).await.ok(),
             };
-            decision.map_or(Answer::Failed, |decision| Answer::of(matches!(decision, RateLimitDecision::Allowed)))
+            decision.map_or(Answer::Failed, |decision| {
+                Answer::of(matches!(decision, RateLimitDecision::Allowed))
+            })
         }
     }
 }

@@ -32,7 +32,11 @@ pub(crate) fn failures(address: Option<ClientIp>) -> RateLimitLayer<MemoryStore>
 }
 
 /// Adds the name of the token's holder to the request.
-pub(crate) async fn identify(State(tokens): State<Arc<[Token]>>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn identify(
+    State(tokens): State<Arc<[Token]>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     // An inner service of the application may not name the author.
     request.extensions_mut().remove::<Author>();
     if let Some(name) = bearer(request.headers()).and_then(|given| Token::holder(&tokens, given)) {
@@ -54,7 +58,11 @@ pub(crate) async fn require(request: Request, next: Next) -> Result<Response> {
 /// Returns the bearer token; `None` where there is none, or several.
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
-    let (value, None) = (values.next()?.as_bytes(), values.next()) else { return None };
+    let (value, None) = (values.next()?.as_bytes(), values.next()) else {
+        return None;
+    };
     let (scheme, token) = value.split_at_checked(7)?;
-    scheme.eq_ignore_ascii_case(b"bearer ").then_some(token.trim_ascii())
+    scheme
+        .eq_ignore_ascii_case(b"bearer ")
+        .then_some(token.trim_ascii())
 }

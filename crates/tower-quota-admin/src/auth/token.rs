@@ -23,7 +23,10 @@ impl Token {
         if name.is_empty() {
             Err(AdminError::NamelessToken)
         } else if token.len() < AdminOptions::SHORTEST_TOKEN {
-            Err(AdminError::ShortToken { name: name.clone(), bytes: token.len() })
+            Err(AdminError::ShortToken {
+                name: name.clone(),
+                bytes: token.len(),
+            })
         } else {
             Ok(())
         }
@@ -45,6 +48,8 @@ impl Token {
 
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Token").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("Token")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
     }
 }

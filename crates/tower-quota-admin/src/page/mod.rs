@@ -29,7 +29,10 @@ const SCRIPT: [&str; 7] = [
 /// Returns the router of the page. With an authentication of the application's own, it asks for no token.
 pub(crate) fn route(own_authentication: bool) -> Router {
     let page = FRAME
-        .replace("{{authentication}}", if own_authentication { "own" } else { "token" })
+        .replace(
+            "{{authentication}}",
+            if own_authentication { "own" } else { "token" },
+        )
         .replace("{{style}}", STYLE)
         .replace("{{script}}", &SCRIPT.concat());
     Router::new().route("/", get(move || async move { serve(&page) }))
@@ -42,13 +45,23 @@ fn serve(page: &str) -> Result<Response> {
          frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
     );
     // Digits are a valid value.
-    let policy = HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"));
+    let policy =
+        HeaderValue::from_str(&policy).unwrap_or(HeaderValue::from_static("default-src 'none'"));
     let fields: [(HeaderName, HeaderValue); 5] = [
         (header::CONTENT_SECURITY_POLICY, policy),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-        (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
-        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-        (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),
+        (
+            header::REFERRER_POLICY,
+            HeaderValue::from_static("no-referrer"),
+        ),
+        (
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        ),
+        (
+            HeaderName::from_static("cross-origin-opener-policy"),
+            HeaderValue::from_static("same-origin"),
+        ),
     ];
     Ok((fields, Html(page.replace("{{nonce}}", &nonce))).into_response())
 }
@@ -57,7 +70,9 @@ fn serve(page: &str) -> Result<Response> {
 fn nonce() -> Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| {
-        let detail = format_args!("the operating system gives no random bytes for the page's nonce: {error}");
+        let detail = format_args!(
+            "the operating system gives no random bytes for the page's nonce: {error}"
+        );
         Problem::new(ProblemKind::Unavailable, detail)
     })?;
     Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
@@ -69,10 +84,23 @@ mod tests {
 
     #[test]
     fn page_names_no_outside_resource() {
-        const FORBIDDEN: [&str; 10] =
-            ["http:", "https:", "src=", "url(", "@import", "import(", "innerHTML", "onclick", "onload", "eval("];
+        const FORBIDDEN: [&str; 10] = [
+            "http:",
+            "https:",
+            "src=",
+            "url(",
+            "@import",
+            "import(",
+            "innerHTML",
+            "onclick",
+            "onload",
+            "eval(",
+        ];
         for part in [FRAME, STYLE].into_iter().chain(SCRIPT) {
-            let found: Vec<&str> = FORBIDDEN.into_iter().filter(|text| part.contains(text)).collect();
+            let found: Vec<&str> = FORBIDDEN
+                .into_iter()
+                .filter(|text| part.contains(text))
+                .collect();
             assert!(found.is_empty(), "{found:?} in {part}");
         }
     }

@@ -71,13 +71,17 @@ impl ProblemKind {
     /// ```
     #[must_use]
     pub fn type_address(self) -> String {
-        format!("https://docs.rs/tower-quota-admin/latest/tower_quota_admin/enum.ProblemKind.html#variant.{self:?}")
+        format!(
+            "https://docs.rs/tower-quota-admin/latest/tower_quota_admin/enum.ProblemKind.html#variant.{self:?}"
+        )
     }
 
     /// Returns the kind of a problem from its `type`.
     #[must_use]
     pub fn of_type_address(address: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.type_address() == address)
+        Self::ALL
+            .into_iter()
+            .find(|kind| kind.type_address() == address)
     }
 
     /// Returns the status of responses with such problems.

@@ -52,7 +52,12 @@ pub(crate) struct ProblemBody {
 
 impl Problem {
     pub(crate) fn new(kind: ProblemKind, detail: impl Display) -> Self {
-        Self { kind, detail: detail.to_string(), current: None, problems: None }
+        Self {
+            kind,
+            detail: detail.to_string(),
+            current: None,
+            problems: None,
+        }
     }
 
     pub(crate) const fn kind(&self) -> ProblemKind {
@@ -66,7 +71,10 @@ impl Problem {
 
     /// Lists what is wrong with the rules.
     pub(crate) fn problems(self, problems: Problems) -> Self {
-        Self { problems: Some(problems), ..self }
+        Self {
+            problems: Some(problems),
+            ..self
+        }
     }
 
     pub(crate) fn not_found(detail: impl Display) -> Self {
@@ -80,17 +88,36 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let Self { kind, detail, current, problems } = self;
+        let Self {
+            kind,
+            detail,
+            current,
+            problems,
+        } = self;
         let status = kind.status();
         let (r#type, title) = (kind.type_address(), kind.title());
         let more = problems.as_ref().map(Problems::more);
         let problems = problems.map(|problems| problems.iter().cloned().collect());
-        let body = ProblemBody { r#type, title, status: status.as_u16(), detail, current, problems, more };
+        let body = ProblemBody {
+            r#type,
+            title,
+            status: status.as_u16(),
+            detail,
+            current,
+            problems,
+            more,
+        };
         let mut response = (status, axum::Json(body)).into_response();
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/problem+json"),
+        );
         if kind == ProblemKind::Unauthenticated {
-            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"tower-quota\""));
+            headers.insert(
+                header::WWW_AUTHENTICATE,
+                HeaderValue::from_static("Bearer realm=\"tower-quota\""),
+            );
         }
         response
     }
@@ -99,9 +126,10 @@ impl IntoResponse for Problem {
 impl From<JsonRejection> for Problem {
     fn from(rejection: JsonRejection) -> Self {
         match rejection {
-            JsonRejection::MissingJsonContentType(_) => {
-                Self::new(ProblemKind::UnsupportedType, "send the body with `Content-Type: application/json`")
-            }
+            JsonRejection::MissingJsonContentType(_) => Self::new(
+                ProblemKind::UnsupportedType,
+                "send the body with `Content-Type: application/json`",
+            ),
             JsonRejection::BytesRejection(rejection) => rejection.into(),
             rejection => Self::invalid(rejection.body_text()),
         }
@@ -113,7 +141,10 @@ impl From<BytesRejection> for Problem {
         match rejection.status() {
             http::StatusCode::PAYLOAD_TOO_LARGE => {
                 let most = crate::AdminOptions::LONGEST_BODY;
-                Self::new(ProblemKind::TooLarge, format_args!("a body has at most {most} bytes"))
+                Self::new(
+                    ProblemKind::TooLarge,
+                    format_args!("a body has at most {most} bytes"),
+                )
             }
             _ => Self::invalid(rejection.body_text()),
         }

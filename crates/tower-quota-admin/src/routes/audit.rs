@@ -21,6 +21,11 @@ pub(crate) struct Audit {
     get, path = "/v1/audit", operation_id = "audit", params(MostQuery),
     responses((status = 200, body = Audit)),
 )]
-pub(crate) async fn audit(State(api): State<Api>, Query(query): Query<MostQuery>) -> Result<Json<Audit>> {
-    Ok(Json(Audit { records: api.live.audit(query.or(100)?).await? }))
+pub(crate) async fn audit(
+    State(api): State<Api>,
+    Query(query): Query<MostQuery>,
+) -> Result<Json<Audit>> {
+    Ok(Json(Audit {
+        records: api.live.audit(query.or(100)?).await?,
+    }))
 }

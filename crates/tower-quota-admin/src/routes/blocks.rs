@@ -61,7 +61,10 @@ pub(crate) async fn list(
         blocks.sort_by_key(|block| Reverse(block.since));
         blocks.truncate(most);
     }
-    let blocks = blocks.into_iter().map(|block| if show { block } else { hidden(block) }).collect();
+    let blocks = blocks
+        .into_iter()
+        .map(|block| if show { block } else { hidden(block) })
+        .collect();
     Ok(Json(BlockList { blocks }))
 }
 
@@ -70,11 +73,18 @@ pub(crate) async fn list(
     put, path = "/v1/blocks", operation_id = "block", params(ChangeParams), request_body = BlockBody,
     responses((status = 200, body = Block), (status = 404), (status = 422)),
 )]
-pub(crate) async fn put(State(api): State<Api>, change: Change, Json(body): Json<BlockBody>) -> Result<Json<Block>> {
+pub(crate) async fn put(
+    State(api): State<Api>,
+    change: Change,
+    Json(body): Json<BlockBody>,
+) -> Result<Json<Block>> {
     let length = length(body.seconds)?;
     check_comment(&body.reason)?;
     let target = match &body.scope {
-        Some(scope) => BlockTarget::Scoped { scope, text: &body.target },
+        Some(scope) => BlockTarget::Scoped {
+            scope,
+            text: &body.target,
+        },
         None => BlockTarget::Text(&body.target),
     };
     let new = match body.kind {
@@ -82,8 +92,14 @@ pub(crate) async fn put(State(api): State<Api>, change: Change, Json(body): Json
         BlockKind::Allow => NewBlock::allow(length, change.author),
     };
     // A reason is a comment that is listed with the block.
-    let reason = if body.reason.is_empty() { change.comment } else { body.reason };
-    Ok(Json(hidden(api.live.block(target, new.reason(reason)).await?)))
+    let reason = if body.reason.is_empty() {
+        change.comment
+    } else {
+        body.reason
+    };
+    Ok(Json(hidden(
+        api.live.block(target, new.reason(reason)).await?,
+    )))
 }
 
 /// Removes a block or an allowance by its id or its target.
@@ -92,7 +108,11 @@ pub(crate) async fn put(State(api): State<Api>, change: Change, Json(body): Json
     params(("id" = String, Path, description = "The id of an entry or its target, with `/` written as %2F."), ChangeParams),
     responses((status = 204), (status = 404)),
 )]
-pub(crate) async fn remove(State(api): State<Api>, Path(id): Path<String>, change: Change) -> Result<StatusCode> {
+pub(crate) async fn remove(
+    State(api): State<Api>,
+    Path(id): Path<String>,
+    change: Change,
+) -> Result<StatusCode> {
     let mut removed = api.live.unblock(&id, change.by()).await?;
     if removed.is_none()
         && let Some(id) = api.live.block_id(BlockTarget::Text(&id))
@@ -107,7 +127,10 @@ pub(crate) async fn remove(State(api): State<Api>, Path(id): Path<String>, chang
 pub(crate) fn length(seconds: u32) -> Result<Duration> {
     let length = Duration::from_secs(seconds.into());
     if length.is_zero() || length > LONGEST {
-        let detail = format_args!("a block lasts 1 to {} seconds, not {seconds}", LONGEST.as_secs());
+        let detail = format_args!(
+            "a block lasts 1 to {} seconds, not {seconds}",
+            LONGEST.as_secs()
+        );
         return Err(Problem::new(ProblemKind::InvalidValue, detail));
     }
     Ok(length)

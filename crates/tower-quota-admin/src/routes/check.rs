@@ -36,8 +36,16 @@ pub(crate) async fn check(
     Ok(Json(match api.live.read(text, format).await? {
         Ok(rules) => {
             let tests = rules.test();
-            CheckReport { valid: tests.is_passed(), problems: rules.warnings().clone(), tests: Some(tests) }
+            CheckReport {
+                valid: tests.is_passed(),
+                problems: rules.warnings().clone(),
+                tests: Some(tests),
+            }
         }
-        Err(problems) => CheckReport { valid: false, problems, tests: None },
+        Err(problems) => CheckReport {
+            valid: false,
+            problems,
+            tests: None,
+        },
     }))
 }

@@ -31,8 +31,13 @@ pub(crate) struct GrantBody {
     ),
     responses((status = 200, body = Status), (status = 404), (status = 422)),
 )]
-pub(crate) async fn peek(State(api): State<Api>, Path((limit, key)): Path<(String, String)>) -> Result<Json<Status>> {
-    Ok(Json(api.live.peek(&limit, ClientKey::Text(&key)).await?.into()))
+pub(crate) async fn peek(
+    State(api): State<Api>,
+    Path((limit, key)): Path<(String, String)>,
+) -> Result<Json<Status>> {
+    Ok(Json(
+        api.live.peek(&limit, ClientKey::Text(&key)).await?.into(),
+    ))
 }
 
 /// Deletes a client's counter of a limit, and its penalty. Returns what it has then.
@@ -50,7 +55,12 @@ pub(crate) async fn reset(
     Path((limit, key)): Path<(String, String)>,
     change: Change,
 ) -> Result<Json<Status>> {
-    Ok(Json(api.live.reset(&limit, ClientKey::Text(&key), change.by()).await?.into()))
+    Ok(Json(
+        api.live
+            .reset(&limit, ClientKey::Text(&key), change.by())
+            .await?
+            .into(),
+    ))
 }
 
 /// Gives units back to a client, up to a full limit. Returns what it has then.
@@ -70,5 +80,10 @@ pub(crate) async fn grant(
     change: Change,
     Json(body): Json<GrantBody>,
 ) -> Result<Json<Status>> {
-    Ok(Json(api.live.grant(&limit, ClientKey::Text(&key), body.units.get(), change.by()).await?.into()))
+    Ok(Json(
+        api.live
+            .grant(&limit, ClientKey::Text(&key), body.units.get(), change.by())
+            .await?
+            .into(),
+    ))
 }

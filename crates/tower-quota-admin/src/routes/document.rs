@@ -36,10 +36,17 @@ pub(crate) struct PutVersion {
     ),
 )]
 pub(crate) async fn get(State(api): State<Api>, headers: HeaderMap) -> Result<Response> {
-    let version =
-        api.live.current().await?.ok_or_else(|| Problem::not_found("there are no rules yet: put the first"))?;
+    let version = api
+        .live
+        .current()
+        .await?
+        .ok_or_else(|| Problem::not_found("there are no rules yet: put the first"))?;
     Ok(if has(&headers, version.number) {
-        (StatusCode::NOT_MODIFIED, [(header::ETAG, tag(version.number))]).into_response()
+        (
+            StatusCode::NOT_MODIFIED,
+            [(header::ETAG, tag(version.number))],
+        )
+            .into_response()
     } else {
         text(version.number, version.format, version.text)
     })
@@ -48,16 +55,31 @@ pub(crate) async fn get(State(api): State<Api>, headers: HeaderMap) -> Result<Re
 /// Answers with the text of a version.
 pub(crate) fn text(number: u64, format: Format, text: String) -> Response {
     let content_type = HeaderValue::from_static(format.media_type());
-    ([(header::ETAG, tag(number)), (header::CONTENT_TYPE, content_type)], text).into_response()
+    (
+        [
+            (header::ETAG, tag(number)),
+            (header::CONTENT_TYPE, content_type),
+        ],
+        text,
+    )
+        .into_response()
 }
 
 /// Answers with a version that was put, which is in force here by now.
 pub(crate) fn put_version(api: &Api, version: &Version) -> Response {
-    let warnings = api.live.in_force().map(|in_force| match &in_force.candidate {
-        Some((candidate, _, rules)) if candidate.number == version.number => rules.warnings().clone(),
-        _ => in_force.rules.warnings().clone(),
-    });
-    let body = PutVersion { version: version.info(), warnings: warnings.unwrap_or_default() };
+    let warnings = api
+        .live
+        .in_force()
+        .map(|in_force| match &in_force.candidate {
+            Some((candidate, _, rules)) if candidate.number == version.number => {
+                rules.warnings().clone()
+            }
+            _ => in_force.rules.warnings().clone(),
+        });
+    let body = PutVersion {
+        version: version.info(),
+        warnings: warnings.unwrap_or_default(),
+    };
     ([(header::ETAG, tag(version.number))], Json(body)).into_response()
 }
 
@@ -122,7 +144,8 @@ async fn put_expected(api: &Api, expected: Expected, new: NewVersion) -> Result<
                     Err(Problem::new(ProblemKind::Conflict, detail).current(Some(candidate.number)))
                 }
                 _ if number == Some(0) => {
-                    let detail = "there are rules already: send If-Match with their ETag to replace them";
+                    let detail =
+                        "there are rules already: send If-Match with their ETag to replace them";
                     Err(Problem::new(ProblemKind::VersionChanged, detail).current(stored.newest()))
                 }
                 _ => Err(problem),

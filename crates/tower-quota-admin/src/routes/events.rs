@@ -54,18 +54,23 @@ pub(crate) async fn events(
     State(api): State<Api>,
 ) -> Result<Sse<impl Stream<Item = core::result::Result<Event, Infallible>>>> {
     let place = api.streams.clone().try_acquire_owned().map_err(|_| {
-        let detail = format_args!("all {} event streams of this instance are in use", AdminOptions::MOST_STREAMS);
+        let detail = format_args!(
+            "all {} event streams of this instance are in use",
+            AdminOptions::MOST_STREAMS
+        );
         Problem::new(ProblemKind::TooManyStreams, detail)
     })?;
     let mut seconds = interval(Duration::from_secs(1));
     // A client that reads slowly gets the present, not what it has missed.
     seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut before = api.live.store_latency();
-    let snapshots = IntervalStream::new(seconds).take(MOST_SNAPSHOTS).map(move |_| {
-        // The place is free when the stream is dropped.
-        let _held = &place;
-        Ok(snapshot(&api, &mut before))
-    });
+    let snapshots = IntervalStream::new(seconds)
+        .take(MOST_SNAPSHOTS)
+        .map(move |_| {
+            // The place is free when the stream is dropped.
+            let _held = &place;
+            Ok(snapshot(&api, &mut before))
+        });
     Ok(Sse::new(snapshots).keep_alive(KeepAlive::default()))
 }
 
@@ -73,7 +78,13 @@ fn snapshot(api: &Api, before: &mut StoreLatency) -> Event {
     let latency = api.live.store_latency();
     let calls = latency.since(before);
     *before = latency;
-    let list = |clients: Vec<_>| clients.iter().take(LISTED).map(|client| entry(api, client, false)).collect();
+    let list = |clients: Vec<_>| {
+        clients
+            .iter()
+            .take(LISTED)
+            .map(|client| entry(api, client, false))
+            .collect()
+    };
     let (limits, more_limits) = totals::busiest(api);
     let snapshot = Snapshot {
         health: Health::of(api),
@@ -84,5 +95,8 @@ fn snapshot(api: &Api, before: &mut StoreLatency) -> Event {
         store_latency: Latency::of(&calls),
     };
     // Names and numbers always are JSON.
-    Event::default().event("snapshot").json_data(snapshot).unwrap_or_default()
+    Event::default()
+        .event("snapshot")
+        .json_data(snapshot)
+        .unwrap_or_default()
 }

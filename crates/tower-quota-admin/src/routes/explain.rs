@@ -55,8 +55,13 @@ pub(crate) async fn explain(
     ShowKeys(show): ShowKeys,
     Json(sample): Json<SampleRequest>,
 ) -> Result<Json<Explained>> {
-    let in_force = api.live.in_force().ok_or_else(|| Problem::not_found("there are no rules yet: put the first"))?;
-    let request = sample.to_request().map_err(|error| Problem::new(ProblemKind::InvalidValue, error))?;
+    let in_force = api
+        .live
+        .in_force()
+        .ok_or_else(|| Problem::not_found("there are no rules yet: put the first"))?;
+    let request = sample
+        .to_request()
+        .map_err(|error| Problem::new(ProblemKind::InvalidValue, error))?;
     let head = RequestHead::of(&request);
     let (explained, rules) = (api.live.explain(&head), in_force.rules_of(&head));
     let explanation = if show {
@@ -66,7 +71,12 @@ pub(crate) async fn explain(
     };
     let mut left = Vec::new();
     for limit in &explanation.limits {
-        left.push(api.live.peek(&limit.name, ClientKey::Request(head)).await?.into());
+        left.push(
+            api.live
+                .peek(&limit.name, ClientKey::Request(head))
+                .await?
+                .into(),
+        );
     }
     Ok(Json(Explained { explanation, left }))
 }

@@ -57,16 +57,35 @@ impl Health {
         let rules = api.live.state();
         let figures = |(name, read): &crate::figures::NamedFigures| {
             let read = read();
-            StoreHealth { name: name.clone(), available: !read.unavailable, figures: read.figures }
+            StoreHealth {
+                name: name.clone(),
+                available: !read.unavailable,
+                figures: read.figures,
+            }
         };
         let stores: Vec<_> = api.figures.iter().map(figures).collect();
         let cache = api.live.refusal_stats();
-        let refusal_cache =
-            RefusalCacheHealth { answered: cache.answered, remembered: cache.remembered, evicted: cache.evicted };
+        let refusal_cache = RefusalCacheHealth {
+            answered: cache.answered,
+            remembered: cache.remembered,
+            evicted: cache.evicted,
+        };
         let mistakes = api.live.mistakes();
-        let mistakes = mistakes.warnings().map(|(_, text)| MistakeHealth { message: text.to_owned() }).collect();
+        let mistakes = mistakes
+            .warnings()
+            .map(|(_, text)| MistakeHealth {
+                message: text.to_owned(),
+            })
+            .collect();
         let healthy = rules.is_healthy() && stores.iter().all(|store| store.available);
-        Self { healthy, rules, stores, waiting: api.live.waiting() as u64, refusal_cache, mistakes }
+        Self {
+            healthy,
+            rules,
+            stores,
+            waiting: api.live.waiting() as u64,
+            refusal_cache,
+            mistakes,
+        }
     }
 }
 

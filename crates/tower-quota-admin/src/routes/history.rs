@@ -42,7 +42,9 @@ impl MostQuery {
         match self.limit {
             None => Ok(None),
             Some(most @ 1..=1_000) => Ok(Some(most.into())),
-            Some(most) => Err(Problem::invalid(format_args!("limit={most} is out of range: list 1 to 1000"))),
+            Some(most) => Err(Problem::invalid(format_args!(
+                "limit={most} is out of range: list 1 to 1000"
+            ))),
         }
     }
 }
@@ -77,8 +79,13 @@ pub(crate) struct RollbackBody {
     get, path = "/v1/rules/history", operation_id = "history", params(MostQuery),
     responses((status = 200, body = History)),
 )]
-pub(crate) async fn history(State(api): State<Api>, Query(query): Query<MostQuery>) -> Result<Json<History>> {
-    Ok(Json(History { versions: api.live.history(query.or(ALL_VERSIONS)?).await? }))
+pub(crate) async fn history(
+    State(api): State<Api>,
+    Query(query): Query<MostQuery>,
+) -> Result<Json<History>> {
+    Ok(Json(History {
+        versions: api.live.history(query.or(ALL_VERSIONS)?).await?,
+    }))
 }
 
 /// Returns the text of a version.
@@ -109,11 +116,19 @@ pub(crate) async fn diff(
     let before = api.live.version(from).await?;
     let after = match to {
         Some(to) => api.live.version(to).await?,
-        None => api.live.current().await?.ok_or_else(|| Problem::not_found("there are no rules yet"))?,
+        None => api
+            .live
+            .current()
+            .await?
+            .ok_or_else(|| Problem::not_found("there are no rules yet"))?,
     };
     let to = after.number;
     let (before, after) = (read(&api, before).await?, read(&api, after).await?);
-    Ok(Json(Diff { from, to, differences: before.document().differences(after.document()) }))
+    Ok(Json(Diff {
+        from,
+        to,
+        differences: before.document().differences(after.document()),
+    }))
 }
 
 /// Puts the text of an earlier version in force again, as a new version.

@@ -37,7 +37,9 @@ pub(crate) async fn block(
 ) -> Result<Json<Block>> {
     let key = find(&api, &hash, None)?;
     let new = NewBlock::block(length(body.seconds)?, change.author).reason(change.comment);
-    Ok(Json(hidden(api.live.block(BlockTarget::Key(&key), new).await?)))
+    Ok(Json(hidden(
+        api.live.block(BlockTarget::Key(&key), new).await?,
+    )))
 }
 
 /// Deletes a listed client's counter of a limit, and its penalty. Returns what it has then.
@@ -56,7 +58,12 @@ pub(crate) async fn reset(
     change: Change,
 ) -> Result<Json<Status>> {
     let key = find(&api, &hash, Some(&limit))?;
-    Ok(Json(api.live.reset(&limit, ClientKey::Key(&key), change.by()).await?.into()))
+    Ok(Json(
+        api.live
+            .reset(&limit, ClientKey::Key(&key), change.by())
+            .await?
+            .into(),
+    ))
 }
 
 /// Gives units back to a listed client, up to a full limit. Returns what it has then.
@@ -76,7 +83,12 @@ pub(crate) async fn grant(
     Json(body): Json<GrantBody>,
 ) -> Result<Json<Status>> {
     let key = find(&api, &hash, Some(&limit))?;
-    Ok(Json(api.live.grant(&limit, ClientKey::Key(&key), body.units.get(), change.by()).await?.into()))
+    Ok(Json(
+        api.live
+            .grant(&limit, ClientKey::Key(&key), body.units.get(), change.by())
+            .await?
+            .into(),
+    ))
 }
 
 /// Returns the key of a client that this instance lists.
@@ -87,8 +99,11 @@ fn find(api: &Api, hash: &str, limit: Option<&str>) -> Result<Key<'static>> {
     lists
         .flatten()
         .find(|client| {
-            limit.is_none_or(|limit| client.limit().as_str() == limit) && api.live.hash(client.key()) == hash
+            limit.is_none_or(|limit| client.limit().as_str() == limit)
+                && api.live.hash(client.key()) == hash
         })
         .map(|client| client.key().clone())
-        .ok_or_else(|| Problem::not_found("this instance lists no such client any more: name it by its key"))
+        .ok_or_else(|| {
+            Problem::not_found("this instance lists no such client any more: name it by its key")
+        })
 }

@@ -54,7 +54,10 @@ pub(crate) async fn get(
     Path(reference): Path<String>,
     ShowKeys(show): ShowKeys,
 ) -> Result<Json<Refusal>> {
-    let record = api.live.refusal(&reference).ok_or_else(|| unknown(&reference))?;
+    let record = api
+        .live
+        .refusal(&reference)
+        .ok_or_else(|| unknown(&reference))?;
     let millis = i64::try_from(record.age().as_millis()).unwrap_or(i64::MAX);
     let key = record.key();
     Ok(Json(Refusal {

@@ -47,10 +47,17 @@ pub(crate) struct RolloutState {
 pub(crate) async fn get(State(api): State<Api>) -> Result<Response> {
     let candidate = api.live.state().candidate.ok_or_else(none)?;
     let number = candidate.version.number;
-    let differences = api.live.rollout().filter(|report| report.candidate == number);
+    let differences = api
+        .live
+        .rollout()
+        .filter(|report| report.candidate == number);
     let of_all = api.live.rollout_of_all().await.ok().flatten();
     let all_instances = of_all.filter(|total| total.report.candidate == number);
-    let state = RolloutState { candidate, differences, all_instances };
+    let state = RolloutState {
+        candidate,
+        differences,
+        all_instances,
+    };
     Ok(([(header::ETAG, tag(number))], Json(state)).into_response())
 }
 
@@ -78,7 +85,11 @@ pub(crate) async fn put(
     let rollout = match query.percent {
         None => Rollout::DryRun,
         Some(percent @ 1..=100) => Rollout::Percent(percent),
-        Some(percent) => return Err(Problem::invalid(format_args!("percent={percent} is out of range: 1 to 100"))),
+        Some(percent) => {
+            return Err(Problem::invalid(format_args!(
+                "percent={percent} is out of range: 1 to 100"
+            )));
+        }
     };
     replace(&api, change, expected, document, Some(rollout)).await
 }
@@ -89,8 +100,15 @@ pub(crate) async fn put(
     params(("If-Match" = String, Header, pattern = "^(\"[0-9]{1,9}\"|[*])$", description = "The ETag of the roll-out."), ChangeParams),
     responses((status = 204), (status = 403), (status = 404), (status = 409), (status = 412), (status = 428)),
 )]
-pub(crate) async fn promote(State(api): State<Api>, change: Change, expected: Expected) -> Result<StatusCode> {
-    api.live.promote(candidate(&api, expected)?, change.by()).await.map_err(ended)?;
+pub(crate) async fn promote(
+    State(api): State<Api>,
+    change: Change,
+    expected: Expected,
+) -> Result<StatusCode> {
+    api.live
+        .promote(candidate(&api, expected)?, change.by())
+        .await
+        .map_err(ended)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -100,19 +118,35 @@ pub(crate) async fn promote(State(api): State<Api>, change: Change, expected: Ex
     params(("If-Match" = String, Header, pattern = "^(\"[0-9]{1,9}\"|[*])$", description = "The ETag of the roll-out."), ChangeParams),
     responses((status = 204), (status = 403), (status = 404), (status = 409), (status = 412), (status = 428)),
 )]
-pub(crate) async fn abandon(State(api): State<Api>, change: Change, expected: Expected) -> Result<StatusCode> {
-    api.live.abandon(candidate(&api, expected)?, change.by()).await.map_err(ended)?;
+pub(crate) async fn abandon(
+    State(api): State<Api>,
+    change: Change,
+    expected: Expected,
+) -> Result<StatusCode> {
+    api.live
+        .abandon(candidate(&api, expected)?, change.by())
+        .await
+        .map_err(ended)?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Returns the candidate that a request is about.
 fn candidate(api: &Api, expected: Expected) -> Result<u64> {
-    let known = || api.live.state().candidate.map(|candidate| candidate.version.number).ok_or_else(none);
+    let known = || {
+        api.live
+            .state()
+            .candidate
+            .map(|candidate| candidate.version.number)
+            .ok_or_else(none)
+    };
     match expected {
         // The store knows whether it still is the candidate; this instance may learn of it in a moment.
         Expected::Version(number) => Ok(number),
         Expected::Any => known(),
-        Expected::None => Err(Problem::new(ProblemKind::VersionChanged, "`If-None-Match: *` names no roll-out")),
+        Expected::None => Err(Problem::new(
+            ProblemKind::VersionChanged,
+            "`If-None-Match: *` names no roll-out",
+        )),
     }
 }
 
@@ -125,5 +159,8 @@ fn ended(problem: Problem) -> Problem {
     if problem.kind() != ProblemKind::VersionChanged {
         return problem;
     }
-    Problem::new(ProblemKind::Conflict, "this roll-out has ended, or another has taken its place: read it again")
+    Problem::new(
+        ProblemKind::Conflict,
+        "this roll-out has ended, or another has taken its place: read it again",
+    )
 }

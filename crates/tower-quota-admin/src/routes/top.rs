@@ -105,16 +105,37 @@ pub(crate) async fn top(
         Window::Hour => TopWindow::Hour,
     };
     #[cfg(feature = "redis")]
-    if let Some(merged) = api.live.merged_top(matches!(query.by, By::Busy), window).await? {
-        let clients = merged.clients.into_iter().take(most).map(|client| merged_entry(client, show)).collect();
-        return Ok(Json(Top { clients, instances: Some(merged.instances), age_ms: Some(millis(merged.age)) }));
+    if let Some(merged) = api
+        .live
+        .merged_top(matches!(query.by, By::Busy), window)
+        .await?
+    {
+        let clients = merged
+            .clients
+            .into_iter()
+            .take(most)
+            .map(|client| merged_entry(client, show))
+            .collect();
+        return Ok(Json(Top {
+            clients,
+            instances: Some(merged.instances),
+            age_ms: Some(millis(merged.age)),
+        }));
     }
     let clients = match query.by {
         By::Limited => api.live.top_refused(window),
         By::Busy => api.live.top_busy(window),
     };
-    let clients = clients.iter().take(most).map(|client| entry(&api, client, show)).collect();
-    Ok(Json(Top { clients, instances: None, age_ms: None }))
+    let clients = clients
+        .iter()
+        .take(most)
+        .map(|client| entry(&api, client, show))
+        .collect();
+    Ok(Json(Top {
+        clients,
+        instances: None,
+        age_ms: None,
+    }))
 }
 
 #[cfg(feature = "redis")]

@@ -41,8 +41,16 @@ pub(crate) struct Latency {
 impl Latency {
     /// Returns the durations of these calls, if there are any.
     pub(crate) fn of(calls: &StoreLatency) -> Option<Self> {
-        let micros = |percent| calls.percentile(percent).and_then(|time| u64::try_from(time.as_micros()).ok());
-        Some(Self { calls: calls.calls(), p50_us: micros(50)?, p99_us: micros(99)? })
+        let micros = |percent| {
+            calls
+                .percentile(percent)
+                .and_then(|time| u64::try_from(time.as_micros()).ok())
+        };
+        Some(Self {
+            calls: calls.calls(),
+            p50_us: micros(50)?,
+            p99_us: micros(99)?,
+        })
     }
 }
 

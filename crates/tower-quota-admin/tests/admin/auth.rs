@@ -15,17 +15,35 @@ async fn build(options: AdminOptions) -> Option<AdminError> {
 
 #[tokio::test]
 async fn router_needs_authentication() {
-    assert_eq!(build(AdminOptions::new()).await, Some(AdminError::NoAuthentication));
-    assert_eq!(build(options().authenticated_by_own_layer()).await, Some(AdminError::TwoAuthentications));
-    assert_eq!(build(AdminOptions::new().authenticated_by_own_layer()).await, None);
+    assert_eq!(
+        build(AdminOptions::new()).await,
+        Some(AdminError::NoAuthentication)
+    );
+    assert_eq!(
+        build(options().authenticated_by_own_layer()).await,
+        Some(AdminError::TwoAuthentications)
+    );
+    assert_eq!(
+        build(AdminOptions::new().authenticated_by_own_layer()).await,
+        None
+    );
     assert_eq!(build(options()).await, None);
 }
 
 #[tokio::test]
 async fn weak_token_is_an_error() {
     let short = AdminOptions::new().bearer_token("ann", "fifteen bytes..");
-    assert_eq!(build(short).await, Some(AdminError::ShortToken { name: "ann".to_owned(), bytes: 15 }));
-    assert_eq!(build(AdminOptions::new().bearer_token("", TOKEN)).await, Some(AdminError::NamelessToken));
+    assert_eq!(
+        build(short).await,
+        Some(AdminError::ShortToken {
+            name: "ann".to_owned(),
+            bytes: 15
+        })
+    );
+    assert_eq!(
+        build(AdminOptions::new().bearer_token("", TOKEN)).await,
+        Some(AdminError::NamelessToken)
+    );
 }
 
 #[tokio::test]
@@ -37,16 +55,33 @@ async fn debug_shows_no_token() {
 #[tokio::test]
 async fn request_without_right_token_is_refused() {
     let instance = Instance::start().await;
-    for authorization in
-        ["", "Bearer", "Bearer ", "Bearer wrong", &format!("Basic {TOKEN}"), &format!("Bearer {TOKEN}x")]
-    {
+    for authorization in [
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer wrong",
+        &format!("Basic {TOKEN}"),
+        &format!("Bearer {TOKEN}x"),
+    ] {
         let request = instance.anonymous(Method::GET, "/v1/health");
-        let response = request.header("Authorization", authorization).send().await.unwrap();
-        assert_eq!(response.headers()["www-authenticate"], "Bearer realm=\"tower-quota\"");
+        let response = request
+            .header("Authorization", authorization)
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(
+            response.headers()["www-authenticate"],
+            "Bearer realm=\"tower-quota\""
+        );
         problem(response, ProblemKind::Unauthenticated).await;
     }
-    let twice = instance.request(Method::GET, "/v1/health").header("Authorization", "Bearer wrong");
-    assert_eq!(twice.send().await.unwrap().status(), StatusCode::UNAUTHORIZED);
+    let twice = instance
+        .request(Method::GET, "/v1/health")
+        .header("Authorization", "Bearer wrong");
+    assert_eq!(
+        twice.send().await.unwrap().status(),
+        StatusCode::UNAUTHORIZED
+    );
     assert_eq!(instance.get("/v1/health").await.status(), StatusCode::OK);
 }
 
@@ -55,11 +90,15 @@ async fn wrong_tokens_are_limited_and_right_ones_not() {
     let instance = Instance::start().await;
     let mut statuses = Vec::new();
     for guess in 0..40 {
-        let request =
-            instance.anonymous(Method::GET, "/v1/rules").bearer_auth(format!("a wrong token, number {guess}"));
+        let request = instance
+            .anonymous(Method::GET, "/v1/rules")
+            .bearer_auth(format!("a wrong token, number {guess}"));
         statuses.push(request.send().await.unwrap().status());
     }
-    let refused = statuses.iter().filter(|status| **status == StatusCode::UNAUTHORIZED).count();
+    let refused = statuses
+        .iter()
+        .filter(|status| **status == StatusCode::UNAUTHORIZED)
+        .count();
     assert!((10..=12).contains(&refused), "{refused} guesses");
     assert_eq!(statuses.last(), Some(&StatusCode::TOO_MANY_REQUESTS));
     for _ in 0..40 {
@@ -70,7 +109,11 @@ async fn wrong_tokens_are_limited_and_right_ones_not() {
 #[tokio::test]
 async fn unknown_path_needs_a_token_too() {
     let instance = Instance::start().await;
-    let response = instance.anonymous(Method::GET, "/nothing").send().await.unwrap();
+    let response = instance
+        .anonymous(Method::GET, "/nothing")
+        .send()
+        .await
+        .unwrap();
     problem(response, ProblemKind::Unauthenticated).await;
 }
 
@@ -80,7 +123,18 @@ async fn own_layer_names_the_author() {
     let live = LiveRules::start(handle, MemoryRules::new(), LiveOptions::new()).await;
     let admin = router(live, AdminOptions::new().authenticated_by_own_layer()).unwrap();
     let admin = admin.layer(axum::Extension(Author("ann".to_owned())));
-    let instance = Instance { admin: crate::server::serve(admin).await, ..Instance::start().await };
-    let put = instance.put_rules(crate::server::RULES).header("If-None-Match", "*").send().await.unwrap();
-    assert_eq!(put.json::<serde_json::Value>().await.unwrap()["author"], "ann");
+    let instance = Instance {
+        admin: crate::server::serve(admin).await,
+        ..Instance::start().await
+    };
+    let put = instance
+        .put_rules(crate::server::RULES)
+        .header("If-None-Match", "*")
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(
+        put.json::<serde_json::Value>().await.unwrap()["author"],
+        "ann"
+    );
 }

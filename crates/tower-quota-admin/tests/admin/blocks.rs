@@ -27,7 +27,12 @@ async fn is_answered(instance: &Instance, key: &str, status: StatusCode) {
 async fn block_holds_on_two_instances() {
     let redis = RedisServer::start();
     let (one, other) = (instance(&redis).await, instance(&redis).await);
-    let put = one.put_rules(RULES).header("If-None-Match", "*").send().await.unwrap();
+    let put = one
+        .put_rules(RULES)
+        .header("If-None-Match", "*")
+        .send()
+        .await
+        .unwrap();
     assert_eq!(put.status(), StatusCode::OK);
     is_answered(&other, "pro_1", StatusCode::OK).await;
 
@@ -36,13 +41,31 @@ async fn block_holds_on_two_instances() {
     is_answered(&other, "pro_1", StatusCode::FORBIDDEN).await;
     let listed = other.json("/v1/blocks").await;
     assert_eq!(listed["blocks"][0]["id"], block["id"]);
-    assert_eq!((&listed["blocks"][0]["reason"], &listed["blocks"][0]["author"]), (&json!("abuse"), &json!("tests")));
+    assert_eq!(
+        (
+            &listed["blocks"][0]["reason"],
+            &listed["blocks"][0]["author"]
+        ),
+        (&json!("abuse"), &json!("tests"))
+    );
     assert!(!listed.to_string().contains("pro_1"), "{listed}");
 
-    let unblock = other.request(Method::DELETE, "/v1/blocks/pro_1").send().await.unwrap();
+    let unblock = other
+        .request(Method::DELETE, "/v1/blocks/pro_1")
+        .send()
+        .await
+        .unwrap();
     assert_eq!(unblock.status(), StatusCode::NO_CONTENT);
     is_answered(&one, "pro_1", StatusCode::OK).await;
-    problem(other.request(Method::DELETE, "/v1/blocks/pro_1").send().await.unwrap(), ProblemKind::NotFound).await;
+    problem(
+        other
+            .request(Method::DELETE, "/v1/blocks/pro_1")
+            .send()
+            .await
+            .unwrap(),
+        ProblemKind::NotFound,
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -52,12 +75,21 @@ async fn network_is_blocked_and_allowed() {
     assert_eq!(instance.ask("ann").await, StatusCode::FORBIDDEN);
 
     let allow = json!({ "target": "127.0.0.0/8", "kind": "allow", "seconds": 60 });
-    let allowed = instance.request(Method::PUT, "/v1/blocks").json(&allow).send().await.unwrap();
+    let allowed = instance
+        .request(Method::PUT, "/v1/blocks")
+        .json(&allow)
+        .send()
+        .await
+        .unwrap();
     assert_eq!(allowed.json::<Value>().await.unwrap()["kind"], "allow");
     for _ in 0..10 {
         assert_eq!(instance.ask("ann").await, StatusCode::OK);
     }
-    let removed = instance.request(Method::DELETE, "/v1/blocks/127.0.0.0%2F8").send().await.unwrap();
+    let removed = instance
+        .request(Method::DELETE, "/v1/blocks/127.0.0.0%2F8")
+        .send()
+        .await
+        .unwrap();
     assert_eq!(removed.status(), StatusCode::NO_CONTENT);
     assert_eq!(instance.json("/v1/blocks").await["blocks"], json!([]));
 }
@@ -70,7 +102,12 @@ async fn impossible_block_is_a_problem() {
         json!({ "target": "ann", "seconds": 40_000_000 }),
         json!({ "target": "ann", "scope": "cookie x", "seconds": 60 }),
     ] {
-        let response = instance.request(Method::PUT, "/v1/blocks").json(&body).send().await.unwrap();
+        let response = instance
+            .request(Method::PUT, "/v1/blocks")
+            .json(&body)
+            .send()
+            .await
+            .unwrap();
         problem(response, ProblemKind::InvalidValue).await;
     }
 }

@@ -20,18 +20,34 @@ async fn client_is_peeked_granted_and_reset() {
     }
     let path = "/v1/clients/minute/ann";
     let status = instance.json(path).await;
-    assert_eq!((&status["remaining"], &status["outcome"]), (&json!(0), &json!("limited")));
-    assert!(status["retry_after_ms"].as_u64().is_some_and(|wait| wait > 1_000 && wait <= 12_000), "{status}");
+    assert_eq!(
+        (&status["remaining"], &status["outcome"]),
+        (&json!(0), &json!("limited"))
+    );
+    assert!(
+        status["retry_after_ms"]
+            .as_u64()
+            .is_some_and(|wait| wait > 1_000 && wait <= 12_000),
+        "{status}"
+    );
 
-    let grant = instance.request(Method::POST, &format!("{path}/grant")).json(&json!({ "units": 2 }));
+    let grant = instance
+        .request(Method::POST, &format!("{path}/grant"))
+        .json(&json!({ "units": 2 }));
     let granted: Value = grant.send().await.unwrap().json().await.unwrap();
     assert_eq!(granted["remaining"], 2);
     let reset = instance.request(Method::DELETE, path).send().await.unwrap();
     assert_eq!(reset.json::<Value>().await.unwrap()["remaining"], 5);
 
     let records = instance.json("/v1/audit?limit=2").await["records"].take();
-    assert_eq!((&records[0]["what"], &records[1]["what"]), (&json!("reset"), &json!("grant")));
-    assert_eq!((&records[1]["before"], &records[1]["after"]), (&json!("0 of 5 left"), &json!("2 of 5 left")));
+    assert_eq!(
+        (&records[0]["what"], &records[1]["what"]),
+        (&json!("reset"), &json!("grant"))
+    );
+    assert_eq!(
+        (&records[1]["before"], &records[1]["after"]),
+        (&json!("0 of 5 left"), &json!("2 of 5 left"))
+    );
     assert!(!records.to_string().contains("ann"), "{records}");
 }
 
@@ -42,14 +58,23 @@ async fn named_client_keeps_its_tier() {
         assert_eq!(instance.ask("pro_1").await, StatusCode::OK);
     }
     let path = "/v1/clients/minute/pro_1";
-    let capacity_and_rest = |status: &Value| (status["capacity"].as_u64(), status["remaining"].as_u64());
-    assert_eq!(capacity_and_rest(&instance.json(path).await), (Some(50), Some(40)));
+    let capacity_and_rest =
+        |status: &Value| (status["capacity"].as_u64(), status["remaining"].as_u64());
+    assert_eq!(
+        capacity_and_rest(&instance.json(path).await),
+        (Some(50), Some(40))
+    );
 
-    let grant = instance.request(Method::POST, &format!("{path}/grant")).json(&json!({ "units": 4 }));
+    let grant = instance
+        .request(Method::POST, &format!("{path}/grant"))
+        .json(&json!({ "units": 4 }));
     let granted: Value = grant.send().await.unwrap().json().await.unwrap();
     assert_eq!(capacity_and_rest(&granted), (Some(50), Some(44)));
     let reset = instance.request(Method::DELETE, path).send().await.unwrap();
-    assert_eq!(capacity_and_rest(&reset.json().await.unwrap()), (Some(50), Some(50)));
+    assert_eq!(
+        capacity_and_rest(&reset.json().await.unwrap()),
+        (Some(50), Some(50))
+    );
 }
 
 #[tokio::test]
@@ -59,23 +84,40 @@ async fn records_name_clients_by_listed_hash() {
         instance.ask("ann").await;
     }
     let hash = instance.json("/v1/top").await["clients"][0]["hash"].take();
-    instance.request(Method::DELETE, "/v1/clients/minute/ann").send().await.unwrap();
+    instance
+        .request(Method::DELETE, "/v1/clients/minute/ann")
+        .send()
+        .await
+        .unwrap();
     let record = instance.json("/v1/audit?limit=1").await["records"][0].take();
-    assert_eq!(record["target"], format!("minute {}", hash.as_str().unwrap()));
+    assert_eq!(
+        record["target"],
+        format!("minute {}", hash.as_str().unwrap())
+    );
 }
 
 #[tokio::test]
 async fn encoded_key_names_the_client() {
     let instance = Instance::with_rules().await;
     assert_eq!(instance.ask("a/b c").await, StatusCode::OK);
-    assert_eq!(instance.json("/v1/clients/minute/a%2Fb%20c").await["remaining"], 4);
+    assert_eq!(
+        instance.json("/v1/clients/minute/a%2Fb%20c").await["remaining"],
+        4
+    );
 }
 
 #[tokio::test]
 async fn unknown_limit_is_not_found() {
     let instance = Instance::with_rules().await;
-    let missing = problem(instance.get("/v1/clients/hour/ann").await, ProblemKind::NotFound).await;
-    assert!(missing["detail"].as_str().unwrap().contains("minute"), "{missing}");
+    let missing = problem(
+        instance.get("/v1/clients/hour/ann").await,
+        ProblemKind::NotFound,
+    )
+    .await;
+    assert!(
+        missing["detail"].as_str().unwrap().contains("minute"),
+        "{missing}"
+    );
 }
 
 #[tokio::test]
@@ -84,12 +126,26 @@ async fn explanation_charges_nothing() {
     instance.ask("pro_1").await;
     let explain = async || -> Value {
         let sample = json!({ "path": "/users", "headers": { "x-api-key": "pro_1" } });
-        let response = instance.request(Method::POST, "/v1/explain").json(&sample).send().await.unwrap();
+        let response = instance
+            .request(Method::POST, "/v1/explain")
+            .json(&sample)
+            .send()
+            .await
+            .unwrap();
         response.json().await.unwrap()
     };
     let (_, first) = (explain().await, explain().await);
-    assert_eq!((&first["tier"], &first["limits"][0]["quota"]), (&json!("pro"), &json!("50/minute")));
-    assert_eq!((&first["left"][0]["capacity"], &first["left"][0]["remaining"]), (&json!(50), &json!(49)));
+    assert_eq!(
+        (&first["tier"], &first["limits"][0]["quota"]),
+        (&json!("pro"), &json!("50/minute"))
+    );
+    assert_eq!(
+        (
+            &first["left"][0]["capacity"],
+            &first["left"][0]["remaining"]
+        ),
+        (&json!(50), &json!(49))
+    );
     assert!(!first.to_string().contains("pro_1"), "{first}");
 }
 
@@ -100,8 +156,13 @@ async fn limited_clients_are_listed_by_hash() {
         instance.ask("ann").await;
     }
     let top = instance.json("/v1/top?by=limited&window=1m&limit=3").await;
-    let [client] = top["clients"].as_array().unwrap().as_slice() else { panic!("{top}") };
-    assert_eq!((&client["limit"], &client["at_least"], client.get("key")), (&json!("minute"), &json!(2), None));
+    let [client] = top["clients"].as_array().unwrap().as_slice() else {
+        panic!("{top}")
+    };
+    assert_eq!(
+        (&client["limit"], &client["at_least"], client.get("key")),
+        (&json!("minute"), &json!(2), None)
+    );
     // Blocks of the same client have the same name.
     assert_eq!(client["hash"], instance.block("ann").await["id"]);
 }
@@ -109,14 +170,26 @@ async fn limited_clients_are_listed_by_hash() {
 #[tokio::test]
 async fn keys_are_readable_where_allowed() {
     let hidden = Instance::with_rules().await;
-    problem(hidden.get("/v1/top?show_keys=true").await, ProblemKind::KeysHidden).await;
+    problem(
+        hidden.get("/v1/top?show_keys=true").await,
+        ProblemKind::KeysHidden,
+    )
+    .await;
 
     let shown = Instance::with(MemoryRules::new(), options().allow_showing_keys()).await;
-    shown.put_rules(RULES).header("If-None-Match", "*").send().await.unwrap();
+    shown
+        .put_rules(RULES)
+        .header("If-None-Match", "*")
+        .send()
+        .await
+        .unwrap();
     for _ in 0..6 {
         shown.ask("ann").await;
     }
-    assert_eq!(shown.json("/v1/top?show_keys=true").await["clients"][0]["key"], "ann");
+    assert_eq!(
+        shown.json("/v1/top?show_keys=true").await["clients"][0]["key"],
+        "ann"
+    );
     assert_eq!(shown.json("/v1/top").await["clients"][0].get("key"), None);
 }
 
@@ -135,10 +208,19 @@ async fn busy_clients_are_estimated() {
 async fn top_is_that_of_all_instances() {
     let server = tower_quota_testkit::RedisServer::start();
     let start = async || {
-        let top = SharedTop::new(&server.url(), "admin").unwrap().every(Duration::from_millis(100));
+        let top = SharedTop::new(&server.url(), "admin")
+            .unwrap()
+            .every(Duration::from_millis(100));
         let live = LiveOptions::new().shared_top(top);
-        let instance = Instance::with_live_options(MemoryRules::new(), options().allow_showing_keys(), live).await;
-        instance.put_rules(RULES).header("If-None-Match", "*").send().await.unwrap();
+        let instance =
+            Instance::with_live_options(MemoryRules::new(), options().allow_showing_keys(), live)
+                .await;
+        instance
+            .put_rules(RULES)
+            .header("If-None-Match", "*")
+            .send()
+            .await
+            .unwrap();
         for _ in 0..7 {
             instance.ask("ann").await;
         }
@@ -147,12 +229,18 @@ async fn top_is_that_of_all_instances() {
     let [one, other] = [start().await, start().await];
     let deadline = tokio::time::timeout(Duration::from_secs(20), async {
         loop {
-            let [top, shown] = [one.json("/v1/top?window=1m").await, other.json("/v1/top?show_keys=true").await];
+            let [top, shown] = [
+                one.json("/v1/top?window=1m").await,
+                other.json("/v1/top?show_keys=true").await,
+            ];
             if (&top["instances"], &top["clients"][0]["at_least"]) != (&json!(2), &json!(4)) {
                 tokio::task::yield_now().await;
                 continue;
             }
-            assert!(top["age_ms"].as_u64().is_some_and(|age| age < 5_000), "{top}");
+            assert!(
+                top["age_ms"].as_u64().is_some_and(|age| age < 5_000),
+                "{top}"
+            );
             assert_eq!(top["clients"][0].get("key"), None);
             assert_eq!(shown["clients"][0]["key"], "ann");
             // Blocks of the same client have the same name.
@@ -160,5 +248,8 @@ async fn top_is_that_of_all_instances() {
             return;
         }
     });
-    assert!(deadline.await.is_ok(), "the instances do not find each other");
+    assert!(
+        deadline.await.is_ok(),
+        "the instances do not find each other"
+    );
 }

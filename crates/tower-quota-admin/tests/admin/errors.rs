@@ -14,20 +14,40 @@ use crate::server::{Instance, RULES, options, problem};
 async fn unknown_path_and_method_are_problems() {
     let instance = Instance::start().await;
     problem(instance.get("/v1/nothing").await, ProblemKind::NotFound).await;
-    let response = instance.request(Method::PATCH, "/v1/rules").send().await.unwrap();
+    let response = instance
+        .request(Method::PATCH, "/v1/rules")
+        .send()
+        .await
+        .unwrap();
     assert_eq!(response.headers()["allow"], "GET,HEAD,PUT");
     problem(response, ProblemKind::MethodNotAllowed).await;
     problem(instance.get("/v1/rules").await, ProblemKind::NotFound).await;
     problem(instance.get("/v1/rules/7").await, ProblemKind::NotFound).await;
-    problem(instance.get("/v1/rules/seven").await, ProblemKind::InvalidRequest).await;
-    problem(instance.get("/v1/rules/diff").await, ProblemKind::InvalidRequest).await;
-    problem(instance.get("/v1/top?limit=0").await, ProblemKind::InvalidRequest).await;
+    problem(
+        instance.get("/v1/rules/seven").await,
+        ProblemKind::InvalidRequest,
+    )
+    .await;
+    problem(
+        instance.get("/v1/rules/diff").await,
+        ProblemKind::InvalidRequest,
+    )
+    .await;
+    problem(
+        instance.get("/v1/top?limit=0").await,
+        ProblemKind::InvalidRequest,
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn form_of_a_page_changes_nothing() {
     let instance = Instance::with_rules().await;
-    for content_type in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=b"] {
+    for content_type in [
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=b",
+    ] {
         for (method, path) in [
             (Method::PUT, "/v1/rules"),
             (Method::POST, "/v1/rules/check"),
@@ -36,8 +56,15 @@ async fn form_of_a_page_changes_nothing() {
             (Method::POST, "/v1/clients/minute/ann/grant"),
             (Method::POST, "/v1/explain"),
         ] {
-            let request = instance.request(method, path).header("Content-Type", content_type).header("If-Match", "*");
-            problem(request.body(RULES).send().await.unwrap(), ProblemKind::UnsupportedType).await;
+            let request = instance
+                .request(method, path)
+                .header("Content-Type", content_type)
+                .header("If-Match", "*");
+            problem(
+                request.body(RULES).send().await.unwrap(),
+                ProblemKind::UnsupportedType,
+            )
+            .await;
         }
     }
 }
@@ -46,14 +73,28 @@ async fn form_of_a_page_changes_nothing() {
 async fn unreadable_body_is_a_problem() {
     let instance = Instance::with_rules().await;
     let rollback = |body: &'static str| {
-        let request = instance.request(Method::POST, "/v1/rules/rollback").header("Content-Type", "application/json");
+        let request = instance
+            .request(Method::POST, "/v1/rules/rollback")
+            .header("Content-Type", "application/json");
         request.body(body).send()
     };
-    for body in ["", "{", "{\"version\":-1}", "{\"version\":1,\"force\":true}"] {
+    for body in [
+        "",
+        "{",
+        "{\"version\":-1}",
+        "{\"version\":1,\"force\":true}",
+    ] {
         problem(rollback(body).await.unwrap(), ProblemKind::InvalidRequest).await;
     }
-    problem(rollback("{\"version\":9}").await.unwrap(), ProblemKind::NotFound).await;
-    let no_text = instance.put_rules("").header("If-Match", "*").body(vec![0xff]);
+    problem(
+        rollback("{\"version\":9}").await.unwrap(),
+        ProblemKind::NotFound,
+    )
+    .await;
+    let no_text = instance
+        .put_rules("")
+        .header("If-Match", "*")
+        .body(vec![0xff]);
     problem(no_text.send().await.unwrap(), ProblemKind::InvalidRequest).await;
 }
 
@@ -61,15 +102,35 @@ async fn unreadable_body_is_a_problem() {
 async fn huge_body_is_refused() {
     let instance = Instance::with_rules().await;
     let body = " ".repeat(AdminOptions::LONGEST_BODY + 1);
-    problem(instance.put_rules(&body).header("If-Match", "*").send().await.unwrap(), ProblemKind::TooLarge).await;
+    problem(
+        instance
+            .put_rules(&body)
+            .header("If-Match", "*")
+            .send()
+            .await
+            .unwrap(),
+        ProblemKind::TooLarge,
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn slow_body_times_out() {
-    let instance = Instance::with(MemoryRules::new(), options().timeout(Duration::from_millis(20))).await;
-    let request = instance.request(Method::POST, "/v1/rules/check").header("Content-Type", "application/yaml");
-    let endless = reqwest::Body::wrap_stream(tokio_stream::pending::<Result<Vec<u8>, std::io::Error>>());
-    problem(request.body(endless).send().await.unwrap(), ProblemKind::Timeout).await;
+    let instance = Instance::with(
+        MemoryRules::new(),
+        options().timeout(Duration::from_millis(20)),
+    )
+    .await;
+    let request = instance
+        .request(Method::POST, "/v1/rules/check")
+        .header("Content-Type", "application/yaml");
+    let endless =
+        reqwest::Body::wrap_stream(tokio_stream::pending::<Result<Vec<u8>, std::io::Error>>());
+    problem(
+        request.body(endless).send().await.unwrap(),
+        ProblemKind::Timeout,
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -77,11 +138,21 @@ async fn unavailable_source_is_a_problem() {
     let mut redis = RedisServer::start();
     let url = redis.url();
     let instance = Instance::with(RedisRules::new(&url, "test").unwrap(), options()).await;
-    instance.put_rules(RULES).header("If-None-Match", "*").send().await.unwrap();
+    instance
+        .put_rules(RULES)
+        .header("If-None-Match", "*")
+        .send()
+        .await
+        .unwrap();
     redis.kill();
     // What is in force can be read, and not be changed.
     assert_eq!(instance.get("/v1/rules").await.status(), StatusCode::OK);
-    let put = instance.put_rules(RULES).header("If-Match", "\"1\"").send().await.unwrap();
+    let put = instance
+        .put_rules(RULES)
+        .header("If-Match", "\"1\"")
+        .send()
+        .await
+        .unwrap();
     let refused = problem(put, ProblemKind::Unavailable).await;
     assert!(!refused.to_string().contains(&url), "{refused}");
     problem(instance.get("/v1/audit").await, ProblemKind::Unavailable).await;
@@ -93,7 +164,12 @@ async fn read_only_source_is_a_problem() {
     let path = folder.path().join("rules.yaml");
     std::fs::write(&path, RULES).unwrap();
     let instance = Instance::with(FileRules::new(&path).unwrap(), options()).await;
-    let put = instance.put_rules(RULES).header("If-Match", "*").send().await.unwrap();
+    let put = instance
+        .put_rules(RULES)
+        .header("If-Match", "*")
+        .send()
+        .await
+        .unwrap();
     problem(put, ProblemKind::ReadOnly).await;
 }
 
@@ -103,9 +179,17 @@ async fn file_takes_its_own_format_alone() {
     let path = folder.path().join("rules.yaml");
     std::fs::write(&path, RULES).unwrap();
     let instance = Instance::with(FileRules::new(&path).unwrap().writable(), options()).await;
-    let json = instance.request(Method::PUT, "/v1/rules").header("If-Match", "*").json(&json!({ "limits": [] }));
+    let json = instance
+        .request(Method::PUT, "/v1/rules")
+        .header("If-Match", "*")
+        .json(&json!({ "limits": [] }));
     problem(json.send().await.unwrap(), ProblemKind::UnsupportedType).await;
-    let put = instance.put_rules("limits: [{ name: a, quota: 1/hour }]").header("If-Match", "*").send().await.unwrap();
+    let put = instance
+        .put_rules("limits: [{ name: a, quota: 1/hour }]")
+        .header("If-Match", "*")
+        .send()
+        .await
+        .unwrap();
     assert_eq!(put.status(), StatusCode::OK);
     assert!(std::fs::read_to_string(&path).unwrap().contains("1/hour"));
 }
@@ -113,12 +197,22 @@ async fn file_takes_its_own_format_alone() {
 #[tokio::test]
 async fn responses_keep_browsers_out() {
     let instance = Instance::with_rules().await;
-    for response in [instance.get("/v1/health").await, instance.anonymous(Method::GET, "/").send().await.unwrap()] {
-        let field =
-            |name| response.headers().get(name).map(|value: &reqwest::header::HeaderValue| value.to_str().unwrap());
+    for response in [
+        instance.get("/v1/health").await,
+        instance.anonymous(Method::GET, "/").send().await.unwrap(),
+    ] {
+        let field = |name| {
+            response
+                .headers()
+                .get(name)
+                .map(|value: &reqwest::header::HeaderValue| value.to_str().unwrap())
+        };
         assert_eq!(field("cache-control"), Some("no-store"));
         assert_eq!(field("x-content-type-options"), Some("nosniff"));
-        assert!(field("content-security-policy").is_some_and(|policy| policy.starts_with("default-src 'none'")));
+        assert!(
+            field("content-security-policy")
+                .is_some_and(|policy| policy.starts_with("default-src 'none'"))
+        );
         assert_eq!(field("access-control-allow-origin"), None);
     }
 }
@@ -127,9 +221,19 @@ async fn responses_keep_browsers_out() {
 async fn long_comment_is_a_problem() {
     let instance = Instance::with_rules().await;
     let path = format!("/v1/rules/rollback?comment={}", "x".repeat(1_001));
-    let response = instance.request(Method::POST, &path).json(&json!({ "version": 1 })).send().await.unwrap();
+    let response = instance
+        .request(Method::POST, &path)
+        .json(&json!({ "version": 1 }))
+        .send()
+        .await
+        .unwrap();
     problem(response, ProblemKind::InvalidRequest).await;
     let block = json!({ "target": "ann", "seconds": 60, "reason": "x".repeat(1_001) });
-    let response = instance.request(Method::PUT, "/v1/blocks").json(&block).send().await.unwrap();
+    let response = instance
+        .request(Method::PUT, "/v1/blocks")
+        .json(&block)
+        .send()
+        .await
+        .unwrap();
     problem(response, ProblemKind::InvalidRequest).await;
 }

@@ -11,13 +11,23 @@ use crate::server::{Instance, problem};
 #[tokio::test]
 async fn health_names_rules_and_stores() {
     let instance = Instance::start().await;
-    assert_eq!(instance.json("/v1/health").await["healthy"], false, "no rules yet");
+    assert_eq!(
+        instance.json("/v1/health").await["healthy"],
+        false,
+        "no rules yet"
+    );
     let instance = Instance::with_rules().await;
     instance.ask("ann").await;
     let health = instance.json("/v1/health").await;
-    assert_eq!((&health["healthy"], &health["rules"]["in_force"]["number"]), (&json!(true), &json!(1)));
     assert_eq!(
-        (&health["stores"][0]["name"], &health["stores"][0]["figures"]["entries"]),
+        (&health["healthy"], &health["rules"]["in_force"]["number"]),
+        (&json!(true), &json!(1))
+    );
+    assert_eq!(
+        (
+            &health["stores"][0]["name"],
+            &health["stores"][0]["figures"]["entries"]
+        ),
         (&json!("memory"), &json!(1))
     );
 }
@@ -32,12 +42,24 @@ async fn events_bring_snapshots() {
     assert_eq!(events.headers()["content-type"], "text/event-stream");
     let first = events.chunk().await.unwrap().unwrap();
     let first = core::str::from_utf8(&first).unwrap();
-    let data = first.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+    let data = first
+        .lines()
+        .find_map(|line| line.strip_prefix("data: "))
+        .unwrap();
     let snapshot: serde_json::Value = serde_json::from_str(data).unwrap();
     assert!(first.contains("event: snapshot"), "{first}");
-    assert_eq!((&snapshot["health"]["healthy"], &snapshot["limited"][0]["at_least"]), (&json!(true), &json!(1)));
+    assert_eq!(
+        (
+            &snapshot["health"]["healthy"],
+            &snapshot["limited"][0]["at_least"]
+        ),
+        (&json!(true), &json!(1))
+    );
     let limit = &snapshot["limits"][0];
-    assert_eq!((&limit["limit"], &limit["allowed"], &limit["limited"]), (&json!("minute"), &json!(5), &json!(1)));
+    assert_eq!(
+        (&limit["limit"], &limit["allowed"], &limit["limited"]),
+        (&json!("minute"), &json!(5), &json!(1))
+    );
 }
 
 #[tokio::test]
@@ -47,9 +69,15 @@ async fn streams_are_bounded_and_freed() {
     for _ in 0..AdminOptions::MOST_STREAMS {
         streams.push(instance.get("/v1/events").await);
     }
-    problem(instance.get("/v1/events").await, ProblemKind::TooManyStreams).await;
+    problem(
+        instance.get("/v1/events").await,
+        ProblemKind::TooManyStreams,
+    )
+    .await;
     drop(streams);
     // The server notices when it writes the next snapshot, within a second.
     let is_free = async { while instance.get("/v1/events").await.status() != StatusCode::OK {} };
-    tokio::time::timeout(Duration::from_secs(10), is_free).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(10), is_free)
+        .await
+        .unwrap();
 }

@@ -8,7 +8,10 @@ use crate::server::Instance;
 async fn document_describes_every_route() {
     let instance = Instance::start().await;
     let document = instance.json("/v1/openapi.json").await;
-    assert_eq!(document, serde_json::to_value(tower_quota_admin::openapi()).unwrap());
+    assert_eq!(
+        document,
+        serde_json::to_value(tower_quota_admin::openapi()).unwrap()
+    );
     let paths = document["paths"].as_object().unwrap();
     let methods = ["get", "put", "post", "delete", "patch"];
     for (path, item) in paths {
@@ -22,8 +25,17 @@ async fn document_describes_every_route() {
             .replace("{reference}", "x");
         for method in methods {
             let upper = method.to_uppercase().parse().unwrap();
-            let status = instance.request(upper, &path).send().await.unwrap().status();
-            assert_eq!(status == 405, item.get(method).is_none(), "{method} {path}: {status}");
+            let status = instance
+                .request(upper, &path)
+                .send()
+                .await
+                .unwrap()
+                .status();
+            assert_eq!(
+                status == 405,
+                item.get(method).is_none(),
+                "{method} {path}: {status}"
+            );
         }
     }
     assert_eq!(paths.len(), 21);
@@ -37,8 +49,17 @@ fn schemas_name_every_field() {
         assert_described(name, schema, schemas);
     }
     let block = &schemas["Block"]["properties"];
-    assert_eq!(block["until"]["$ref"], "#/components/schemas/Time", "{block}");
-    for name in ["AuditRecord", "LiveState", "RulesProblem", "RolloutReport", "VersionInfo"] {
+    assert_eq!(
+        block["until"]["$ref"], "#/components/schemas/Time",
+        "{block}"
+    );
+    for name in [
+        "AuditRecord",
+        "LiveState",
+        "RulesProblem",
+        "RolloutReport",
+        "VersionInfo",
+    ] {
         assert!(schemas[name]["properties"].is_object(), "{name}");
     }
 }
@@ -47,17 +68,28 @@ fn schemas_name_every_field() {
 fn assert_described(path: &str, schema: &Value, schemas: &Map<String, Value>) {
     if let Some(reference) = schema["$ref"].as_str() {
         let name = reference.strip_prefix("#/components/schemas/");
-        assert!(name.is_some_and(|name| schemas.contains_key(name)), "{path}: {reference} is not defined");
+        assert!(
+            name.is_some_and(|name| schemas.contains_key(name)),
+            "{path}: {reference} is not defined"
+        );
     }
-    let is_object =
-        schema["type"] == "object" || schema["type"].as_array().is_some_and(|types| types.contains(&"object".into()));
-    let is_described = schema["properties"].is_object() || schema["additionalProperties"].is_object();
-    assert!(!is_object || is_described, "{path} is a plain object: {schema}");
+    let is_object = schema["type"] == "object"
+        || schema["type"]
+            .as_array()
+            .is_some_and(|types| types.contains(&"object".into()));
+    let is_described =
+        schema["properties"].is_object() || schema["additionalProperties"].is_object();
+    assert!(
+        !is_object || is_described,
+        "{path} is a plain object: {schema}"
+    );
     match schema {
-        Value::Object(parts) => {
-            parts.iter().for_each(|(name, part)| assert_described(&format!("{path}.{name}"), part, schemas))
-        }
-        Value::Array(parts) => parts.iter().for_each(|part| assert_described(path, part, schemas)),
+        Value::Object(parts) => parts
+            .iter()
+            .for_each(|(name, part)| assert_described(&format!("{path}.{name}"), part, schemas)),
+        Value::Array(parts) => parts
+            .iter()
+            .for_each(|part| assert_described(path, part, schemas)),
         _ => {}
     }
 }

@@ -24,20 +24,49 @@ async fn limited(instance: &Instance) -> Value {
 async fn page_needs_no_token() {
     let instance = Instance::with_rules().await;
     let page = instance.anonymous(Method::GET, "/").send().await.unwrap();
-    assert_eq!((page.status(), &page.headers()["cache-control"]), (StatusCode::OK, &"no-store".parse().unwrap()));
-    let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
-    let nonce = policy.split("'nonce-").nth(1).unwrap().split('\'').next().unwrap();
-    assert!(policy.starts_with("default-src 'none'; script-src 'nonce-"), "{policy}");
+    assert_eq!(
+        (page.status(), &page.headers()["cache-control"]),
+        (StatusCode::OK, &"no-store".parse().unwrap())
+    );
+    let policy = page.headers()["content-security-policy"]
+        .to_str()
+        .unwrap()
+        .to_owned();
+    let nonce = policy
+        .split("'nonce-")
+        .nth(1)
+        .unwrap()
+        .split('\'')
+        .next()
+        .unwrap();
+    assert!(
+        policy.starts_with("default-src 'none'; script-src 'nonce-"),
+        "{policy}"
+    );
     let text = page.text().await.unwrap();
-    assert_eq!(text.matches(&format!("nonce=\"{nonce}\"")).count(), 2, "one style and one script");
-    assert!(text.contains("data-authentication=\"token\"") && !text.contains("{{"), "{text}");
+    assert_eq!(
+        text.matches(&format!("nonce=\"{nonce}\"")).count(),
+        2,
+        "one style and one script"
+    );
+    assert!(
+        text.contains("data-authentication=\"token\"") && !text.contains("{{"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
 async fn page_of_own_authentication_asks_nothing() {
     let options = AdminOptions::new().authenticated_by_own_layer();
     let instance = Instance::with(MemoryRules::new(), options).await;
-    let page = instance.anonymous(Method::GET, "/").send().await.unwrap().text().await.unwrap();
+    let page = instance
+        .anonymous(Method::GET, "/")
+        .send()
+        .await
+        .unwrap()
+        .text()
+        .await
+        .unwrap();
     assert!(page.contains("data-authentication=\"own\""));
 }
 
@@ -45,13 +74,32 @@ async fn page_of_own_authentication_asks_nothing() {
 async fn listed_client_is_blocked_by_hash() {
     let instance = Instance::with_rules().await;
     let client = limited(&instance).await;
-    let path = format!("/v1/top/{}/block?comment=an+attack", client["hash"].as_str().unwrap());
-    let block = instance.request(Method::PUT, &path).json(&json!({ "seconds": 60 })).send().await.unwrap();
+    let path = format!(
+        "/v1/top/{}/block?comment=an+attack",
+        client["hash"].as_str().unwrap()
+    );
+    let block = instance
+        .request(Method::PUT, &path)
+        .json(&json!({ "seconds": 60 }))
+        .send()
+        .await
+        .unwrap();
     let block: Value = block.json().await.unwrap();
-    assert_eq!((&block["id"], &block["reason"]), (&client["hash"], &json!("an attack")));
+    assert_eq!(
+        (&block["id"], &block["reason"]),
+        (&client["hash"], &json!("an attack"))
+    );
     assert_eq!(instance.ask("ann").await, StatusCode::FORBIDDEN);
-    assert_eq!(instance.json("/v1/audit").await["records"][0]["comment"], "an attack");
-    let endless = instance.request(Method::PUT, &path).json(&json!({ "seconds": 0 })).send().await.unwrap();
+    assert_eq!(
+        instance.json("/v1/audit").await["records"][0]["comment"],
+        "an attack"
+    );
+    let endless = instance
+        .request(Method::PUT, &path)
+        .json(&json!({ "seconds": 0 }))
+        .send()
+        .await
+        .unwrap();
     problem(endless, ProblemKind::InvalidValue).await;
 }
 
@@ -59,34 +107,68 @@ async fn listed_client_is_blocked_by_hash() {
 async fn listed_client_is_reset_by_hash() {
     let instance = Instance::with_rules().await;
     let client = limited(&instance).await;
-    let path = format!("/v1/top/{}/limits/minute?comment=ours", client["hash"].as_str().unwrap());
-    let reset = instance.request(Method::DELETE, &path).send().await.unwrap();
+    let path = format!(
+        "/v1/top/{}/limits/minute?comment=ours",
+        client["hash"].as_str().unwrap()
+    );
+    let reset = instance
+        .request(Method::DELETE, &path)
+        .send()
+        .await
+        .unwrap();
     assert_eq!(reset.json::<Value>().await.unwrap()["remaining"], 5);
     assert_eq!(instance.ask("ann").await, StatusCode::OK);
     let audit = &instance.json("/v1/audit").await["records"][0];
-    assert_eq!((&audit["what"], &audit["comment"]), (&json!("reset"), &json!("ours")));
+    assert_eq!(
+        (&audit["what"], &audit["comment"]),
+        (&json!("reset"), &json!("ours"))
+    );
 }
 
 #[tokio::test]
 async fn listed_client_is_granted_units_by_hash() {
     let instance = Instance::with_rules().await;
     let client = limited(&instance).await;
-    let path = format!("/v1/top/{}/limits/minute/grant?comment=sorry", client["hash"].as_str().unwrap());
-    let granted = instance.request(Method::POST, &path).json(&json!({ "units": 3 })).send().await.unwrap();
+    let path = format!(
+        "/v1/top/{}/limits/minute/grant?comment=sorry",
+        client["hash"].as_str().unwrap()
+    );
+    let granted = instance
+        .request(Method::POST, &path)
+        .json(&json!({ "units": 3 }))
+        .send()
+        .await
+        .unwrap();
     assert_eq!(granted.json::<Value>().await.unwrap()["remaining"], 3);
     let audit = &instance.json("/v1/audit").await["records"][0];
-    assert_eq!((&audit["what"], &audit["comment"]), (&json!("grant"), &json!("sorry")));
+    assert_eq!(
+        (&audit["what"], &audit["comment"]),
+        (&json!("grant"), &json!("sorry"))
+    );
 }
 
 #[tokio::test]
 async fn unlisted_client_is_a_problem() {
     let instance = Instance::with_rules().await;
     for (method, path, body) in [
-        (Method::PUT, "/v1/top/0000000000000000/block", json!({ "seconds": 60 })),
+        (
+            Method::PUT,
+            "/v1/top/0000000000000000/block",
+            json!({ "seconds": 60 }),
+        ),
         (Method::DELETE, "/v1/top/ann/limits/minute", Value::Null),
-        (Method::POST, "/v1/top/ann/limits/minute/grant", json!({ "units": 1 })),
+        (
+            Method::POST,
+            "/v1/top/ann/limits/minute/grant",
+            json!({ "units": 1 }),
+        ),
     ] {
-        let response = instance.request(method, path).json(&body).send().await.unwrap();
+        let response = instance
+            .request(method, path)
+            .json(&body)
+            .send()
+            .await
+            .unwrap();
         problem(response, ProblemKind::NotFound).await;
     }
 }
@@ -97,30 +179,53 @@ async fn blocks_are_listed_up_to_limit() {
     for client in ["ann", "bob", "eve"] {
         instance.block(client).await;
     }
-    assert_eq!(instance.json("/v1/blocks?limit=2").await["blocks"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        instance.json("/v1/blocks?limit=2").await["blocks"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn snapshot_shows_latency_of_store() {
     let redis = RedisServer::start();
     let store = RedisStore::connect(&redis.url()).await.unwrap();
-    let layer = RateLimitLayer::new(store, Policy::new().limit(Limit::new("all", Quota::per_minute(100))));
+    let layer = RateLimitLayer::new(
+        store,
+        Policy::new().limit(Limit::new("all", Quota::per_minute(100))),
+    );
     let live = LiveRules::start(layer.handle(), MemoryRules::new(), LiveOptions::new()).await;
     let admin = serve(router(live, options()).unwrap()).await;
     let service = serve(Router::new().fallback(get(async || "hello")).layer(layer)).await;
 
     let client = reqwest::Client::new();
-    let mut events = client.get(format!("{admin}/v1/events")).bearer_auth(TOKEN).send().await.unwrap();
-    assert_eq!(client.get(&service).send().await.unwrap().status(), StatusCode::OK);
+    let mut events = client
+        .get(format!("{admin}/v1/events"))
+        .bearer_auth(TOKEN)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(
+        client.get(&service).send().await.unwrap().status(),
+        StatusCode::OK
+    );
     // Each snapshot has the calls since the one before.
     let mut latency = Value::Null;
     while latency.is_null() {
         let event = events.chunk().await.unwrap().unwrap();
         let event = core::str::from_utf8(&event).unwrap();
-        let data = event.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+        let data = event
+            .lines()
+            .find_map(|line| line.strip_prefix("data: "))
+            .unwrap();
         latency = serde_json::from_str::<Value>(data).unwrap()["store_latency"].clone();
     }
     assert_eq!(latency["calls"], 1);
     let micros = latency["p99_us"].as_u64().unwrap();
-    assert!((1..5_000_000).contains(&micros) && latency["p50_us"] == micros, "{latency}");
+    assert!(
+        (1..5_000_000).contains(&micros) && latency["p50_us"] == micros,
+        "{latency}"
+    );
 }

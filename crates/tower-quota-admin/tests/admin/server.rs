@@ -41,8 +41,18 @@ impl Instance {
     /// Starts an instance with rules in memory, and puts the first.
     pub(crate) async fn with_rules() -> Self {
         let instance = Self::start().await;
-        let put = instance.put_rules(RULES).header("If-None-Match", "*").send().await.unwrap();
-        assert_eq!(put.status(), StatusCode::OK, "{}", put.text().await.unwrap());
+        let put = instance
+            .put_rules(RULES)
+            .header("If-None-Match", "*")
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(
+            put.status(),
+            StatusCode::OK,
+            "{}",
+            put.text().await.unwrap()
+        );
         instance
     }
 
@@ -50,18 +60,31 @@ impl Instance {
         Self::with_live_options(store, options, LiveOptions::new()).await
     }
 
-    pub(crate) async fn with_live_options(store: impl RuleStore, options: AdminOptions, live: LiveOptions) -> Self {
+    pub(crate) async fn with_live_options(
+        store: impl RuleStore,
+        options: AdminOptions,
+        live: LiveOptions,
+    ) -> Self {
         let counts = RolloutCounts::new();
         let counters = MemoryStore::new();
-        let layer =
-            RateLimitLayer::new(counters.clone(), Policy::new()).on_decision(counts.listener()).count_busy_clients();
+        let layer = RateLimitLayer::new(counters.clone(), Policy::new())
+            .on_decision(counts.listener())
+            .count_busy_clients();
         let layer = layer.refusal_references("pod-7");
         let live_options = live.rollout_counts(counts).readable_keys();
         let live = LiveRules::start(layer.handle(), store, live_options).await;
-        let admin = router(live, options.store_figures("memory", move || counters.stats())).unwrap();
+        let admin = router(
+            live,
+            options.store_figures("memory", move || counters.stats()),
+        )
+        .unwrap();
         let service = Router::new().fallback(get(async || "hello")).layer(layer);
         let [service, admin] = [serve(service).await, serve(admin).await];
-        Self { service, admin, client: Client::new() }
+        Self {
+            service,
+            admin,
+            client: Client::new(),
+        }
     }
 
     /// Starts a request to the admin API, with the token.
@@ -86,19 +109,32 @@ impl Instance {
 
     /// Starts a `PUT` of rules in YAML.
     pub(crate) fn put_rules(&self, rules: &str) -> RequestBuilder {
-        let request = self.request(Method::PUT, "/v1/rules").header("Content-Type", "application/yaml");
+        let request = self
+            .request(Method::PUT, "/v1/rules")
+            .header("Content-Type", "application/yaml");
         request.body(rules.to_owned())
     }
 
     /// Returns the status of a request to the service by the holder of an API key.
     pub(crate) async fn ask(&self, key: &str) -> StatusCode {
-        self.client.get(&self.service).header("x-api-key", key).send().await.unwrap().status()
+        self.client
+            .get(&self.service)
+            .header("x-api-key", key)
+            .send()
+            .await
+            .unwrap()
+            .status()
     }
 
     /// Blocks a client.
     pub(crate) async fn block(&self, target: &str) -> Value {
         let body = json!({ "target": target, "seconds": 60, "reason": "abuse" });
-        let response = self.request(Method::PUT, "/v1/blocks").json(&body).send().await.unwrap();
+        let response = self
+            .request(Method::PUT, "/v1/blocks")
+            .json(&body)
+            .send()
+            .await
+            .unwrap();
         assert_eq!(response.status(), StatusCode::OK);
         response.json().await.unwrap()
     }
@@ -119,7 +155,10 @@ pub(crate) async fn serve(router: Router) -> String {
 
 /// Checks that a response is a problem of this type, and returns it.
 pub(crate) async fn problem(response: Response, kind: tower_quota_admin::ProblemKind) -> Value {
-    assert_eq!(response.headers()["content-type"], "application/problem+json");
+    assert_eq!(
+        response.headers()["content-type"],
+        "application/problem+json"
+    );
     let status = response.status();
     let body: Value = response.json().await.unwrap();
     assert_eq!(body["type"], kind.type_address(), "{body}");

@@ -12,7 +12,10 @@ impl LineReader {
     pub(super) fn common<'a>(&mut self, line: &'a str) -> Result<LogRecord<'a>, Unreadable> {
         let (before, rest) = line.split_once(" [").ok_or(Unreadable::Form)?;
         let (time, rest) = rest.split_once("] ").ok_or(Unreadable::Form)?;
-        let mut record = LogRecord { micros: self.time.micros(time).ok_or(Unreadable::Time)?, ..LogRecord::default() };
+        let mut record = LogRecord {
+            micros: self.time.micros(time).ok_or(Unreadable::Time)?,
+            ..LogRecord::default()
+        };
         who(before, &mut record).ok_or(Unreadable::Form)?;
         let (request, rest) = quoted(rest).ok_or(Unreadable::Form)?;
         record.set_request_line(request)?;
@@ -26,10 +29,13 @@ impl LineReader {
     /// Reads the quoted fields at the end: the referer, the user agent, and those that the user has named.
     fn fields<'a>(&self, mut rest: &'a str, record: &mut LogRecord<'a>) {
         for position in 1.. {
-            let Some((value, after)) = quoted(rest.trim_start()) else { return };
+            let Some((value, after)) = quoted(rest.trim_start()) else {
+                return;
+            };
             rest = after;
-            let named =
-                self.headers.iter().find(|(_, source)| matches!(source, HeaderSource::Position(at) if *at == position));
+            let named = self.headers.iter().find(
+                |(_, source)| matches!(source, HeaderSource::Position(at) if *at == position),
+            );
             match (named, position) {
                 (Some((name, _)), _) => record.add_header(name.clone(), value),
                 (None, 1) => record.add_header("referer", value),
@@ -52,7 +58,11 @@ fn who<'a>(text: &'a str, record: &mut LogRecord<'a>) -> Option<()> {
         }
         _ => rest,
     };
-    record.user = rest.split_once(' ').map(|(_ident, user)| user).filter(|user| *user != "-").map(Cow::Borrowed);
+    record.user = rest
+        .split_once(' ')
+        .map(|(_ident, user)| user)
+        .filter(|user| *user != "-")
+        .map(Cow::Borrowed);
     Some(())
 }
 
@@ -65,7 +75,14 @@ fn quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
         let at = from + memchr::memchr2(b'"', b'\\', &text.as_bytes()[from..])?;
         if text.as_bytes()[at] == b'"' {
             let (value, rest) = (&text[..at], &text[at + 1..]);
-            return Some((if has_escapes { unescaped(value).into() } else { value.into() }, rest));
+            return Some((
+                if has_escapes {
+                    unescaped(value).into()
+                } else {
+                    value.into()
+                },
+                rest,
+            ));
         }
         has_escapes = true;
         from = at + 2;
@@ -101,7 +118,11 @@ fn unescaped(text: &str) -> String {
 /// Reads two hexadecimal digits, or nothing.
 fn hex_byte(bytes: &mut core::str::Bytes<'_>) -> Option<u8> {
     let mut ahead = bytes.clone();
-    let mut digit = || char::from(ahead.next()?).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let mut digit = || {
+        char::from(ahead.next()?)
+            .to_digit(16)
+            .and_then(|digit| u8::try_from(digit).ok())
+    };
     let byte = digit()? << 4 | digit()?;
     *bytes = ahead;
     Some(byte)

@@ -40,14 +40,24 @@ impl LogFile {
 
     fn of(source: impl Read + 'static, length: Option<u64>) -> io::Result<Self> {
         let bytes_read = Arc::new(AtomicU64::new(0));
-        let counted = Counted { inner: source, bytes_read: Arc::clone(&bytes_read) };
+        let counted = Counted {
+            inner: source,
+            bytes_read: Arc::clone(&bytes_read),
+        };
         let mut plain = BufReader::with_capacity(BUFFER_BYTES, counted);
         let lines: Box<dyn BufRead> = if plain.fill_buf()?.starts_with(&GZIP_MAGIC) {
-            Box::new(BufReader::with_capacity(BUFFER_BYTES, MultiGzDecoder::new(plain)))
+            Box::new(BufReader::with_capacity(
+                BUFFER_BYTES,
+                MultiGzDecoder::new(plain),
+            ))
         } else {
             Box::new(plain)
         };
-        Ok(Self { lines, bytes_read, length })
+        Ok(Self {
+            lines,
+            bytes_read,
+            length,
+        })
     }
 
     /// Returns the length of the file in bytes, if it has one.
@@ -72,7 +82,11 @@ impl LogFile {
                 chunk => chunk?,
             };
             if chunk.is_empty() {
-                return Ok(if has_any { ControlFlow::Continue(()) } else { ControlFlow::Break(()) });
+                return Ok(if has_any {
+                    ControlFlow::Continue(())
+                } else {
+                    ControlFlow::Break(())
+                });
             }
             has_any = true;
             let end = memchr::memchr(b'\n', chunk);

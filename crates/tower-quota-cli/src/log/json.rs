@@ -46,8 +46,10 @@ impl LineReader {
                 continue;
             }
             match name.as_ref() {
-                "time" | "timestamp" | "@timestamp" | "ts" | "time_iso8601" | "time_local" | "msec" | "start_time"
-                | "StartUTC" | "datetime" => *time = Some(self.time.micros(&text(raw)).ok_or(Unreadable::Time)?),
+                "time" | "timestamp" | "@timestamp" | "ts" | "time_iso8601" | "time_local"
+                | "msec" | "start_time" | "StartUTC" | "datetime" => {
+                    *time = Some(self.time.micros(&text(raw)).ok_or(Unreadable::Time)?)
+                }
                 "remote_addr"
                 | "remote_ip"
                 | "client_ip"
@@ -59,17 +61,23 @@ impl LineReader {
                 | "remote_host"
                 | "downstream_remote_address" => record.address = address(&text(raw)),
                 "method" | "request_method" | "RequestMethod" | "verb" => record.method = text(raw),
-                "path" | "uri" | "request_uri" | "url" | "target" | "RequestPath" => record.target = text(raw),
+                "path" | "uri" | "request_uri" | "url" | "target" | "RequestPath" => {
+                    record.target = text(raw)
+                }
                 "request" if raw.get().starts_with('{') => {
                     let inner = serde_json::from_str(raw.get()).map_err(|_| Unreadable::Form)?;
                     self.object(inner, record, time)?;
                 }
                 "request" => record.set_request_line(text(raw))?,
-                "host" | "http_host" | "server_name" | "authority" | "RequestHost" => record.host = Some(text(raw)),
+                "host" | "http_host" | "server_name" | "authority" | "RequestHost" => {
+                    record.host = Some(text(raw))
+                }
                 "status" | "status_code" | "DownstreamStatus" | "response_code" => {
                     record.status = text(raw).parse().ok()
                 }
-                "bytes" | "body_bytes_sent" | "bytes_sent" | "size" => record.bytes = text(raw).parse().ok(),
+                "bytes" | "body_bytes_sent" | "bytes_sent" | "size" => {
+                    record.bytes = text(raw).parse().ok()
+                }
                 "remote_user" | "user" => {
                     record.user = Some(text(raw)).filter(|user| !matches!(user.as_ref(), "" | "-"))
                 }
@@ -90,10 +98,14 @@ impl LineReader {
 
 /// Reads an object of headers, whose values are texts or lists of them.
 fn headers<'a>(raw: &'a RawValue, record: &mut LogRecord<'a>) {
-    let Ok(fields) = serde_json::from_str::<Fields<'a>>(raw.get()) else { return };
+    let Ok(fields) = serde_json::from_str::<Fields<'a>>(raw.get()) else {
+        return;
+    };
     for (name, raw) in fields.0 {
         match serde_json::from_str::<Vec<&'a RawValue>>(raw.get()) {
-            Ok(values) => values.into_iter().for_each(|value| record.add_header(name.clone(), text(value))),
+            Ok(values) => values
+                .into_iter()
+                .for_each(|value| record.add_header(name.clone(), text(value))),
             Err(_) => record.add_header(name, text(raw)),
         }
     }
@@ -102,9 +114,14 @@ fn headers<'a>(raw: &'a RawValue, record: &mut LogRecord<'a>) {
 /// Returns a value as text; null is empty, numbers stay as they are written.
 fn text(raw: &RawValue) -> Cow<'_, str> {
     let raw = raw.get();
-    match raw.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+    match raw
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'))
+    {
         Some(plain) if !plain.contains('\\') => plain.into(),
-        Some(_) => serde_json::from_str::<String>(raw).unwrap_or_default().into(),
+        Some(_) => serde_json::from_str::<String>(raw)
+            .unwrap_or_default()
+            .into(),
         None if raw == "null" => "".into(),
         None => raw.into(),
     }

@@ -38,20 +38,32 @@ pub(crate) enum HeaderSource {
 impl LineReader {
     /// Makes a reader that takes these headers from where the log has them.
     pub(crate) fn new(headers: Vec<(String, HeaderSource)>) -> Self {
-        Self { time: TimeReader::default(), headers }
+        Self {
+            time: TimeReader::default(),
+            headers,
+        }
     }
 
     /// Reads one line.
     pub(crate) fn read<'a>(&mut self, line: &'a [u8]) -> Result<LogRecord<'a>, Unreadable> {
-        let line = core::str::from_utf8(line).map_err(|_| Unreadable::Form)?.trim();
-        if line.starts_with('{') { self.json(line) } else { self.common(line) }
+        let line = core::str::from_utf8(line)
+            .map_err(|_| Unreadable::Form)?
+            .trim();
+        if line.starts_with('{') {
+            self.json(line)
+        } else {
+            self.common(line)
+        }
     }
 }
 
 /// Reads an argument such as `x-api-key=3` or `x-api-key=api_key`.
 pub(crate) fn header_source(text: &str) -> Result<(String, HeaderSource), String> {
-    let (name, source) = text.split_once('=').ok_or("write NAME=FIELD, such as x-api-key=api_key or x-api-key=3")?;
-    let name = http::HeaderName::try_from(name).map_err(|_| format!("{name:?} is not the name of a header"))?;
+    let (name, source) = text
+        .split_once('=')
+        .ok_or("write NAME=FIELD, such as x-api-key=api_key or x-api-key=3")?;
+    let name = http::HeaderName::try_from(name)
+        .map_err(|_| format!("{name:?} is not the name of a header"))?;
     let source = match source.parse() {
         Ok(0) => return Err("quoted fields are counted from 1: the referer is the first".into()),
         Ok(position) => HeaderSource::Position(position),

@@ -39,7 +39,11 @@ pub(crate) enum Unreadable {
 
 impl<'a> LogRecord<'a> {
     /// Adds a header, unless the log has none: servers write `-`.
-    pub(crate) fn add_header(&mut self, name: impl Into<Cow<'a, str>>, value: impl Into<Cow<'a, str>>) {
+    pub(crate) fn add_header(
+        &mut self,
+        name: impl Into<Cow<'a, str>>,
+        value: impl Into<Cow<'a, str>>,
+    ) {
         let value = value.into();
         if !value.is_empty() && value != "-" {
             self.headers.push((name.into(), value));
@@ -55,7 +59,8 @@ impl<'a> LogRecord<'a> {
             }
             Cow::Owned(line) => {
                 let (method, target) = request_line(&line).ok_or(Unreadable::Request)?;
-                (self.method, self.target) = (Cow::Owned(method.to_owned()), Cow::Owned(target.to_owned()));
+                (self.method, self.target) =
+                    (Cow::Owned(method.to_owned()), Cow::Owned(target.to_owned()));
             }
         }
         Ok(())
@@ -65,8 +70,10 @@ impl<'a> LogRecord<'a> {
 /// Splits a request line. HTTP/0.9 had no version.
 fn request_line(line: &str) -> Option<(&str, &str)> {
     let (method, rest) = line.split_once(' ')?;
-    let target =
-        rest.rsplit_once(' ').filter(|(_, version)| version.starts_with("HTTP/")).map_or(rest, |(target, _)| target);
+    let target = rest
+        .rsplit_once(' ')
+        .filter(|(_, version)| version.starts_with("HTTP/"))
+        .map_or(rest, |(target, _)| target);
     (!target.is_empty()).then_some((method, target))
 }
 
@@ -75,6 +82,12 @@ pub(crate) fn address(text: &str) -> Option<IpAddr> {
     if let Ok(address) = text.parse() {
         return Some(address);
     }
-    let bracketed = text.strip_prefix('[').and_then(|rest| rest.split_once(']')).map(|(address, _)| address);
-    bracketed.or_else(|| text.rsplit_once(':').map(|(address, _)| address))?.parse().ok()
+    let bracketed = text
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once(']'))
+        .map(|(address, _)| address);
+    bracketed
+        .or_else(|| text.rsplit_once(':').map(|(address, _)| address))?
+        .parse()
+        .ok()
 }

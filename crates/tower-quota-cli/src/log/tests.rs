@@ -7,15 +7,30 @@ fn read(line: &str) -> LogRecord<'_> {
 }
 
 fn headers<'a>(record: &'a LogRecord<'_>) -> Vec<(&'a str, &'a str)> {
-    record.headers.iter().map(|(name, value)| (name.as_ref(), value.as_ref())).collect()
+    record
+        .headers
+        .iter()
+        .map(|(name, value)| (name.as_ref(), value.as_ref()))
+        .collect()
 }
 
 #[test]
 fn common_line_of_the_manual_is_read() {
-    let record = read(r#"127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326"#);
-    assert_eq!((record.micros, record.method.as_ref()), (971_211_336_000_000, "GET"));
-    assert_eq!((record.target.as_ref(), record.status, record.bytes), ("/apache_pb.gif", Some(200), Some(2326)));
-    assert_eq!((record.address, record.user.as_deref()), (Some([127, 0, 0, 1].into()), Some("frank")));
+    let record = read(
+        r#"127.0.0.1 - frank [10/Oct/2000:13:55:36 -0700] "GET /apache_pb.gif HTTP/1.0" 200 2326"#,
+    );
+    assert_eq!(
+        (record.micros, record.method.as_ref()),
+        (971_211_336_000_000, "GET")
+    );
+    assert_eq!(
+        (record.target.as_ref(), record.status, record.bytes),
+        ("/apache_pb.gif", Some(200), Some(2326))
+    );
+    assert_eq!(
+        (record.address, record.user.as_deref()),
+        (Some([127, 0, 0, 1].into()), Some("frank"))
+    );
 }
 
 #[test]
@@ -30,14 +45,22 @@ fn combined_line_has_referer_and_agent() {
 #[test]
 fn quoted_field_is_header_by_position() {
     let mut reader = LineReader::new(vec![header_source("X-Api-Key=3").unwrap()]);
-    let line = br#"10.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/2.0" 200 1 "r" "u" "sk_1""#;
-    assert_eq!(headers(&reader.read(line).unwrap()), [("referer", "r"), ("user-agent", "u"), ("x-api-key", "sk_1")]);
+    let line =
+        br#"10.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/2.0" 200 1 "r" "u" "sk_1""#;
+    assert_eq!(
+        headers(&reader.read(line).unwrap()),
+        [("referer", "r"), ("user-agent", "u"), ("x-api-key", "sk_1")]
+    );
 }
 
 #[test]
 fn virtual_host_before_address_is_host() {
-    let record = read(r#"a.example:443 10.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 1"#);
-    assert_eq!((record.host.as_deref(), record.address), (Some("a.example:443"), Some([10, 0, 0, 1].into())));
+    let record =
+        read(r#"a.example:443 10.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1" 200 1"#);
+    assert_eq!(
+        (record.host.as_deref(), record.address),
+        (Some("a.example:443"), Some([10, 0, 0, 1].into()))
+    );
 }
 
 #[test]
@@ -54,9 +77,21 @@ fn json_of_each_server_is_read() {
     ] {
         let record = read(line);
         assert_eq!(record.micros, 971_211_336_000_000, "{line}");
-        assert_eq!((record.address, record.status), (Some([10, 0, 0, 1].into()), Some(200)), "{line}");
-        assert_eq!((record.method.as_ref(), record.target.as_ref()), ("GET", "/a"), "{line}");
-        assert_eq!((record.host.as_deref(), headers(&record)), (Some("h"), vec![("x-api-key", "k")]), "{line}");
+        assert_eq!(
+            (record.address, record.status),
+            (Some([10, 0, 0, 1].into()), Some(200)),
+            "{line}"
+        );
+        assert_eq!(
+            (record.method.as_ref(), record.target.as_ref()),
+            ("GET", "/a"),
+            "{line}"
+        );
+        assert_eq!(
+            (record.host.as_deref(), headers(&record)),
+            (Some("h"), vec![("x-api-key", "k")]),
+            "{line}"
+        );
     }
 }
 
@@ -66,10 +101,22 @@ fn unreadable_line_says_why() {
     for (line, why) in [
         ("", Unreadable::Form),
         ("nonsense", Unreadable::Form),
-        (r#"10.0.0.1 - - [now] "GET / HTTP/1.1" 200 1"#, Unreadable::Time),
-        (r#"10.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "-" 400 1"#, Unreadable::Request),
-        (r#"10.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "\x16\x03\x01" 400 1"#, Unreadable::Request),
-        (r#"10.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1\"#, Unreadable::Form),
+        (
+            r#"10.0.0.1 - - [now] "GET / HTTP/1.1" 200 1"#,
+            Unreadable::Time,
+        ),
+        (
+            r#"10.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "-" 400 1"#,
+            Unreadable::Request,
+        ),
+        (
+            r#"10.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "\x16\x03\x01" 400 1"#,
+            Unreadable::Request,
+        ),
+        (
+            r#"10.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "GET / HTTP/1.1\"#,
+            Unreadable::Form,
+        ),
         (r#"{"time":1}"#, Unreadable::Request),
         (r#"{"path":"/"}"#, Unreadable::Time),
         (r#"{"path":"#, Unreadable::Form),

@@ -29,15 +29,26 @@ impl TimeReader {
 
 fn parse(text: &str) -> Option<u64> {
     let bytes = text.as_bytes();
-    if bytes.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.') {
+    if bytes
+        .iter()
+        .all(|byte| byte.is_ascii_digit() || *byte == b'.')
+    {
         return number(text);
     }
     let timestamp = match bytes.get(2) {
-        Some(b'/') => jiff::fmt::strtime::parse("%d/%b/%Y:%H:%M:%S %z", text).ok()?.to_timestamp().ok()?,
+        Some(b'/') => jiff::fmt::strtime::parse("%d/%b/%Y:%H:%M:%S %z", text)
+            .ok()?
+            .to_timestamp()
+            .ok()?,
         _ => match text.parse() {
             Ok(timestamp) => timestamp,
             // Without an offset it is UTC.
-            Err(_) => text.parse::<jiff::civil::DateTime>().ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp(),
+            Err(_) => text
+                .parse::<jiff::civil::DateTime>()
+                .ok()?
+                .to_zoned(jiff::tz::TimeZone::UTC)
+                .ok()?
+                .timestamp(),
         },
     };
     u64::try_from(timestamp.as_microsecond()).ok()
@@ -54,7 +65,11 @@ fn number(text: &str) -> Option<u64> {
         _ => return Some(before / 1_000),
     };
     let mut micros = 0;
-    for digit in fraction.bytes().chain(core::iter::repeat(b'0')).take(digits) {
+    for digit in fraction
+        .bytes()
+        .chain(core::iter::repeat(b'0'))
+        .take(digits)
+    {
         micros = micros * 10 + u64::from(digit.checked_sub(b'0').filter(|digit| *digit < 10)?);
     }
     before.checked_mul(factor)?.checked_add(micros)
@@ -62,8 +77,13 @@ fn number(text: &str) -> Option<u64> {
 
 /// Returns a time as text, in UTC: `2025-11-21 00:00:00`.
 pub(crate) fn text(micros: u64) -> String {
-    let timestamp = i64::try_from(micros).ok().and_then(|micros| Timestamp::from_microsecond(micros).ok());
-    timestamp.map_or_else(|| format!("{micros} us"), |timestamp| timestamp.strftime("%Y-%m-%d %H:%M:%S").to_string())
+    let timestamp = i64::try_from(micros)
+        .ok()
+        .and_then(|micros| Timestamp::from_microsecond(micros).ok());
+    timestamp.map_or_else(
+        || format!("{micros} us"),
+        |timestamp| timestamp.strftime("%Y-%m-%d %H:%M:%S").to_string(),
+    )
 }
 
 #[cfg(test)]

@@ -61,30 +61,51 @@ pub(crate) fn block(arguments: &BlockArguments, is_json: bool) -> Ended {
     if let Some(scope) = &arguments.scope {
         body["scope"] = scope.as_str().into();
     }
-    let block = arguments.target.connect()?.send(&Call::new(Call::PUT, &["blocks"]).json(&body))?.json()?;
+    let block = arguments
+        .target
+        .connect()?
+        .send(&Call::new(Call::PUT, &["blocks"]).json(&body))?
+        .json()?;
     output::print(is_json, &block, |block| {
-        let kind = if arguments.allow { "allowed" } else { "blocked" };
-        format!("{} is {kind} until {} (id {})\n", target(block), field(block, "until"), field(block, "id"))
+        let kind = if arguments.allow {
+            "allowed"
+        } else {
+            "blocked"
+        };
+        format!(
+            "{} is {kind} until {} (id {})\n",
+            target(block),
+            field(block, "until"),
+            field(block, "id")
+        )
     })?;
     Ok(Found::Nothing)
 }
 
 pub(crate) fn unblock(arguments: &UnblockArguments, is_json: bool) -> Ended {
-    let call =
-        Call::new(Call::DELETE, &["blocks", &arguments.who]).query("comment", arguments.change.comment.as_deref());
+    let call = Call::new(Call::DELETE, &["blocks", &arguments.who])
+        .query("comment", arguments.change.comment.as_deref());
     arguments.target.connect()?.send(&call)?;
     output::print(is_json, &json!({ "removed": true }), |_| "removed\n".into())?;
     Ok(Found::Nothing)
 }
 
 pub(crate) fn blocks(arguments: &BlocksArguments, is_json: bool) -> Ended {
-    let call = Call::new(Call::GET, &["blocks"]).query("show_keys", arguments.show_keys.then_some("true"));
+    let call =
+        Call::new(Call::GET, &["blocks"]).query("show_keys", arguments.show_keys.then_some("true"));
     let blocks = arguments.target.connect()?.send(&call)?.json()?;
     output::print(is_json, &blocks["blocks"], |blocks| {
         let mut columns = Columns::new(["id", "kind", "client", "until", "author", "reason"]);
         for block in blocks.as_array().into_iter().flatten() {
             let text = |name| field(block, name);
-            columns.row([text("id"), text("kind"), target(block), text("until"), text("author"), text("reason")]);
+            columns.row([
+                text("id"),
+                text("kind"),
+                target(block),
+                text("until"),
+                text("author"),
+                text("reason"),
+            ]);
         }
         columns.text()
     })?;
@@ -98,7 +119,14 @@ fn target(block: &Value) -> String {
         Some(network) => network.to_owned(),
         None => {
             let key = &target["key"];
-            format!("{} {}", field(key, "scope"), key["text"].as_str().or(key["hash"].as_str()).unwrap_or_default())
+            format!(
+                "{} {}",
+                field(key, "scope"),
+                key["text"]
+                    .as_str()
+                    .or(key["hash"].as_str())
+                    .unwrap_or_default()
+            )
         }
     }
 }

@@ -41,7 +41,12 @@ impl Call {
             // Writing to a string cannot fail.
             let _ = write!(target, "/{}", encoded(part));
         }
-        Self { method, target, headers: Vec::new(), body: String::new() }
+        Self {
+            method,
+            target,
+            headers: Vec::new(),
+            body: String::new(),
+        }
     }
 
     /// Adds a parameter of the query, if it has a value.
@@ -74,8 +79,11 @@ impl Call {
     pub(super) fn request(&self, base: &str) -> Result<Request<String>, Failure> {
         let invalid = |error: http::Error| Failure::Usage(format!("{base}: {error}"));
         let target = format!("{}{}", base.trim_end_matches('/'), self.target);
-        let mut request =
-            Request::builder().method(&self.method).uri(target).body(self.body.clone()).map_err(invalid)?;
+        let mut request = Request::builder()
+            .method(&self.method)
+            .uri(target)
+            .body(self.body.clone())
+            .map_err(invalid)?;
         for (name, value) in &self.headers {
             let value = HeaderValue::try_from(value).map_err(|error| invalid(error.into()))?;
             request.headers_mut().insert(name, value);
@@ -89,23 +97,42 @@ impl Answer {
     pub(super) fn of(head: &Parts, body: String) -> Result<Self, Failure> {
         let status = head.status;
         if status.is_success() {
-            let header = |name| head.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-            return Ok(Self { etag: header(ETAG), content_type: header(CONTENT_TYPE), body });
+            let header = |name| {
+                head.headers
+                    .get(name)
+                    .and_then(|value| value.to_str().ok())
+                    .map(str::to_owned)
+            };
+            return Ok(Self {
+                etag: header(ETAG),
+                content_type: header(CONTENT_TYPE),
+                body,
+            });
         }
         let problem: Value = serde_json::from_str(&body).unwrap_or_default();
         let mut text = match problem["detail"].as_str() {
             Some(detail) => detail.to_owned(),
-            None => format!("the answer is {status}: is this the address of an admin API of tower-quota?"),
+            None => format!(
+                "the answer is {status}: is this the address of an admin API of tower-quota?"
+            ),
         };
         if let Some(current) = problem["current"].as_u64() {
             let _ = write!(text, " (the newest version is {current})");
         }
-        for found in problem["problems"]["problems"].as_array().or(problem["problems"].as_array()).into_iter().flatten()
+        for found in problem["problems"]["problems"]
+            .as_array()
+            .or(problem["problems"].as_array())
+            .into_iter()
+            .flatten()
         {
             let _ = write!(text, "\n{}", super::text::problem(found));
         }
         let is_unreachable = matches!(status.as_u16(), 502..=504);
-        Err(if is_unreachable { Failure::Unreachable(text) } else { Failure::Problem(text) })
+        Err(if is_unreachable {
+            Failure::Unreachable(text)
+        } else {
+            Failure::Problem(text)
+        })
     }
 
     /// Returns the body as JSON.
@@ -113,7 +140,8 @@ impl Answer {
         if self.body.is_empty() {
             return Ok(Value::Null);
         }
-        serde_json::from_str(&self.body).map_err(|error| Failure::Problem(format!("the answer is not JSON: {error}")))
+        serde_json::from_str(&self.body)
+            .map_err(|error| Failure::Problem(format!("the answer is not JSON: {error}")))
     }
 }
 

@@ -54,7 +54,11 @@ pub(crate) fn explain(arguments: &ExplainArguments, is_json: bool) -> Ended {
         }
     };
     output::print(is_json, &explanation, text)?;
-    Ok(if explanation["outcome"] == "blocked" { Found::Something } else { Found::Nothing })
+    Ok(if explanation["outcome"] == "blocked" {
+        Found::Something
+    } else {
+        Found::Nothing
+    })
 }
 
 impl ExplainArguments {
@@ -82,25 +86,46 @@ impl ExplainArguments {
     fn by_file(&self, path: &std::path::Path, sample: Value) -> Result<Value, Failure> {
         let rules = self.target.store.load.load(path)?;
         let usage = |error: &dyn core::fmt::Display| Failure::Usage(error.to_string());
-        let sample: SampleRequest = serde_json::from_value(sample).map_err(|error| usage(&error))?;
+        let sample: SampleRequest =
+            serde_json::from_value(sample).map_err(|error| usage(&error))?;
         let request = sample.to_request().map_err(|error| usage(&error))?;
         let head = RequestHead::of(&request);
-        let explanation = if self.show_keys { rules.explain_with_keys(&head) } else { rules.explain(&head) };
+        let explanation = if self.show_keys {
+            rules.explain_with_keys(&head)
+        } else {
+            rules.explain(&head)
+        };
         serde_json::to_value(explanation).map_err(|error| usage(&error))
     }
 }
 
 fn text(explanation: &Value) -> String {
-    let tier = explanation["tier"].as_str().map_or(String::new(), |tier| format!(", tier {tier}"));
-    let missing = explanation["missing_key"].as_str().map_or(String::new(), |key| format!(", without the key {key}"));
+    let tier = explanation["tier"]
+        .as_str()
+        .map_or(String::new(), |tier| format!(", tier {tier}"));
+    let missing = explanation["missing_key"]
+        .as_str()
+        .map_or(String::new(), |key| format!(", without the key {key}"));
     let mut out = format!("{}{tier}{missing}\n", field(explanation, "outcome"));
-    let limits = explanation["limits"].as_array().map_or(&[][..], Vec::as_slice);
+    let limits = explanation["limits"]
+        .as_array()
+        .map_or(&[][..], Vec::as_slice);
     if !limits.is_empty() {
         let mut columns = Columns::new(["limit", "quota", "counted by", "key", "cost"]);
         for limit in limits {
-            let shadow = if limit["shadow"] == true { " (shadow)" } else { "" };
+            let shadow = if limit["shadow"] == true {
+                " (shadow)"
+            } else {
+                ""
+            };
             let text = |name| field(limit, name);
-            columns.row([text("name") + shadow, text("quota"), text("scope"), text("key"), text("cost")]);
+            columns.row([
+                text("name") + shadow,
+                text("quota"),
+                text("scope"),
+                text("key"),
+                text("cost"),
+            ]);
         }
         out.push_str(&columns.text());
     }
@@ -112,6 +137,8 @@ fn text(explanation: &Value) -> String {
 }
 
 fn header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once(':').ok_or("write NAME: VALUE, such as \"x-api-key: sk_1\"")?;
+    let (name, value) = text
+        .split_once(':')
+        .ok_or("write NAME: VALUE, such as \"x-api-key: sk_1\"")?;
     Ok((name.trim().to_ascii_lowercase(), value.trim().to_owned()))
 }

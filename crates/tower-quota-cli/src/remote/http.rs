@@ -34,7 +34,9 @@ impl HttpApi {
         authorities: Option<&[u8]>,
         timeout: Duration,
     ) -> Result<Self, Failure> {
-        let scheme = address.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+        let scheme = address
+            .split_once("://")
+            .map(|(scheme, _)| scheme.to_ascii_lowercase());
         if !matches!(scheme.as_deref(), Some("http" | "https")) {
             return Err(Failure::Usage(format!(
                 "{address} is not an address that this command can use: give https://HOST:PORT, or http://HOST:PORT where the \
@@ -48,10 +50,15 @@ impl HttpApi {
             }
             None => env::var(TOKEN_VARIABLE).ok(),
         };
-        let authorization = match token.as_deref().map(str::trim).filter(|token| !token.is_empty()) {
+        let authorization = match token
+            .as_deref()
+            .map(str::trim)
+            .filter(|token| !token.is_empty())
+        {
             Some(token) => {
-                let mut value = HeaderValue::try_from(format!("Bearer {token}"))
-                    .map_err(|_| Failure::Usage("the token has characters that no header can hold".into()))?;
+                let mut value = HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| {
+                    Failure::Usage("the token has characters that no header can hold".into())
+                })?;
                 value.set_sensitive(true);
                 Some(value)
             }
@@ -70,25 +77,38 @@ impl HttpApi {
             .user_agent(concat!("tower-quota/", env!("CARGO_PKG_VERSION")))
             .build()
             .new_agent();
-        Ok(Self { agent, address: address.to_owned(), authorization })
+        Ok(Self {
+            agent,
+            address: address.to_owned(),
+            authorization,
+        })
     }
 
     pub(crate) fn send(&self, call: &Call) -> Result<Answer, Failure> {
         let mut request = call.request(&self.address)?;
         if let Some(authorization) = &self.authorization {
-            request.headers_mut().insert(AUTHORIZATION, authorization.clone());
+            request
+                .headers_mut()
+                .insert(AUTHORIZATION, authorization.clone());
         }
         let unreachable = |error: ureq::Error| match error {
             ureq::Error::BadUri(reason) => Failure::Usage(format!("{}: {reason}", self.address)),
             error => Failure::Unreachable(match tls::refused_certificate(&error) {
                 Some(reason) => {
-                    format!("{} is not trusted: {reason}: give its authority with --ca FILE", self.address)
+                    format!(
+                        "{} is not trusted: {reason}: give its authority with --ca FILE",
+                        self.address
+                    )
                 }
                 None => format!("{}: {error}", self.address),
             }),
         };
         let (head, mut body) = self.agent.run(request).map_err(unreachable)?.into_parts();
-        let body = body.with_config().limit(LONGEST_ANSWER).read_to_string().map_err(unreachable)?;
+        let body = body
+            .with_config()
+            .limit(LONGEST_ANSWER)
+            .read_to_string()
+            .map_err(unreachable)?;
         if head.status == StatusCode::UNAUTHORIZED && self.authorization.is_none() {
             return Err(Failure::Problem(format!(
                 "{} asks for a token: set {TOKEN_VARIABLE} or give --token-file",

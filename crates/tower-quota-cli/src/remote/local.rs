@@ -25,7 +25,12 @@ const KEY_SEED_VARIABLE: &str = "TOWER_QUOTA_KEY_SEED";
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct RedisArguments {
     /// The name of the rules in Redis.
-    #[arg(long, value_name = "NAME", default_value = "default", help_heading = "Target")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "default",
+        help_heading = "Target"
+    )]
     pub(crate) name: String,
     /// The prefix of the counters in Redis, if the services set one. Their secrets are read from the variables
     /// `TOWER_QUOTA_SECRET` (of counters) and `TOWER_QUOTA_KEY_SEED` (of hashed keys, 32 hexadecimal digits).
@@ -54,12 +59,19 @@ impl LocalApi {
         arguments: &RedisArguments,
         timeout: Duration,
     ) -> Result<Self, Failure> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
         let runtime = runtime.map_err(|error| Failure::Usage(error.to_string()))?;
         let (live, router) = runtime.block_on(router(url, authorities, arguments, timeout))?;
         let user = env::var("USER").ok().filter(|user| !user.is_empty());
         let author = Author(user.unwrap_or_else(|| "tower-quota".into()));
-        Ok(Self { runtime, live, router, author })
+        Ok(Self {
+            runtime,
+            live,
+            router,
+            author,
+        })
     }
 
     pub(super) fn send(&self, call: &Call) -> Result<Answer, Failure> {
@@ -84,7 +96,9 @@ async fn router(
     arguments: &RedisArguments,
     timeout: Duration,
 ) -> Result<(LiveRules<RedisStore>, Router), Failure> {
-    let mut options = RedisStore::options().deadline(timeout).connect_timeout(timeout);
+    let mut options = RedisStore::options()
+        .deadline(timeout)
+        .connect_timeout(timeout);
     if let Some(prefix) = &arguments.prefix {
         options = options.prefix(prefix);
     }
@@ -98,7 +112,8 @@ async fn router(
         RedisStoreError::Config(error) => Failure::Usage(error.to_string()),
         error => Failure::Unreachable(error.to_string()),
     })?;
-    let rules = RedisRules::beside(&counters, &arguments.name).map_err(|error| Failure::Usage(error.to_string()))?;
+    let rules = RedisRules::beside(&counters, &arguments.name)
+        .map_err(|error| Failure::Usage(error.to_string()))?;
     let code = arguments.load.code.clone();
     let mut options = LiveOptions::new()
         .start_deadline(timeout)
@@ -116,17 +131,29 @@ async fn router(
     let state = live.state();
     if !state.is_reachable {
         return Err(Failure::Unreachable(
-            state.last_error.unwrap_or_else(|| format!("{} does not answer", state.store)),
+            state
+                .last_error
+                .unwrap_or_else(|| format!("{} does not answer", state.store)),
         ));
     }
-    let options = AdminOptions::new().authenticated_by_own_layer().allow_showing_keys().timeout(timeout);
+    let options = AdminOptions::new()
+        .authenticated_by_own_layer()
+        .allow_showing_keys()
+        .timeout(timeout);
     let router = tower_quota_admin::router(live.clone(), options);
-    Ok((live, router.map_err(|error| Failure::Usage(error.to_string()))?))
+    Ok((
+        live,
+        router.map_err(|error| Failure::Usage(error.to_string()))?,
+    ))
 }
 
 /// Reads a seed: 16 bytes in hexadecimal digits.
 fn key_seed(text: &str) -> Result<[u8; 16], Failure> {
-    let number = u128::from_str_radix(text.trim(), 16).ok().filter(|_| text.trim().len() == 32);
-    let number = number.ok_or_else(|| Failure::Usage(format!("{KEY_SEED_VARIABLE} is not 32 hexadecimal digits")))?;
+    let number = u128::from_str_radix(text.trim(), 16)
+        .ok()
+        .filter(|_| text.trim().len() == 32);
+    let number = number.ok_or_else(|| {
+        Failure::Usage(format!("{KEY_SEED_VARIABLE} is not 32 hexadecimal digits"))
+    })?;
     Ok(number.to_be_bytes())
 }

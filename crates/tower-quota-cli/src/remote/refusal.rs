@@ -30,7 +30,11 @@ pub(crate) fn refusal(arguments: &RefusalArguments, is_json: bool) -> Ended {
 }
 
 fn text(refusal: &Value) -> String {
-    let degraded = if refusal["degraded"] == true { ", without the store" } else { "" };
+    let degraded = if refusal["degraded"] == true {
+        ", without the store"
+    } else {
+        ""
+    };
     let mut out = format!(
         "{} at {} by {}{degraded}\n",
         field(refusal, "reason"),
@@ -41,8 +45,12 @@ fn text(refusal: &Value) -> String {
         out.push_str(&clients::text(&refusal["status"]));
         out.push('\n');
     }
-    for (title, name) in [("counted by", "scope"), ("hash", "hash"), ("key", "key"), ("rules version", "rules_version")]
-    {
+    for (title, name) in [
+        ("counted by", "scope"),
+        ("hash", "hash"),
+        ("key", "key"),
+        ("rules version", "rules_version"),
+    ] {
         if !refusal[name].is_null() {
             out.push_str(&format!("{title}: {}\n", field(refusal, name)));
         }

@@ -15,13 +15,21 @@ pub(crate) struct ReportArguments {
 
 /// Shows the roll-out under way, with the counts of all instances.
 pub(crate) fn run(arguments: &ReportArguments, is_json: bool) -> Ended {
-    let rollout = arguments.target.connect()?.send(&Call::new(Call::GET, &["rules", "rollout"]))?.json()?;
+    let rollout = arguments
+        .target
+        .connect()?
+        .send(&Call::new(Call::GET, &["rules", "rollout"]))?
+        .json()?;
     output::print(is_json, &rollout, text)?;
     Ok(Found::Nothing)
 }
 
 fn text(rollout: &Value) -> String {
-    let mut shown = format!("version {} {}\n", rollout["number"], kind(&rollout["rollout"]));
+    let mut shown = format!(
+        "version {} {}\n",
+        rollout["number"],
+        kind(&rollout["rollout"])
+    );
     let total = &rollout["all_instances"];
     if total.is_null() {
         return shown + "the store does not answer: its counts are not known\n";
@@ -47,7 +55,11 @@ fn text(rollout: &Value) -> String {
         let mut columns = Columns::new(["limit", "refused in force", "refused rolled out"]);
         for (name, counts) in limits.into_iter().flatten() {
             let number = |field: &str| grouped(counts[field].as_u64().unwrap_or(0));
-            columns.row([name.clone(), number("current_refused"), number("candidate_refused")]);
+            columns.row([
+                name.clone(),
+                number("current_refused"),
+                number("candidate_refused"),
+            ]);
         }
         shown += &columns.text();
     }

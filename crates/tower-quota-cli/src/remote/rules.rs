@@ -98,9 +98,16 @@ pub(crate) fn put(arguments: &PutArguments, is_json: bool) -> Ended {
         .query("comment", arguments.change.comment.as_deref())
         .body(rules.format.media_type(), rules.text);
     let answer = connection.send(&expecting(call, arguments.expect, &connection)?)?;
-    let kind = if is_rollout { "is rolled out beside the rules in force" } else { "is in force" };
+    let kind = if is_rollout {
+        "is rolled out beside the rules in force"
+    } else {
+        "is in force"
+    };
     output::print(is_json, &answer.json()?, |version| {
-        let warnings = version["warnings"]["problems"].as_array().into_iter().flatten();
+        let warnings = version["warnings"]["problems"]
+            .as_array()
+            .into_iter()
+            .flatten();
         let warnings: String = warnings.map(|warning| problem(warning) + "\n").collect();
         format!("{warnings}version {} {kind}\n", version["number"])
     })?;
@@ -113,20 +120,30 @@ pub(crate) fn rollback(arguments: &RollbackArguments, is_json: bool) -> Ended {
         .json(&json!({ "version": arguments.version }));
     let answer = arguments.target.connect()?.send(&call)?.json()?;
     output::print(is_json, &answer, |version| {
-        format!("version {} is in force: the text of version {}\n", version["number"], arguments.version)
+        format!(
+            "version {} is in force: the text of version {}\n",
+            version["number"], arguments.version
+        )
     })?;
     Ok(Found::Nothing)
 }
 
 pub(crate) fn history(arguments: &HistoryArguments, is_json: bool) -> Ended {
-    let call = Call::new(Call::GET, &["rules", "history"]).query("limit", Some(arguments.limit.to_string()));
+    let call = Call::new(Call::GET, &["rules", "history"])
+        .query("limit", Some(arguments.limit.to_string()));
     let answer = arguments.target.connect()?.send(&call)?.json()?;
     output::print(is_json, &answer["versions"], |versions| {
         let mut columns = Columns::new(["version", "time", "author", "bytes", "comment"]);
         for version in versions.as_array().into_iter().flatten() {
             let bytes = version["bytes"].as_u64().map_or(String::new(), grouped);
             let text = |name| field(version, name);
-            columns.row([text("number"), text("time"), text("author"), bytes, text("comment")]);
+            columns.row([
+                text("number"),
+                text("time"),
+                text("author"),
+                bytes,
+                text("comment"),
+            ]);
         }
         columns.text()
     })?;
@@ -137,7 +154,9 @@ pub(crate) fn audit(arguments: &HistoryArguments, is_json: bool) -> Ended {
     let call = Call::new(Call::GET, &["audit"]).query("limit", Some(arguments.limit.to_string()));
     let answer = arguments.target.connect()?.send(&call)?.json()?;
     output::print(is_json, &answer["records"], |records| {
-        const FIELDS: [&str; 7] = ["time", "who", "what", "target", "before", "after", "comment"];
+        const FIELDS: [&str; 7] = [
+            "time", "who", "what", "target", "before", "after", "comment",
+        ];
         let mut columns = Columns::new(FIELDS);
         for record in records.as_array().into_iter().flatten() {
             columns.row(FIELDS.map(|name| field(record, name)));
@@ -149,8 +168,13 @@ pub(crate) fn audit(arguments: &HistoryArguments, is_json: bool) -> Ended {
 
 pub(crate) fn show(arguments: &ShowArguments, is_json: bool) -> Ended {
     let version = arguments.version.map(|number| number.to_string());
-    let parts: Vec<&str> = core::iter::once("rules").chain(version.as_deref()).collect();
-    let answer = arguments.target.connect()?.send(&Call::new(Call::GET, &parts))?;
+    let parts: Vec<&str> = core::iter::once("rules")
+        .chain(version.as_deref())
+        .collect();
+    let answer = arguments
+        .target
+        .connect()?
+        .send(&Call::new(Call::GET, &parts))?;
     let shown = json!({ "version": number(&answer), "text": answer.body });
     output::print(is_json, &shown, |_| answer.body.clone())?;
     Ok(Found::Nothing)
@@ -159,8 +183,16 @@ pub(crate) fn show(arguments: &ShowArguments, is_json: bool) -> Ended {
 /// Returns the text of a version that a service has.
 pub(crate) fn version_text(connection: &Connection, number: u64) -> Result<RulesText, Failure> {
     let answer = connection.send(&Call::new(Call::GET, &["rules", &number.to_string()]))?;
-    let format = answer.content_type.as_deref().and_then(Format::of_content_type).unwrap_or(Format::Yaml);
-    Ok(RulesText { path: format!("version {number}").into(), format, text: answer.body })
+    let format = answer
+        .content_type
+        .as_deref()
+        .and_then(Format::of_content_type)
+        .unwrap_or(Format::Yaml);
+    Ok(RulesText {
+        path: format!("version {number}").into(),
+        format,
+        text: answer.body,
+    })
 }
 
 pub(crate) fn promote(arguments: &RolloutArguments, is_json: bool) -> Ended {
@@ -173,22 +205,34 @@ pub(crate) fn promote(arguments: &RolloutArguments, is_json: bool) -> Ended {
 }
 
 pub(crate) fn abandon(arguments: &RolloutArguments, is_json: bool) -> Ended {
-    end_rollout(arguments, is_json, Call::new(Call::DELETE, &["rules", "rollout"]), "is not rolled out any more")
+    end_rollout(
+        arguments,
+        is_json,
+        Call::new(Call::DELETE, &["rules", "rollout"]),
+        "is not rolled out any more",
+    )
 }
 
 fn end_rollout(arguments: &RolloutArguments, is_json: bool, call: Call, done: &str) -> Ended {
     let connection = arguments.target.connect()?;
     let rollout = connection.send(&Call::new(Call::GET, &["rules", "rollout"]))?;
     let version = number(&rollout);
-    let call =
-        call.query("comment", arguments.change.comment.as_deref()).header(IF_MATCH, rollout.etag.unwrap_or_default());
+    let call = call
+        .query("comment", arguments.change.comment.as_deref())
+        .header(IF_MATCH, rollout.etag.unwrap_or_default());
     connection.send(&call)?;
-    output::print(is_json, &json!({ "version": version }), |_| format!("version {} {done}\n", version.unwrap_or(0)))?;
+    output::print(is_json, &json!({ "version": version }), |_| {
+        format!("version {} {done}\n", version.unwrap_or(0))
+    })?;
     Ok(Found::Nothing)
 }
 
 /// Adds the version that a change is made from.
-fn expecting(call: Call, expected: Option<ExpectedVersion>, connection: &Connection) -> Result<Call, Failure> {
+fn expecting(
+    call: Call,
+    expected: Option<ExpectedVersion>,
+    connection: &Connection,
+) -> Result<Call, Failure> {
     Ok(match expected {
         Some(ExpectedVersion::Any) => call.header(IF_MATCH, "*"),
         Some(ExpectedVersion::None) => call.header(IF_NONE_MATCH, "*"),
@@ -228,7 +272,10 @@ impl FromStr for ExpectedVersion {
         match text {
             "any" => Ok(Self::Any),
             "none" => Ok(Self::None),
-            number => number.parse().map(Self::Number).map_err(|_| "give the number of a version, any, or none".into()),
+            number => number
+                .parse()
+                .map(Self::Number)
+                .map_err(|_| "give the number of a version, any, or none".into()),
         }
     }
 }

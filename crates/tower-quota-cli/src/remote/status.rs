@@ -46,9 +46,17 @@ pub(crate) enum RankBy {
 
 /// Shows the health of an instance. An unhealthy one is something found.
 pub(crate) fn health(arguments: &HealthArguments, is_json: bool) -> Ended {
-    let health = arguments.target.connect()?.send(&Call::new(Call::GET, &["health"]))?.json()?;
+    let health = arguments
+        .target
+        .connect()?
+        .send(&Call::new(Call::GET, &["health"]))?
+        .json()?;
     output::print(is_json, &health, text)?;
-    Ok(if health["healthy"] == true { Found::Nothing } else { Found::Something })
+    Ok(if health["healthy"] == true {
+        Found::Nothing
+    } else {
+        Found::Something
+    })
 }
 
 /// Lists the clients with most requests.
@@ -59,9 +67,18 @@ pub(crate) fn top(api: &HttpApi, arguments: &TopArguments, is_json: bool) -> End
         let mut columns = Columns::new(["client", "scope", "limit", "requests", "limited for"]);
         for client in clients.as_array().into_iter().flatten() {
             let retry = client["retry_after_ms"].as_u64().unwrap_or(0);
-            columns.row([name(client), field(client, "scope"), field(client, "limit"), count(client), millis(retry)]);
+            columns.row([
+                name(client),
+                field(client, "scope"),
+                field(client, "limit"),
+                count(client),
+                millis(retry),
+            ]);
         }
-        columns.text() + &of_all.map(|of_all| format!("{of_all}\n")).unwrap_or_default()
+        columns.text()
+            + &of_all
+                .map(|of_all| format!("{of_all}\n"))
+                .unwrap_or_default()
     })?;
     Ok(Found::Nothing)
 }
@@ -85,35 +102,70 @@ impl TopArguments {
 pub(crate) fn instances(list: &Value) -> Option<String> {
     let number = list["instances"].as_u64()?;
     let age = list["age_ms"].as_u64().unwrap_or(0);
-    Some(format!("of {} instances, {} s old", grouped(number), age.div_ceil(1_000)))
+    Some(format!(
+        "of {} instances, {} s old",
+        grouped(number),
+        age.div_ceil(1_000)
+    ))
 }
 
 /// Returns the key of a listed client, or its hash.
 pub(crate) fn name(client: &Value) -> String {
-    client["key"].as_str().map_or_else(|| field(client, "hash"), str::to_owned)
+    client["key"]
+        .as_str()
+        .map_or_else(|| field(client, "hash"), str::to_owned)
 }
 
 /// Returns the number of requests of a listed client.
 pub(crate) fn count(client: &Value) -> String {
-    let (least, most) = (client["at_least"].as_u64().unwrap_or(0), client["at_most"].as_u64().unwrap_or(0));
-    if least == most { grouped(least) } else { format!("{} to {}", grouped(least), grouped(most)) }
+    let (least, most) = (
+        client["at_least"].as_u64().unwrap_or(0),
+        client["at_most"].as_u64().unwrap_or(0),
+    );
+    if least == most {
+        grouped(least)
+    } else {
+        format!("{} to {}", grouped(least), grouped(most))
+    }
 }
 
 fn text(health: &Value) -> String {
     let rules = &health["rules"];
-    let state = if health["healthy"] == true { "healthy" } else { "not healthy" };
+    let state = if health["healthy"] == true {
+        "healthy"
+    } else {
+        "not healthy"
+    };
     let mut lines = vec![format!("{state}, {} requests wait", health["waiting"])];
     match rules["in_force"]["number"].as_u64() {
-        Some(number) => lines.push(format!("rules: version {number} since {}", field(&rules["in_force"], "since"))),
+        Some(number) => lines.push(format!(
+            "rules: version {number} since {}",
+            field(&rules["in_force"], "since")
+        )),
         None => lines.push("rules: none yet".into()),
     }
-    let reached = if rules["is_reachable"] == true { "reachable" } else { "not reachable" };
-    lines.push(format!("source: {}, {reached} since {}", field(rules, "store"), field(rules, "reachable_since")));
+    let reached = if rules["is_reachable"] == true {
+        "reachable"
+    } else {
+        "not reachable"
+    };
+    lines.push(format!(
+        "source: {}, {reached} since {}",
+        field(rules, "store"),
+        field(rules, "reachable_since")
+    ));
     if let Some(error) = rules["last_error"].as_str() {
-        lines.push(format!("error since {}: {error}", field(rules, "failing_since")));
+        lines.push(format!(
+            "error since {}: {error}",
+            field(rules, "failing_since")
+        ));
     }
     for store in health["stores"].as_array().into_iter().flatten() {
-        let answers = if store["available"] == true { "available" } else { "not available" };
+        let answers = if store["available"] == true {
+            "available"
+        } else {
+            "not available"
+        };
         lines.push(format!("store {}: {answers}", field(store, "name")));
     }
     for mistake in health["mistakes"].as_array().into_iter().flatten() {

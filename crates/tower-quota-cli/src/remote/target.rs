@@ -16,7 +16,13 @@ use crate::failure::Failure;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct TargetArguments {
     /// The address of a service's admin API. The token is read from the variable `TOWER_QUOTA_TOKEN` or from a file.
-    #[arg(long, value_name = "URL", env = "TOWER_QUOTA_ADMIN", conflicts_with = "redis", help_heading = "Target")]
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "TOWER_QUOTA_ADMIN",
+        conflicts_with = "redis",
+        help_heading = "Target"
+    )]
     pub(crate) admin: Option<String>,
     /// A file with the token of the admin API.
     #[arg(long, value_name = "FILE", help_heading = "Target")]
@@ -27,7 +33,13 @@ pub(crate) struct TargetArguments {
     pub(crate) ca: Option<PathBuf>,
     /// The Redis that services share, if they have no admin API: a URL with the scheme redis or rediss,
     /// redis+sentinel://HOST,HOST/PRIMARY or redis+cluster://HOST,HOST. A password is better in the variable.
-    #[arg(long, value_name = "URL", env = "TOWER_QUOTA_REDIS", hide_env_values = true, help_heading = "Target")]
+    #[arg(
+        long,
+        value_name = "URL",
+        env = "TOWER_QUOTA_REDIS",
+        hide_env_values = true,
+        help_heading = "Target"
+    )]
     pub(crate) redis: Option<String>,
     #[command(flatten)]
     pub(crate) store: RedisArguments,
@@ -50,22 +62,30 @@ impl TargetArguments {
                 let api = LocalApi::new(redis, self.authorities()?, &self.store, self.timeout)?;
                 Ok(Connection::Local(Box::new(api)))
             }
-            (None, None) => Err(Failure::Usage("give --admin with the address of an admin API, or --redis".into())),
+            (None, None) => Err(Failure::Usage(
+                "give --admin with the address of an admin API, or --redis".into(),
+            )),
         }
     }
 
     /// Connects to a service, for what each instance knows by itself.
     pub(crate) fn instance(&self, known: &str) -> Result<HttpApi, Failure> {
         let Some(admin) = &self.admin else {
-            let text =
-                format!("{known} are known to the instances, not to Redis: give --admin with the address of one");
+            let text = format!(
+                "{known} are known to the instances, not to Redis: give --admin with the address of one"
+            );
             return Err(Failure::Usage(text));
         };
         self.http(admin)
     }
 
     fn http(&self, admin: &str) -> Result<HttpApi, Failure> {
-        HttpApi::new(admin, self.token_file.as_deref(), self.authorities()?.as_deref(), self.timeout)
+        HttpApi::new(
+            admin,
+            self.token_file.as_deref(),
+            self.authorities()?.as_deref(),
+            self.timeout,
+        )
     }
 
     fn authorities(&self) -> Result<Option<Vec<u8>>, Failure> {
@@ -84,6 +104,8 @@ impl Connection {
 
 /// Reads a time span such as `90s` or `1h`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let span: DurationText = text.parse().map_err(|error: tower_quota_rules::TextError| error.to_string())?;
+    let span: DurationText = text
+        .parse()
+        .map_err(|error: tower_quota_rules::TextError| error.to_string())?;
     Ok(span.into())
 }

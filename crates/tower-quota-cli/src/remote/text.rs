@@ -17,10 +17,17 @@ pub(super) fn problem(problem: &Value) -> String {
         (Some(line), Some(column)) => format!("line {line}, column {column}: "),
         _ => String::new(),
     };
-    let path = Some(field(problem, "path")).filter(|path| !path.is_empty()).map_or(String::new(), |path| path + ": ");
-    let help =
-        Some(field(problem, "help")).filter(|help| !help.is_empty()).map_or(String::new(), |help| format!(": {help}"));
-    format!("{}: {place}{path}{}{help}", field(problem, "severity"), field(problem, "message"))
+    let path = Some(field(problem, "path"))
+        .filter(|path| !path.is_empty())
+        .map_or(String::new(), |path| path + ": ");
+    let help = Some(field(problem, "help"))
+        .filter(|help| !help.is_empty())
+        .map_or(String::new(), |help| format!(": {help}"));
+    format!(
+        "{}: {place}{path}{}{help}",
+        field(problem, "severity"),
+        field(problem, "message")
+    )
 }
 
 /// Returns milliseconds as text for people: `4.2 s`, `5 min`.

@@ -73,7 +73,9 @@ impl Seen {
         changed(&mut self.error, &rules["last_error"], "error");
         changed(&mut self.healthy, &health["healthy"], "healthy");
         self.blocks(&get(&["blocks"])?["blocks"], &mut events);
-        let call = Call::new(Call::GET, &["top"]).query("window", Some("1m")).query("limit", Some("256"));
+        let call = Call::new(Call::GET, &["top"])
+            .query("window", Some("1m"))
+            .query("limit", Some("256"));
         self.limited(&connection.send(&call)?.json()?["clients"], &mut events);
         Ok(events)
     }
@@ -118,7 +120,12 @@ fn text(event: &Value) -> String {
         "error" => format!("error: {}", now.as_str().unwrap_or_default()),
         "healthy" if *now == true => "healthy".into(),
         "healthy" => "not healthy".into(),
-        "block" => format!("block: {} until {} {}", field(now, "id"), field(now, "until"), field(now, "reason")),
+        "block" => format!(
+            "block: {} until {} {}",
+            field(now, "id"),
+            field(now, "until"),
+            field(now, "reason")
+        ),
         "unblock" => format!("unblock: {}", field(now, "id")),
         _ => format!(
             "limited: {} by {}, for {}",

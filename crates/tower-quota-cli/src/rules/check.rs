@@ -45,9 +45,16 @@ pub(crate) fn run(arguments: &CheckArguments, is_json: bool) -> Ended {
         if !valid || (arguments.strict && !problems.is_empty()) {
             found = Found::Something;
         }
-        all.push(Checked { file: text.name(), valid, problems, text: text.text });
+        all.push(Checked {
+            file: text.name(),
+            valid,
+            problems,
+            text: text.text,
+        });
     }
-    output::print(is_json, &all, |all| all.iter().map(Checked::shown).collect())?;
+    output::print(is_json, &all, |all| {
+        all.iter().map(Checked::shown).collect()
+    })?;
     Ok(found)
 }
 

@@ -21,15 +21,25 @@ pub(crate) struct DiffArguments {
 }
 
 pub(crate) fn run(arguments: &DiffArguments, is_json: bool) -> Ended {
-    let (old, new) = (arguments.rules(&arguments.old)?, arguments.rules(&arguments.new)?);
+    let (old, new) = (
+        arguments.rules(&arguments.old)?,
+        arguments.rules(&arguments.new)?,
+    );
     let differences = old.document().differences(new.document());
     output::print(is_json, &differences, |differences| {
         if differences.is_empty() {
             return "no differences\n".into();
         }
-        differences.iter().map(|difference: &Difference| format!("{difference}\n")).collect()
+        differences
+            .iter()
+            .map(|difference: &Difference| format!("{difference}\n"))
+            .collect()
     })?;
-    Ok(if differences.is_empty() { Found::Nothing } else { Found::Something })
+    Ok(if differences.is_empty() {
+        Found::Nothing
+    } else {
+        Found::Something
+    })
 }
 
 impl DiffArguments {
@@ -37,7 +47,9 @@ impl DiffArguments {
     fn rules(&self, source: &str) -> Result<Rules, Failure> {
         let (path, load) = (Path::new(source), &self.target.store.load);
         match source.parse() {
-            Ok(number) if !path.exists() => load.checked(&version_text(&self.target.connect()?, number)?),
+            Ok(number) if !path.exists() => {
+                load.checked(&version_text(&self.target.connect()?, number)?)
+            }
             _ => load.load(path),
         }
     }

@@ -52,18 +52,31 @@ impl RulesText {
         let unreadable = |error| Failure::Usage(format!("{}: {error}", path.display()));
         let text = if path == Path::new("-") {
             let mut text = String::new();
-            std::io::stdin().lock().read_to_string(&mut text).map_err(unreadable)?;
+            std::io::stdin()
+                .lock()
+                .read_to_string(&mut text)
+                .map_err(unreadable)?;
             text
         } else {
             fs::read_to_string(path).map_err(unreadable)?
         };
-        let format = format.or_else(|| Format::of_path(path)).unwrap_or(Format::Yaml);
-        Ok(Self { path: path.to_owned(), format, text })
+        let format = format
+            .or_else(|| Format::of_path(path))
+            .unwrap_or(Format::Yaml);
+        Ok(Self {
+            path: path.to_owned(),
+            format,
+            text,
+        })
     }
 
     /// Returns the name of the file.
     pub(crate) fn name(&self) -> String {
-        if self.path == Path::new("-") { "standard input".into() } else { self.path.display().to_string() }
+        if self.path == Path::new("-") {
+            "standard input".into()
+        } else {
+            self.path.display().to_string()
+        }
     }
 
     /// Checks the rules.
@@ -84,7 +97,11 @@ impl LoadArguments {
     /// Checks rules that must be valid.
     pub(crate) fn checked(&self, text: &RulesText) -> Result<Rules, Failure> {
         text.rules(&self.code).map_err(|problems| {
-            Failure::Problem(format!("{} cannot be used\n{}", text.name(), problems.render(&text.text, &text.name())))
+            Failure::Problem(format!(
+                "{} cannot be used\n{}",
+                text.name(),
+                problems.render(&text.text, &text.name())
+            ))
         })
     }
 }
@@ -105,15 +122,24 @@ pub(crate) fn parts(code: &[CodePart]) -> CodeParts {
 }
 
 fn code_part(text: &str) -> Result<CodePart, String> {
-    let (kind, name) = text.split_once('=').ok_or("write KIND=NAME, such as key=tenant")?;
+    let (kind, name) = text
+        .split_once('=')
+        .ok_or("write KIND=NAME, such as key=tenant")?;
     let kind = match kind {
         "key" => PartKind::Key,
         "cost" => PartKind::Cost,
         "condition" => PartKind::Condition,
         "settle" => PartKind::Settle,
-        _ => return Err(format!("{kind:?} is not a kind of part: give key, cost, condition or settle")),
+        _ => {
+            return Err(format!(
+                "{kind:?} is not a kind of part: give key, cost, condition or settle"
+            ));
+        }
     };
-    Ok(CodePart { kind, name: name.to_owned() })
+    Ok(CodePart {
+        kind,
+        name: name.to_owned(),
+    })
 }
 
 pub(crate) fn format(text: &str) -> Result<Format, String> {

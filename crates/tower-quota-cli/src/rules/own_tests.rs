@@ -29,15 +29,25 @@ pub(crate) fn run(arguments: &TestArguments, is_json: bool) -> Ended {
         }
         all.push((path.display().to_string(), report));
     }
-    let files: Vec<_> = all.iter().map(|(file, report)| json!({ "file": file, "report": report })).collect();
+    let files: Vec<_> = all
+        .iter()
+        .map(|(file, report)| json!({ "file": file, "report": report }))
+        .collect();
     output::print(is_json, &files, |_| {
         let mut out = String::new();
         for (file, report) in &all {
             for failure in &report.failures {
                 let differences = failure.differences.join("\n    ");
-                out.push_str(&format!("{file}: test {} failed\n    {differences}\n", failure.test));
+                out.push_str(&format!(
+                    "{file}: test {} failed\n    {differences}\n",
+                    failure.test
+                ));
             }
-            out.push_str(&format!("{file}: {} passed, {} failed\n", report.passed, report.failures.len()));
+            out.push_str(&format!(
+                "{file}: {} passed, {} failed\n",
+                report.passed,
+                report.failures.len()
+            ));
         }
         out
     })?;

@@ -53,15 +53,28 @@ pub(crate) struct SimulateArguments {
 
 pub(crate) fn run(arguments: &SimulateArguments, is_json: bool) -> Ended {
     let new = arguments.load.load(&arguments.rules)?;
-    let old = arguments.old.as_ref().map(|old| arguments.load.load(old)).transpose()?;
+    let old = arguments
+        .old
+        .as_ref()
+        .map(|old| arguments.load.load(old))
+        .transpose()?;
     if arguments.suggest.is_some() && arguments.log.as_os_str() == "-" {
-        return Err(Failure::Usage("--suggest reads the log several times: give a file instead of -".into()));
+        return Err(Failure::Usage(
+            "--suggest reads the log several times: give a file instead of -".into(),
+        ));
     }
     let shows_progress = !is_json && std::io::stderr().is_terminal();
-    let source = Source { path: &arguments.log, headers: &arguments.headers, shows_progress };
+    let source = Source {
+        path: &arguments.log,
+        headers: &arguments.headers,
+        shows_progress,
+    };
     let documents: Vec<&Rules> = core::iter::once(&new).chain(&old).collect();
     let seed = core::array::from_fn(|_| fastrand::u8(..));
-    let keys = KeyNames { seed, show: arguments.show_keys };
+    let keys = KeyNames {
+        seed,
+        show: arguments.show_keys,
+    };
     let in_log = |error| Failure::Usage(format!("{}: {error}", arguments.log.display()));
     let simulation = replay(source, &documents, keys).map_err(in_log)?;
     if simulation.lines.requests == 0 {
@@ -78,7 +91,8 @@ pub(crate) fn run(arguments: &SimulateArguments, is_json: bool) -> Ended {
     let report = Report::of(&simulation, arguments.top, suggestion);
     if let Some(path) = &arguments.html {
         let page = html::page(&report, &simulation);
-        fs::write(path, page).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+        fs::write(path, page)
+            .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
     }
     output::print(is_json, &report, text::text)?;
     Ok(Found::Nothing)

@@ -58,13 +58,17 @@ pub(crate) fn run(arguments: &MakeLogArguments) -> Ended {
         line.clear();
         write_line(&mut line, arguments, &mut random, micros, number);
         match out.write_all(line.as_bytes()) {
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => return Ok(Found::Nothing),
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+                return Ok(Found::Nothing);
+            }
             Err(error) => return Err(Failure::Usage(error.to_string())),
             Ok(()) => {}
         }
     }
     match out.flush() {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::Usage(error.to_string())),
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::Usage(error.to_string()))
+        }
         _ => Ok(Found::Nothing),
     }
 }
@@ -84,14 +88,30 @@ fn client(random: &mut Rng, clients: u32) -> u32 {
     smaller(random, bound)
 }
 
-fn write_line(line: &mut String, arguments: &MakeLogArguments, random: &mut Rng, micros: u64, number: u64) {
+fn write_line(
+    line: &mut String,
+    arguments: &MakeLogArguments,
+    random: &mut Rng,
+    micros: u64,
+    number: u64,
+) {
     // One client attacks for a tenth of the log.
     let attacks = (number * 10 / arguments.lines.max(1)) == 6 && random.u8(0..4) == 0;
-    let client = if attacks { 0 } else { client(random, arguments.clients) };
-    let (method, target, status) = if attacks { TARGETS[5] } else { TARGETS[random.usize(0..TARGETS.len())] };
+    let client = if attacks {
+        0
+    } else {
+        client(random, arguments.clients)
+    };
+    let (method, target, status) = if attacks {
+        TARGETS[5]
+    } else {
+        TARGETS[random.usize(0..TARGETS.len())]
+    };
     let bytes = random.u32(200..20_000);
     let [_, b, c, d] = client.to_be_bytes();
-    let timestamp = i64::try_from(micros).ok().and_then(|micros| Timestamp::from_microsecond(micros).ok());
+    let timestamp = i64::try_from(micros)
+        .ok()
+        .and_then(|micros| Timestamp::from_microsecond(micros).ok());
     let timestamp = timestamp.unwrap_or_default();
     // Writing to a string cannot fail.
     let _ = match arguments.form {

@@ -24,8 +24,14 @@ pub(crate) enum ReplayOutcome {
 
 impl ReplayOutcome {
     /// All outcomes, in the order of their counts.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Uncounted, Self::Admitted, Self::Queued, Self::Limited, Self::Blocked, Self::MissingKey];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Uncounted,
+        Self::Admitted,
+        Self::Queued,
+        Self::Limited,
+        Self::Blocked,
+        Self::MissingKey,
+    ];
 
     pub(super) fn of(decided: &Decided<'_>) -> Self {
         match decided.reason() {

@@ -13,13 +13,21 @@ impl Peak {
 
     /// Makes a peak over spans of this many microseconds, aligned to 1970.
     pub(crate) const fn over(span_micros: u64) -> Self {
-        Self { span_micros, current: (0, 0), most: (0, 0) }
+        Self {
+            span_micros,
+            current: (0, 0),
+            most: (0, 0),
+        }
     }
 
     /// Counts one request. Times do not go back.
     pub(crate) fn count(&mut self, micros: u64) {
         let start = micros - micros % self.span_micros;
-        let count = if self.current.0 == start { self.current.1 + 1 } else { 1 };
+        let count = if self.current.0 == start {
+            self.current.1 + 1
+        } else {
+            1
+        };
         self.current = (start, count);
         if count > self.most.1 {
             self.most = self.current;

@@ -57,12 +57,27 @@ impl Replay {
             .on_decision(move |decided| lock(&noted).note(decided, time.micros()));
         let document = rules.document();
         let routed = document.routes.iter().flat_map(|route| &route.limits);
-        let settles = document.limits.iter().chain(routed).any(|limit| limit.settle.is_some());
-        Ok(Self { service: layer.layer(LoggedService), store, tally, clock, waiting: Waiting::new()?, settles })
+        let settles = document
+            .limits
+            .iter()
+            .chain(routed)
+            .any(|limit| limit.settle.is_some());
+        Ok(Self {
+            service: layer.layer(LoggedService),
+            store,
+            tally,
+            clock,
+            waiting: Waiting::new()?,
+            settles,
+        })
     }
 
     /// Decides a request at a time in microseconds since 1970. Times that go back count as the latest one.
-    pub(crate) fn decide(&mut self, micros: u64, request: Request<LoggedResponse>) -> ReplayOutcome {
+    pub(crate) fn decide(
+        &mut self,
+        micros: u64,
+        request: Request<LoggedResponse>,
+    ) -> ReplayOutcome {
         self.clock.set(micros);
         let micros = self.clock.micros();
         self.waiting.follow(micros);
@@ -70,7 +85,9 @@ impl Replay {
         let mut response = Box::pin(self.service.call(request));
         let polled = {
             let _timer = self.waiting.runtime.enter();
-            response.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+            response
+                .as_mut()
+                .poll(&mut Context::from_waker(Waker::noop()))
         };
         match polled {
             Poll::Ready(Ok(response)) if self.settles => drain(response),
@@ -102,8 +119,16 @@ impl Replay {
 
 impl Waiting {
     fn new() -> std::io::Result<Self> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
-        Ok(Self { runtime, local: LocalSet::new(), requests: JoinSet::new(), micros: 0 })
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()?;
+        Ok(Self {
+            runtime,
+            local: LocalSet::new(),
+            requests: JoinSet::new(),
+            micros: 0,
+        })
     }
 
     fn add(&mut self, request: impl Future<Output = ()> + 'static) {

@@ -12,7 +12,10 @@ use crate::log::LogRecord;
 ///
 /// Returns `None` if it is no request of HTTP: a server answers those itself.
 pub(super) fn request(record: &LogRecord<'_>) -> Option<Request<LoggedResponse>> {
-    let mut request = Request::new(LoggedResponse { status: record.status, bytes: record.bytes });
+    let mut request = Request::new(LoggedResponse {
+        status: record.status,
+        bytes: record.bytes,
+    });
     *request.method_mut() = Method::from_bytes(record.method.as_bytes()).ok()?;
     *request.uri_mut() = uri(&record.target)?;
     if let Some(address) = record.address {
@@ -25,11 +28,17 @@ pub(super) fn request(record: &LogRecord<'_>) -> Option<Request<LoggedResponse>>
     if let Some(user) = &record.user {
         // The password is not in the log, and no key reads it.
         let credentials = STANDARD.encode(format!("{user}:"));
-        headers.insert(AUTHORIZATION, HeaderValue::try_from(format!("Basic {credentials}")).ok()?);
+        headers.insert(
+            AUTHORIZATION,
+            HeaderValue::try_from(format!("Basic {credentials}")).ok()?,
+        );
     }
     for (name, value) in &record.headers {
         // A header that cannot be one is left out: the server would not have read it either.
-        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value)) {
+        if let (Ok(name), Ok(value)) = (
+            HeaderName::from_bytes(name.as_bytes()),
+            HeaderValue::from_str(value),
+        ) {
             headers.append(name, value);
         }
     }
@@ -65,20 +74,30 @@ mod tests {
 
     #[test]
     fn line_becomes_its_request() {
-        let mut record = LogRecord { method: "POST".into(), target: "/a?b=1".into(), ..LogRecord::default() };
+        let mut record = LogRecord {
+            method: "POST".into(),
+            target: "/a?b=1".into(),
+            ..LogRecord::default()
+        };
         record.address = Some([10, 0, 0, 1].into());
         record.user = Some("ann".into());
         record.host = Some("a.example".into());
         record.add_header("x-api-key", "k");
         record.add_header("not a name", "k");
         let request = request(&record).unwrap();
-        assert_eq!((request.method(), request.uri().path()), (&Method::POST, "/a"));
+        assert_eq!(
+            (request.method(), request.uri().path()),
+            (&Method::POST, "/a")
+        );
         assert_eq!(request.headers()["authorization"], "Basic YW5uOg==");
         assert_eq!(
             (&request.headers()["host"], &request.headers()["x-api-key"]),
             (&"a.example".parse().unwrap(), &"k".parse().unwrap())
         );
         assert_eq!(request.headers().len(), 3);
-        assert_eq!(request.extensions().get(), Some(&core::net::IpAddr::from([10, 0, 0, 1])));
+        assert_eq!(
+            request.extensions().get(),
+            Some(&core::net::IpAddr::from([10, 0, 0, 1]))
+        );
     }
 }

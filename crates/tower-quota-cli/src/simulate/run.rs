@@ -66,9 +66,20 @@ impl Default for Lines {
 }
 
 /// Replays a log through documents, each of which decides every request by itself.
-pub(crate) fn run(source: Source<'_>, documents: &[&Rules], keys: KeyNames) -> io::Result<Simulation> {
-    let replays = documents.iter().map(|rules| Replay::new(rules, keys)).collect::<io::Result<Vec<_>>>()?;
-    let mut simulation = Simulation { replays, lines: Lines::default(), differences: BTreeMap::new() };
+pub(crate) fn run(
+    source: Source<'_>,
+    documents: &[&Rules],
+    keys: KeyNames,
+) -> io::Result<Simulation> {
+    let replays = documents
+        .iter()
+        .map(|rules| Replay::new(rules, keys))
+        .collect::<io::Result<Vec<_>>>()?;
+    let mut simulation = Simulation {
+        replays,
+        lines: Lines::default(),
+        differences: BTreeMap::new(),
+    };
     let mut file = LogFile::open(source.path)?;
     let mut reader = LineReader::new(source.headers.to_vec());
     let progress = Progress::start(&file, source.shows_progress);
@@ -89,17 +100,24 @@ impl Simulation {
             Ok(record) => record,
             Err(why) => return self.lines.skip(why),
         };
-        let Some(first) = request(&record) else { return self.lines.skip(Unreadable::Request) };
+        let Some(first) = request(&record) else {
+            return self.lines.skip(Unreadable::Request);
+        };
         self.lines.count(record.micros, record.status);
         let mut first = Some(first);
         let mut outcomes = [ReplayOutcome::Uncounted; 2];
         for (replay, outcome) in self.replays.iter_mut().zip(&mut outcomes) {
             // The requests are equal: the second is made only if it is needed.
-            let Some(request) = first.take().or_else(|| request(&record)) else { continue };
+            let Some(request) = first.take().or_else(|| request(&record)) else {
+                continue;
+            };
             *outcome = replay.decide(record.micros, request);
         }
         if self.replays.len() == 2 && outcomes[0] != outcomes[1] {
-            *self.differences.entry((outcomes[1] as usize, outcomes[0] as usize)).or_default() += 1;
+            *self
+                .differences
+                .entry((outcomes[1] as usize, outcomes[0] as usize))
+                .or_default() += 1;
         }
     }
 }

@@ -15,14 +15,20 @@ pub(crate) struct Series {
 
 impl Default for Series {
     fn default() -> Self {
-        Self { start_micros: None, span_micros: 1_000_000, counts: Vec::new() }
+        Self {
+            start_micros: None,
+            span_micros: 1_000_000,
+            counts: Vec::new(),
+        }
     }
 }
 
 impl Series {
     /// Counts one request. Times do not go back.
     pub(crate) fn count(&mut self, micros: u64, is_admitted: bool) {
-        let start = *self.start_micros.get_or_insert(micros - micros % self.span_micros);
+        let start = *self
+            .start_micros
+            .get_or_insert(micros - micros % self.span_micros);
         while (micros - start) / self.span_micros >= MOST as u64 {
             self.counts = self.counts.chunks(2).map(sum).collect();
             self.span_micros *= 2;
@@ -42,12 +48,16 @@ impl Series {
     /// Returns each span: its start in microseconds since 1970, the admitted and the refused requests.
     pub(crate) fn spans(&self) -> impl Iterator<Item = (u64, [u64; 2])> + '_ {
         let start = self.start_micros.unwrap_or(0);
-        (0..).zip(&self.counts).map(move |(at, counts)| (start + at * self.span_micros, *counts))
+        (0..)
+            .zip(&self.counts)
+            .map(move |(at, counts)| (start + at * self.span_micros, *counts))
     }
 }
 
 fn sum(pair: &[[u64; 2]]) -> [u64; 2] {
-    pair.iter().fold([0; 2], |sum, counts| [sum[0] + counts[0], sum[1] + counts[1]])
+    pair.iter().fold([0; 2], |sum, counts| {
+        [sum[0] + counts[0], sum[1] + counts[1]]
+    })
 }
 
 #[cfg(test)]
@@ -61,7 +71,9 @@ mod tests {
             series.count(1_000_000_000 + second * 1_000_000, second % 4 != 0);
         }
         assert!(series.counts.len() <= MOST);
-        let total = series.spans().fold([0; 2], |sum, (_, counts)| [sum[0] + counts[0], sum[1] + counts[1]]);
+        let total = series.spans().fold([0; 2], |sum, (_, counts)| {
+            [sum[0] + counts[0], sum[1] + counts[1]]
+        });
         assert_eq!(total, [7_500, 2_500]);
         assert_eq!(series.span_micros(), 32_000_000);
     }

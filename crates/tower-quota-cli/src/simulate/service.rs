@@ -40,8 +40,13 @@ impl Service<Request<LoggedResponse>> for LoggedService {
 
     fn call(&mut self, request: Request<LoggedResponse>) -> Self::Future {
         let logged = *request.body();
-        let mut response = Response::new(LoggedBody { left: logged.bytes.unwrap_or(0) });
-        *response.status_mut() = logged.status.and_then(|code| StatusCode::from_u16(code).ok()).unwrap_or_default();
+        let mut response = Response::new(LoggedBody {
+            left: logged.bytes.unwrap_or(0),
+        });
+        *response.status_mut() = logged
+            .status
+            .and_then(|code| StatusCode::from_u16(code).ok())
+            .unwrap_or_default();
         ready(Ok(response))
     }
 }
@@ -50,8 +55,13 @@ impl Body for LoggedBody {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let length = usize::try_from(self.left).unwrap_or(ZEROS.len()).min(ZEROS.len());
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let length = usize::try_from(self.left)
+            .unwrap_or(ZEROS.len())
+            .min(ZEROS.len());
         self.left -= length as u64;
         Poll::Ready((length > 0).then(|| Ok(Frame::data(Bytes::from_static(&ZEROS[..length])))))
     }

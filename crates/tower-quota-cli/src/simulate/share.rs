@@ -12,7 +12,8 @@ impl Share {
 
     /// Returns the share of a part, rounded up, so that something is never shown as nothing.
     pub(crate) fn of(part: u64, all: u64) -> Self {
-        let millionths = (u128::from(part) * u128::from(Self::ALL)).div_ceil(u128::from(all.max(1)));
+        let millionths =
+            (u128::from(part) * u128::from(Self::ALL)).div_ceil(u128::from(all.max(1)));
         Self(u64::try_from(millionths).unwrap_or(Self::ALL))
     }
 
@@ -37,12 +38,21 @@ impl FromStr for Share {
         // A percent is 10,000 millionths: four digits count.
         if number.is_empty()
             || fraction.len() > 4
-            || !fraction.bytes().chain(percents.bytes()).all(|byte| byte.is_ascii_digit())
+            || !fraction
+                .bytes()
+                .chain(percents.bytes())
+                .all(|byte| byte.is_ascii_digit())
         {
             return Err(wrong());
         }
-        let digits: u64 = format!("{percents}{fraction:0<4}").parse().map_err(|_| wrong())?;
-        if digits <= Self::ALL { Ok(Self(digits)) } else { Err(format!("{text:?} is more than 100%")) }
+        let digits: u64 = format!("{percents}{fraction:0<4}")
+            .parse()
+            .map_err(|_| wrong())?;
+        if digits <= Self::ALL {
+            Ok(Self(digits))
+        } else {
+            Err(format!("{text:?} is more than 100%"))
+        }
     }
 }
 
@@ -62,11 +72,18 @@ mod tests {
 
     #[test]
     fn share_reads_and_shows_percents() {
-        for (text, millionths, shown) in
-            [("0.1%", 1_000, "0.1 %"), ("12.345 %", 123_450, "12.34 %"), ("100%", 1_000_000, "100 %"), ("0%", 0, "0 %")]
-        {
+        for (text, millionths, shown) in [
+            ("0.1%", 1_000, "0.1 %"),
+            ("12.345 %", 123_450, "12.34 %"),
+            ("100%", 1_000_000, "100 %"),
+            ("0%", 0, "0 %"),
+        ] {
             let share: Share = text.parse().unwrap();
-            assert_eq!((share, share.to_string()), (Share(millionths), shown.to_owned()), "{text}");
+            assert_eq!(
+                (share, share.to_string()),
+                (Share(millionths), shown.to_owned()),
+                "{text}"
+            );
         }
         for wrong in ["", "1", "%", "101%", "1.00001%", "-1%", "a%"] {
             assert!(wrong.parse::<Share>().is_err(), "{wrong}");

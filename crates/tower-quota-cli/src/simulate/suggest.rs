@@ -54,10 +54,15 @@ pub(crate) fn suggest(
     most: Share,
     source: Source<'_>,
 ) -> Result<Suggestion, Failure> {
-    let (rule, route) = find(document, limit)
-        .ok_or_else(|| Failure::Usage(format!("the document has no limit {limit:?}: it has {}", names(document))))?;
-    let mut tried: Vec<u64> =
-        (0..TRIED).filter_map(|exponent| 4_u64.checked_pow(u32::try_from(exponent).ok()?)).collect();
+    let (rule, route) = find(document, limit).ok_or_else(|| {
+        Failure::Usage(format!(
+            "the document has no limit {limit:?}: it has {}",
+            names(document)
+        ))
+    })?;
+    let mut tried: Vec<u64> = (0..TRIED)
+        .filter_map(|exponent| 4_u64.checked_pow(u32::try_from(exponent).ok()?))
+        .collect();
     let (mut low, mut high, mut clients, mut passes) = (0, None::<(u64, u64)>, 0, 0);
     loop {
         let before = (low, high);
@@ -75,7 +80,10 @@ pub(crate) fn suggest(
             (clients, passes) = (hits.len() as u64, passes + 1);
         }
         for (position, (units, _)) in quotas.iter().enumerate() {
-            let hit = hits.values().filter(|refused| **refused >> position & 1 == 1).count() as u64;
+            let hit = hits
+                .values()
+                .filter(|refused| **refused >> position & 1 == 1)
+                .count() as u64;
             if most.covers(hit, clients) {
                 high = Some((*units, hit));
                 break;
@@ -83,16 +91,28 @@ pub(crate) fn suggest(
             low = *units;
         }
         let Some((units, hit)) = high else {
-            return Err(Failure::Problem(format!("no quota of {limit:?} refuses at most that share of its clients")));
+            return Err(Failure::Problem(format!(
+                "no quota of {limit:?} refuses at most that share of its clients"
+            )));
         };
         // Of those in between none may be one that can be counted.
         if units - low <= 1 || before == (low, high) {
-            let quota = with_units(&rule.quota, units).map_or_else(String::new, |quota| quota.to_string());
+            let quota =
+                with_units(&rule.quota, units).map_or_else(String::new, |quota| quota.to_string());
             let now = rule.quota.to_string();
-            return Ok(Suggestion { limit: limit.to_owned(), quota, now, clients, hit, passes });
+            return Ok(Suggestion {
+                limit: limit.to_owned(),
+                quota,
+                now,
+                clients,
+                hit,
+                passes,
+            });
         }
         let between = units - low;
-        tried = (1..=TRIED as u64).map(|step| low + (between * step).div_ceil(TRIED as u64 + 1)).collect();
+        tried = (1..=TRIED as u64)
+            .map(|step| low + (between * step).div_ceil(TRIED as u64 + 1))
+            .collect();
         tried.dedup();
         tried.retain(|tried| *tried > low && *tried < units);
     }
@@ -102,20 +122,39 @@ pub(crate) fn suggest(
 fn find<'a>(document: &'a Document, limit: &str) -> Option<(&'a LimitRule, Option<&'a RouteRule>)> {
     let has_name = |rule: &&LimitRule| rule.name.as_str() == limit;
     let routed = |route: &'a RouteRule| Some((route.limits.iter().find(has_name)?, Some(route)));
-    let listed = document.limits.iter().find(has_name).map(|rule| (rule, None));
+    let listed = document
+        .limits
+        .iter()
+        .find(has_name)
+        .map(|rule| (rule, None));
     listed.or_else(|| document.routes.iter().find_map(routed))
 }
 
 fn names(document: &Document) -> String {
     let routed = document.routes.iter().flat_map(|route| &route.limits);
-    let names: Vec<&str> = document.limits.iter().chain(routed).map(|rule| rule.name.as_str()).take(20).collect();
+    let names: Vec<&str> = document
+        .limits
+        .iter()
+        .chain(routed)
+        .map(|rule| rule.name.as_str())
+        .take(20)
+        .collect();
     names.join(", ")
 }
 
 /// Returns whether a quota can admit a request of a limit. No document may have another.
 fn has_room(rule: &LimitRule, quota: &QuotaText) -> bool {
-    let cost = if let Some(CostText::Constant(units)) = rule.cost { units } else { 1 };
-    rule.at_most || quota.quota().for_waits_of(Limit::DEFAULT_MAX_WAIT).capacity() >= cost
+    let cost = if let Some(CostText::Constant(units)) = rule.cost {
+        units
+    } else {
+        1
+    };
+    rule.at_most
+        || quota
+            .quota()
+            .for_waits_of(Limit::DEFAULT_MAX_WAIT)
+            .capacity()
+            >= cost
 }
 
 /// Returns a quota with other units, and its burst or queue in proportion. Some quotas cannot have so many.
@@ -132,7 +171,8 @@ fn with_units(quota: &QuotaText, units: u64) -> Option<QuotaText> {
         scaled.push(' ');
         match number {
             Some(number) => {
-                let scaled_number = (u128::from(number) * u128::from(units)).div_ceil(u128::from(old));
+                let scaled_number =
+                    (u128::from(number) * u128::from(units)).div_ceil(u128::from(old));
                 scaled.push_str(&scaled_number.to_string());
             }
             None => scaled.push_str(word),
@@ -151,12 +191,25 @@ fn replay(
 ) -> Result<Hits, Failure> {
     let candidate = |position: usize, quota: &QuotaText| {
         let name = format!("candidate-{position}").parse().ok()?;
-        Some(LimitRule { name, quota: *quota, shadow: true, max_wait: None, penalty: None, ..rule.clone() })
+        Some(LimitRule {
+            name,
+            quota: *quota,
+            shadow: true,
+            max_wait: None,
+            penalty: None,
+            ..rule.clone()
+        })
     };
-    let candidates: Vec<LimitRule> =
-        quotas.iter().enumerate().filter_map(|(position, (_, quota))| candidate(position, quota)).collect();
-    let positions: HashMap<Name, usize> =
-        candidates.iter().enumerate().map(|(position, rule)| (Name::from(&rule.name), position)).collect();
+    let candidates: Vec<LimitRule> = quotas
+        .iter()
+        .enumerate()
+        .filter_map(|(position, (_, quota))| candidate(position, quota))
+        .collect();
+    let positions: HashMap<Name, usize> = candidates
+        .iter()
+        .enumerate()
+        .map(|(position, rule)| (Name::from(&rule.name), position))
+        .collect();
     let mut alone = Document {
         version: document.version,
         defaults: document.defaults.clone(),
@@ -167,32 +220,49 @@ fn replay(
         ..Document::default()
     };
     match route {
-        Some(route) => alone.routes.push(RouteRule { limits: candidates, ..route.clone() }),
+        Some(route) => alone.routes.push(RouteRule {
+            limits: candidates,
+            ..route.clone()
+        }),
         None => alone.limits = candidates,
     }
     let rules = Rules::new(alone).map_err(|problems| Failure::Problem(problems.to_string()))?;
     let hits = Arc::new(Mutex::new(Hits::new()));
     let (clock, noted) = (LogClock::default(), Arc::clone(&hits));
     let seed = [0; 16];
-    let layer = RateLimitLayer::new(MemoryStore::with_clock(super::replay::ENTRIES, clock.clone()), rules.policy())
-        .headers([])
-        .on_refused(|_| Response::new(RefusalBody::default()))
-        .on_decision(move |decided| {
-            let Some((_, key)) = decided.keys().next() else { return };
-            let statuses = decided.decision().into_iter().flat_map(|decision| decision.statuses());
-            let refusing = statuses.filter(|status| status.outcome.is_refusal());
-            let bits = refusing.filter_map(|status| positions.get(&status.name)).fold(0, |bits, at| bits | 1_u32 << at);
-            let mut hits = noted.lock().unwrap_or_else(PoisonError::into_inner);
-            *hits.entry(tally::hash(key, &seed)).or_default() |= bits;
-        });
+    let layer = RateLimitLayer::new(
+        MemoryStore::with_clock(super::replay::ENTRIES, clock.clone()),
+        rules.policy(),
+    )
+    .headers([])
+    .on_refused(|_| Response::new(RefusalBody::default()))
+    .on_decision(move |decided| {
+        let Some((_, key)) = decided.keys().next() else {
+            return;
+        };
+        let statuses = decided
+            .decision()
+            .into_iter()
+            .flat_map(|decision| decision.statuses());
+        let refusing = statuses.filter(|status| status.outcome.is_refusal());
+        let bits = refusing
+            .filter_map(|status| positions.get(&status.name))
+            .fold(0, |bits, at| bits | 1_u32 << at);
+        let mut hits = noted.lock().unwrap_or_else(PoisonError::into_inner);
+        *hits.entry(tally::hash(key, &seed)).or_default() |= bits;
+    });
     let mut service = layer.layer(LoggedService);
     let mut file = LogFile::open(source.path)?;
     let mut reader = LineReader::new(source.headers.to_vec());
     let progress = Progress::start(&file, source.shows_progress);
     let (mut line, mut lines) = (Vec::new(), 0);
     while file.next_line(&mut line)?.is_continue() {
-        let Ok(record) = reader.read(&line) else { continue };
-        let Some(request) = request(&record) else { continue };
+        let Ok(record) = reader.read(&line) else {
+            continue;
+        };
+        let Some(request) = request(&record) else {
+            continue;
+        };
         clock.set(record.micros);
         // Shadow limits make no request wait: the decision is made when the service is called.
         drop(service.call(request));

@@ -93,7 +93,9 @@ impl Tally {
     /// Notes a decision of the layer.
     pub(super) fn note(&mut self, decided: &Decided<'_>, micros: u64) {
         self.last = Some(ReplayOutcome::of(decided));
-        let Some(decision) = decided.decision() else { return };
+        let Some(decision) = decided.decision() else {
+            return;
+        };
         for (status, (name, key)) in decision.statuses().iter().zip(decided.keys()) {
             debug_assert_eq!(status.name, name, "statuses and keys are in one order");
             let position = self.position(name, status.is_shadow);
@@ -103,7 +105,10 @@ impl Tally {
             if let tower_quota::Outcome::Wait(wait) = status.outcome {
                 limit.longest_wait = limit.longest_wait.max(wait);
             }
-            let client = self.clients.entry((position, hash(key, &self.keys.seed))).or_default();
+            let client = self
+                .clients
+                .entry((position, hash(key, &self.keys.seed)))
+                .or_default();
             client.asked = client.asked.saturating_add(1);
             if status.outcome.is_refusal() {
                 limit.refused += 1;
@@ -122,7 +127,12 @@ impl Tally {
 
     fn position(&mut self, name: Name, is_shadow: bool) -> u32 {
         // Few policies ask a request for more limits than a look through the first ones finds.
-        if let Some(at) = self.limits.iter().take(4).position(|limit| limit.name == name) {
+        if let Some(at) = self
+            .limits
+            .iter()
+            .take(4)
+            .position(|limit| limit.name == name)
+        {
             return u32::try_from(at).unwrap_or_default();
         }
         let next = u32::try_from(self.limits.len()).unwrap_or(u32::MAX);
@@ -147,7 +157,9 @@ impl Tally {
 /// Returns a hash of a key that does not tell the key.
 pub(super) fn hash(key: &Key<'_>, seed: &[u8; 16]) -> u64 {
     // Half of it is enough to tell millions of clients apart.
-    (key.digest(seed) & u128::from(u64::MAX)).try_into().unwrap_or_default()
+    (key.digest(seed) & u128::from(u64::MAX))
+        .try_into()
+        .unwrap_or_default()
 }
 
 /// Returns a key as people know it.

@@ -17,7 +17,9 @@ const HEAD: Style = Style::new().add_modifier(Modifier::BOLD);
 /// Draws the state of a service: its health, its limits, its clients, and the keys.
 pub(super) fn draw(frame: &mut Frame<'_>, screen: &Screen) {
     let limits = screen.limits();
-    let stores = screen.snapshot.health["stores"].as_array().map_or(0, Vec::len);
+    let stores = screen.snapshot.health["stores"]
+        .as_array()
+        .map_or(0, Vec::len);
     let status_height = u16::try_from(3 + stores).unwrap_or(8).min(8);
     let limits_height = u16::try_from(limits.len() + 3).unwrap_or(8).min(8);
     let parts = [
@@ -29,16 +31,33 @@ pub(super) fn draw(frame: &mut Frame<'_>, screen: &Screen) {
     let [status, limits_area, clients, keys] = Layout::vertical(parts).areas(frame.area());
     draw_status(frame, status, screen);
     let rows = limits.iter().map(|limit| {
-        let cells = [grouped(limit.refused), grouped(limit.limited_clients as u64), grouped(limit.requests)];
+        let cells = [
+            grouped(limit.refused),
+            grouped(limit.limited_clients as u64),
+            grouped(limit.requests),
+        ];
         Row::new(core::iter::once(limit.name.clone()).chain(cells))
     });
-    let widths = [Constraint::Fill(1), Constraint::Length(14), Constraint::Length(14), Constraint::Length(14)];
+    let widths = [
+        Constraint::Fill(1),
+        Constraint::Length(14),
+        Constraint::Length(14),
+        Constraint::Length(14),
+    ];
     let head = Row::new(["limit", "refused", "clients limited", "requests"]).style(HEAD);
     let title = format!(" limits, listed clients over {} ", screen.window);
-    frame.render_widget(Table::new(rows, widths).header(head).block(Block::bordered().title(title)), limits_area);
+    frame.render_widget(
+        Table::new(rows, widths)
+            .header(head)
+            .block(Block::bordered().title(title)),
+        limits_area,
+    );
     draw_clients(frame, clients, screen);
     let help = " q quit  p pause  s sort  r requests  w wait  l limit  c client  b busy/limited  arrows scroll";
-    frame.render_widget(Paragraph::new(help).style(Style::new().add_modifier(Modifier::REVERSED)), keys);
+    frame.render_widget(
+        Paragraph::new(help).style(Style::new().add_modifier(Modifier::REVERSED)),
+        keys,
+    );
 }
 
 fn draw_status(frame: &mut Frame<'_>, area: Rect, screen: &Screen) {
@@ -62,14 +81,28 @@ fn draw_status(frame: &mut Frame<'_>, area: Rect, screen: &Screen) {
         ),
         None => "no rules yet".into(),
     };
-    let source = if rules["is_reachable"] == true { "source reachable" } else { "source not reachable" };
-    let error = rules["last_error"].as_str().map_or(String::new(), |error| format!("  {error}"));
-    let mut lines = vec![Line::from(first), Line::from(format!("{version}  {source}{error}"))];
+    let source = if rules["is_reachable"] == true {
+        "source reachable"
+    } else {
+        "source not reachable"
+    };
+    let error = rules["last_error"]
+        .as_str()
+        .map_or(String::new(), |error| format!("  {error}"));
+    let mut lines = vec![
+        Line::from(first),
+        Line::from(format!("{version}  {source}{error}")),
+    ];
     for store in health["stores"].as_array().into_iter().flatten() {
-        let state =
-            if store["available"] == true { "available".fg(Color::Green) } else { "unavailable".fg(Color::Red) };
+        let state = if store["available"] == true {
+            "available".fg(Color::Green)
+        } else {
+            "unavailable".fg(Color::Red)
+        };
         let figures = store["figures"].as_object().into_iter().flatten();
-        let figures: Vec<String> = figures.map(|(name, figure)| format!("{name} {figure}")).collect();
+        let figures: Vec<String> = figures
+            .map(|(name, figure)| format!("{name} {figure}"))
+            .collect();
         lines.push(Line::from(vec![
             Span::raw(format!("{} ", text(&store["name"]))),
             state,
@@ -84,15 +117,48 @@ fn draw_clients(frame: &mut Frame<'_>, area: Rect, screen: &Screen) {
     let rows = clients.iter().skip(screen.first).map(|client| {
         let text = |field: &str| client[field].as_str().unwrap_or_default().to_owned();
         let retry = client["retry_after_ms"].as_u64().unwrap_or(0);
-        let row = Row::new([name(client), text("scope"), text("limit"), count(client), millis(retry)]);
-        if retry > 0 { row.fg(Color::Yellow) } else { row }
+        let row = Row::new([
+            name(client),
+            text("scope"),
+            text("limit"),
+            count(client),
+            millis(retry),
+        ]);
+        if retry > 0 {
+            row.fg(Color::Yellow)
+        } else {
+            row
+        }
     });
-    let widths =
-        [Constraint::Fill(2), Constraint::Fill(1), Constraint::Fill(1), Constraint::Length(16), Constraint::Length(12)];
+    let widths = [
+        Constraint::Fill(2),
+        Constraint::Fill(1),
+        Constraint::Fill(1),
+        Constraint::Length(16),
+        Constraint::Length(12),
+    ];
     let head = Row::new(["client", "counted by", "limit", "requests", "limited for"]).style(HEAD);
-    let kind = if screen.shows_busy { "busiest" } else { "limited" };
-    let of_all = screen.snapshot.of_all.as_ref().map(|of_all| format!(" ({of_all})")).unwrap_or_default();
-    let title =
-        format!(" {kind} clients over {}, by {}: {}{of_all} ", screen.window, screen.order.name(), clients.len());
-    frame.render_widget(Table::new(rows, widths).header(head).block(Block::bordered().title(title)), area);
+    let kind = if screen.shows_busy {
+        "busiest"
+    } else {
+        "limited"
+    };
+    let of_all = screen
+        .snapshot
+        .of_all
+        .as_ref()
+        .map(|of_all| format!(" ({of_all})"))
+        .unwrap_or_default();
+    let title = format!(
+        " {kind} clients over {}, by {}: {}{of_all} ",
+        screen.window,
+        screen.order.name(),
+        clients.len()
+    );
+    frame.render_widget(
+        Table::new(rows, widths)
+            .header(head)
+            .block(Block::bordered().title(title)),
+        area,
+    );
 }

@@ -41,7 +41,10 @@ impl Poller {
                 }
             }
         });
-        Self { snapshots, _alive: alive }
+        Self {
+            snapshots,
+            _alive: alive,
+        }
     }
 
     /// Returns the next snapshot, if there is one.
@@ -54,9 +57,17 @@ impl Poller {
 pub(super) fn snapshot(api: &HttpApi, arguments: &TopArguments) -> Result<Snapshot, Failure> {
     let list = |by| -> Result<(Vec<Value>, Option<String>), Failure> {
         let answer = api.send(&arguments.call(by))?.json()?;
-        Ok((answer["clients"].as_array().cloned().unwrap_or_default(), instances(&answer)))
+        Ok((
+            answer["clients"].as_array().cloned().unwrap_or_default(),
+            instances(&answer),
+        ))
     };
     let health = api.send(&Call::new(Call::GET, &["health"]))?.json()?;
     let ((limited, of_all), (busy, _)) = (list(RankBy::Limited)?, list(RankBy::Busy)?);
-    Ok(Snapshot { health, limited, busy, of_all })
+    Ok(Snapshot {
+        health,
+        limited,
+        busy,
+        of_all,
+    })
 }

@@ -51,7 +51,15 @@ pub(super) struct LimitRow {
 impl Screen {
     pub(super) fn new(window: String) -> Self {
         let snapshot = Snapshot::default();
-        Self { snapshot, error: None, order: Order::Requests, is_paused: false, shows_busy: false, first: 0, window }
+        Self {
+            snapshot,
+            error: None,
+            order: Order::Requests,
+            is_paused: false,
+            shows_busy: false,
+            first: 0,
+            window,
+        }
     }
 
     /// Takes a snapshot, unless the screen is paused.
@@ -68,7 +76,8 @@ impl Screen {
 
     /// Does what a key asks for.
     pub(super) fn press(&mut self, key: KeyEvent) -> Todo {
-        let is_interrupt = key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c');
+        let is_interrupt =
+            key.modifiers.contains(KeyModifiers::CONTROL) && key.code == KeyCode::Char('c');
         match key.code {
             KeyCode::Char('q') | KeyCode::Esc => return Todo::Quit,
             _ if is_interrupt => return Todo::Quit,
@@ -94,7 +103,11 @@ impl Screen {
     }
 
     fn list(&self) -> &[Value] {
-        if self.shows_busy { &self.snapshot.busy } else { &self.snapshot.limited }
+        if self.shows_busy {
+            &self.snapshot.busy
+        } else {
+            &self.snapshot.limited
+        }
     }
 
     /// Returns the clients in their order.
@@ -117,10 +130,18 @@ impl Screen {
         let mut rows: Vec<LimitRow> = Vec::new();
         let mut add = |client: &Value, is_limited: bool| {
             let limit = client["limit"].as_str().unwrap_or_default();
-            let at = rows.iter().position(|row| row.name == limit).unwrap_or_else(|| {
-                rows.push(LimitRow { name: limit.to_owned(), limited_clients: 0, refused: 0, requests: 0 });
-                rows.len() - 1
-            });
+            let at = rows
+                .iter()
+                .position(|row| row.name == limit)
+                .unwrap_or_else(|| {
+                    rows.push(LimitRow {
+                        name: limit.to_owned(),
+                        limited_clients: 0,
+                        refused: 0,
+                        requests: 0,
+                    });
+                    rows.len() - 1
+                });
             let count = client["at_least"].as_u64().unwrap_or(0);
             if is_limited {
                 rows[at].limited_clients += 1;
@@ -129,8 +150,14 @@ impl Screen {
                 rows[at].requests += count;
             }
         };
-        self.snapshot.limited.iter().for_each(|client| add(client, true));
-        self.snapshot.busy.iter().for_each(|client| add(client, false));
+        self.snapshot
+            .limited
+            .iter()
+            .for_each(|client| add(client, true));
+        self.snapshot
+            .busy
+            .iter()
+            .for_each(|client| add(client, false));
         rows.sort_by_key(|row| (Reverse(row.refused), Reverse(row.requests)));
         rows
     }

@@ -44,14 +44,35 @@ fn press(screen: &mut Screen, key: char) -> Todo {
 
 /// Returns the places of texts on the screen, which must all be there.
 fn places<const N: usize>(text: &str, parts: [&str; N]) -> [usize; N] {
-    parts.map(|part| text.find(part).unwrap_or_else(|| panic!("{part} is missing:\n{text}")))
+    parts.map(|part| {
+        text.find(part)
+            .unwrap_or_else(|| panic!("{part} is missing:\n{text}"))
+    })
 }
 
 #[test]
 fn screen_shows_health_limits_and_clients() {
     let text = drawn(&screen());
-    places(&text, ["healthy  3 waiting", "rules 7 by ann", "source reachable", "redis unavailable  breakers_open 1"]);
-    places(&text, ["minute", "9,000", "limited clients over 1m, by requests: 3", "2 h", "1.5 s", "q quit"]);
+    places(
+        &text,
+        [
+            "healthy  3 waiting",
+            "rules 7 by ann",
+            "source reachable",
+            "redis unavailable  breakers_open 1",
+        ],
+    );
+    places(
+        &text,
+        [
+            "minute",
+            "9,000",
+            "limited clients over 1m, by requests: 3",
+            "2 h",
+            "1.5 s",
+            "q quit",
+        ],
+    );
 }
 
 #[test]

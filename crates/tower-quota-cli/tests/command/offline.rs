@@ -24,34 +24,65 @@ fn check_of_good_rules_succeeds() {
     let good = files.write("good.yaml", GOOD);
     assert_eq!(run(&["check", &good]).expect(0), format!("{good}: ok\n"));
     let checked = run(&["check", &good, "--json"]).json(0);
-    assert_eq!((&checked[0]["valid"], &checked[0]["problems"]), (&true.into(), &serde_json::json!([])));
+    assert_eq!(
+        (&checked[0]["valid"], &checked[0]["problems"]),
+        (&true.into(), &serde_json::json!([]))
+    );
 }
 
 #[test]
 fn check_shows_every_problem_with_its_line() {
     let files = Files::new();
-    let bad =
-        files.write("bad.yaml", "limits:\n  - name: minute\n    qouta: 100/minute\n  - name: day\n    quota: much\n");
+    let bad = files.write(
+        "bad.yaml",
+        "limits:\n  - name: minute\n    qouta: 100/minute\n  - name: day\n    quota: much\n",
+    );
     let out = run(&["check", &bad]).expect(1);
-    for part in ["bad.yaml:3:", "bad.yaml:5:12", "qouta", "quota: much", "2 problems", "help"] {
+    for part in [
+        "bad.yaml:3:",
+        "bad.yaml:5:12",
+        "qouta",
+        "quota: much",
+        "2 problems",
+        "help",
+    ] {
         assert!(out.contains(part), "{part} is missing:\n{out}");
     }
     let checked = run(&["--json", "check", &bad]).json(1);
-    assert_eq!((&checked[0]["valid"], &checked[0]["problems"][0]["line"]), (&false.into(), &3.into()));
+    assert_eq!(
+        (&checked[0]["valid"], &checked[0]["problems"][0]["line"]),
+        (&false.into(), &3.into())
+    );
 }
 
 #[test]
 fn rules_from_standard_input_are_checked() {
     let mut child = command(&["check", "-", "--format", "toml"]);
-    let mut child = child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(b"[[limits]]\nname = \"minute\"\nquota = \"100/minute\"\n").unwrap();
-    assert_eq!(Ran::of(child.wait_with_output().unwrap()).expect(0), "standard input: ok\n");
+    let mut child = child
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(b"[[limits]]\nname = \"minute\"\nquota = \"100/minute\"\n")
+        .unwrap();
+    assert_eq!(
+        Ran::of(child.wait_with_output().unwrap()).expect(0),
+        "standard input: ok\n"
+    );
 }
 
 #[test]
 fn parts_of_code_have_stand_ins() {
     let files = Files::new();
-    let rules = files.write("rules.yaml", "limits: [{ name: minute, quota: 100/minute, key: code tenant }]");
+    let rules = files.write(
+        "rules.yaml",
+        "limits: [{ name: minute, quota: 100/minute, key: code tenant }]",
+    );
     assert!(run(&["check", &rules]).expect(1).contains("tenant"));
     run(&["check", &rules, "--code", "key=tenant"]).expect(0);
 }
@@ -60,37 +91,82 @@ fn parts_of_code_have_stand_ins() {
 fn own_tests_of_rules_decide_the_exit_code() {
     let files = Files::new();
     let good = files.write("good.yaml", GOOD);
-    assert!(run(&["test", &good]).expect(0).contains("2 passed, 0 failed"));
+    assert!(
+        run(&["test", &good])
+            .expect(0)
+            .contains("2 passed, 0 failed")
+    );
     let wrong = files.write(
         "wrong.yaml",
-        GOOD.replace("tier: pro, limits: { minute: 1000/minute }", "limits: { minute: 7/minute }"),
+        GOOD.replace(
+            "tier: pro, limits: { minute: 1000/minute }",
+            "limits: { minute: 7/minute }",
+        ),
     );
     let out = run(&["test", &wrong]).expect(1);
-    assert!(out.contains("test 0 failed") && out.contains("7/minute") && out.contains("1 passed, 1 failed"), "{out}");
-    assert_eq!(run(&["test", &wrong, "--json"]).json(1)[0]["report"]["passed"], 1);
+    assert!(
+        out.contains("test 0 failed")
+            && out.contains("7/minute")
+            && out.contains("1 passed, 1 failed"),
+        "{out}"
+    );
+    assert_eq!(
+        run(&["test", &wrong, "--json"]).json(1)[0]["report"]["passed"],
+        1
+    );
 }
 
 #[test]
 fn diff_ignores_format_and_finds_changes() {
     let files = Files::new();
     let yaml = files.write("rules.yaml", GOOD);
-    let toml = files.write("rules.toml", run(&["convert", &yaml, "--to", "toml"]).expect(0));
-    let json = files.write("rules.json", run(&["convert", &toml, "--to", "json"]).expect(0));
+    let toml = files.write(
+        "rules.toml",
+        run(&["convert", &yaml, "--to", "toml"]).expect(0),
+    );
+    let json = files.write(
+        "rules.json",
+        run(&["convert", &toml, "--to", "json"]).expect(0),
+    );
     assert_eq!(run(&["diff", &yaml, &json]).expect(0), "no differences\n");
     let changed = files.write("changed.yaml", GOOD.replace("100/minute\n", "200/minute\n"));
-    assert_eq!(run(&["diff", &toml, &changed]).expect(1), "~ limits[minute].quota: 100/minute -> 200/minute\n");
+    assert_eq!(
+        run(&["diff", &toml, &changed]).expect(1),
+        "~ limits[minute].quota: 100/minute -> 200/minute\n"
+    );
     let differences = run(&["diff", &toml, &changed, "--json"]).json(1);
-    assert_eq!((&differences[0]["change"], &differences[0]["after"]), (&"changed".into(), &"200/minute".into()));
+    assert_eq!(
+        (&differences[0]["change"], &differences[0]["after"]),
+        (&"changed".into(), &"200/minute".into())
+    );
 }
 
 #[test]
 fn explain_by_file_names_tier_and_limits() {
     let files = Files::new();
     let rules = files.write("rules.yaml", GOOD);
-    let out = run(&["explain", "--rules", &rules, "--header", "x-api-key: sk_pro_9"]).expect(0);
-    assert!(out.contains("limited, tier pro") && out.contains("1000/minute"), "{out}");
+    let out = run(&[
+        "explain",
+        "--rules",
+        &rules,
+        "--header",
+        "x-api-key: sk_pro_9",
+    ])
+    .expect(0);
+    assert!(
+        out.contains("limited, tier pro") && out.contains("1000/minute"),
+        "{out}"
+    );
     assert!(!out.contains("sk_pro_9"), "keys are hashed: {out}");
-    let out = run(&["explain", "--rules", &rules, "--header", "x-api-key: sk_pro_9", "--show-keys"]).expect(0);
+    let out = run(&[
+        "explain",
+        "--rules",
+        &rules,
+        "--header",
+        "x-api-key: sk_pro_9",
+        "--show-keys",
+    ])
+    .expect(0);
     assert!(out.contains("sk_pro_9"), "{out}");
     let json = run(&["explain", "--rules", &rules, "--path", "/healthz", "--json"]).json(0);
     assert_eq!(json["outcome"], "skipped");
@@ -101,7 +177,10 @@ fn schema_completions_and_manual_are_printed() {
     let schema: serde_json::Value = serde_json::from_str(&run(&["schema"]).expect(0)).unwrap();
     assert!(schema["properties"]["limits"].is_object());
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        assert!(run(&["completions", shell]).expect(0).contains("simulate"), "{shell}");
+        assert!(
+            run(&["completions", shell]).expect(0).contains("simulate"),
+            "{shell}"
+        );
     }
     assert!(run(&["man"]).expect(0).contains(".TH tower"));
 }
@@ -113,5 +192,10 @@ fn wrong_arguments_and_files_exit_with_two() {
     assert!(missing.error.contains("/nowhere.yaml"), "{}", missing.error);
     assert_eq!(missing.code, 2);
     let untargeted = run(&["history", "--json"]);
-    assert_eq!((untargeted.code, untargeted.error.starts_with("{\"error\":")), (2, true), "{}", untargeted.error);
+    assert_eq!(
+        (untargeted.code, untargeted.error.starts_with("{\"error\":")),
+        (2, true),
+        "{}",
+        untargeted.error
+    );
 }

@@ -32,8 +32,13 @@ pub(crate) struct TestService {
 
 impl TestService {
     pub(crate) fn start() -> Self {
-        let runtime =
-            Arc::new(tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap());
+        let runtime = Arc::new(
+            tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(1)
+                .enable_all()
+                .build()
+                .unwrap(),
+        );
         let (app, admin) = runtime.block_on(async {
             let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).count_busy_clients();
             let layer = layer.refusal_references("pod-7");
@@ -43,16 +48,32 @@ impl TestService {
                 LiveOptions::new().rollout_counts(RolloutCounts::new()),
             )
             .await;
-            let options = AdminOptions::new().bearer_token("on-call", TOKEN).allow_showing_keys();
+            let options = AdminOptions::new()
+                .bearer_token("on-call", TOKEN)
+                .allow_showing_keys();
             let admin = router(live, options).unwrap();
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = listener.local_addr().unwrap();
             tokio::spawn(async move {
-                axum::serve(listener, admin.into_make_service_with_connect_info::<SocketAddr>()).await.unwrap();
+                axum::serve(
+                    listener,
+                    admin.into_make_service_with_connect_info::<SocketAddr>(),
+                )
+                .await
+                .unwrap();
             });
-            (Router::new().route("/", get(|| async { "hello" })).layer(layer), format!("http://{address}"))
+            (
+                Router::new()
+                    .route("/", get(|| async { "hello" }))
+                    .layer(layer),
+                format!("http://{address}"),
+            )
         });
-        Self { runtime, app, admin }
+        Self {
+            runtime,
+            app,
+            admin,
+        }
     }
 
     /// Serves the admin API over TLS too, with this certificate, and returns its address.
@@ -60,17 +81,30 @@ impl TestService {
         let certificates = vec![CertificateDer::from_pem_file(files.certificate()).unwrap()];
         let key = PrivateKeyDer::from_pem_file(files.key()).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-        let config = config.with_no_client_auth().with_single_cert(certificates, key).unwrap();
-        let (acceptor, plain) = (TlsAcceptor::from(Arc::new(config)), self.admin.replace("http://", ""));
-        let listener = self.runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap();
+        let config = config
+            .with_no_client_auth()
+            .with_single_cert(certificates, key)
+            .unwrap();
+        let (acceptor, plain) = (
+            TlsAcceptor::from(Arc::new(config)),
+            self.admin.replace("http://", ""),
+        );
+        let listener = self
+            .runtime
+            .block_on(TcpListener::bind("127.0.0.1:0"))
+            .unwrap();
         let port = listener.local_addr().unwrap().port();
         self.runtime.spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let (acceptor, plain) = (acceptor.clone(), plain.clone());
                 tokio::spawn(async move {
                     // A client that does not trust the certificate ends the handshake.
-                    let Ok(mut client) = acceptor.accept(client).await else { return };
+                    let Ok(mut client) = acceptor.accept(client).await else {
+                        return;
+                    };
                     let mut service = TcpStream::connect(plain).await.unwrap();
                     let _ = copy_bidirectional(&mut client, &mut service).await;
                 });
@@ -86,7 +120,12 @@ impl TestService {
 
     /// Sends a request of a client.
     pub(crate) fn send(&self, api_key: &str) -> Response {
-        let request = Request::get("/").header("x-api-key", api_key).body(Body::empty()).unwrap();
-        self.runtime.block_on(self.app.clone().oneshot(request)).unwrap()
+        let request = Request::get("/")
+            .header("x-api-key", api_key)
+            .body(Body::empty())
+            .unwrap();
+        self.runtime
+            .block_on(self.app.clone().oneshot(request))
+            .unwrap()
     }
 }

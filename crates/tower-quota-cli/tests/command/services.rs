@@ -22,15 +22,27 @@ struct TestTarget {
 
 impl TestTarget {
     fn admin(service: &TestService) -> Self {
-        Self { variables: vec![("TOWER_QUOTA_ADMIN", service.admin.clone()), ("TOWER_QUOTA_TOKEN", TOKEN.into())] }
+        Self {
+            variables: vec![
+                ("TOWER_QUOTA_ADMIN", service.admin.clone()),
+                ("TOWER_QUOTA_TOKEN", TOKEN.into()),
+            ],
+        }
     }
 
     fn redis(url: String) -> Self {
-        Self { variables: vec![("TOWER_QUOTA_REDIS", url)] }
+        Self {
+            variables: vec![("TOWER_QUOTA_REDIS", url)],
+        }
     }
 
     fn run(&self, arguments: &[&str]) -> Ran {
-        Ran::of(command(arguments).envs(self.variables.clone()).output().unwrap())
+        Ran::of(
+            command(arguments)
+                .envs(self.variables.clone())
+                .output()
+                .unwrap(),
+        )
     }
 }
 
@@ -38,36 +50,79 @@ impl TestTarget {
 fn change_rules(target: &TestTarget) {
     let files = Files::new();
     let first = files.write("first.yaml", RULES);
-    let second =
-        files.write("second.toml", "[[limits]]\nname = \"minute\"\nquota = \"5/minute\"\nkey = \"header x-api-key\"\n");
+    let second = files.write(
+        "second.toml",
+        "[[limits]]\nname = \"minute\"\nquota = \"5/minute\"\nkey = \"header x-api-key\"\n",
+    );
     let bad = files.write("bad.yaml", "limits: [{ name: minute, quota: much }]");
-    assert_eq!(target.run(&["put", &first, "--comment", "the first"]).expect(0), "version 1 is in force\n");
+    assert_eq!(
+        target
+            .run(&["put", &first, "--comment", "the first"])
+            .expect(0),
+        "version 1 is in force\n"
+    );
     assert_eq!(target.run(&["put", &second, "--json"]).json(0)["number"], 2);
-    assert_eq!(target.run(&["show"]).expect(0), std::fs::read_to_string(&second).unwrap());
+    assert_eq!(
+        target.run(&["show"]).expect(0),
+        std::fs::read_to_string(&second).unwrap()
+    );
     assert_eq!(target.run(&["show", "1"]).expect(0), RULES);
 
     let conflict = target.run(&["put", &first, "--expect", "1"]);
-    assert!(conflict.code == 1 && conflict.error.contains('2'), "{}", conflict.error);
+    assert!(
+        conflict.code == 1 && conflict.error.contains('2'),
+        "{}",
+        conflict.error
+    );
     let invalid = target.run(&["put", &bad]);
-    assert!(invalid.code == 1 && invalid.error.contains("limits[0].quota"), "{}", invalid.error);
+    assert!(
+        invalid.code == 1 && invalid.error.contains("limits[0].quota"),
+        "{}",
+        invalid.error
+    );
 
-    assert!(target.run(&["rollback", "1"]).expect(0).contains("version 3 is in force"));
+    assert!(
+        target
+            .run(&["rollback", "1"])
+            .expect(0)
+            .contains("version 3 is in force")
+    );
     assert_eq!(target.run(&["rollback", "99"]).code, 1);
     let history = target.run(&["history", "--json"]).json(0);
-    assert_eq!((history.as_array().unwrap().len(), &history[2]["comment"]), (3, &"the first".into()));
+    assert_eq!(
+        (history.as_array().unwrap().len(), &history[2]["comment"]),
+        (3, &"the first".into())
+    );
     assert!(target.run(&["history"]).expect(0).contains("the first"));
     let changes = target.run(&["diff", "1", "2"]).expect(1);
-    assert!(changes.contains("~ limits[minute].quota: 3/minute -> 5/minute\n"), "{changes}");
-    assert_eq!(target.run(&["diff", "3", &first]).expect(0), "no differences\n");
+    assert!(
+        changes.contains("~ limits[minute].quota: 3/minute -> 5/minute\n"),
+        "{changes}"
+    );
+    assert_eq!(
+        target.run(&["diff", "3", &first]).expect(0),
+        "no differences\n"
+    );
     assert_eq!(target.run(&["diff", "1", "99"]).code, 1);
     let audit = target.run(&["audit", "--limit", "1"]).expect(0);
-    assert!(audit.contains("rollback") && audit.contains("version 3"), "{audit}");
+    assert!(
+        audit.contains("rollback") && audit.contains("version 3"),
+        "{audit}"
+    );
 
     let out = target.run(&["put", &second, "--dry-run"]).expect(0);
     assert!(out.contains("version 4 is rolled out"), "{out}");
     let report = target.run(&["rollout"]).expect(0);
-    assert!(report.starts_with("version 4 is a dry run\ncounted on 0 instances\n"), "{report}");
-    assert!(target.run(&["promote"]).expect(0).contains("version 4 is in force"));
+    assert!(
+        report.starts_with("version 4 is a dry run\ncounted on 0 instances\n"),
+        "{report}"
+    );
+    assert!(
+        target
+            .run(&["promote"])
+            .expect(0)
+            .contains("version 4 is in force")
+    );
     assert_eq!(target.run(&["abandon"]).code, 1);
     target.run(&["rollback", "3"]).expect(0);
 }
@@ -79,9 +134,15 @@ fn put_after_rollouts(target: &TestTarget) {
     target.run(&["put", &rules]).expect(0);
     target.run(&["put", &rules, "--dry-run"]).expect(0);
     target.run(&["abandon"]).expect(0);
-    assert_eq!(target.run(&["put", &rules]).expect(0), "version 3 is in force\n");
+    assert_eq!(
+        target.run(&["put", &rules]).expect(0),
+        "version 3 is in force\n"
+    );
     target.run(&["put", &rules, "--percent", "5"]).expect(0);
-    assert_eq!(target.run(&["put", &rules]).expect(0), "version 5 is in force\n");
+    assert_eq!(
+        target.run(&["put", &rules]).expect(0),
+        "version 5 is in force\n"
+    );
 }
 
 #[test]
@@ -93,24 +154,56 @@ fn put_works_after_an_abandoned_rollout() {
 
 /// Looks at a client, and blocks it.
 fn operate_clients(target: &TestTarget) {
-    assert!(target.run(&["peek", "minute", "ann"]).expect(0).contains("minute: 3 of 3 units left"));
-    assert!(target.run(&["peek", "minute", "pro_1"]).expect(0).contains("minute: 30 of 30 units left"));
-    assert_eq!(target.run(&["grant", "minute", "ann", "1", "--json"]).json(0)["remaining"], 3);
+    assert!(
+        target
+            .run(&["peek", "minute", "ann"])
+            .expect(0)
+            .contains("minute: 3 of 3 units left")
+    );
+    assert!(
+        target
+            .run(&["peek", "minute", "pro_1"])
+            .expect(0)
+            .contains("minute: 30 of 30 units left")
+    );
+    assert_eq!(
+        target
+            .run(&["grant", "minute", "ann", "1", "--json"])
+            .json(0)["remaining"],
+        3
+    );
     target.run(&["reset", "minute", "ann"]).expect(0);
     assert_eq!(target.run(&["peek", "unknown", "ann"]).code, 1);
 
-    let out = target.run(&["block", "ann", "--for", "1h", "--reason", "a test"]).expect(0);
+    let out = target
+        .run(&["block", "ann", "--for", "1h", "--reason", "a test"])
+        .expect(0);
     assert!(out.contains("is blocked until"), "{out}");
-    target.run(&["block", "203.0.113.0/24", "--for", "60s"]).expect(0);
+    target
+        .run(&["block", "203.0.113.0/24", "--for", "60s"])
+        .expect(0);
     let blocks = target.run(&["blocks"]).expect(0);
-    assert!(blocks.contains("a test") && blocks.contains("203.0.113.0/24"), "{blocks}");
-    let explained = target.run(&["explain", "--header", "x-api-key: ann"]).expect(1);
+    assert!(
+        blocks.contains("a test") && blocks.contains("203.0.113.0/24"),
+        "{blocks}"
+    );
+    let explained = target
+        .run(&["explain", "--header", "x-api-key: ann"])
+        .expect(1);
     assert!(explained.starts_with("blocked"), "{explained}");
     target.run(&["unblock", "203.0.113.0/24"]).expect(0);
     target.run(&["unblock", "ann"]).expect(0);
     assert_eq!(target.run(&["unblock", "ann"]).code, 1);
-    assert_eq!(target.run(&["blocks", "--json"]).json(0), serde_json::json!([]));
-    assert!(target.run(&["explain", "--header", "x-api-key: ann"]).expect(0).contains("minute"));
+    assert_eq!(
+        target.run(&["blocks", "--json"]).json(0),
+        serde_json::json!([])
+    );
+    assert!(
+        target
+            .run(&["explain", "--header", "x-api-key: ann"])
+            .expect(0)
+            .contains("minute")
+    );
 }
 
 #[test]
@@ -124,13 +217,29 @@ fn commands_work_by_the_admin_api() {
     let statuses: Vec<u16> = (0..5).map(|_| service.ask("bob")).collect();
     assert_eq!(statuses, [200, 200, 200, 429, 429]);
     let limited = target.run(&["peek", "minute", "bob"]).expect(1);
-    assert!(limited.contains("minute: 0 of 3 units left, limited for"), "{limited}");
+    assert!(
+        limited.contains("minute: 0 of 3 units left, limited for"),
+        "{limited}"
+    );
     let top = target.run(&["top", "--window", "1m"]).expect(0);
     assert!(top.contains("minute") && !top.contains("bob"), "{top}");
-    assert!(target.run(&["top", "--show-keys"]).expect(0).contains("bob"));
-    let watched = target.run(&["watch", "--looks", "2", "--every", "10ms"]).expect(0);
-    assert!(watched.contains("rules: version 5 by on-call") && watched.contains("limited: "), "{watched}");
-    assert_eq!(target.run(&["reset", "minute", "bob", "--json"]).json(0)["remaining"], 3);
+    assert!(
+        target
+            .run(&["top", "--show-keys"])
+            .expect(0)
+            .contains("bob")
+    );
+    let watched = target
+        .run(&["watch", "--looks", "2", "--every", "10ms"])
+        .expect(0);
+    assert!(
+        watched.contains("rules: version 5 by on-call") && watched.contains("limited: "),
+        "{watched}"
+    );
+    assert_eq!(
+        target.run(&["reset", "minute", "bob", "--json"]).json(0)["remaining"],
+        3
+    );
     assert_eq!(service.ask("bob"), 200);
 }
 
@@ -138,20 +247,49 @@ fn commands_work_by_the_admin_api() {
 fn refusal_is_shown_by_reference() {
     let service = TestService::start();
     let target = TestTarget::admin(&service);
-    target.run(&["put", &Files::new().write("rules.yaml", RULES)]).expect(0);
+    target
+        .run(&["put", &Files::new().write("rules.yaml", RULES)])
+        .expect(0);
     (0..3).for_each(|_| assert_eq!(service.ask("bob"), 200));
     let refused = service.send("bob");
     let reference = refused.headers()["x-ratelimit-reference"].to_str().unwrap();
     let out = target.run(&["refusal", reference]).expect(0);
-    assert!(out.starts_with("refused at ") && out.contains(" by pod-7\n"), "{out}");
-    assert!(out.contains("minute: 0 of 3 units left, limited for") && out.contains("rules version: 1"), "{out}");
-    assert!(!out.contains("bob") && target.run(&["refusal", reference, "--show-keys"]).expect(0).contains("key: bob"));
-    assert_eq!(target.run(&["refusal", reference, "--json"]).json(0)["status"]["limit"], "minute");
+    assert!(
+        out.starts_with("refused at ") && out.contains(" by pod-7\n"),
+        "{out}"
+    );
+    assert!(
+        out.contains("minute: 0 of 3 units left, limited for") && out.contains("rules version: 1"),
+        "{out}"
+    );
+    assert!(
+        !out.contains("bob")
+            && target
+                .run(&["refusal", reference, "--show-keys"])
+                .expect(0)
+                .contains("key: bob")
+    );
+    assert_eq!(
+        target.run(&["refusal", reference, "--json"]).json(0)["status"]["limit"],
+        "minute"
+    );
 
     let unknown = target.run(&["refusal", "pod-8-0d3kz5xq8w1fe"]);
-    assert!(unknown.code == 1 && unknown.error.contains("pod-8"), "{}", unknown.error);
-    let ran = Ran::of(command(&["refusal", reference, "--redis", "redis://127.0.0.1:1"]).output().unwrap());
-    assert!(ran.code == 2 && ran.error.contains("--admin"), "{}", ran.error);
+    assert!(
+        unknown.code == 1 && unknown.error.contains("pod-8"),
+        "{}",
+        unknown.error
+    );
+    let ran = Ran::of(
+        command(&["refusal", reference, "--redis", "redis://127.0.0.1:1"])
+            .output()
+            .unwrap(),
+    );
+    assert!(
+        ran.code == 2 && ran.error.contains("--admin"),
+        "{}",
+        ran.error
+    );
 }
 
 #[test]
@@ -161,9 +299,18 @@ fn commands_work_by_redis() {
     change_rules(&target);
     operate_clients(&target);
     let watched = target.run(&["watch", "--looks", "1", "--json"]).expect(0);
-    assert!(watched.lines().all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()), "{watched}");
+    assert!(
+        watched
+            .lines()
+            .all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()),
+        "{watched}"
+    );
     let top = target.run(&["top", "--json"]);
-    assert!(top.code == 2 && top.error.contains("--admin"), "{}", top.error);
+    assert!(
+        top.code == 2 && top.error.contains("--admin"),
+        "{}",
+        top.error
+    );
 }
 
 #[test]
@@ -171,10 +318,18 @@ fn watch_over_redis_sees_later_changes() {
     let server = RedisServer::start();
     let target = TestTarget::redis(server.url());
     let mut watch = command(&["watch", "--every", "20ms", "--looks", "500"]);
-    let mut watch = watch.envs(target.variables.clone()).stdout(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut watch = watch
+        .envs(target.variables.clone())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap())
+        .lines()
+        .map(Result::unwrap);
     assert_eq!(lines.next().unwrap(), "not healthy");
-    target.run(&["put", &Files::new().write("rules.yaml", RULES)]).expect(0);
+    target
+        .run(&["put", &Files::new().write("rules.yaml", RULES)])
+        .expect(0);
     let changed = lines.any(|line| line.starts_with("rules: version 1"));
     watch.kill().unwrap();
     watch.wait().unwrap();
@@ -186,21 +341,43 @@ fn wrong_token_is_refused() {
     let service = TestService::start();
     let ask = |token: Option<&str>| {
         let mut command = command(&["history", "--admin", &service.admin]);
-        Ran::of(command.envs(token.map(|token| ("TOWER_QUOTA_TOKEN", token))).output().unwrap())
+        Ran::of(
+            command
+                .envs(token.map(|token| ("TOWER_QUOTA_TOKEN", token)))
+                .output()
+                .unwrap(),
+        )
     };
     let (missing, wrong) = (ask(None), ask(Some("another token of 32 bytes length")));
-    assert!(missing.code == 1 && missing.error.contains("TOWER_QUOTA_TOKEN"), "{}", missing.error);
-    assert!(wrong.code == 1 && !wrong.error.contains("another token"), "{}", wrong.error);
+    assert!(
+        missing.code == 1 && missing.error.contains("TOWER_QUOTA_TOKEN"),
+        "{}",
+        missing.error
+    );
+    assert!(
+        wrong.code == 1 && !wrong.error.contains("another token"),
+        "{}",
+        wrong.error
+    );
     let files = Files::new();
     let file = files.write("token", format!("{TOKEN}\n"));
-    Ran::of(command(&["history", "--admin", &service.admin, "--token-file", &file]).output().unwrap()).expect(0);
+    Ran::of(
+        command(&["history", "--admin", &service.admin, "--token-file", &file])
+            .output()
+            .unwrap(),
+    )
+    .expect(0);
 }
 
 #[test]
 fn address_without_http_is_a_usage_error() {
     for address in ["ftp://127.0.0.1", "127.0.0.1:9000"] {
         let ran = Ran::of(command(&["history", "--admin", address]).output().unwrap());
-        assert!(ran.code == 2 && ran.error.contains("https://HOST:PORT"), "{}", ran.error);
+        assert!(
+            ran.code == 2 && ran.error.contains("https://HOST:PORT"),
+            "{}",
+            ran.error
+        );
     }
 }
 
@@ -210,7 +387,13 @@ fn admin_api_over_https_needs_its_authority() {
     let address = service.serve_tls(&files);
     let run = |arguments: &[&str]| {
         let mut command = command(&["history", "--admin", &address]);
-        Ran::of(command.args(arguments).env("TOWER_QUOTA_TOKEN", TOKEN).output().unwrap())
+        Ran::of(
+            command
+                .args(arguments)
+                .env("TOWER_QUOTA_TOKEN", TOKEN)
+                .output()
+                .unwrap(),
+        )
     };
     let path = |path: std::path::PathBuf| path.to_str().unwrap().to_owned();
     run(&["--ca", &path(files.certificate())]).expect(0);
@@ -219,27 +402,52 @@ fn admin_api_over_https_needs_its_authority() {
     let another = TlsFiles::new();
     for arguments in [vec![], vec!["--ca".to_owned(), path(another.certificate())]] {
         let ran = run(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
-        assert!(ran.code == 3 && ran.error.contains("is not trusted") && ran.error.contains("--ca"), "{}", ran.error);
+        assert!(
+            ran.code == 3 && ran.error.contains("is not trusted") && ran.error.contains("--ca"),
+            "{}",
+            ran.error
+        );
     }
     for unusable in [path(files.key()), "/nowhere.pem".to_owned()] {
         let ran = run(&["--ca", &unusable]);
-        assert!(ran.code == 2 && ran.error.contains(&unusable), "{}", ran.error);
+        assert!(
+            ran.code == 2 && ran.error.contains(&unusable),
+            "{}",
+            ran.error
+        );
     }
 }
 
 #[test]
 fn commands_work_by_all_kinds_of_redis() {
     let hosts = |urls: Vec<String>| {
-        let hosts: Vec<String> = urls.iter().map(|url| url.replace("redis://", "").replace('/', "")).collect();
+        let hosts: Vec<String> = urls
+            .iter()
+            .map(|url| url.replace("redis://", "").replace('/', ""))
+            .collect();
         hosts.join(",")
     };
-    let (cluster, sentinels, files) = (RedisCluster::start(), RedisSentinel::start(), TlsFiles::new());
+    let (cluster, sentinels, files) = (
+        RedisCluster::start(),
+        RedisSentinel::start(),
+        TlsFiles::new(),
+    );
     let server = RedisServer::start_tls(&files);
     let certificate = files.certificate();
     let ca = ["--ca", certificate.to_str().unwrap()];
     let targets = [
-        (format!("redis+cluster://{}", hosts(cluster.urls())), &[][..]),
-        (format!("redis+sentinel://{}/{}", hosts(sentinels.urls()), RedisSentinel::MASTER_NAME), &[]),
+        (
+            format!("redis+cluster://{}", hosts(cluster.urls())),
+            &[][..],
+        ),
+        (
+            format!(
+                "redis+sentinel://{}/{}",
+                hosts(sentinels.urls()),
+                RedisSentinel::MASTER_NAME
+            ),
+            &[],
+        ),
         (format!("rediss://localhost:{}", server.port()), &ca),
     ];
     let files = Files::new();
@@ -248,12 +456,25 @@ fn commands_work_by_all_kinds_of_redis() {
         let target = TestTarget::redis(url);
         let run = |arguments: &[&str]| target.run(&[arguments, ca].concat());
         assert_eq!(run(&["put", &rules]).expect(0), "version 1 is in force\n");
-        assert!(run(&["peek", "minute", "ann"]).expect(0).contains("3 of 3 units left"));
+        assert!(
+            run(&["peek", "minute", "ann"])
+                .expect(0)
+                .contains("3 of 3 units left")
+        );
     }
-    let untrusted = TestTarget::redis(format!("rediss://localhost:{}", server.port())).run(&["history"]);
-    assert!(untrusted.code == 3 && untrusted.error.contains("certificate"), "{}", untrusted.error);
+    let untrusted =
+        TestTarget::redis(format!("rediss://localhost:{}", server.port())).run(&["history"]);
+    assert!(
+        untrusted.code == 3 && untrusted.error.contains("certificate"),
+        "{}",
+        untrusted.error
+    );
     let unnamed = TestTarget::redis("redis+sentinel://localhost".into()).run(&["history"]);
-    assert!(unnamed.code == 2 && unnamed.error.contains("mymaster"), "{}", unnamed.error);
+    assert!(
+        unnamed.code == 2 && unnamed.error.contains("mymaster"),
+        "{}",
+        unnamed.error
+    );
 }
 
 #[test]
@@ -264,7 +485,11 @@ fn unreachable_targets_exit_with_three() {
     drop(listener);
     for (option, scheme) in [("--admin", "http"), ("--redis", "redis")] {
         let target = format!("{scheme}://{address}");
-        let ran = Ran::of(command(&["history", option, &target, "--timeout", "1s"]).output().unwrap());
+        let ran = Ran::of(
+            command(&["history", option, &target, "--timeout", "1s"])
+                .output()
+                .unwrap(),
+        );
         assert_eq!(ran.code, 3, "{option}: {}{}", ran.out, ran.error);
     }
 }

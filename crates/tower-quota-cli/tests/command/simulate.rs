@@ -2,125 +2,262 @@
 
 use crate::command::{Files, run};
 
-const RULES: &str = "limits: [{ name: minute, quota: 5/minute, key: client_ip }]\nskip: [{ path: /healthz }]\n";
+const RULES: &str =
+    "limits: [{ name: minute, quota: 5/minute, key: client_ip }]\nskip: [{ path: /healthz }]\n";
 
 /// Returns a log of one client that asks ten times in a minute, and one that asks twice.
 fn log() -> String {
     let line = |address: &str, second: u32, path: &str| {
-        format!("{address} - - [21/Nov/2025:10:00:{second:02} +0000] \"GET {path} HTTP/1.1\" 200 5 \"-\" \"-\"\n")
+        format!(
+            "{address} - - [21/Nov/2025:10:00:{second:02} +0000] \"GET {path} HTTP/1.1\" 200 5 \"-\" \"-\"\n"
+        )
     };
     let mut log = String::new();
     for second in 0..10 {
         log += &line("10.0.0.1", second, "/");
     }
-    log + &line("10.0.0.2", 20, "/") + &line("10.0.0.2", 30, "/") + &line("10.0.0.2", 31, "/healthz") + "nonsense\n"
+    log + &line("10.0.0.2", 20, "/")
+        + &line("10.0.0.2", 30, "/")
+        + &line("10.0.0.2", 31, "/healthz")
+        + "nonsense\n"
 }
 
 #[test]
 fn simulation_counts_limited_requests_and_clients() {
     let files = Files::new();
-    let (rules, log) = (files.write("rules.yaml", RULES), files.write("access.log", log()));
-    let report = run(&["simulate", "--rules", &rules, "--log", &log, "--show-keys", "--json"]).json(0);
-    assert_eq!((&report["log"]["requests"], &report["log"]["unreadable_lines"]), (&13.into(), &1.into()));
+    let (rules, log) = (
+        files.write("rules.yaml", RULES),
+        files.write("access.log", log()),
+    );
+    let report = run(&[
+        "simulate",
+        "--rules",
+        &rules,
+        "--log",
+        &log,
+        "--show-keys",
+        "--json",
+    ])
+    .json(0);
+    assert_eq!(
+        (
+            &report["log"]["requests"],
+            &report["log"]["unreadable_lines"]
+        ),
+        (&13.into(), &1.into())
+    );
     // Five at once, and none of the next is twelve seconds later.
     let new = &report["new"];
-    assert_eq!((&new["admitted"], &new["limited"], &new["uncounted"]), (&7.into(), &5.into(), &1.into()));
+    assert_eq!(
+        (&new["admitted"], &new["limited"], &new["uncounted"]),
+        (&7.into(), &5.into(), &1.into())
+    );
     let limit = &new["limits"][0];
     assert_eq!(
-        (&limit["clients"], &limit["clients_hit"], &limit["longest_retry_seconds"]),
+        (
+            &limit["clients"],
+            &limit["clients_hit"],
+            &limit["longest_retry_seconds"]
+        ),
         (&2.into(), &1.into(), &7.into())
     );
     let client = &new["clients"][0];
-    assert_eq!((&client["client"], &client["limited"]), (&"10.0.0.1".into(), &5.into()));
+    assert_eq!(
+        (&client["client"], &client["limited"]),
+        (&"10.0.0.1".into(), &5.into())
+    );
     let text = run(&["simulate", "--rules", &rules, "--log", &log]).expect(0);
-    assert!(text.contains("7 admitted") && !text.contains("10.0.0.1"), "{text}");
+    assert!(
+        text.contains("7 admitted") && !text.contains("10.0.0.1"),
+        "{text}"
+    );
 }
 
 #[test]
 fn two_documents_are_compared() {
     let files = Files::new();
-    let (old, log) = (files.write("old.yaml", RULES), files.write("access.log", log()));
+    let (old, log) = (
+        files.write("old.yaml", RULES),
+        files.write("access.log", log()),
+    );
     let new = files.write("new.yaml", RULES.replace("5/minute", "1/minute"));
-    let report = run(&["simulate", "--rules", &new, "--old", &old, "--log", &log, "--json"]).json(0);
+    let report = run(&[
+        "simulate", "--rules", &new, "--old", &old, "--log", &log, "--json",
+    ])
+    .json(0);
     let change = &report["change"];
-    assert_eq!((&change["newly_refused"], &change["newly_admitted"]), (&5.into(), &0.into()));
-    assert_eq!(change["limits"], serde_json::json!([{ "limit": "minute", "newly_hit": 1, "no_longer_hit": 0 }]));
+    assert_eq!(
+        (&change["newly_refused"], &change["newly_admitted"]),
+        (&5.into(), &0.into())
+    );
+    assert_eq!(
+        change["limits"],
+        serde_json::json!([{ "limit": "minute", "newly_hit": 1, "no_longer_hit": 0 }])
+    );
 }
 
 #[test]
 fn suggested_quota_is_the_lowest_that_fits() {
     let files = Files::new();
-    let (rules, log) = (files.write("rules.yaml", RULES), files.write("access.log", log()));
+    let (rules, log) = (
+        files.write("rules.yaml", RULES),
+        files.write("access.log", log()),
+    );
     let suggest = |share: &str| {
-        let report =
-            run(&["simulate", "--rules", &rules, "--log", &log, "--suggest", "minute", "--hit", share, "--json"])
-                .json(0);
-        let with =
-            files.write("suggested.yaml", RULES.replace("5/minute", report["suggestion"]["quota"].as_str().unwrap()));
+        let report = run(&[
+            "simulate",
+            "--rules",
+            &rules,
+            "--log",
+            &log,
+            "--suggest",
+            "minute",
+            "--hit",
+            share,
+            "--json",
+        ])
+        .json(0);
+        let with = files.write(
+            "suggested.yaml",
+            RULES.replace("5/minute", report["suggestion"]["quota"].as_str().unwrap()),
+        );
         let hit = run(&["simulate", "--rules", &with, "--log", &log, "--json"]).json(0);
-        (report["suggestion"]["quota"].clone(), hit["new"]["limits"][0]["clients_hit"].clone())
+        (
+            report["suggestion"]["quota"].clone(),
+            hit["new"]["limits"][0]["clients_hit"].clone(),
+        )
     };
     // Nine seconds give back one unit of nine a minute.
     assert_eq!(suggest("0%"), ("9/minute".into(), 0.into()));
     assert_eq!(suggest("50%"), ("2/minute".into(), 1.into()));
-    let unknown = run(&["simulate", "--rules", &rules, "--log", &log, "--suggest", "hour"]);
-    assert!(unknown.code == 2 && unknown.error.contains("minute"), "{}", unknown.error);
+    let unknown = run(&[
+        "simulate",
+        "--rules",
+        &rules,
+        "--log",
+        &log,
+        "--suggest",
+        "hour",
+    ]);
+    assert!(
+        unknown.code == 2 && unknown.error.contains("minute"),
+        "{}",
+        unknown.error
+    );
 }
 
 #[test]
 fn suggested_quota_admits_the_cost() {
     let files = Files::new();
     let suggest = |quota: &str| {
-        let rules = format!("limits: [{{ name: minute, quota: {quota}, key: client_ip, cost: 10 }}]");
-        let (rules, log) = (files.write("rules.yaml", rules), files.write("access.log", log()));
-        let report =
-            run(&["simulate", "--rules", &rules, "--log", &log, "--suggest", "minute", "--hit", "100%", "--json"])
-                .json(0);
-        (report["suggestion"]["quota"].clone(), report["suggestion"]["clients"].clone())
+        let rules =
+            format!("limits: [{{ name: minute, quota: {quota}, key: client_ip, cost: 10 }}]");
+        let (rules, log) = (
+            files.write("rules.yaml", rules),
+            files.write("access.log", log()),
+        );
+        let report = run(&[
+            "simulate",
+            "--rules",
+            &rules,
+            "--log",
+            &log,
+            "--suggest",
+            "minute",
+            "--hit",
+            "100%",
+            "--json",
+        ])
+        .json(0);
+        (
+            report["suggestion"]["quota"].clone(),
+            report["suggestion"]["clients"].clone(),
+        )
     };
     assert_eq!(suggest("50/minute"), ("10/minute".into(), 2.into()));
-    assert_eq!(suggest("100/minute burst 50"), ("19/minute burst 10".into(), 2.into()));
+    assert_eq!(
+        suggest("100/minute burst 50"),
+        ("19/minute burst 10".into(), 2.into())
+    );
 }
 
 #[test]
 fn queued_requests_wait_in_virtual_time() {
     let files = Files::new();
-    let rules = "limits: [{ name: queue, quota: 1/second leaky_bucket queue 3, key: none, max_wait: 10s }]";
+    let rules =
+        "limits: [{ name: queue, quota: 1/second leaky_bucket queue 3, key: none, max_wait: 10s }]";
     let rules = files.write("rules.yaml", rules);
-    let line = |second: u32| format!("10.0.0.1 - - [21/Nov/2025:10:00:{second:02} +0000] \"GET / HTTP/1.1\" 200 5\n");
+    let line = |second: u32| {
+        format!("10.0.0.1 - - [21/Nov/2025:10:00:{second:02} +0000] \"GET / HTTP/1.1\" 200 5\n")
+    };
     let log = files.write("access.log", line(0).repeat(6) + &line(30).repeat(2));
     let report = run(&["simulate", "--rules", &rules, "--log", &log, "--json"]).json(0);
     let new = &report["new"];
-    let counts = [&new["admitted"], &new["queued"], &new["limited"]].map(|count| count.as_u64().unwrap());
+    let counts =
+        [&new["admitted"], &new["queued"], &new["limited"]].map(|count| count.as_u64().unwrap());
     assert_eq!((counts.iter().sum::<u64>(), counts[0]), (8, 2), "{new}");
     assert!(counts[1] >= 3 && counts[2] >= 1, "{new}");
-    assert!(new["limits"][0]["longest_wait_millis"].as_u64().unwrap() >= 2_000, "{new}");
+    assert!(
+        new["limits"][0]["longest_wait_millis"].as_u64().unwrap() >= 2_000,
+        "{new}"
+    );
 }
 
 #[test]
 fn limit_that_settles_reads_the_logged_status() {
     let files = Files::new();
-    let rules =
-        files.write("rules.yaml", "limits: [{ name: login, quota: 2/hour, key: client_ip, settle: only_failures }]");
-    let line = |status: u16| format!("10.0.0.1 - - [21/Nov/2025:10:00:00 +0000] \"POST / HTTP/1.1\" {status} 5\n");
+    let rules = files.write(
+        "rules.yaml",
+        "limits: [{ name: login, quota: 2/hour, key: client_ip, settle: only_failures }]",
+    );
+    let line = |status: u16| {
+        format!("10.0.0.1 - - [21/Nov/2025:10:00:00 +0000] \"POST / HTTP/1.1\" {status} 5\n")
+    };
     let limited = |log: String| {
         let log = files.write("access.log", log);
-        run(&["simulate", "--rules", &rules, "--log", &log, "--json"]).json(0)["new"]["limited"].clone()
+        run(&["simulate", "--rules", &rules, "--log", &log, "--json"]).json(0)["new"]["limited"]
+            .clone()
     };
-    assert_eq!((limited(line(200).repeat(9)), limited(line(401).repeat(9))), (0.into(), 7.into()));
+    assert_eq!(
+        (limited(line(200).repeat(9)), limited(line(401).repeat(9))),
+        (0.into(), 7.into())
+    );
 }
 
 #[test]
 fn page_is_self_contained_and_escaped() {
     let files = Files::new();
-    let rules = files.write("rules.yaml", "limits: [{ name: minute, quota: 1/minute, key: header user-agent }]");
-    let line = "10.0.0.1 - - [21/Nov/2025:10:00:00 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"<script>&\"\n";
+    let rules = files.write(
+        "rules.yaml",
+        "limits: [{ name: minute, quota: 1/minute, key: header user-agent }]",
+    );
+    let line =
+        "10.0.0.1 - - [21/Nov/2025:10:00:00 +0000] \"GET / HTTP/1.1\" 200 5 \"-\" \"<script>&\"\n";
     let log = files.write("access.log", line.repeat(5));
     let page = files.path("report.html");
-    run(&["simulate", "--rules", &rules, "--log", &log, "--show-keys", "--html", page.to_str().unwrap()]).expect(0);
+    run(&[
+        "simulate",
+        "--rules",
+        &rules,
+        "--log",
+        &log,
+        "--show-keys",
+        "--html",
+        page.to_str().unwrap(),
+    ])
+    .expect(0);
     let page = files.read("report.html");
-    assert!(page.contains("<svg") && page.contains("&lt;script&gt;&amp;") && !page.contains("<script"), "{page}");
-    assert!(!page.replace("http://www.w3.org/", "").replace("http-equiv", "").contains("http"), "no outside resources");
+    assert!(
+        page.contains("<svg") && page.contains("&lt;script&gt;&amp;") && !page.contains("<script"),
+        "{page}"
+    );
+    assert!(
+        !page
+            .replace("http://www.w3.org/", "")
+            .replace("http-equiv", "")
+            .contains("http"),
+        "no outside resources"
+    );
 }
 
 #[test]
@@ -128,14 +265,26 @@ fn made_log_is_the_same_for_a_seed() {
     let files = Files::new();
     let make = |arguments: &[&str]| run(arguments).expect(0);
     let log = make(&["make-log", "2000", "--seed", "7", "--form", "json"]);
-    assert_eq!(log, make(&["make-log", "2000", "--seed", "7", "--form", "json"]));
-    assert_ne!(log, make(&["make-log", "2000", "--seed", "8", "--form", "json"]));
-    let rules = files.write("rules.yaml", "limits: [{ name: minute, quota: 30/minute, key: header x-api-key }]");
+    assert_eq!(
+        log,
+        make(&["make-log", "2000", "--seed", "7", "--form", "json"])
+    );
+    assert_ne!(
+        log,
+        make(&["make-log", "2000", "--seed", "8", "--form", "json"])
+    );
+    let rules = files.write(
+        "rules.yaml",
+        "limits: [{ name: minute, quota: 30/minute, key: header x-api-key }]",
+    );
     for form in ["json", "combined"] {
         let log = files.write("access.log", make(&["make-log", "2000", "--form", form]));
         let report = run(&["simulate", "--rules", &rules, "--log", &log, "--json"]).json(0);
         assert_eq!(
-            (&report["log"]["requests"], &report["log"]["unreadable_lines"]),
+            (
+                &report["log"]["requests"],
+                &report["log"]["unreadable_lines"]
+            ),
             (&2000.into(), &0.into()),
             "{form}"
         );
@@ -145,8 +294,18 @@ fn made_log_is_the_same_for_a_seed() {
 #[test]
 fn log_without_requests_is_a_problem() {
     let files = Files::new();
-    let (rules, log) = (files.write("rules.yaml", RULES), files.write("access.log", "a\nb\n"));
+    let (rules, log) = (
+        files.write("rules.yaml", RULES),
+        files.write("access.log", "a\nb\n"),
+    );
     let ran = run(&["simulate", "--rules", &rules, "--log", &log]);
-    assert!(ran.code == 1 && ran.error.contains("2 lines"), "{}", ran.error);
-    assert_eq!(run(&["simulate", "--rules", &rules, "--log", "/nowhere.log"]).code, 2);
+    assert!(
+        ran.code == 1 && ran.error.contains("2 lines"),
+        "{}",
+        ran.error
+    );
+    assert_eq!(
+        run(&["simulate", "--rules", &rules, "--log", "/nowhere.log"]).code,
+        2
+    );
 }

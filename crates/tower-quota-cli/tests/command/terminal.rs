@@ -10,8 +10,14 @@ use crate::service::{TOKEN, TestService};
 fn screen_is_drawn_and_left_in_a_terminal() {
     let service = TestService::start();
     let files = Files::new();
-    let rules = files.write("rules.yaml", "limits: [{ name: minute, quota: 1/minute, key: header x-api-key }]");
-    let put = command(&["put", &rules, "--admin", &service.admin]).env("TOWER_QUOTA_TOKEN", TOKEN).output().unwrap();
+    let rules = files.write(
+        "rules.yaml",
+        "limits: [{ name: minute, quota: 1/minute, key: header x-api-key }]",
+    );
+    let put = command(&["put", &rules, "--admin", &service.admin])
+        .env("TOWER_QUOTA_TOKEN", TOKEN)
+        .output()
+        .unwrap();
     Ran::of(put).expect(0);
     (0..4).for_each(|_| _ = service.ask("ann"));
 

@@ -37,7 +37,11 @@ pub(crate) struct Bucket {
 
 impl Bucket {
     /// A full bucket.
-    pub(crate) const FULL: Self = Self { full_at: 0, rest: 0, lows: Lows::NONE };
+    pub(crate) const FULL: Self = Self {
+        full_at: 0,
+        rest: 0,
+        lows: Lows::NONE,
+    };
 
     /// Makes the state of a bucket with `used` grains taken at `now`.
     #[inline]
@@ -46,13 +50,21 @@ impl Bucket {
             return Self::FULL;
         }
         let until_full = used.div_ceil(quota.refill());
-        Self { full_at: now + until_full, rest: until_full * quota.refill() - used, lows: Lows::NONE }
+        Self {
+            full_at: now + until_full,
+            rest: until_full * quota.refill() - used,
+            lows: Lows::NONE,
+        }
     }
 
     /// Returns the grains used at `now`, at most as many as a bucket counts.
     #[inline]
     pub(crate) const fn used_grains(&self, quota: &Quota, now: u64) -> u64 {
-        let used = self.full_at.saturating_sub(now).saturating_mul(quota.refill()).saturating_sub(self.rest);
+        let used = self
+            .full_at
+            .saturating_sub(now)
+            .saturating_mul(quota.refill())
+            .saturating_sub(self.rest);
         if used < MOST_USED { used } else { MOST_USED }
     }
 
@@ -112,7 +124,16 @@ impl Counting for Bucket {
     ///
     /// All of it comes back if no less was used in the meantime. Otherwise time has refilled a part of it, and only
     /// the rest comes back.
-    fn refund(&mut self, quota: &Quota, now: u64, Refund { cost, taken_at, is_prepared }: Refund) {
+    fn refund(
+        &mut self,
+        quota: &Quota,
+        now: u64,
+        Refund {
+            cost,
+            taken_at,
+            is_prepared,
+        }: Refund,
+    ) {
         let used = self.used_grains(quota, now);
         self.lows.note(used);
         let least = self.lows.since(taken_at);
@@ -150,10 +171,21 @@ impl Counting for Bucket {
     }
 
     fn decode(quota: &Quota, bytes: &mut &[u8], full_at: u64, at: u64) -> Option<Self> {
-        let rest = if quota.refill() > 1 { read_u56(bytes)? } else { 0 };
-        let used = full_at.saturating_sub(at).checked_mul(quota.refill())?.checked_sub(rest)?;
+        let rest = if quota.refill() > 1 {
+            read_u56(bytes)?
+        } else {
+            0
+        };
+        let used = full_at
+            .saturating_sub(at)
+            .checked_mul(quota.refill())?
+            .checked_sub(rest)?;
         let lows = Lows::decode(bytes, at)?;
-        (rest < quota.refill() && used <= MOST_USED).then_some(Self { full_at, rest, lows })
+        (rest < quota.refill() && used <= MOST_USED).then_some(Self {
+            full_at,
+            rest,
+            lows,
+        })
     }
 }
 
@@ -242,7 +274,8 @@ pub(crate) const fn is_spent(quota: &Quota, used: u64) -> bool {
 
 /// Returns the grains used with a cost, into debt if need be.
 pub(super) fn taken(quota: &Quota, used: u64, cost: u64) -> u64 {
-    used.saturating_add(cost.saturating_mul(quota.grain())).min(MOST_USED)
+    used.saturating_add(cost.saturating_mul(quota.grain()))
+        .min(MOST_USED)
 }
 
 /// Returns the grains used with a cost, but not into debt.
@@ -257,16 +290,36 @@ mod tests {
 
     #[test]
     fn spent_bucket_holds_nothing_and_refuses() {
-        for quota in [Quota::per_minute(3), Quota::per_second(7).burst(2), Quota::per_second(1_000).burst(1)] {
+        for quota in [
+            Quota::per_minute(3),
+            Quota::per_second(7).burst(2),
+            Quota::per_second(1_000).burst(1),
+        ] {
             let full = quota.capacity() * quota.grain();
-            for used in (0..=2 * full).step_by((full / 600).max(1) as usize).chain([full - quota.grain(), full]) {
-                assert_eq!(is_spent(&quota, used), remaining(&quota, used) == 0, "{used} of {full}");
+            for used in (0..=2 * full)
+                .step_by((full / 600).max(1) as usize)
+                .chain([full - quota.grain(), full])
+            {
+                assert_eq!(
+                    is_spent(&quota, used),
+                    remaining(&quota, used) == 0,
+                    "{used} of {full}"
+                );
                 for cost in 1..=quota.capacity() + 1 {
                     let outcome = judge(&quota, used, cost, 0);
-                    let is_refused = cost <= quota.capacity() && matches!(outcome, Outcome::Refuse(_));
-                    assert_eq!(refuses(&quota, used, cost), is_refused, "{used} of {full}, {cost}");
+                    let is_refused =
+                        cost <= quota.capacity() && matches!(outcome, Outcome::Refuse(_));
+                    assert_eq!(
+                        refuses(&quota, used, cost),
+                        is_refused,
+                        "{used} of {full}, {cost}"
+                    );
                     let is_held = cost <= quota.capacity() && outcome == Outcome::Allow;
-                    assert_eq!(holds(&quota, used, cost), is_held, "{used} of {full}, {cost}");
+                    assert_eq!(
+                        holds(&quota, used, cost),
+                        is_held,
+                        "{used} of {full}, {cost}"
+                    );
                 }
             }
         }

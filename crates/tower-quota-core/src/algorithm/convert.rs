@@ -30,9 +30,17 @@ pub(super) fn convert(state: &State, old: &Quota, new: &Quota, now: u64) -> Stat
     }
     let (used, grain) = state.used(old, now);
     match State::fresh(new, now) {
-        State::Bucket(_) => State::Bucket(Bucket::new(new, grains_used(used, old.capacity() * grain, grain, new), now)),
+        State::Bucket(_) => State::Bucket(Bucket::new(
+            new,
+            grains_used(used, old.capacity() * grain, grain, new),
+            now,
+        )),
         mut fresh => {
-            fresh.take(new, now, units_used(used, old.capacity() * grain, grain, new));
+            fresh.take(
+                new,
+                now,
+                units_used(used, old.capacity() * grain, grain, new),
+            );
             fresh
         }
     }

@@ -43,7 +43,10 @@ impl FixedWindow {
     /// Returns the window at `now`.
     fn at(self, quota: &Quota, now: u64) -> Self {
         let start = start(quota, self.start, now);
-        Self { start, count: if start == self.start { self.count } else { 0 } }
+        Self {
+            start,
+            count: if start == self.start { self.count } else { 0 },
+        }
     }
 }
 
@@ -61,7 +64,11 @@ impl Counting for FixedWindow {
     }
 
     fn full_at(&self, quota: &Quota) -> u64 {
-        if self.count == 0 { 0 } else { end(quota, self.start) }
+        if self.count == 0 {
+            0
+        } else {
+            end(quota, self.start)
+        }
     }
 
     fn used(&self, quota: &Quota, now: u64) -> (u64, u64) {
@@ -100,11 +107,17 @@ impl Counting for FixedWindow {
     }
 
     fn unpacked(word: u64, quota: &Quota, at: u64) -> Self {
-        Self { count: word, ..Self::fresh(quota, at) }
+        Self {
+            count: word,
+            ..Self::fresh(quota, at)
+        }
     }
 
     fn fresh(quota: &Quota, now: u64) -> Self {
-        Self { start: start(quota, now, now), count: 0 }
+        Self {
+            start: start(quota, now, now),
+            count: 0,
+        }
     }
 
     fn decode(_: &Quota, bytes: &mut &[u8], _: u64, at: u64) -> Option<Self> {

@@ -52,7 +52,10 @@ impl Lows {
         match self.0.last_mut() {
             Some(last) if last.low == used => return,
             Some(last) if last.since == now => last.low = used,
-            _ => self.0.push(LowMark { since: now, low: used }),
+            _ => self.0.push(LowMark {
+                since: now,
+                low: used,
+            }),
         }
         if self.0.len() > MOST_MARKS {
             // As if there were one of nothing before the first.
@@ -71,9 +74,13 @@ impl Lows {
     pub(super) fn refund(&mut self, instant: u64, grains: u64) {
         let first = self.begun_by(instant).saturating_sub(1);
         let (before, since) = self.0.split_at_mut(first);
-        since.iter_mut().for_each(|mark| mark.low = mark.low.saturating_sub(grains));
+        since
+            .iter_mut()
+            .for_each(|mark| mark.low = mark.low.saturating_sub(grains));
         if let Some(first) = since.first() {
-            before.iter_mut().for_each(|mark| mark.low = mark.low.min(first.low));
+            before
+                .iter_mut()
+                .for_each(|mark| mark.low = mark.low.min(first.low));
         }
         self.0.dedup_by_key(|mark| mark.low);
     }
@@ -84,18 +91,27 @@ impl Lows {
     }
 
     pub(super) fn encode(&self, bytes: &mut Vec<u8>) {
-        self.0.iter().flat_map(|mark| [mark.since, mark.low]).for_each(|number| push_u56(bytes, number));
+        self.0
+            .iter()
+            .flat_map(|mark| [mark.since, mark.low])
+            .for_each(|number| push_u56(bytes, number));
     }
 
     /// Reads marks up to the end. Returns `None` if no bucket that was last changed at `at` has them.
     pub(super) fn decode(bytes: &mut &[u8], at: u64) -> Option<Self> {
         let mut marks = Vec::new();
         while !bytes.is_empty() {
-            marks.push(LowMark { since: read_u56(bytes)?, low: read_u56(bytes)? });
+            marks.push(LowMark {
+                since: read_u56(bytes)?,
+                low: read_u56(bytes)?,
+            });
         }
-        let are_sound = marks.is_sorted_by(|one, next| one.since < next.since && one.low < next.low)
+        let are_sound = marks
+            .is_sorted_by(|one, next| one.since < next.since && one.low < next.low)
             && marks.len() <= MOST_MARKS
-            && marks.last().is_none_or(|last| last.since <= at && last.low <= MOST_USED);
+            && marks
+                .last()
+                .is_none_or(|last| last.since <= at && last.low <= MOST_USED);
         are_sound.then_some(Self(marks))
     }
 }
@@ -106,7 +122,10 @@ mod tests {
 
     /// Returns the least used since some instants.
     fn since(lows: &Lows, instants: &[u64]) -> Vec<Option<u64>> {
-        instants.iter().map(|&instant| lows.since(instant)).collect()
+        instants
+            .iter()
+            .map(|&instant| lows.since(instant))
+            .collect()
     }
 
     #[test]

@@ -107,7 +107,10 @@ impl State {
     /// The time holds if nothing else is charged.
     #[must_use]
     pub(crate) fn left(&self, quota: &Quota, now: u64) -> (u64, u64) {
-        (self.remaining(quota, now), self.full_at(quota).saturating_sub(now))
+        (
+            self.remaining(quota, now),
+            self.full_at(quota).saturating_sub(now),
+        )
     }
 
     /// Makes the last charge refundable exactly. Only buckets have to prepare for this.
@@ -127,7 +130,9 @@ impl State {
     /// The state was advanced to `now`.
     pub(crate) fn penalise(&mut self, quota: &Quota, now: u64, cost: u64) {
         match self {
-            Self::Bucket(bucket) => bucket.change(quota, now, |used| bucket::penalised(quota, used, cost)),
+            Self::Bucket(bucket) => {
+                bucket.change(quota, now, |used| bucket::penalised(quota, used, cost))
+            }
             _ => {
                 let left = self.remaining(quota, now);
                 self.take(quota, now, cost.min(left));
@@ -139,7 +144,9 @@ impl State {
     pub(crate) fn until_paid(&self, quota: &Quota, now: u64) -> u64 {
         match self {
             Self::Bucket(bucket) => {
-                let debt = bucket.used_grains(quota, now).saturating_sub(quota.capacity() * quota.grain());
+                let debt = bucket
+                    .used_grains(quota, now)
+                    .saturating_sub(quota.capacity() * quota.grain());
                 bucket::until_back(quota.refill(), debt)
             }
             _ => 0,
@@ -150,14 +157,18 @@ impl State {
     pub(crate) fn strike(&mut self, quota: &Quota, now: u64, most_debt: u64) {
         if let Self::Bucket(bucket) = self {
             let deepest = (quota.capacity() + most_debt) * quota.grain();
-            bucket.change(quota, now, |used| used.max((used + quota.grain()).min(deepest)));
+            bucket.change(quota, now, |used| {
+                used.max((used + quota.grain()).min(deepest))
+            });
         }
     }
 
     /// Returns the state of a sliding window that fades until one unit fits, within its present window.
     pub(crate) fn fading_until(quota: &Quota, until: u64, now: u64) -> Option<Self> {
         match Self::fresh(quota, now) {
-            Self::SlidingWindow(_) => SlidingWindow::fading_until(quota, until, now).map(Self::SlidingWindow),
+            Self::SlidingWindow(_) => {
+                SlidingWindow::fading_until(quota, until, now).map(Self::SlidingWindow)
+            }
             _ => None,
         }
     }

@@ -31,12 +31,16 @@ impl Counting for SlidingLog {
         }
         // The oldest entries must leave until this many units have gone.
         let must_go = self.total_before(live) + (total + cost - quota.capacity());
-        let last_to_go = self.entries.partition_point(|&(_, running)| running < must_go);
+        let last_to_go = self
+            .entries
+            .partition_point(|&(_, running)| running < must_go);
         Outcome::refuse_for(self.entries[last_to_go].0 + quota.period_micros() - now)
     }
 
     fn full_at(&self, quota: &Quota) -> u64 {
-        self.entries.back().map_or(0, |&(newest, _)| newest + quota.period_micros())
+        self.entries
+            .back()
+            .map_or(0, |&(newest, _)| newest + quota.period_micros())
     }
 
     fn advance(&mut self, quota: &Quota, now: u64) {
@@ -71,7 +75,10 @@ impl Counting for SlidingLog {
     }
 
     fn refund(&mut self, _: &Quota, _: u64, Refund { cost, taken_at, .. }: Refund) {
-        let Ok(position) = self.entries.binary_search_by_key(&taken_at, |&(stamp, _)| stamp) else {
+        let Ok(position) = self
+            .entries
+            .binary_search_by_key(&taken_at, |&(stamp, _)| stamp)
+        else {
             return;
         };
         let back = cost.min(self.entries[position].1 - self.total_before(position));
@@ -104,7 +111,10 @@ impl Counting for SlidingLog {
     }
 
     fn decode(_: &Quota, bytes: &mut &[u8], _: u64, at: u64) -> Option<Self> {
-        let mut log = Self { base: read_u56(bytes)?, ..Self::default() };
+        let mut log = Self {
+            base: read_u56(bytes)?,
+            ..Self::default()
+        };
         let (mut newest, mut total) = (None, log.base);
         while !bytes.is_empty() {
             let (stamp, running) = (read_u56(bytes)?, read_u56(bytes)?);
@@ -126,7 +136,8 @@ impl SlidingLog {
 
     /// Returns the position of the first entry that still counts at `now`.
     fn live(&self, quota: &Quota, now: u64) -> usize {
-        self.entries.partition_point(|&(stamp, _)| stamp + quota.period_micros() <= now)
+        self.entries
+            .partition_point(|&(stamp, _)| stamp + quota.period_micros() <= now)
     }
 
     /// Returns the running total before the entry at `position`.

@@ -41,7 +41,11 @@ impl SlidingWindow {
             return None;
         }
         let weight = (capacity * overlap(quota, start, until)).div_ceil(steps(quota));
-        Some(Self { start, before: capacity, count: (capacity - 1).checked_sub(weight)? })
+        Some(Self {
+            start,
+            before: capacity,
+            count: (capacity - 1).checked_sub(weight)?,
+        })
     }
 
     /// Returns the counters of the window at `now`.
@@ -49,15 +53,26 @@ impl SlidingWindow {
         let start = start(quota, now);
         match start - self.start {
             0 => self,
-            passed if passed == quota.period_micros() => Self { start, before: self.count, count: 0 },
-            _ => Self { start, before: 0, count: 0 },
+            passed if passed == quota.period_micros() => Self {
+                start,
+                before: self.count,
+                count: 0,
+            },
+            _ => Self {
+                start,
+                before: 0,
+                count: 0,
+            },
         }
     }
 
     /// Returns the estimate at `now` in parts of a step, and the steps, of a state that was advanced to it.
     fn weighed(&self, quota: &Quota, now: u64) -> (u64, u64) {
         let steps = steps(quota);
-        (self.before * overlap(quota, self.start, now) + self.count * steps, steps)
+        (
+            self.before * overlap(quota, self.start, now) + self.count * steps,
+            steps,
+        )
     }
 }
 
@@ -66,7 +81,11 @@ impl Counting for SlidingWindow {
         if cost <= self.remaining(quota, now) {
             return Outcome::Allow;
         }
-        let Self { start, before, count } = self.at(quota, now);
+        let Self {
+            start,
+            before,
+            count,
+        } = self.at(quota, now);
         let (period, capacity) = (quota.period_micros(), quota.capacity());
         let into = now - start;
         let retry = if count + cost <= capacity {
@@ -116,7 +135,9 @@ impl Counting for SlidingWindow {
     }
 
     fn encode(&self, _: &Quota, bytes: &mut Vec<u8>) {
-        [self.start, self.before, self.count].into_iter().for_each(|number| push_u56(bytes, number));
+        [self.start, self.before, self.count]
+            .into_iter()
+            .for_each(|number| push_u56(bytes, number));
     }
 
     /// Returns `None` for counts of which two do not fit into a word.
@@ -126,17 +147,29 @@ impl Counting for SlidingWindow {
     }
 
     fn unpacked(word: u64, quota: &Quota, at: u64) -> Self {
-        Self { before: word >> 32, count: word & 0xffff_ffff, ..Self::fresh(quota, at) }
+        Self {
+            before: word >> 32,
+            count: word & 0xffff_ffff,
+            ..Self::fresh(quota, at)
+        }
     }
 
     fn fresh(quota: &Quota, now: u64) -> Self {
-        Self { start: start(quota, now), before: 0, count: 0 }
+        Self {
+            start: start(quota, now),
+            before: 0,
+            count: 0,
+        }
     }
 
     fn decode(quota: &Quota, bytes: &mut &[u8], _: u64, at: u64) -> Option<Self> {
         let (start, before, count) = (read_u56(bytes)?, read_u56(bytes)?, read_u56(bytes)?);
         let is_sound = start <= at && start.is_multiple_of(quota.period_micros());
-        (is_sound && before.max(count) <= most_counted(quota)).then_some(Self { start, before, count })
+        (is_sound && before.max(count) <= most_counted(quota)).then_some(Self {
+            start,
+            before,
+            count,
+        })
     }
 }
 
@@ -152,7 +185,9 @@ const fn most_counted(quota: &Quota) -> u64 {
 /// The steps may not divide the period. The incomplete last step then counts in the overlap and not in the sum of the
 /// steps. So the weight is never less than the true one, and never more than 1.
 fn overlap(quota: &Quota, start: u64, now: u64) -> u64 {
-    (start + quota.period_micros() - now).div_ceil(quota.grain()).min(steps(quota))
+    (start + quota.period_micros() - now)
+        .div_ceil(quota.grain())
+        .min(steps(quota))
 }
 
 /// Returns the microseconds into a window until a count of `before` weighs at most `room` units.

@@ -54,7 +54,9 @@ impl ChargeOptions {
 
 impl fmt::Debug for ChargeOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = Self::NAMES.into_iter().filter(|(option, _)| self.has(*option));
+        let names = Self::NAMES
+            .into_iter()
+            .filter(|(option, _)| self.has(*option));
         f.debug_set().entries(names.map(|(_, name)| name)).finish()
     }
 }

@@ -48,7 +48,15 @@ impl OwnedCharge {
     /// Returns the charge itself, borrowing from this.
     #[must_use]
     pub fn as_charge(&self) -> Charge<'_> {
-        let Self { name, quota, key, cost, penalty, max_wait, options } = self;
+        let Self {
+            name,
+            quota,
+            key,
+            cost,
+            penalty,
+            max_wait,
+            options,
+        } = self;
         Charge {
             name: *name,
             quota,
@@ -63,8 +71,24 @@ impl OwnedCharge {
 
 impl From<&Charge<'_>> for OwnedCharge {
     fn from(charge: &Charge<'_>) -> Self {
-        let Charge { name, quota, key, cost, penalty, max_wait, options } = *charge;
+        let Charge {
+            name,
+            quota,
+            key,
+            cost,
+            penalty,
+            max_wait,
+            options,
+        } = *charge;
         let key = Key::owned(key.scope(), key.as_bytes());
-        Self { name, quota: *quota, key, cost, penalty: penalty.copied(), max_wait, options }
+        Self {
+            name,
+            quota: *quota,
+            key,
+            cost,
+            penalty: penalty.copied(),
+            max_wait,
+            options,
+        }
     }
 }

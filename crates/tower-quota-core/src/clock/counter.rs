@@ -22,9 +22,15 @@ pub(super) struct Processor {
 }
 
 impl Processor {
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads the system's clock")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads the system's clock"
+    )]
     pub(super) fn start() -> Self {
-        Self { has_counter: instructions::has_invariant_counter(), started: Instant::now() }
+        Self {
+            has_counter: instructions::has_invariant_counter(),
+            started: Instant::now(),
+        }
     }
 }
 
@@ -57,13 +63,20 @@ mod instructions {
     }
 
     /// Returns whether the counter runs at one rate in every state of the processor ("invariant TSC").
-    #[allow(unsafe_code, unused_unsafe, reason = "older compilers have no safe name for this instruction")]
+    #[allow(
+        unsafe_code,
+        unused_unsafe,
+        reason = "older compilers have no safe name for this instruction"
+    )]
     pub(super) fn has_invariant_counter() -> bool {
         const HIGHEST_EXTENDED: u32 = 0x8000_0000;
         const POWER_MANAGEMENT: u32 = 0x8000_0007;
         const INVARIANT: u32 = 1 << 8;
         // SAFETY: every x86-64 processor has this instruction, and it touches no memory.
-        unsafe { __cpuid(HIGHEST_EXTENDED).eax >= POWER_MANAGEMENT && __cpuid(POWER_MANAGEMENT).edx & INVARIANT != 0 }
+        unsafe {
+            __cpuid(HIGHEST_EXTENDED).eax >= POWER_MANAGEMENT
+                && __cpuid(POWER_MANAGEMENT).edx & INVARIANT != 0
+        }
     }
 }
 
@@ -75,7 +88,9 @@ mod instructions {
     pub(super) fn counter() -> u64 {
         let count: u64;
         // SAFETY: this reads a register that every 64-bit ARM processor has, and touches no memory.
-        unsafe { core::arch::asm!("mrs {}, cntvct_el0", out(reg) count, options(nostack, preserves_flags)) };
+        unsafe {
+            core::arch::asm!("mrs {}, cntvct_el0", out(reg) count, options(nostack, preserves_flags))
+        };
         count
     }
 
@@ -86,7 +101,13 @@ mod instructions {
 }
 
 /// The replacement on other processors, where only the system's clock is read.
-#[cfg(not(all(any(target_arch = "x86_64", all(target_arch = "aarch64", not(target_os = "ios"))), not(miri))))]
+#[cfg(not(all(
+    any(
+        target_arch = "x86_64",
+        all(target_arch = "aarch64", not(target_os = "ios"))
+    ),
+    not(miri)
+)))]
 mod instructions {
     #[inline]
     pub(super) const fn counter() -> u64 {

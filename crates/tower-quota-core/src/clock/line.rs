@@ -18,7 +18,9 @@ impl Rate {
     /// Returns the rate of a counter that made these steps in this time. There is none below one step a microsecond.
     pub(super) fn measured(steps: u64, nanos: u64) -> Option<Self> {
         let micros = (u128::from(nanos) << 64) / 1_000;
-        u64::try_from(micros.checked_div(u128::from(steps))?).ok().map(Self)
+        u64::try_from(micros.checked_div(u128::from(steps))?)
+            .ok()
+            .map(Self)
     }
 
     /// Returns whether two rates differ by less than a thousandth.
@@ -32,7 +34,9 @@ impl Rate {
     }
 
     fn steps(self, micros: u64) -> u64 {
-        let steps = (u128::from(micros) << 64).checked_div(u128::from(self.0)).unwrap_or(u128::MAX);
+        let steps = (u128::from(micros) << 64)
+            .checked_div(u128::from(self.0))
+            .unwrap_or(u128::MAX);
         u64::try_from(steps).unwrap_or(u64::MAX)
     }
 }
@@ -49,7 +53,10 @@ impl Line {
         let (start_micros, passed) = self.read(|words| {
             let [start, start_micros, rate] = words.all();
             // A counter that went back below the start wraps to more steps than any window has.
-            (start_micros, Rate(rate).micros(counter().wrapping_sub(start)))
+            (
+                start_micros,
+                Rate(rate).micros(counter().wrapping_sub(start)),
+            )
         })?;
         (passed < WINDOW_MICROS).then(|| start_micros.wrapping_add(passed))
     }

@@ -40,7 +40,11 @@ struct Comparison {
 
 impl<S: TimeSource> Machine<S> {
     pub(super) fn start(source: S) -> Self {
-        let first = Comparison { counter: source.counter(), nanos: source.system_nanos(), rate: None };
+        let first = Comparison {
+            counter: source.counter(),
+            nanos: source.system_nanos(),
+            rate: None,
+        };
         Self {
             source,
             line: Line::closed(),
@@ -62,7 +66,10 @@ impl<S: TimeSource> Machine<S> {
     #[cold]
     #[inline(never)]
     fn elapsed_by_system(&self) -> u64 {
-        let is_due = || self.line.is_open() || self.source.system_nanos() >= self.due_nanos.load(Ordering::Relaxed);
+        let is_due = || {
+            self.line.is_open()
+                || self.source.system_nanos() >= self.due_nanos.load(Ordering::Relaxed)
+        };
         if self.source.has_counter() && is_due() {
             // While another thread compares, the system's clock is right without it.
             if let Some(mut last) = try_locked(&self.last) {
@@ -78,7 +85,10 @@ impl<S: TimeSource> Machine<S> {
             if self.line.is_open() && self.line.micros(|| self.source.counter()).is_none() {
                 self.line.close();
             }
-            self.due_nanos.store(self.source.system_nanos().saturating_add(MEASURED_NANOS), Ordering::Relaxed);
+            self.due_nanos.store(
+                self.source.system_nanos().saturating_add(MEASURED_NANOS),
+                Ordering::Relaxed,
+            );
             return;
         };
         let passed = nanos.saturating_sub(last.nanos);
@@ -92,11 +102,18 @@ impl<S: TimeSource> Machine<S> {
             return;
         };
         match (rate, last.rate) {
-            (Some(rate), Some(before)) if rate.agrees_with(before) => self.line.publish(counter, nanos / 1_000, rate),
+            (Some(rate), Some(before)) if rate.agrees_with(before) => {
+                self.line.publish(counter, nanos / 1_000, rate)
+            }
             _ => self.line.close(),
         }
-        *last = Comparison { counter, nanos, rate };
-        self.due_nanos.store(nanos.saturating_add(MEASURED_NANOS), Ordering::Relaxed);
+        *last = Comparison {
+            counter,
+            nanos,
+            rate,
+        };
+        self.due_nanos
+            .store(nanos.saturating_add(MEASURED_NANOS), Ordering::Relaxed);
     }
 
     /// Reads both clocks at nearly the same moment: the counter between two readings of the system's clock.

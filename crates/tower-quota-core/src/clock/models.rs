@@ -16,7 +16,10 @@ type Published = (u64, u64, Rate);
 fn lines() -> [Published; 2] {
     let rate = |steps| Rate::measured(steps, 1_000_000_000).unwrap();
     // They differ in all three values, so that any mixture gives another time.
-    [(100_000, 50_000, rate(2_000_000)), (110_000, 1_000_000, rate(4_000_000))]
+    [
+        (100_000, 50_000, rate(2_000_000)),
+        (110_000, 1_000_000, rate(4_000_000)),
+    ]
 }
 
 /// A counter within the windows of both lines.
@@ -107,8 +110,14 @@ fn comparison_under_readers_is_made_once() {
         }
         source.pass(200_000, 2_401);
         let read = |machine: &Machine<_>| {
-            let (elapsed, system) = (machine.elapsed_micros(), source.micros.load(Ordering::Relaxed));
-            assert!(elapsed.abs_diff(system) <= 5, "the clock says {elapsed}, the system {system}");
+            let (elapsed, system) = (
+                machine.elapsed_micros(),
+                source.micros.load(Ordering::Relaxed),
+            );
+            assert!(
+                elapsed.abs_diff(system) <= 5,
+                "the clock says {elapsed}, the system {system}"
+            );
         };
         let other = thread::spawn({
             let machine = Arc::clone(&machine);

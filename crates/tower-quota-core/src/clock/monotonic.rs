@@ -49,11 +49,19 @@ pub struct MonotonicClock {
 impl MonotonicClock {
     /// Reads the wall clock once and counts monotonically from there.
     #[must_use]
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads the wall clock"
+    )]
     pub fn new() -> Self {
-        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        let wall = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or(Duration::ZERO);
         let machine = &*MACHINE;
-        Self { machine, epoch_micros: micros(wall).saturating_sub(machine.elapsed_micros()) }
+        Self {
+            machine,
+            epoch_micros: micros(wall).saturating_sub(machine.elapsed_micros()),
+        }
     }
 }
 
@@ -66,7 +74,10 @@ impl Default for MonotonicClock {
 impl Clock for MonotonicClock {
     #[inline]
     fn now(&self) -> Timestamp {
-        Timestamp::from_micros(self.epoch_micros.saturating_add(self.machine.elapsed_micros()))
+        Timestamp::from_micros(
+            self.epoch_micros
+                .saturating_add(self.machine.elapsed_micros()),
+        )
     }
 }
 

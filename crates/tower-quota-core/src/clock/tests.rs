@@ -23,7 +23,8 @@ struct Mock {
 impl Mock {
     fn pass(&self, micros: u64) {
         self.micros.set(self.micros.get() + micros);
-        self.counter.set(self.counter.get().wrapping_add(micros * STEPS));
+        self.counter
+            .set(self.counter.get().wrapping_add(micros * STEPS));
     }
 }
 
@@ -68,7 +69,10 @@ fn run_exactly(machine: &Machine<&Mock>, mock: &Mock, millis: u64) {
 
 fn assert_close(machine: &Machine<&Mock>, mock: &Mock) {
     let (elapsed, system) = (machine.elapsed_micros(), mock.micros.get());
-    assert!(elapsed.abs_diff(system) <= 5, "the clock says {elapsed}, the system {system}");
+    assert!(
+        elapsed.abs_diff(system) <= 5,
+        "the clock says {elapsed}, the system {system}"
+    );
 }
 
 /// Returns whether the clock follows the counter while the system's clock stands still.
@@ -114,11 +118,16 @@ fn counter_and_system_agree_for_long() {
 #[test]
 fn restart_or_jump_is_noticed_at_once() {
     let jumps = [WINDOW_MICROS * STEPS, 1 << 40, u64::MAX / 2].map(|jump| (500, Some(jump)));
-    for (millis, jump) in [10, 60, 110, 500].map(|millis| (millis, None)).into_iter().chain(jumps) {
+    for (millis, jump) in [10, 60, 110, 500]
+        .map(|millis| (millis, None))
+        .into_iter()
+        .chain(jumps)
+    {
         let mock = mock();
         let machine = Machine::start(&mock);
         run_exactly(&machine, &mock, millis);
-        mock.counter.set(jump.map_or(0, |jump| mock.counter.get().wrapping_add(jump)));
+        mock.counter
+            .set(jump.map_or(0, |jump| mock.counter.get().wrapping_add(jump)));
         assert_close(&machine, &mock);
         run_exactly(&machine, &mock, 4_000);
         assert!(follows_counter(&machine, &mock), "{millis} ms, {jump:?}");
@@ -132,7 +141,8 @@ fn small_jump_is_corrected_within_window() {
         let machine = Machine::start(&mock);
         run_exactly(&machine, &mock, 500);
         let before = machine.elapsed_micros();
-        mock.counter.set(mock.counter.get() - jump_back * MILLI * STEPS + jump_ahead * MILLI * STEPS);
+        mock.counter
+            .set(mock.counter.get() - jump_back * MILLI * STEPS + jump_ahead * MILLI * STEPS);
         for _ in 0..100 {
             let elapsed = machine.elapsed_micros();
             assert!(elapsed + WINDOW_MICROS >= before);
@@ -188,7 +198,11 @@ fn failed_comparison_is_repeated_later() {
     for _ in 0..100 {
         assert_close(&machine, &mock);
     }
-    assert_eq!(mock.system_readings.get() - before, 200, "one to see whether it is due, one for the time");
+    assert_eq!(
+        mock.system_readings.get() - before,
+        200,
+        "one to see whether it is due, one for the time"
+    );
 }
 
 #[test]
@@ -197,7 +211,8 @@ fn counter_of_varying_rate_is_not_used() {
     let machine = Machine::start(&mock);
     for step in 0..2_000 {
         mock.pass(MILLI);
-        mock.counter.set(mock.counter.get() + if step / 50 % 2 == 0 { 100_000 } else { 0 });
+        mock.counter
+            .set(mock.counter.get() + if step / 50 % 2 == 0 { 100_000 } else { 0 });
         assert_close(&machine, &mock);
         assert!(!follows_counter(&machine, &mock));
     }
@@ -205,7 +220,10 @@ fn counter_of_varying_rate_is_not_used() {
 
 #[test]
 fn counter_without_promise_is_not_used() {
-    let mock = Mock { has_counter: false, ..mock() };
+    let mock = Mock {
+        has_counter: false,
+        ..mock()
+    };
     let machine = Machine::start(&mock);
     run_exactly(&machine, &mock, 500);
     assert!(!follows_counter(&machine, &mock));
@@ -230,7 +248,10 @@ fn slow_counter_has_no_rate() {
 
 #[test]
 fn line_replaced_while_read_is_not_used() {
-    let (line, rate) = (Line::closed(), Rate::measured(2_000_000, 1_000_000_000).unwrap());
+    let (line, rate) = (
+        Line::closed(),
+        Rate::measured(2_000_000, 1_000_000_000).unwrap(),
+    );
     assert_eq!(line.micros(|| 20_000), None);
     line.publish(20_000, 10_000, rate);
     assert!(line.micros(|| 20_000).is_some());

@@ -41,11 +41,16 @@ impl Entry {
             Some((&VERSION, rest)) => rest,
             other => return Err(DecodeError::Version(other.map(|(&version, _)| version))),
         };
-        let mut entry = Self { at: read_u56(&mut rest).ok_or(DecodeError::Truncated { slot: 0 })?, ..Self::default() };
+        let mut entry = Self {
+            at: read_u56(&mut rest).ok_or(DecodeError::Truncated { slot: 0 })?,
+            ..Self::default()
+        };
         while !rest.is_empty() {
             let slot = bytes.len() - rest.len();
             let length = read_varint(&mut rest).and_then(|length| usize::try_from(length).ok());
-            let length = length.filter(|&length| length <= rest.len()).ok_or(DecodeError::Truncated { slot })?;
+            let length = length
+                .filter(|&length| length <= rest.len())
+                .ok_or(DecodeError::Truncated { slot })?;
             let (of_slot, after) = rest.split_at(length);
             rest = after;
             let decoded = Slot::decode(of_slot, entry.at, slot)?;
@@ -78,7 +83,8 @@ impl Slot {
         rest = after;
         let mut number = || read_short(&mut rest).ok_or(truncated);
         let (capacity, grain, pace) = (number()?, number()?, number()?);
-        let algorithm = Algorithm::of_state_code(kind & KIND).ok_or(DecodeError::Kind { slot, kind })?;
+        let algorithm =
+            Algorithm::of_state_code(kind & KIND).ok_or(DecodeError::Kind { slot, kind })?;
         let offset = match (algorithm, kind & !KIND) {
             (Algorithm::FixedWindow, 0) => Some(number()?),
             (Algorithm::FixedWindow, FROM_FIRST_REQUEST) => None,
@@ -89,8 +95,13 @@ impl Slot {
         let (state, full_at) = rest.split_last_chunk::<7>().ok_or(truncated)?;
         let full_at = read_u56(&mut &full_at[..]).ok_or(truncated)?;
         let state = State::decode(&quota, state, full_at, at).ok_or(wrong)?;
-        let decoded = Self { limit: u32::from_le_bytes(*limit), quota, state };
-        let is_sound = decoded.full_at() == full_at && decoded.state.is_watched() == (kind & WATCHED != 0);
+        let decoded = Self {
+            limit: u32::from_le_bytes(*limit),
+            quota,
+            state,
+        };
+        let is_sound =
+            decoded.full_at() == full_at && decoded.state.is_watched() == (kind & WATCHED != 0);
         if is_sound { Ok(decoded) } else { Err(wrong) }
     }
 }

@@ -39,19 +39,33 @@ impl core::error::Error for DecodeError {}
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Version(None) => f.write_str("an entry of no bytes: delete it, a missing entry is a full one"),
+            Self::Version(None) => {
+                f.write_str("an entry of no bytes: delete it, a missing entry is a full one")
+            }
             Self::Version(Some(version)) => {
                 write!(
                     f,
                     "an entry of version {version}, and this build reads version {VERSION}: keep versions apart by prefix"
                 )
             }
-            Self::Truncated { slot } => write!(f, "the entry ends within the slot at byte {slot}: it was cut off"),
-            Self::Kind { slot, kind } => write!(f, "the slot at byte {slot} has the unknown kind of state {kind}"),
+            Self::Truncated { slot } => write!(
+                f,
+                "the entry ends within the slot at byte {slot}: it was cut off"
+            ),
+            Self::Kind { slot, kind } => write!(
+                f,
+                "the slot at byte {slot} has the unknown kind of state {kind}"
+            ),
             Self::Numbers { slot } => {
-                write!(f, "the slot at byte {slot} has numbers that no quota and no state has: delete the entry")
+                write!(
+                    f,
+                    "the slot at byte {slot} has numbers that no quota and no state has: delete the entry"
+                )
             }
-            Self::Repeated { slot } => write!(f, "the slot at byte {slot} repeats a limit: delete the entry"),
+            Self::Repeated { slot } => write!(
+                f,
+                "the slot at byte {slot} repeats a limit: delete the entry"
+            ),
         }
     }
 }

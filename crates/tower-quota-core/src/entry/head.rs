@@ -31,16 +31,28 @@ impl SlotHead {
             Some(offset) => (0, offset),
             None => (FROM_FIRST_REQUEST, 0),
         };
-        let pace = if quota.algorithm().is_bucket() { quota.refill() } else { quota.period_micros() };
+        let pace = if quota.algorithm().is_bucket() {
+            quota.refill()
+        } else {
+            quota.period_micros()
+        };
         let kind = quota.algorithm().state_code() | flag;
-        Self { kind, capacity: quota.capacity(), grain: quota.grain(), pace, offset }
+        Self {
+            kind,
+            capacity: quota.capacity(),
+            grain: quota.grain(),
+            pace,
+            offset,
+        }
     }
 
     /// Appends the first bytes of a slot: from the number of its limit to the last number of its quota.
     pub fn push(&self, limit: u32, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(&limit.to_le_bytes());
         bytes.push(self.kind);
-        [self.capacity, self.grain, self.pace].into_iter().for_each(|number| push_short(bytes, number));
+        [self.capacity, self.grain, self.pace]
+            .into_iter()
+            .for_each(|number| push_short(bytes, number));
         if self.kind == Algorithm::FixedWindow.state_code() {
             push_short(bytes, self.offset);
         }

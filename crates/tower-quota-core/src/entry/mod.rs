@@ -103,7 +103,11 @@ pub(crate) struct Slot {
 
 impl Slot {
     pub(crate) const fn new(counter: Counter<'_>, state: State) -> Self {
-        Self { limit: counter.id, quota: counter.quota.reduced(), state }
+        Self {
+            limit: counter.id,
+            quota: counter.quota.reduced(),
+            state,
+        }
     }
 
     pub(crate) fn full_at(&self) -> u64 {
@@ -129,7 +133,9 @@ impl Entry {
     #[must_use]
     pub fn is_limited(&self, now: Timestamp) -> bool {
         let now = now.as_micros().max(self.at);
-        self.slots.iter().any(|slot| slot.state.left(&slot.quota, now).0 == 0)
+        self.slots
+            .iter()
+            .any(|slot| slot.state.left(&slot.quota, now).0 == 0)
     }
 
     /// Returns whether there is nothing to store.
@@ -156,15 +162,26 @@ impl Entry {
 
     /// Judges this many units of a charge.
     pub(crate) fn judge(&self, charge: &Charge<'_>, units: u64, now: u64) -> Outcome {
-        let outcome = self.state_for(charge.counter(), now).judge(charge.quota(), now, units, charge.max_wait_micros());
-        if units > 0 { outcome.blocked_for(self.blocked(charge, now)) } else { outcome }
+        let outcome = self.state_for(charge.counter(), now).judge(
+            charge.quota(),
+            now,
+            units,
+            charge.max_wait_micros(),
+        );
+        if units > 0 {
+            outcome.blocked_for(self.blocked(charge, now))
+        } else {
+            outcome
+        }
     }
 
     /// Returns the units that a charge's limit has left, and the microseconds until nothing is used.
     ///
     /// The units are rounded down. None are left while the client is blocked.
     pub(crate) fn left(&self, charge: &Charge<'_>, now: u64) -> (u64, u64) {
-        let (remaining, reset) = self.state_for(charge.counter(), now).left(charge.quota(), now);
+        let (remaining, reset) = self
+            .state_for(charge.counter(), now)
+            .left(charge.quota(), now);
         match self.blocked(charge, now) {
             0 => (remaining, reset),
             blocked => (0, reset.max(blocked)),
@@ -173,12 +190,16 @@ impl Entry {
 
     /// Returns the microseconds for which a charge's limit is blocked for the client's strikes.
     fn blocked(&self, charge: &Charge<'_>, now: u64) -> u64 {
-        charge.strikes().map_or(0, |(counter, _)| self.state_for(counter, now).until_paid(counter.quota, now))
+        charge.strikes().map_or(0, |(counter, _)| {
+            self.state_for(counter, now).until_paid(counter.quota, now)
+        })
     }
 
     /// Returns the slot of a counter. A slot that is full again is the same as none.
     fn slot(&self, id: u32, now: u64) -> Option<&Slot> {
-        self.slots.iter().find(|slot| slot.limit == id && slot.full_at() > now)
+        self.slots
+            .iter()
+            .find(|slot| slot.limit == id && slot.full_at() > now)
     }
 
     /// Returns the state of a counter, under the quota that is asked.
@@ -192,15 +213,19 @@ impl Entry {
 
     /// Returns whether a counter is stored under another quota.
     pub(crate) fn has_other_quota(&self, counter: Counter<'_>, now: u64) -> bool {
-        self.slot(counter.id, now).is_some_and(|slot| slot.quota != counter.quota.reduced())
+        self.slot(counter.id, now)
+            .is_some_and(|slot| slot.quota != counter.quota.reduced())
     }
 
     /// Returns whether a charge of this counter may be refunded here.
     ///
     /// The counter must be stored, and counted by the same quota or in the same windows.
     pub(crate) fn may_refund(&self, counter: Counter<'_>, now: u64) -> bool {
-        let counts_it = |quota: &Quota| *quota == counter.quota.reduced() || quota.has_windows_of(counter.quota);
-        self.slot(counter.id, now).is_some_and(|slot| counts_it(&slot.quota))
+        let counts_it = |quota: &Quota| {
+            *quota == counter.quota.reduced() || quota.has_windows_of(counter.quota)
+        };
+        self.slot(counter.id, now)
+            .is_some_and(|slot| counts_it(&slot.quota))
     }
 
     /// Changes the state of a counter at `now`, in its place.
@@ -209,7 +234,11 @@ impl Entry {
         state.advance(counter.quota, now);
         change(&mut state);
         let slot = Slot::new(counter, state);
-        match self.slots.iter().position(|known| known.limit == counter.id) {
+        match self
+            .slots
+            .iter()
+            .position(|known| known.limit == counter.id)
+        {
             Some(position) => self.slots[position] = slot,
             None => self.slots.push(slot),
         }

@@ -29,13 +29,28 @@ enum Form<'a> {
 
 impl<'a> Answer<'a> {
     #[inline]
-    pub(super) const fn of_bucket(quota: &'a Quota, used: u64, cost: u64, is_allowed: bool) -> Self {
-        Self(Form::Bucket { quota, used, cost, is_allowed })
+    pub(super) const fn of_bucket(
+        quota: &'a Quota,
+        used: u64,
+        cost: u64,
+        is_allowed: bool,
+    ) -> Self {
+        Self(Form::Bucket {
+            quota,
+            used,
+            cost,
+            is_allowed,
+        })
     }
 
     pub(super) fn of_decision(decision: &Decision) -> Self {
-        let remaining = decision.tightest().map_or(u64::MAX, |status| status.remaining());
-        Self(Form::Known { outcome: decision.outcome(), remaining })
+        let remaining = decision
+            .tightest()
+            .map_or(u64::MAX, |status| status.remaining());
+        Self(Form::Known {
+            outcome: decision.outcome(),
+            remaining,
+        })
     }
 
     /// Returns whether the request may pass now.
@@ -61,10 +76,18 @@ impl<'a> Answer<'a> {
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self.0 {
-            Form::Bucket { quota, used, cost, is_allowed: false } if cost <= quota.capacity() => {
+            Form::Bucket {
+                quota,
+                used,
+                cost,
+                is_allowed: false,
+            } if cost <= quota.capacity() => {
                 Some(Duration::from_micros(bucket::until_fits(quota, used, cost)))
             }
-            Form::Known { outcome: Outcome::Refuse(retry), .. } => Some(retry),
+            Form::Known {
+                outcome: Outcome::Refuse(retry),
+                ..
+            } => Some(retry),
             _ => None,
         }
     }

@@ -176,7 +176,10 @@ impl<S: Store + Clone> Limiter<S> {
     /// Limiters on one store share counters if scope, key and limit's name agree. A [`Key`] keeps the scope it has.
     #[must_use]
     pub fn scope(self, scope: impl Into<Name>) -> Self {
-        Self { scope: scope.into(), ..self }
+        Self {
+            scope: scope.into(),
+            ..self
+        }
     }
 
     /// Returns the store.
@@ -203,7 +206,12 @@ impl<S: Store + Clone> Limiter<S> {
 
     /// Charges `cost` units to every limit if they fit into all of them now, and nothing otherwise.
     pub fn check_n<K: AsKey + ?Sized>(&self, key: &K, cost: u64) -> S::Future {
-        self.apply(Operation::Check, &key.as_key(self.scope), cost, Duration::ZERO)
+        self.apply(
+            Operation::Check,
+            &key.as_key(self.scope),
+            cost,
+            Duration::ZERO,
+        )
     }
 
     /// Reports what [`check`](Self::check) would get now. Charges nothing.
@@ -222,15 +230,32 @@ impl<S: Store + Clone> Limiter<S> {
     }
 
     /// Gives back what a decision took that accepted a wait: its charges were prepared for that.
-    fn refund_waiting(&self, key: &Key<'_>, mut decision: Decision, max_wait: Duration) -> S::Future {
+    fn refund_waiting(
+        &self,
+        key: &Key<'_>,
+        mut decision: Decision,
+        max_wait: Duration,
+    ) -> S::Future {
         let (operation, is_refundable) = match decision.refund() {
             Some(refund) => (refund, true),
-            None => (Operation::Refund { taken_at: decision.at() }, false),
+            None => (
+                Operation::Refund {
+                    taken_at: decision.at(),
+                },
+                false,
+            ),
         };
-        let taken = |name: Name| decision.status(name.as_str()).map_or(0, |status| status.taken);
-        let charges = self.limits().filter(|limit| is_refundable && taken(limit.name) > 0);
+        let taken = |name: Name| {
+            decision
+                .status(name.as_str())
+                .map_or(0, |status| status.taken)
+        };
+        let charges = self
+            .limits()
+            .filter(|limit| is_refundable && taken(limit.name) > 0);
         let charges = charges.map(|limit| limit.charge(key, taken(limit.name), max_wait));
-        self.store.apply(operation, &charges.collect::<SmallVec<[_; 4]>>())
+        self.store
+            .apply(operation, &charges.collect::<SmallVec<[_; 4]>>())
     }
 
     /// Forgets what a key has used under all limits, and the penalties it has.
@@ -242,20 +267,47 @@ impl<S: Store + Clone> Limiter<S> {
     ///
     /// # Errors
     /// [`UnknownLimit`] when there is no limit of this name. The store is not asked then.
-    pub fn reset_limit<K: AsKey + ?Sized>(&self, key: &K, limit: &str) -> Result<S::Future, UnknownLimit> {
-        let unknown = || UnknownLimit { name: limit.into(), known: self.names().collect() };
-        let limit = self.limits().find(|known| known.name.as_str() == limit).ok_or_else(unknown)?;
+    pub fn reset_limit<K: AsKey + ?Sized>(
+        &self,
+        key: &K,
+        limit: &str,
+    ) -> Result<S::Future, UnknownLimit> {
+        let unknown = || UnknownLimit {
+            name: limit.into(),
+            known: self.names().collect(),
+        };
+        let limit = self
+            .limits()
+            .find(|known| known.name.as_str() == limit)
+            .ok_or_else(unknown)?;
         let key = key.as_key(self.scope);
-        Ok(self.store.apply(Operation::Reset, &[Charge::new(limit.name, &limit.quota, &key)]))
+        Ok(self.store.apply(
+            Operation::Reset,
+            &[Charge::new(limit.name, &limit.quota, &key)],
+        ))
     }
 
-    fn apply(&self, operation: Operation, key: &Key<'_>, cost: u64, max_wait: Duration) -> S::Future {
-        self.store.apply(operation, &self.charges(key, cost, max_wait))
+    fn apply(
+        &self,
+        operation: Operation,
+        key: &Key<'_>,
+        cost: u64,
+        max_wait: Duration,
+    ) -> S::Future {
+        self.store
+            .apply(operation, &self.charges(key, cost, max_wait))
     }
 
     /// Returns the charges of a request that waits at most this long.
-    fn charges<'a>(&'a self, key: &'a Key<'a>, cost: u64, max_wait: Duration) -> SmallVec<[Charge<'a>; 4]> {
-        self.limits().map(|limit| limit.charge(key, cost, max_wait)).collect()
+    fn charges<'a>(
+        &'a self,
+        key: &'a Key<'a>,
+        cost: u64,
+        max_wait: Duration,
+    ) -> SmallVec<[Charge<'a>; 4]> {
+        self.limits()
+            .map(|limit| limit.charge(key, cost, max_wait))
+            .collect()
     }
 
     fn limits(&self) -> impl Iterator<Item = &NamedQuota> {
@@ -291,7 +343,14 @@ impl Limiter<MemoryStore> {
             let NamedQuota { name, quota } = &self.first;
             // The key is gone before the check, so that it needs no memory.
             let hash = self.store.hash(&key.as_key(self.scope));
-            if let Some((used, is_allowed)) = self.store.check_bucket(hash, Counter { id: name.id(), quota }, cost) {
+            if let Some((used, is_allowed)) = self.store.check_bucket(
+                hash,
+                Counter {
+                    id: name.id(),
+                    quota,
+                },
+                cost,
+            ) {
                 return Answer::of_bucket(quota, used, cost, is_allowed);
             }
         }
@@ -303,15 +362,21 @@ impl Limiter<MemoryStore> {
     #[inline(never)]
     fn check_in_full(&self, key: &Key<'_>, cost: u64) -> Answer<'_> {
         let mut decision = Decision::default();
-        self.store.check_at_once(&self.charges(key, cost, Duration::ZERO), &mut decision);
+        self.store
+            .check_at_once(&self.charges(key, cost, Duration::ZERO), &mut decision);
         Answer::of_decision(&decision)
     }
 }
 
 impl<S> fmt::Debug for Limiter<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let limits = core::iter::once(&self.first).chain(&self.others).map(|limit| (limit.name, limit.quota));
-        f.debug_struct("Limiter").field("scope", &self.scope).field("limits", &limits.collect::<Vec<_>>()).finish()
+        let limits = core::iter::once(&self.first)
+            .chain(&self.others)
+            .map(|limit| (limit.name, limit.quota));
+        f.debug_struct("Limiter")
+            .field("scope", &self.scope)
+            .field("limits", &limits.collect::<Vec<_>>())
+            .finish()
     }
 }
 
@@ -320,7 +385,10 @@ impl<S> fmt::Debug for Limiter<S> {
 fn valid<S>(limiter: Result<Limiter<S>, ConfigError>) -> Limiter<S> {
     match limiter {
         Ok(limiter) => limiter,
-        #[expect(clippy::panic, reason = "documented: a limiter written in code fails at start")]
+        #[expect(
+            clippy::panic,
+            reason = "documented: a limiter written in code fails at start"
+        )]
         Err(error) => panic!("{error}"),
     }
 }

@@ -34,7 +34,9 @@ impl<E> fmt::Display for NotReady<E> {
         match self {
             Self::Refused(decision) => match decision.retry_after() {
                 Some(retry) => write!(f, "the turn is too far away: try again in {retry:?}"),
-                None => f.write_str("the turn never comes: the cost is above the capacity of a limit"),
+                None => {
+                    f.write_str("the turn never comes: the cost is above the capacity of a limit")
+                }
             },
             Self::Store(_) => f.write_str("the store failed"),
         }

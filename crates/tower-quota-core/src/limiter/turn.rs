@@ -64,7 +64,10 @@ impl<S: Store + Clone> Limiter<S> {
     ///
     /// # Panics
     /// When the turn is later than now and there is no tokio runtime with a timer.
-    pub async fn until_ready<K: AsKey + ?Sized>(&self, key: &K) -> Result<Decision, NotReady<S::Error>> {
+    pub async fn until_ready<K: AsKey + ?Sized>(
+        &self,
+        key: &K,
+    ) -> Result<Decision, NotReady<S::Error>> {
         self.until_n_ready(key, 1, self.longest_wait).await
     }
 
@@ -133,7 +136,14 @@ pub struct Turn<S: Store + Clone> {
 impl<S: Store + Clone> Turn<S> {
     fn new(limiter: Limiter<S>, key: Key<'static>, longest: Duration, answer: S::Future) -> Self {
         let runtime = Handle::try_current().ok();
-        Self { limiter, key, longest, runtime, asked: Some(Box::pin(answer)), taken: None }
+        Self {
+            limiter,
+            key,
+            longest,
+            runtime,
+            asked: Some(Box::pin(answer)),
+            taken: None,
+        }
     }
 
     /// Keeps the charge, and returns the decision.
@@ -166,7 +176,9 @@ impl<S: Store + Clone> Drop for Turn<S> {
     fn drop(&mut self) {
         if let Some(decision) = self.taken.take() {
             // A store in memory has refunded when this returns. Others need the runtime to wait for their answer.
-            let refund = self.limiter.refund_waiting(&self.key, decision, self.longest);
+            let refund = self
+                .limiter
+                .refund_waiting(&self.key, decision, self.longest);
             if let Some(runtime) = &self.runtime {
                 drop(runtime.spawn(refund));
             }
@@ -185,6 +197,8 @@ impl<S: Store + Clone> Drop for Turn<S> {
 
 impl<S: Store + Clone> fmt::Debug for Turn<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turn").field("decision", &self.taken).finish_non_exhaustive()
+        f.debug_struct("Turn")
+            .field("decision", &self.taken)
+            .finish_non_exhaustive()
     }
 }

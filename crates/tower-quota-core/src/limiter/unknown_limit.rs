@@ -27,7 +27,11 @@ impl UnknownLimit {
 
 impl fmt::Display for UnknownLimit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the limiter has no limit {:?}: it has {:?}", self.name, self.known)
+        write!(
+            f,
+            "the limiter has no limit {:?}: it has {:?}",
+            self.name, self.known
+        )
     }
 }
 

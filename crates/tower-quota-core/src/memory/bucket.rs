@@ -29,7 +29,10 @@ const HIGHEST: u64 = LOWEST << (TAG_BITS - 1);
 const SPILLED: u64 = 1 << (ROWS * TAG_BITS);
 
 impl<const W: usize> TableBucket<W> {
-    pub(super) const EMPTY: Self = Self { tags: 0, rows: [[0; W]; ROWS] };
+    pub(super) const EMPTY: Self = Self {
+        tags: 0,
+        rows: [[0; W]; ROWS],
+    };
 
     #[inline]
     pub(super) const fn rows(&self) -> &[[u64; W]; ROWS] {
@@ -89,13 +92,21 @@ impl<const W: usize> TableBucket<W> {
         let same = difference.wrapping_sub(LOWEST) & !difference & HIGHEST;
         // The lowest is right; those above it may be due to the borrow. If there is none, the row is beyond the last one.
         let word = first_word::<W>(same.trailing_zeros());
-        if self.words().get(word..word + W)?[HASH] == hash { Some(word) } else { self.find_among_same(hash) }
+        if self.words().get(word..word + W)?[HASH] == hash {
+            Some(word)
+        } else {
+            self.find_among_same(hash)
+        }
     }
 
     /// Returns the first word of the row of an entry whose tag others share.
     #[cold]
     fn find_among_same(&self, hash: u64) -> Option<usize> {
-        self.words().iter().step_by(W).position(|word| *word == hash).map(|row| row * W)
+        self.words()
+            .iter()
+            .step_by(W)
+            .position(|word| *word == hash)
+            .map(|row| row * W)
     }
 
     #[inline]
@@ -106,7 +117,11 @@ impl<const W: usize> TableBucket<W> {
     /// Returns the row that begins with a word.
     #[inline]
     pub(super) fn row_at(&mut self, word: usize) -> Option<&mut [u64; W]> {
-        self.rows.as_flattened_mut().get_mut(word..word + W)?.try_into().ok()
+        self.rows
+            .as_flattened_mut()
+            .get_mut(word..word + W)?
+            .try_into()
+            .ok()
     }
 }
 

@@ -15,15 +15,24 @@ pub(super) struct Capacity {
 impl Capacity {
     /// Creates room for `capacity` entries in this many tables.
     pub(super) fn new(capacity: usize, tables: usize) -> Self {
-        let (taken, evicted, evicted_limited) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
-        Self { capacity, share: capacity.div_ceil(tables), taken, evicted, evicted_limited }
+        let (taken, evicted, evicted_limited) =
+            (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        Self {
+            capacity,
+            share: capacity.div_ceil(tables),
+            taken,
+            evicted,
+            evicted_limited,
+        }
     }
 
     /// Claims a place if one is free.
     pub(super) fn claim(&self) -> bool {
         let claimed = self
             .taken
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| (taken < self.capacity).then_some(taken + 1));
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| {
+                (taken < self.capacity).then_some(taken + 1)
+            });
         claimed.is_ok()
     }
 

@@ -85,7 +85,14 @@ impl Charge<'_> {
             (true, _) => (left, self.units(), Outcome::Allow),
             (false, outcome) => (left, 0, outcome),
         };
-        LimitStatus { name, limit: quota.capacity(), left, taken, outcome, is_shadow: false }
+        LimitStatus {
+            name,
+            limit: quota.capacity(),
+            left,
+            taken,
+            outcome,
+            is_shadow: false,
+        }
     }
 
     /// Returns the limit's status after it has admitted the charge, with this many grains used now.
@@ -110,6 +117,10 @@ impl Charge<'_> {
             false if cost > quota.capacity() => Outcome::Never,
             false => Outcome::Refuse(Duration::from_micros(bucket::until_fits(quota, used, cost))),
         };
-        LimitStatus { outcome, taken: 0, ..self.admitted(used) }
+        LimitStatus {
+            outcome,
+            taken: 0,
+            ..self.admitted(used)
+        }
     }
 }

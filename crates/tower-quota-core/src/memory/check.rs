@@ -28,8 +28,16 @@ use crate::time::Timestamp;
 impl Inner {
     /// Decides, and overwrites `decision` with the result.
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "a caller that knows the number of charges needs no branch for it")]
-    pub(super) fn decide(&self, operation: Operation, charges: &[Charge<'_>], decision: &mut Decision) {
+    #[expect(
+        clippy::inline_always,
+        reason = "a caller that knows the number of charges needs no branch for it"
+    )]
+    pub(super) fn decide(
+        &self,
+        operation: Operation,
+        charges: &[Charge<'_>],
+        decision: &mut Decision,
+    ) {
         if operation != Operation::Check {
             *decision = self.decide_by_model(operation, charges);
             return;
@@ -45,8 +53,15 @@ impl Inner {
     }
 
     #[inline]
-    fn check_one_or_several<const N: usize>(&self, charges: [&Charge<'_>; N], decision: &mut Decision) {
-        match charges.iter().all(|charge| core::ptr::eq(charge.key(), charges[0].key())) {
+    fn check_one_or_several<const N: usize>(
+        &self,
+        charges: [&Charge<'_>; N],
+        decision: &mut Decision,
+    ) {
+        match charges
+            .iter()
+            .all(|charge| core::ptr::eq(charge.key(), charges[0].key()))
+        {
             true => self.check_key(charges, decision),
             false => self.check_several(charges, decision),
         }
@@ -71,13 +86,11 @@ impl Inner {
         let table = &mut *guard;
         table.interned.prefetch::<N>();
         let found = match &mut table.buckets {
-            Buckets::Narrow(buckets) if N == 1 => {
-                row_of(buckets, hash).map(|words| check_row(words, charges, now, &table.interned, self, decision))
-            }
+            Buckets::Narrow(buckets) if N == 1 => row_of(buckets, hash)
+                .map(|words| check_row(words, charges, now, &table.interned, self, decision)),
             Buckets::Narrow(buckets) => row_of(buckets, hash).map(|_| false),
-            Buckets::Wide(buckets) => {
-                row_of(buckets, hash).map(|words| check_row(words, charges, now, &table.interned, self, decision))
-            }
+            Buckets::Wide(buckets) => row_of(buckets, hash)
+                .map(|words| check_row(words, charges, now, &table.interned, self, decision)),
         };
         let is_done = match found {
             Some(is_done) => is_done,
@@ -102,9 +115,14 @@ impl Inner {
         let context = WriteContext {
             now,
             capacity: self.capacity_of(number),
-            together: &[KeyPlace { hash, ..KeyPlace::default() }],
+            together: &[KeyPlace {
+                hash,
+                ..KeyPlace::default()
+            }],
         };
-        let Some(position) = table.open(hash, charges.into_iter(), &context) else { return false };
+        let Some(position) = table.open(hash, charges.into_iter(), &context) else {
+            return false;
+        };
         let (bucket, row) = (position / ROWS, position % ROWS);
         let is_done = either!(&mut table.buckets, buckets => check_row(buckets[bucket].row_mut(row), charges, now, &table.interned, self, decision));
         self.finish(number, table);
@@ -123,7 +141,12 @@ impl MemoryStore {
     ///
     /// Returns `None`, and does nothing, when the row does not count the limit by this quota.
     #[inline]
-    pub(crate) fn check_bucket(&self, hash: u64, counter: Counter<'_>, cost: u64) -> Option<(u64, bool)> {
+    pub(crate) fn check_bucket(
+        &self,
+        hash: u64,
+        counter: Counter<'_>,
+        cost: u64,
+    ) -> Option<(u64, bool)> {
         let inner = &*self.inner;
         let number = inner.table_of(hash);
         inner.prefetches[number].fetch::<NARROW>(hash);
@@ -131,7 +154,9 @@ impl MemoryStore {
         let mut guard = locked(&inner.tables[number].0);
         let table = &mut *guard;
         table.interned.prefetch::<1>();
-        let Buckets::Narrow(buckets) = &mut table.buckets else { return None };
+        let Buckets::Narrow(buckets) = &mut table.buckets else {
+            return None;
+        };
         let (row, quota) = (RowMut(row_of(buckets, hash)?), counter.quota);
         let elapsed = now.checked_sub(row.read().at())?;
         if cost == 0 || !table.interned.is_bucket_of(row.read().number(0), counter) {
@@ -144,7 +169,10 @@ impl MemoryStore {
 
 /// Makes the decision in a row, or does nothing when the row does not count all of the limits.
 #[inline(always)]
-#[expect(clippy::inline_always, reason = "a call would save and restore as many registers as the decision uses")]
+#[expect(
+    clippy::inline_always,
+    reason = "a call would save and restore as many registers as the decision uses"
+)]
 fn check_row<const W: usize, const N: usize>(
     words: &mut [u64; W],
     charges: [&Charge<'_>; N],
@@ -161,7 +189,11 @@ fn check_row<const W: usize, const N: usize>(
     }
     // The grains used with the charge. The number is valid only if the limit has room for the charge.
     let (mut after, mut is_admitted) = ([0; N], true);
-    let charged = |limit: usize| charges[limit].units().wrapping_mul(charges[limit].quota().grain());
+    let charged = |limit: usize| {
+        charges[limit]
+            .units()
+            .wrapping_mul(charges[limit].quota().grain())
+    };
     for limit in 0..N {
         let charge = charges[limit];
         if !interned.is_bucket_of(row.read().number(limit), charge.counter()) {
@@ -177,7 +209,11 @@ fn check_row<const W: usize, const N: usize>(
         return true;
     }
     if W == WIDE && row.read().limits() != N {
-        Others { asked: (1 << N) - 1, interned }.advance(&mut row, now);
+        Others {
+            asked: (1 << N) - 1,
+            interned,
+        }
+        .advance(&mut row, now);
     }
     for (limit, after) in after.into_iter().enumerate() {
         row.set_value(limit, after);
@@ -200,7 +236,14 @@ fn check_row_in_any_order<const W: usize, const N: usize>(
     inner: &Inner,
     decision: &mut Decision,
 ) -> bool {
-    let (request, mut used) = (RowsRequest { inner, charges, now }, [0; N]);
+    let (request, mut used) = (
+        RowsRequest {
+            inner,
+            charges,
+            now,
+        },
+        [0; N],
+    );
     let (key, row) = (KeyPart::only::<N>(), (RowMut(words), interned));
     let verdict = request.decide_in_row(&key, &[], row, Judged::default(), &mut used);
     verdict.is_some_and(|verdict| request.conclude(verdict, &used, decision))
@@ -210,7 +253,11 @@ fn check_row_in_any_order<const W: usize, const N: usize>(
 #[inline]
 fn charge_row(mut row: RowMut<'_>, quota: &Quota, used: u64, cost: u64, now: u64) -> (u64, bool) {
     if !bucket::holds(quota, used, cost) {
-        row.mark(if bucket::refuses(quota, used, cost) { Mark::Refused } else { Mark::Neither });
+        row.mark(if bucket::refuses(quota, used, cost) {
+            Mark::Refused
+        } else {
+            Mark::Neither
+        });
         return (used, false);
     }
     let used = used + cost * quota.grain();
@@ -229,7 +276,15 @@ fn refuse_in_row<const N: usize>(
     now: u64,
     decision: &mut Decision,
 ) {
-    let refuses = (0..N).any(|limit| bucket::refuses(charges[limit].quota(), used[limit], charges[limit].units()));
-    row.mark(if refuses { Mark::Refused } else { Mark::Neither });
-    decision.refuse(Timestamp::from_micros(now), Statuses::from_fn(N, |limit| charges[limit].refused(used[limit])));
+    let refuses = (0..N)
+        .any(|limit| bucket::refuses(charges[limit].quota(), used[limit], charges[limit].units()));
+    row.mark(if refuses {
+        Mark::Refused
+    } else {
+        Mark::Neither
+    });
+    decision.refuse(
+        Timestamp::from_micros(now),
+        Statuses::from_fn(N, |limit| charges[limit].refused(used[limit])),
+    );
 }

@@ -30,14 +30,19 @@ impl Table {
     /// Gives a row to a new entry that has a place. Returns `None` if the table may not grow any further.
     pub(super) fn give_row(&mut self, hash: u64, context: &WriteContext<'_>) -> Option<usize> {
         for _ in 0..ATTEMPTS {
-            let is_crowded = self.len() < self.full_size(context.capacity) && (self.taken() + 1) * 5 > self.rows() * 4;
+            let is_crowded = self.len() < self.full_size(context.capacity)
+                && (self.taken() + 1) * 5 > self.rows() * 4;
             if !is_crowded && let Some(position) = self.free_row(hash) {
                 self.begin(position, hash);
                 return Some(position);
             }
             // Full entries lose nothing. If few are found, a larger table is cheaper than the next search.
             if self.reclaim(context) * ROWS < self.rows().max(1) {
-                self.rewrite(self.larger(context.capacity)?, self.is_wide(), context.capacity);
+                self.rewrite(
+                    self.larger(context.capacity)?,
+                    self.is_wide(),
+                    context.capacity,
+                );
             }
         }
         None
@@ -72,10 +77,15 @@ impl Table {
         let width = if self.is_wide() { WIDE } else { NARROW };
         let held = self.renew(buckets, is_wide, reserved(is_wide, capacity));
         for _ in 0..ATTEMPTS {
-            if held.chunks_exact(width).all(|words| self.restore(Row(words))) {
+            if held
+                .chunks_exact(width)
+                .all(|words| self.restore(Row(words)))
+            {
                 return;
             }
-            let Some(larger) = self.larger(capacity) else { break };
+            let Some(larger) = self.larger(capacity) else {
+                break;
+            };
             self.renew(larger, is_wide, 0);
         }
         // No client can choose keys that share both their buckets in tables of all these sizes.
@@ -89,7 +99,11 @@ impl Table {
     /// Copies a row that was in use before.
     fn restore(&mut self, row: Row<'_>) -> bool {
         let is_at_home = either!(&mut self.buckets, buckets => restore_at_home(buckets, row));
-        is_at_home || self.free_row(row.hash()).map(|position| self.copy_row(position, row)).is_some()
+        is_at_home
+            || self
+                .free_row(row.hash())
+                .map(|position| self.copy_row(position, row))
+                .is_some()
     }
 
     /// Returns a free row in one of a key's buckets, and frees one if there is none.
@@ -98,7 +112,8 @@ impl Table {
             return None;
         }
         let home = first_home(hash, self.len());
-        self.free_in(home).or_else(|| self.free_elsewhere(self.homes(hash)))
+        self.free_in(home)
+            .or_else(|| self.free_elsewhere(self.homes(hash)))
     }
 
     #[inline(never)]
@@ -116,16 +131,26 @@ impl Table {
     /// The search is breadth first, so that the fewest possible entries move, and none twice.
     fn make_free(&mut self, homes: [usize; 2]) -> Option<usize> {
         let mut steps: SmallVec<[Step; 256]> = SmallVec::new();
-        steps.extend(homes.into_iter().flat_map(rows_of).map(|position| Step { position, before: None }));
+        steps.extend(homes.into_iter().flat_map(rows_of).map(|position| Step {
+            position,
+            before: None,
+        }));
         let mut next = 0;
         while let Some(&Step { position, .. }) = steps.get(next) {
             let homes = self.homes(self.row(position).hash());
-            let other = if homes[0] == position / ROWS { homes[1] } else { homes[0] };
+            let other = if homes[0] == position / ROWS {
+                homes[1]
+            } else {
+                homes[0]
+            };
             if let Some(free) = self.free_in(other) {
                 return Some(self.move_along(&steps, next, free));
             }
             let room = PATHS - steps.len();
-            steps.extend(rows_of(other).take(room).map(|position| Step { position, before: Some(next) }));
+            steps.extend(rows_of(other).take(room).map(|position| Step {
+                position,
+                before: Some(next),
+            }));
             next += 1;
         }
         None
@@ -148,7 +173,9 @@ impl Table {
 #[inline]
 fn restore_at_home<const W: usize>(buckets: &mut [TableBucket<W>], row: Row<'_>) -> bool {
     let home = first_home(row.hash(), buckets.len());
-    let (Ok(words), Some(bucket)) = (row.0.try_into(), buckets.get_mut(home)) else { return false };
+    let (Ok(words), Some(bucket)) = (row.0.try_into(), buckets.get_mut(home)) else {
+        return false;
+    };
     bucket.free().map(|free| bucket.put(free, words)).is_some()
 }
 

@@ -31,12 +31,18 @@ pub(super) struct Draft {
 impl Draft {
     /// Makes the draft of a key whose row is at this position, if it has one.
     pub(super) fn new(hash: u64, position: Option<usize>) -> Self {
-        Self { hash, position, ..Self::default() }
+        Self {
+            hash,
+            position,
+            ..Self::default()
+        }
     }
 
     /// Reads the counts of the row as of `now`. Returns `None` if the model has to decide.
     pub(super) fn load(&mut self, table: &Table, now: u64) -> Option<()> {
-        let Some(position) = self.position else { return Some(()) };
+        let Some(position) = self.position else {
+            return Some(());
+        };
         let row = table.row(position);
         if row.is_elsewhere() {
             return None;
@@ -52,10 +58,17 @@ impl Draft {
     ///
     /// 1. The limit is among the counts. If it is counted by another quota, the count is converted.
     /// 2. Otherwise it gets a new position. Its count comes from the evicted filter, or is 0.
-    pub(super) fn judge(&mut self, table: &mut Table, charge: &Charge<'_>, now: u64) -> Option<usize> {
+    pub(super) fn judge(
+        &mut self,
+        table: &mut Table,
+        charge: &Charge<'_>,
+        now: u64,
+    ) -> Option<usize> {
         let counter = charge.counter();
         let counts = &self.counts[..self.limits];
-        let found = counts.iter().position(|count| table.interned.is_limit(count.number, counter.id));
+        let found = counts
+            .iter()
+            .position(|count| table.interned.is_limit(count.number, counter.id));
         let position = match found {
             Some(position) => position,
             None if self.limits < MOST_LIMITS => {
@@ -63,7 +76,10 @@ impl Draft {
                 self.limits - 1
             }
             // A limit that is full again, and is none of the request's, loses its position.
-            None => counts.iter().enumerate().position(|(at, count)| count.value == 0 && self.asked >> at & 1 == 0)?,
+            None => counts
+                .iter()
+                .enumerate()
+                .position(|(at, count)| count.value == 0 && self.asked >> at & 1 == 0)?,
         };
         if self.asked >> position & 1 != 0 {
             // The request has the same limit twice: the model counts both together.
@@ -88,7 +104,9 @@ impl Draft {
             let old = table.interned.quota(count.number)?;
             // An unused limit is unused by any quota.
             if count.value > 0 {
-                count.value = State::unpacked(count.value, old, now).convert(old, quota, now).packed(quota, now)?;
+                count.value = State::unpacked(count.value, old, now)
+                    .convert(old, quota, now)
+                    .packed(quota, now)?;
                 self.must_be_written = true;
             }
             count.number = number;
@@ -126,13 +144,20 @@ impl Draft {
         };
         if !is_admitted && !self.must_be_written {
             // Another key of the request may have moved the row.
-            if let Some(position) = self.position.filter(|&position| table.row(position).hash() == self.hash) {
+            if let Some(position) = self
+                .position
+                .filter(|&position| table.row(position).hash() == self.hash)
+            {
                 table.row_mut(position).mark(mark);
             }
             return;
         }
         if self.restored != 0 {
-            let restored = self.counts.iter().enumerate().filter(|(position, _)| self.restored >> position & 1 != 0);
+            let restored = self
+                .counts
+                .iter()
+                .enumerate()
+                .filter(|(position, _)| self.restored >> position & 1 != 0);
             restored.for_each(|(_, count)| table.restored(self.hash, count.number));
         }
         let mut counts = self.counts;
@@ -143,9 +168,12 @@ impl Draft {
         }
         match limits {
             0 => table.forget(self.hash, context.capacity),
-            _ => {
-                table.write((self.hash, self.position), Content::Counts(context.now, &counts[..limits]), mark, context)
-            }
+            _ => table.write(
+                (self.hash, self.position),
+                Content::Counts(context.now, &counts[..limits]),
+                mark,
+                context,
+            ),
         }
     }
 }

@@ -40,9 +40,16 @@ impl Table {
     pub(super) fn entry_of(&self, at: u64, counts: impl Iterator<Item = Count>) -> Entry {
         let slot = |count: Count| {
             let Definition { limit, quota } = self.interned.get(count.number)?;
-            Some(Slot { limit, quota, state: State::unpacked(count.value, &quota, at) })
+            Some(Slot {
+                limit,
+                quota,
+                state: State::unpacked(count.value, &quota, at),
+            })
         };
-        Entry { at, slots: counts.filter_map(slot).collect() }
+        Entry {
+            at,
+            slots: counts.filter_map(slot).collect(),
+        }
     }
 
     /// Returns the counts of an entry, if they fit into a row.
@@ -52,7 +59,10 @@ impl Table {
         }
         let count = |slot: &Slot| {
             let value = slot.state.packed(&slot.quota, entry.at)?;
-            let number = self.interned.number(Definition { limit: slot.limit, quota: slot.quota })?;
+            let number = self.interned.number(Definition {
+                limit: slot.limit,
+                quota: slot.quota,
+            })?;
             Some(Count { number, value })
         };
         entry.slots.iter().map(count).collect()
@@ -62,7 +72,11 @@ impl Table {
     pub(super) fn is_trusted(&self, position: usize, clock: u64) -> bool {
         let row = self.row(position);
         let (at, full_at) = (row.at(), || self.balance(row).full_at);
-        at <= clock || at <= clock.saturating_add(TRUSTED_LEAD).saturating_add(full_at() - at)
+        at <= clock
+            || at
+                <= clock
+                    .saturating_add(TRUSTED_LEAD)
+                    .saturating_add(full_at() - at)
     }
 
     /// Returns whether nothing of a row's entry is used any more at an instant after its last change.
@@ -76,7 +90,9 @@ impl Table {
         match row.is_elsewhere() {
             true => self.balance(row).full_at <= instant,
             // Buckets need no division.
-            false => row.counts().all(|count| is_back(count).unwrap_or_else(|| self.balance(row).full_at <= instant)),
+            false => row.counts().all(|count| {
+                is_back(count).unwrap_or_else(|| self.balance(row).full_at <= instant)
+            }),
         }
     }
 
@@ -97,11 +113,19 @@ impl Row<'_> {
     #[inline]
     fn balance(self, interned: &Interned) -> Balance {
         let at = self.at();
-        let mut balance = Balance { full_at: at, is_limited: self.was_refused() };
+        let mut balance = Balance {
+            full_at: at,
+            is_limited: self.was_refused(),
+        };
         for count in self.counts() {
-            let Some(quota) = interned.quota(count.number) else { continue };
+            let Some(quota) = interned.quota(count.number) else {
+                continue;
+            };
             let (is_spent, reset) = if quota.refill() > 0 {
-                (bucket::is_spent(quota, count.value), bucket::until_back(quota.refill(), count.value))
+                (
+                    bucket::is_spent(quota, count.value),
+                    bucket::until_back(quota.refill(), count.value),
+                )
             } else {
                 let (remaining, reset) = State::unpacked(count.value, quota, at).left(quota, at);
                 (remaining == 0, reset)
@@ -125,7 +149,10 @@ pub(super) struct Restored<T> {
 pub(super) fn spent_until(quota: &Quota, until: u64, now: u64, most: u64) -> Restored<u64> {
     let refilled = (until - now).saturating_mul(quota.refill());
     let used = ((quota.capacity() - 1) * quota.grain()).saturating_add(refilled);
-    Restored { value: used.min(most), is_cut: used > most }
+    Restored {
+        value: used.min(most),
+        is_cut: used > most,
+    }
 }
 
 impl Slot {
@@ -146,13 +173,28 @@ impl Slot {
     }
 
     /// Returns the slot of a limit that is spent until then, or shorter if a window cannot express it.
-    pub(super) fn spent(counter: Counter<'_>, is_strikes: bool, until: u64, now: u64) -> Option<Restored<Self>> {
+    pub(super) fn spent(
+        counter: Counter<'_>,
+        is_strikes: bool,
+        until: u64,
+        now: u64,
+    ) -> Option<Restored<Self>> {
         let quota = counter.quota;
         if quota.refill() > 0 {
             // Strikes are a debt. A limit has no debt here: its quota may have changed since it was spent.
-            let most = if is_strikes { MOST_USED } else { quota.capacity() * quota.grain() };
-            let Restored { value: used, is_cut } = spent_until(quota, until, now, most);
-            return Some(Restored { value: Self::new(counter, State::Bucket(Bucket::new(quota, used, now))), is_cut });
+            let most = if is_strikes {
+                MOST_USED
+            } else {
+                quota.capacity() * quota.grain()
+            };
+            let Restored {
+                value: used,
+                is_cut,
+            } = spent_until(quota, until, now, most);
+            return Some(Restored {
+                value: Self::new(counter, State::Bucket(Bucket::new(quota, used, now))),
+                is_cut,
+            });
         }
         let spent_since = |start: u64| {
             let mut state = State::fresh(quota, start);
@@ -162,10 +204,19 @@ impl Slot {
         };
         // `until` was rounded down. A window's end must be one of the instants that it may have been rounded from.
         let latest = until.saturating_add(STEP - 1);
-        let starts = [now, latest - quota.period_micros().min(latest), until - quota.period_micros().min(until)];
+        let starts = [
+            now,
+            latest - quota.period_micros().min(latest),
+            until - quota.period_micros().min(until),
+        ];
         let spent = starts.into_iter().map(|start| spent_since(start.min(now)));
         let fading = State::fading_until(quota, until, now).map(|state| Self::new(counter, state));
-        let value = spent.chain(fading).find(|slot| (now + 1..=latest).contains(&slot.unit_fits_at(now)))?;
-        Some(Restored { value, is_cut: false })
+        let value = spent
+            .chain(fading)
+            .find(|slot| (now + 1..=latest).contains(&slot.unit_fits_at(now)))?;
+        Some(Restored {
+            value,
+            is_cut: false,
+        })
     }
 }

@@ -41,7 +41,8 @@ impl Table {
     /// Frees the rows of entries that have been full for a while. Returns how many there were.
     pub(super) fn reclaim(&mut self, context: &WriteContext<'_>) -> usize {
         let before = self.taken();
-        (0..self.len()).for_each(|bucket| self.reclaim_in(bucket, context.now.saturating_sub(KEPT_FULL)));
+        (0..self.len())
+            .for_each(|bucket| self.reclaim_in(bucket, context.now.saturating_sub(KEPT_FULL)));
         let freed = before - self.taken();
         context.capacity.release(freed);
         freed
@@ -60,7 +61,12 @@ impl Table {
         let (mut least, mut candidates) = (None, 0);
         'search: for bucket in (first..self.len()).chain(0..first).take(MOST_SEARCHED) {
             for (row, words) in self.rows_in(bucket).enumerate() {
-                if words.is_free() || context.together.iter().any(|place| place.hash == words.hash()) {
+                if words.is_free()
+                    || context
+                        .together
+                        .iter()
+                        .any(|place| place.hash == words.hash())
+                {
                     continue;
                 }
                 let cost = self.cost(words);
@@ -73,7 +79,9 @@ impl Table {
                 }
             }
         }
-        least.map(|(_, position)| self.evict(position, context)).is_some()
+        least
+            .map(|(_, position)| self.evict(position, context))
+            .is_some()
     }
 
     /// Frees the rows of full entries in the next bucket that has any. Returns how many there were.
@@ -98,7 +106,9 @@ impl Table {
                 full |= 1 << row;
             }
         }
-        (0..ROWS).filter(|row| full >> row & 1 != 0).for_each(|row| self.vacate(bucket * ROWS + row));
+        (0..ROWS)
+            .filter(|row| full >> row & 1 != 0)
+            .for_each(|row| self.vacate(bucket * ROWS + row));
     }
 
     /// Frees the row of an entry and remembers its spent limits in the filter.
@@ -117,13 +127,23 @@ impl Table {
     ///
     /// All of its limits are remembered for at least the time of `least_units` units. Returns whether any was
     /// remembered.
-    pub(super) fn remember(&mut self, hash: u64, entry: &Entry, least_units: u64, now: u64) -> bool {
+    pub(super) fn remember(
+        &mut self,
+        hash: u64,
+        entry: &Entry,
+        least_units: u64,
+        now: u64,
+    ) -> bool {
         let rows = self.rows().max(ROWS);
         let mut is_limited = false;
         for slot in &entry.slots {
-            let until = slot.unit_fits_at(entry.at().as_micros()).max(now + least_units * slot.unit_micros());
+            let until = slot
+                .unit_fits_at(entry.at().as_micros())
+                .max(now + least_units * slot.unit_micros());
             if until > now {
-                self.rare().filter.remember((hash, slot.limit), until, now, rows);
+                self.rare()
+                    .filter
+                    .remember((hash, slot.limit), until, now, rows);
                 is_limited = true;
             }
         }
@@ -132,14 +152,28 @@ impl Table {
 
     #[inline]
     fn cost(&self, row: Row<'_>) -> Cost {
-        let Balance { full_at, is_limited } = self.balance(row);
-        Cost { is_limited, uses: row.uses(), last: if is_limited { u64::MAX - row.at() } else { full_at } }
+        let Balance {
+            full_at,
+            is_limited,
+        } = self.balance(row);
+        Cost {
+            is_limited,
+            uses: row.uses(),
+            last: if is_limited {
+                u64::MAX - row.at()
+            } else {
+                full_at
+            },
+        }
     }
 
     /// Moves the hand of the sweep on by one bucket. Returns the bucket it was at.
     fn next(&mut self) -> usize {
         let bucket = self.hand as usize % self.len().max(1);
-        #[expect(clippy::cast_possible_truncation, reason = "no more than the number of buckets")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "no more than the number of buckets"
+        )]
         let hand = (bucket + 1) as u32;
         self.hand = hand;
         bucket

@@ -27,19 +27,42 @@ pub(super) struct EvictedFilter {
 
 impl EvictedFilter {
     /// Remembers the instant until which a limit of a key is spent. `rows` is the number of rows of the table.
-    pub(super) fn remember(&mut self, (hash, limit): (u64, u32), until: u64, now: u64, rows: usize) {
+    pub(super) fn remember(
+        &mut self,
+        (hash, limit): (u64, u32),
+        until: u64,
+        now: u64,
+        rows: usize,
+    ) {
         if self.sets.is_empty() {
             self.sets = vec![[0; CELLS]; (rows * CELLS_PER_ROW).div_ceil(CELLS)].into();
         }
         let (print, sets) = self.place(hash, limit);
         let cell = (until >> STEP_BITS) << PRINT_BITS | print;
-        let cells = || sets.into_iter().flat_map(|set| (0..CELLS).map(move |at| (set, at)));
-        let live = |set: usize, at: usize| if until_of(self.sets[set][at]) > now { self.sets[set][at] } else { 0 };
-        let same = cells().find(|&(set, at)| live(set, at) != 0 && self.sets[set][at] & PRINT == print);
+        let cells = || {
+            sets.into_iter()
+                .flat_map(|set| (0..CELLS).map(move |at| (set, at)))
+        };
+        let live = |set: usize, at: usize| {
+            if until_of(self.sets[set][at]) > now {
+                self.sets[set][at]
+            } else {
+                0
+            }
+        };
+        let same =
+            cells().find(|&(set, at)| live(set, at) != 0 && self.sets[set][at] & PRINT == print);
         // A free cell of the emptier set, or else the cell that ends first.
         let used = sets.map(|set| (0..CELLS).filter(|at| live(set, *at) != 0).count());
-        let cost = |&(set, at): &(usize, usize)| (live(set, at), if set == sets[0] { used[0] } else { used[1] });
-        let Some((set, at)) = same.or_else(|| cells().min_by_key(cost)) else { return };
+        let cost = |&(set, at): &(usize, usize)| {
+            (
+                live(set, at),
+                if set == sets[0] { used[0] } else { used[1] },
+            )
+        };
+        let Some((set, at)) = same.or_else(|| cells().min_by_key(cost)) else {
+            return;
+        };
         self.sets[set][at] = live(set, at).max(cell);
     }
 
@@ -50,7 +73,10 @@ impl EvictedFilter {
         }
         let (print, sets) = self.place(hash, limit);
         let cells = sets.into_iter().flat_map(|set| self.sets[set]);
-        cells.filter(|cell| cell & PRINT == print).map(until_of).find(|until| *until > now)
+        cells
+            .filter(|cell| cell & PRINT == print)
+            .map(until_of)
+            .find(|until| *until > now)
     }
 
     /// Forgets a limit of a key, which is counted in a row from here on.
@@ -60,7 +86,10 @@ impl EvictedFilter {
         }
         let (print, sets) = self.place(hash, limit);
         for set in sets {
-            self.sets[set].iter_mut().filter(|cell| **cell & PRINT == print).for_each(|cell| *cell = 0);
+            self.sets[set]
+                .iter_mut()
+                .filter(|cell| **cell & PRINT == print)
+                .for_each(|cell| *cell = 0);
         }
     }
 
@@ -74,8 +103,15 @@ impl EvictedFilter {
         // Some of the hash's own bits have chosen the table: a product by an odd factor brings the others to the top.
         let mixed = (hash ^ u64::from(limit)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let set = |bits: u64| (((bits & 0xffff_ffff) as u128 * self.sets.len() as u128) >> 32) as usize;
-        (mixed & PRINT, [set(mixed >> 32), set(mixed.wrapping_mul(0x94d0_49bb_1331_11eb) >> 32)])
+        let set =
+            |bits: u64| (((bits & 0xffff_ffff) as u128 * self.sets.len() as u128) >> 32) as usize;
+        (
+            mixed & PRINT,
+            [
+                set(mixed >> 32),
+                set(mixed.wrapping_mul(0x94d0_49bb_1331_11eb) >> 32),
+            ],
+        )
     }
 }
 
@@ -116,7 +152,9 @@ mod tests {
             filter.remember((hash(number), 7), NOW + 1_000 * (1 + number), NOW, rows);
         }
         let kept = |numbers: core::ops::Range<u64>| {
-            numbers.filter(|number| filter.until((hash(*number), 7), NOW).is_some()).count()
+            numbers
+                .filter(|number| filter.until((hash(*number), 7), NOW).is_some())
+                .count()
         };
         assert!(kept(1_950..2_000) >= 45, "{}", kept(1_950..2_000));
         assert!(kept(0..1_500) <= 20, "{}", kept(0..1_500));
@@ -127,10 +165,15 @@ mod tests {
     fn new_key_is_seldom_mistaken() {
         let mut filter = EvictedFilter::default();
         let rows = 1_000;
-        (0..2_000).for_each(|number| filter.remember((hash(number), 7), NOW + 1_000_000, NOW, rows));
-        let found = (0..2_000).filter(|number| filter.until((hash(*number), 7), NOW).is_some()).count();
+        (0..2_000)
+            .for_each(|number| filter.remember((hash(number), 7), NOW + 1_000_000, NOW, rows));
+        let found = (0..2_000)
+            .filter(|number| filter.until((hash(*number), 7), NOW).is_some())
+            .count();
         assert!(found > 1_900, "{found} of 2000 remembered");
-        let mistaken = (10_000..110_000).filter(|number| filter.until((hash(*number), 7), NOW).is_some()).count();
+        let mistaken = (10_000..110_000)
+            .filter(|number| filter.until((hash(*number), 7), NOW).is_some())
+            .count();
         assert!(mistaken < 20, "{mistaken} of 100000");
     }
 }

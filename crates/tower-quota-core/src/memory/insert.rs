@@ -81,12 +81,18 @@ impl Table {
         charges: impl Iterator<Item = &'c Charge<'c>>,
         context: &WriteContext<'_>,
     ) -> Option<usize> {
-        let (mut counts, mut ids, mut limits) = ([Count::default(); MOST_LIMITS], [0; MOST_LIMITS], 0);
+        let (mut counts, mut ids, mut limits) =
+            ([Count::default(); MOST_LIMITS], [0; MOST_LIMITS], 0);
         for charge in charges {
             let counter = charge.counter();
             let is_named_twice = ids[..limits].contains(&counter.id);
-            let is_spent = |filter: &mut EvictedFilter| filter.until((hash, counter.id), context.now).is_some();
-            if is_named_twice || charge.units() > charge.quota().capacity() || self.filter().is_some_and(is_spent) {
+            let is_spent = |filter: &mut EvictedFilter| {
+                filter.until((hash, counter.id), context.now).is_some()
+            };
+            if is_named_twice
+                || charge.units() > charge.quota().capacity()
+                || self.filter().is_some_and(is_spent)
+            {
                 return None;
             }
             counts[limits].number = self.interned.number_of(counter)?;

@@ -58,7 +58,10 @@ impl Interned {
     #[inline]
     pub(super) fn get(&self, number: u16) -> Option<Definition> {
         let number = usize::from(number);
-        Some(Definition { limit: self.numbers.get(number)?.limit, quota: *self.quotas.get(number)? })
+        Some(Definition {
+            limit: self.numbers.get(number)?.limit,
+            quota: *self.quotas.get(number)?,
+        })
     }
 
     /// Returns the quota of a number.
@@ -70,7 +73,9 @@ impl Interned {
     /// Returns the grains that come back to a number's limit in each microsecond; 0 for a window.
     #[inline]
     pub(super) fn refill(&self, number: u16) -> u64 {
-        self.numbers.get(usize::from(number)).map_or(0, |numbers| numbers.refill)
+        self.numbers
+            .get(usize::from(number))
+            .map_or(0, |numbers| numbers.refill)
     }
 
     /// Returns how many definitions there are.
@@ -81,19 +86,24 @@ impl Interned {
     /// Fetches the numbers that a check of this many limits compares.
     #[inline]
     pub(super) fn prefetch<const LIMITS: usize>(&self) {
-        (0..LIMITS.div_ceil(2)).for_each(|line| prefetch(self.numbers.as_ptr().wrapping_add(2 * line)));
+        (0..LIMITS.div_ceil(2))
+            .for_each(|line| prefetch(self.numbers.as_ptr().wrapping_add(2 * line)));
     }
 
     /// Returns whether a number means a charge's limit, counted by a bucket in the same integers.
     #[inline]
     pub(super) fn is_bucket_of(&self, number: u16, counter: Counter<'_>) -> bool {
-        self.numbers.get(usize::from(number)).is_some_and(|numbers| numbers.are_of_bucket(counter))
+        self.numbers
+            .get(usize::from(number))
+            .is_some_and(|numbers| numbers.are_of_bucket(counter))
     }
 
     /// Returns whether a number means a limit, by any quota.
     #[inline]
     pub(super) fn is_limit(&self, number: u16, limit: u32) -> bool {
-        self.numbers.get(usize::from(number)).is_some_and(|numbers| numbers.limit == limit)
+        self.numbers
+            .get(usize::from(number))
+            .is_some_and(|numbers| numbers.limit == limit)
     }
 
     /// Returns the position of a limit in a row, by any quota.
@@ -106,20 +116,38 @@ impl Interned {
     ///
     /// Returns `None` if either quota is a window, or if the charge's quota has no number yet.
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "most limits are counted by the charge's quota")]
-    pub(super) fn count_for(&self, counter: Counter<'_>, known: Count, elapsed: u64) -> Option<Count> {
-        let value = known.value.saturating_sub(elapsed.saturating_mul(self.refill(known.number)));
+    #[expect(
+        clippy::inline_always,
+        reason = "most limits are counted by the charge's quota"
+    )]
+    pub(super) fn count_for(
+        &self,
+        counter: Counter<'_>,
+        known: Count,
+        elapsed: u64,
+    ) -> Option<Count> {
+        let value = known
+            .value
+            .saturating_sub(elapsed.saturating_mul(self.refill(known.number)));
         let count = Count { value, ..known };
-        if self.is_bucket_of(known.number, counter) { Some(count) } else { self.converted(counter, count) }
+        if self.is_bucket_of(known.number, counter) {
+            Some(count)
+        } else {
+            self.converted(counter, count)
+        }
     }
 
     /// Returns a count at `now`, which was counted at `from`.
     pub(super) fn advanced(&self, known: Count, from: u64, now: u64) -> Count {
         let value = match (self.refill(known.number), self.quota(known.number)) {
             // No window counts more later.
-            (0, Some(quota)) => State::unpacked(known.value, quota, from).packed(quota, now).unwrap_or(known.value),
+            (0, Some(quota)) => State::unpacked(known.value, quota, from)
+                .packed(quota, now)
+                .unwrap_or(known.value),
             // The quota itself, which others may have pushed out of the cache, is not read.
-            (refill, _) => known.value.saturating_sub((now - from).saturating_mul(refill)),
+            (refill, _) => known
+                .value
+                .saturating_sub((now - from).saturating_mul(refill)),
         };
         Count { value, ..known }
     }
@@ -140,35 +168,59 @@ impl Interned {
     /// Returns the number of a bucket, if it has one.
     #[inline]
     fn known_bucket(&self, counter: Counter<'_>) -> Option<u16> {
-        match self.numbers.iter().take(FEW).position(|numbers| numbers.are_of_bucket(counter)) {
+        match self
+            .numbers
+            .iter()
+            .take(FEW)
+            .position(|numbers| numbers.are_of_bucket(counter))
+        {
             Some(position) => u16::try_from(position).ok(),
-            None => self.known(&Definition { limit: counter.id, quota: counter.quota.reduced() }),
+            None => self.known(&Definition {
+                limit: counter.id,
+                quota: counter.quota.reduced(),
+            }),
         }
     }
 
     /// Returns whether a number means a charge's limit, counted in the same integers.
     pub(super) fn is_counter(&self, number: u16, counter: Counter<'_>) -> bool {
         match counter.quota.refill() {
-            0 => self.get(number) == Some(Definition { limit: counter.id, quota: counter.quota.reduced() }),
+            0 => {
+                self.get(number)
+                    == Some(Definition {
+                        limit: counter.id,
+                        quota: counter.quota.reduced(),
+                    })
+            }
             _ => self.is_bucket_of(number, counter),
         }
     }
 
     /// Returns the number of a charge's limit, which gets one if it has none. `None` when all numbers are taken.
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "a first request asks for each of its limits")]
+    #[expect(
+        clippy::inline_always,
+        reason = "a first request asks for each of its limits"
+    )]
     pub(super) fn number_of(&mut self, counter: Counter<'_>) -> Option<u16> {
         if counter.quota.refill() == 0 {
             return self.number_of_window(counter);
         }
-        let definition = || Definition { limit: counter.id, quota: counter.quota.reduced() };
-        self.known_bucket(counter).or_else(|| self.add(definition()))
+        let definition = || Definition {
+            limit: counter.id,
+            quota: counter.quota.reduced(),
+        };
+        self.known_bucket(counter)
+            .or_else(|| self.add(definition()))
     }
 
     #[cold]
     #[inline(never)]
     fn number_of_window(&mut self, counter: Counter<'_>) -> Option<u16> {
-        self.number(Definition { limit: counter.id, quota: counter.quota.reduced() })
+        self.number(Definition {
+            limit: counter.id,
+            quota: counter.quota.reduced(),
+        })
     }
 
     /// Returns the number of a definition, which gets one if it has none. `None` when all numbers are taken.
@@ -179,16 +231,25 @@ impl Interned {
     fn known(&self, definition: &Definition) -> Option<u16> {
         match &self.index {
             Some(index) => index.0.get(definition).copied(),
-            None => (0..).take(self.len()).find(|number| self.get(*number) == Some(*definition)),
+            None => (0..)
+                .take(self.len())
+                .find(|number| self.get(*number) == Some(*definition)),
         }
     }
 
     #[cold]
     fn add(&mut self, definition: Definition) -> Option<u16> {
-        let number = u16::try_from(self.len()).ok().filter(|number| *number < NO_NUMBER)?;
+        let number = u16::try_from(self.len())
+            .ok()
+            .filter(|number| *number < NO_NUMBER)?;
         let Definition { limit, quota } = definition;
         let (capacity, grain, refill) = (quota.capacity(), quota.grain(), quota.refill());
-        self.numbers.push(Numbers { limit, capacity, grain, refill });
+        self.numbers.push(Numbers {
+            limit,
+            capacity,
+            grain,
+            refill,
+        });
         self.quotas.push(quota);
         if let Some(index) = &mut self.index {
             index.0.insert(definition, number);
@@ -226,7 +287,10 @@ mod tests {
     #[test]
     fn definition_keeps_number_until_all_are_taken() {
         let mut interned = Interned::default();
-        let definition = |limit: u16| Definition { limit: limit.into(), quota: Quota::per_second(5).reduced() };
+        let definition = |limit: u16| Definition {
+            limit: limit.into(),
+            quota: Quota::per_second(5).reduced(),
+        };
         for _ in 0..2 {
             for limit in 0..NO_NUMBER {
                 assert_eq!(interned.number(definition(limit)), Some(limit));

@@ -182,7 +182,9 @@ impl MemoryStore {
         let entries = entries.max(1);
         let seed = Seed::random();
         let tables_if_small = (entries / ENTRIES_PER_SMALL_TABLE).min(TABLES_OF_A_SMALL_STORE);
-        let tables = (entries / ENTRIES_PER_TABLE).max(tables_if_small).clamp(1, MOST_TABLES);
+        let tables = (entries / ENTRIES_PER_TABLE)
+            .max(tables_if_small)
+            .clamp(1, MOST_TABLES);
         let inner = Inner {
             time,
             everyone: seed.hash(&Key::EVERYONE),
@@ -192,7 +194,9 @@ impl MemoryStore {
             tables: (0..=tables).map(|_| Shard::default()).collect(),
             prefetches: (0..=tables).map(|_| Prefetch::default()).collect(),
         };
-        Self { inner: Arc::new(inner) }
+        Self {
+            inner: Arc::new(inner),
+        }
     }
 
     /// Returns the number of entries: at most the capacity, and that of [`Key::EVERYONE`]. Some may be full again.
@@ -269,7 +273,11 @@ impl Inner {
 
     /// Returns the places of a table's entries.
     const fn capacity_of(&self, table: usize) -> &Capacity {
-        if table + 1 == self.tables.len() { &self.own_capacity } else { &self.capacity }
+        if table + 1 == self.tables.len() {
+            &self.own_capacity
+        } else {
+            &self.capacity
+        }
     }
 }
 

@@ -35,26 +35,43 @@ impl Inner {
         let mut all = SmallVec::<[CheckedOut; 2]>::new();
         for (number, place) in places.iter_mut().enumerate() {
             let table = &mut *tables[place.guard];
-            place.row = table.find_trusted(place.hash, clock.as_micros(), self.capacity_of(place.table));
-            let own = charges.iter().zip(&of).filter(|(_, key)| **key == number).map(|(charge, _)| charge);
+            place.row =
+                table.find_trusted(place.hash, clock.as_micros(), self.capacity_of(place.table));
+            let own = charges
+                .iter()
+                .zip(&of)
+                .filter(|(_, key)| **key == number)
+                .map(|(charge, _)| charge);
             if operation == Operation::Reset
                 && let Some(filter) = table.filter()
             {
                 // A reset forgets strikes, also where the charge does not name their penalty.
-                own.clone().for_each(|charge| filter.forget((place.hash, charge.name().strikes_id())));
+                own.clone()
+                    .for_each(|charge| filter.forget((place.hash, charge.name().strikes_id())));
             }
             all.push(check_out(place, table, own, clock));
         }
-        let mut entries: SmallVec<[&mut Entry; 2]> = all.iter_mut().map(|checked_out| &mut checked_out.entry).collect();
+        let mut entries: SmallVec<[&mut Entry; 2]> = all
+            .iter_mut()
+            .map(|checked_out| &mut checked_out.entry)
+            .collect();
         let decision = decide(operation, charges, clock, &mut entries, |charge| of[charge]);
         drop(entries);
         for (number, (place, mut checked_out)) in places.iter().zip(all).enumerate() {
-            let own = decision.statuses().iter().zip(&of).filter(|(_, key)| **key == number);
+            let own = decision
+                .statuses()
+                .iter()
+                .zip(&of)
+                .filter(|(_, key)| **key == number);
             let mark = mark_of(&decision, own.map(|(status, _)| status));
             // Only a refusal makes a promise. A peek writes nothing.
             checked_out.is_cut &= operation != Operation::Peek && mark == Mark::Refused;
             let capacity = self.capacity_of(place.table);
-            let context = WriteContext { now: decision.at().as_micros(), capacity, together: &places };
+            let context = WriteContext {
+                now: decision.at().as_micros(),
+                capacity,
+                together: &places,
+            };
             check_in(place, checked_out, &mut tables[place.guard], mark, &context);
             self.finish(place.table, &mut tables[place.guard]);
         }
@@ -69,14 +86,22 @@ fn check_out<'c>(
     charges: impl Iterator<Item = &'c Charge<'c>>,
     clock: Timestamp,
 ) -> CheckedOut {
-    let mut entry = place.row.map_or_else(Entry::default, |position| table.check_out(position));
+    let mut entry = place
+        .row
+        .map_or_else(Entry::default, |position| table.check_out(position));
     let now = clock.max(entry.at()).as_micros();
     let (mut restored, mut is_cut) = (SmallVec::new(), false);
     let strikes = |charge: &'c Charge<'c>| charge.strikes().map(|(counter, _)| (counter, true));
-    for (counter, is_strikes) in charges.flat_map(|charge| [Some((charge.counter(), false)), strikes(charge)]).flatten()
+    for (counter, is_strikes) in charges
+        .flat_map(|charge| [Some((charge.counter(), false)), strikes(charge)])
+        .flatten()
     {
         let is_counted = entry.slots.iter().any(|slot| slot.limit == counter.id);
-        let until = if is_counted { None } else { table.evicted_until((place.hash, counter.id), now) };
+        let until = if is_counted {
+            None
+        } else {
+            table.evicted_until((place.hash, counter.id), now)
+        };
         if let Some(slot) = until.and_then(|until| Slot::spent(counter, is_strikes, until, now)) {
             entry.slots.push(slot.value);
             restored.push(counter.id);
@@ -84,12 +109,28 @@ fn check_out<'c>(
         }
     }
     let before = place.row.is_none().then(|| entry.clone());
-    CheckedOut { entry, before, restored, is_cut }
+    CheckedOut {
+        entry,
+        before,
+        restored,
+        is_cut,
+    }
 }
 
 /// Puts an entry back, unless it has no row and has not changed.
-fn check_in(place: &KeyPlace, checked_out: CheckedOut, table: &mut Table, mark: Mark, context: &WriteContext<'_>) {
-    let CheckedOut { mut entry, before, restored, is_cut } = checked_out;
+fn check_in(
+    place: &KeyPlace,
+    checked_out: CheckedOut,
+    table: &mut Table,
+    mark: Mark,
+    context: &WriteContext<'_>,
+) {
+    let CheckedOut {
+        mut entry,
+        before,
+        restored,
+        is_cut,
+    } = checked_out;
     if !is_cut && before.is_some_and(|before| before == entry) {
         return;
     }
@@ -98,14 +139,21 @@ fn check_in(place: &KeyPlace, checked_out: CheckedOut, table: &mut Table, mark: 
         entry.at = entry.at.max(context.now);
     }
     if let Some(filter) = table.filter() {
-        restored.into_iter().for_each(|limit| filter.forget((place.hash, limit)));
+        restored
+            .into_iter()
+            .for_each(|limit| filter.forget((place.hash, limit)));
     }
     if entry.is_empty() {
         return table.forget(place.hash, context.capacity);
     }
     let key = (place.hash, place.row);
     match table.counts_of(&entry) {
-        Some(counts) => table.write(key, Content::Counts(entry.at().as_micros(), &counts), mark, context),
+        Some(counts) => table.write(
+            key,
+            Content::Counts(entry.at().as_micros(), &counts),
+            mark,
+            context,
+        ),
         None => table.write(key, Content::Entry(&mut entry), mark, context),
     }
 }

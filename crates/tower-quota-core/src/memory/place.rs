@@ -33,12 +33,19 @@ impl Inner {
     /// Returns the keys of some charges.
     #[inline]
     pub(super) fn keys_of(&self, charges: &[Charge<'_>]) -> Keys {
-        let mut keys = Keys { places: SmallVec::new(), of: SmallVec::new() };
+        let mut keys = Keys {
+            places: SmallVec::new(),
+            of: SmallVec::new(),
+        };
         for charge in charges {
             let hash = self.seed.hash(charge.key());
             let known = keys.places.iter().position(|place| place.hash == hash);
             let key = known.unwrap_or_else(|| {
-                keys.places.push(KeyPlace { hash, table: self.table_of(hash), ..KeyPlace::default() });
+                keys.places.push(KeyPlace {
+                    hash,
+                    table: self.table_of(hash),
+                    ..KeyPlace::default()
+                });
                 keys.places.len() - 1
             });
             keys.of.push(key);
@@ -53,9 +60,16 @@ impl Inner {
         let mut guards = Guards::new();
         let mut next = places.iter().map(|place| place.table).min();
         while let Some(table) = next {
-            places.iter_mut().filter(|place| place.table == table).for_each(|place| place.guard = guards.len());
+            places
+                .iter_mut()
+                .filter(|place| place.table == table)
+                .for_each(|place| place.guard = guards.len());
             guards.push(locked(&self.tables[table].0));
-            next = places.iter().map(|place| place.table).filter(|other| *other > table).min();
+            next = places
+                .iter()
+                .map(|place| place.table)
+                .filter(|other| *other > table)
+                .min();
         }
         guards
     }

@@ -29,7 +29,10 @@ impl Prefetch {
     pub(super) fn update(&self, table: &Table) {
         let (start, buckets, size) = either!(&table.buckets, buckets => place_of(buckets));
         // Written only when it has changed, since every check reads it.
-        let known = (self.start.load(Ordering::Relaxed).cast_const(), self.buckets.load(Ordering::Relaxed));
+        let known = (
+            self.start.load(Ordering::Relaxed).cast_const(),
+            self.buckets.load(Ordering::Relaxed),
+        );
         if known != (start, buckets) || self.size.load(Ordering::Relaxed) != size {
             self.start.store(start.cast_mut(), Ordering::Relaxed);
             self.buckets.store(buckets, Ordering::Relaxed);
@@ -42,7 +45,9 @@ impl Prefetch {
     pub(super) fn fetch<const W: usize>(&self, hash: u64) {
         let (address, last) = (self.address(hash), size_of::<TableBucket<W>>() - 1);
         // A bucket begins at a line or in the middle of one: only the last byte says how many lines there are.
-        (0..last - LINE / 2).step_by(LINE).for_each(|byte| prefetch(address.wrapping_add(byte)));
+        (0..last - LINE / 2)
+            .step_by(LINE)
+            .for_each(|byte| prefetch(address.wrapping_add(byte)));
         prefetch(address.wrapping_add(last));
     }
 
@@ -50,13 +55,19 @@ impl Prefetch {
     #[inline]
     fn address(&self, hash: u64) -> *const i8 {
         let bucket = first_home(hash, self.buckets.load(Ordering::Relaxed));
-        self.start.load(Ordering::Relaxed).wrapping_add(bucket * self.size.load(Ordering::Relaxed))
+        self.start
+            .load(Ordering::Relaxed)
+            .wrapping_add(bucket * self.size.load(Ordering::Relaxed))
     }
 }
 
 /// Returns the address of the first bucket, the number of buckets, and the bytes of each.
 fn place_of<const W: usize>(buckets: &[TableBucket<W>]) -> (*const i8, usize, usize) {
-    (buckets.as_ptr().cast(), buckets.len(), size_of::<TableBucket<W>>())
+    (
+        buckets.as_ptr().cast(),
+        buckets.len(),
+        size_of::<TableBucket<W>>(),
+    )
 }
 
 #[cfg(test)]
@@ -68,8 +79,13 @@ mod tests {
 
     #[test]
     fn address_follows_growing_table() {
-        let (mut table, capacity, prefetch) = (Table::default(), Capacity::new(200, 1), Prefetch::default());
-        let context = WriteContext { now: 0, capacity: &capacity, together: &[] };
+        let (mut table, capacity, prefetch) =
+            (Table::default(), Capacity::new(200, 1), Prefetch::default());
+        let context = WriteContext {
+            now: 0,
+            capacity: &capacity,
+            together: &[],
+        };
         for number in 1..=200 {
             if number == 100 {
                 table.widen(&context);
@@ -78,7 +94,8 @@ mod tests {
             assert!(table.place(hash, &context).is_some());
             prefetch.update(&table);
             let [first, _] = table.homes(hash);
-            let bucket: *const i8 = either!(&table.buckets, buckets => core::ptr::from_ref(&buckets[first]).cast());
+            let bucket: *const i8 =
+                either!(&table.buckets, buckets => core::ptr::from_ref(&buckets[first]).cast());
             assert_eq!(prefetch.address(hash), bucket, "{number}");
         }
     }

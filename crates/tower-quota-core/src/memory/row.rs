@@ -122,7 +122,10 @@ impl<'a> Row<'a> {
     /// Returns the limit at a position.
     #[inline]
     pub(super) fn count(self, limit: usize) -> Count {
-        Count { number: self.number(limit), value: self.value(limit) }
+        Count {
+            number: self.number(limit),
+            value: self.value(limit),
+        }
     }
 
     /// Returns the number of the limit at a position.
@@ -137,7 +140,11 @@ impl<'a> Row<'a> {
     /// Returns what the limit at a position has counted.
     #[inline]
     pub(super) fn value(self, limit: usize) -> u64 {
-        if self.is_narrow() { self.0[MARKS] & COUNT } else { self.0[COUNTS + limit] }
+        if self.is_narrow() {
+            self.0[MARKS] & COUNT
+        } else {
+            self.0[COUNTS + limit]
+        }
     }
 
     pub(super) fn is_elsewhere(self) -> bool {
@@ -202,7 +209,11 @@ impl RowMut<'_> {
             Mark::Neither => return,
         };
         let (marks, is_full) = (self.0[MARKS] & !REFUSED | refused).overflowing_add(ONE_USE);
-        self.0[MARKS] = if is_full { marks.wrapping_sub(ONE_USE) } else { marks };
+        self.0[MARKS] = if is_full {
+            marks.wrapping_sub(ONE_USE)
+        } else {
+            marks
+        };
     }
 
     /// Replaces its limits by these, as many as it has room for.

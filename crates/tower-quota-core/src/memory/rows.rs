@@ -22,7 +22,11 @@ impl Inner {
     ///
     /// Does nothing when a row does not count all of its limits, or when two of the keys are in one table.
     #[inline]
-    pub(super) fn check_rows<const N: usize>(&self, charges: [&Charge<'_>; N], decision: &mut Decision) -> Option<()> {
+    pub(super) fn check_rows<const N: usize>(
+        &self,
+        charges: [&Charge<'_>; N],
+        decision: &mut Decision,
+    ) -> Option<()> {
         let (mut keys, mut count) = ([KeyPart::default(); N], 0);
         for (limit, charge) in charges.into_iter().enumerate() {
             let is_same = |key: &KeyPart| core::ptr::eq(charges[key.first()].key(), charge.key());
@@ -31,7 +35,11 @@ impl Inner {
                 let hash = self.seed.hash(charge.key());
                 let number = self.table_of(hash);
                 self.prefetches[number].fetch::<NARROW>(hash);
-                keys[key] = KeyPart { hash, number, limits: 0 };
+                keys[key] = KeyPart {
+                    hash,
+                    number,
+                    limits: 0,
+                };
                 count += 1;
             }
             keys[key].limits |= 1 << limit;
@@ -49,7 +57,14 @@ impl Inner {
             return None;
         }
         let clock = self.time.now().as_micros();
-        let (mut request, mut used) = (RowsRequest { inner: self, charges, now: clock }, [0; N]);
+        let (mut request, mut used) = (
+            RowsRequest {
+                inner: self,
+                charges,
+                now: clock,
+            },
+            [0; N],
+        );
         for _ in 0..MOST_ATTEMPTS {
             match request.decide(keys, Judged::default(), &mut used)? {
                 Verdict::Ahead(at) if at - clock <= TRUSTED_LEAD => request.now = at,
@@ -82,7 +97,10 @@ pub(super) struct KeyPart {
 impl KeyPart {
     /// Returns the only key of a request of `N` charges, whose table is locked already.
     pub(super) fn only<const N: usize>() -> Self {
-        Self { limits: (1 << N) - 1, ..Self::default() }
+        Self {
+            limits: (1 << N) - 1,
+            ..Self::default()
+        }
     }
 
     /// Returns its first charge.
@@ -126,14 +144,24 @@ impl<const N: usize> RowsRequest<'_, N> {
         }
     }
 
-    fn decide_key(&self, part: &KeyPart, rest: &[KeyPart], judged: Judged, used: &mut [u64; N]) -> Option<Verdict> {
+    fn decide_key(
+        &self,
+        part: &KeyPart,
+        rest: &[KeyPart],
+        judged: Judged,
+        used: &mut [u64; N],
+    ) -> Option<Verdict> {
         let mut table = locked(&self.inner.tables[part.number].0);
         let table = &mut *table;
         let words = match &mut table.buckets {
-            Buckets::Narrow(buckets) => row_of(buckets, part.hash).map(<[u64; NARROW]>::as_mut_slice),
+            Buckets::Narrow(buckets) => {
+                row_of(buckets, part.hash).map(<[u64; NARROW]>::as_mut_slice)
+            }
             Buckets::Wide(buckets) => row_of(buckets, part.hash).map(<[u64; WIDE]>::as_mut_slice),
         };
-        let Some(words) = words else { return self.decide_new(part, rest, judged, used, table) };
+        let Some(words) = words else {
+            return self.decide_new(part, rest, judged, used, table);
+        };
         self.decide_in_row(part, rest, (RowMut(words), &table.interned), judged, used)
     }
 
@@ -148,13 +176,21 @@ impl<const N: usize> RowsRequest<'_, N> {
         mut judged: Judged,
         used: &mut [u64; N],
     ) -> Option<Verdict> {
-        let Some(elapsed) = self.now.checked_sub(row.read().at()) else { return Some(Verdict::Ahead(row.read().at())) };
-        let (mut counts, mut positions, mut asked, mut refuses) = ([Count::default(); N], [0; N], 0_u32, false);
+        let Some(elapsed) = self.now.checked_sub(row.read().at()) else {
+            return Some(Verdict::Ahead(row.read().at()));
+        };
+        let (mut counts, mut positions, mut asked, mut refuses) =
+            ([Count::default(); N], [0; N], 0_u32, false);
         for limit in self.limits_of(part) {
             let (charge, counter) = (self.charges[limit], self.charges[limit].counter());
             let next = asked.trailing_ones() as usize;
-            let is_next = next < row.read().limits() && interned.is_limit(row.read().number(next), counter.id);
-            let position = if is_next { next } else { interned.position(row.read(), counter.id)? };
+            let is_next = next < row.read().limits()
+                && interned.is_limit(row.read().number(next), counter.id);
+            let position = if is_next {
+                next
+            } else {
+                interned.position(row.read(), counter.id)?
+            };
             // The request has the same limit twice: the model counts both together.
             if asked >> position & 1 != 0 {
                 return None;
@@ -168,7 +204,13 @@ impl<const N: usize> RowsRequest<'_, N> {
                     used[limit] = count.value;
                     let added = charge.units().wrapping_mul(counter.quota.grain());
                     let fits = bucket::holds(counter.quota, count.value, charge.units());
-                    (Count { value: count.value.wrapping_add(added), ..count }, fits)
+                    (
+                        Count {
+                            value: count.value.wrapping_add(added),
+                            ..count
+                        },
+                        fits,
+                    )
                 }
             };
             judged.is_converted |= count.number != known.number;
@@ -195,7 +237,11 @@ impl<const N: usize> RowsRequest<'_, N> {
                 row.set_at(self.now);
                 row.mark(Mark::Charged);
             }
-            Verdict::Refused => row.mark(if refuses { Mark::Refused } else { Mark::Neither }),
+            Verdict::Refused => row.mark(if refuses {
+                Mark::Refused
+            } else {
+                Mark::Neither
+            }),
             Verdict::NeedsRows | Verdict::Ahead(_) => {}
         }
         Some(verdict)
@@ -214,7 +260,8 @@ impl<const N: usize> RowsRequest<'_, N> {
     ) -> Option<(Count, bool)> {
         let charge = self.charges[limit];
         // Nothing if it is counted by another quota.
-        let known = Some(row.count(position)).filter(|known| interned.is_counter(known.number, charge.counter()))?;
+        let known = Some(row.count(position))
+            .filter(|known| interned.is_counter(known.number, charge.counter()))?;
         let mut count = interned.advanced(known, row.at(), self.now);
         used[limit] = count.value;
         let fits = charge.fits(count.value, self.now);
@@ -237,20 +284,40 @@ impl<const N: usize> RowsRequest<'_, N> {
     ) -> Option<Verdict> {
         for limit in self.limits_of(part) {
             let charge = self.charges[limit];
-            let is_spent =
-                |filter: &mut EvictedFilter| filter.until((part.hash, charge.counter().id), self.now).is_some();
+            let is_spent = |filter: &mut EvictedFilter| {
+                filter
+                    .until((part.hash, charge.counter().id), self.now)
+                    .is_some()
+            };
             if table.filter().is_some_and(is_spent) {
                 return None;
             }
             judged.is_refused |= charge.units() > charge.quota().capacity();
             used[limit] = 0;
         }
-        let verdict = self.decide(rest, Judged { has_new: true, ..judged }, used)?;
+        let verdict = self.decide(
+            rest,
+            Judged {
+                has_new: true,
+                ..judged
+            },
+            used,
+        )?;
         if verdict == Verdict::NeedsRows {
-            let place = KeyPlace { hash: part.hash, ..KeyPlace::default() };
-            let context =
-                WriteContext { now: self.now, capacity: self.inner.capacity_of(part.number), together: &[place] };
-            table.open(part.hash, self.limits_of(part).map(|limit| self.charges[limit]), &context)?;
+            let place = KeyPlace {
+                hash: part.hash,
+                ..KeyPlace::default()
+            };
+            let context = WriteContext {
+                now: self.now,
+                capacity: self.inner.capacity_of(part.number),
+                together: &[place],
+            };
+            table.open(
+                part.hash,
+                self.limits_of(part).map(|limit| self.charges[limit]),
+                &context,
+            )?;
             self.inner.finish(part.number, table);
         }
         Some(verdict)
@@ -258,7 +325,12 @@ impl<const N: usize> RowsRequest<'_, N> {
 
     /// Writes the decision, if there is one. Returns whether there is.
     #[inline(always)]
-    pub(super) fn conclude(&self, verdict: Verdict, used: &[u64; N], decision: &mut Decision) -> bool {
+    pub(super) fn conclude(
+        &self,
+        verdict: Verdict,
+        used: &[u64; N],
+        decision: &mut Decision,
+    ) -> bool {
         let is_made = matches!(verdict, Verdict::Admitted | Verdict::Refused);
         if is_made {
             let charge = |limit: usize| (self.charges[limit], used[limit]);
@@ -278,8 +350,14 @@ impl Judged {
     const fn verdict(self) -> Option<Verdict> {
         match self {
             // It may leave nothing used: a draft drops such a row.
-            Self { is_refused: true, is_converted: true, .. } => None,
-            Self { is_refused: true, .. } => Some(Verdict::Refused),
+            Self {
+                is_refused: true,
+                is_converted: true,
+                ..
+            } => None,
+            Self {
+                is_refused: true, ..
+            } => Some(Verdict::Refused),
             Self { has_new: true, .. } => Some(Verdict::NeedsRows),
             _ => Some(Verdict::Admitted),
         }
@@ -299,8 +377,11 @@ impl Others<'_> {
     #[cold]
     #[inline(never)]
     pub(super) fn advance(self, row: &mut RowMut<'_>, now: u64) {
-        for position in (0..row.read().limits()).filter(|position| self.asked >> position & 1 == 0) {
-            let count = self.interned.advanced(row.read().count(position), row.read().at(), now);
+        for position in (0..row.read().limits()).filter(|position| self.asked >> position & 1 == 0)
+        {
+            let count = self
+                .interned
+                .advanced(row.read().count(position), row.read().at(), now);
             row.set_value(position, count.value);
         }
     }

@@ -18,8 +18,14 @@ const MOST_CHARGES: usize = 8;
 impl Inner {
     /// Checks `N` charges of any keys.
     #[inline(never)]
-    pub(super) fn check_several<const N: usize>(&self, charges: [&Charge<'_>; N], decision: &mut Decision) {
-        if !charges.iter().all(|charge| charge.fits_row()) || self.check_rows(charges, decision).is_none() {
+    pub(super) fn check_several<const N: usize>(
+        &self,
+        charges: [&Charge<'_>; N],
+        decision: &mut Decision,
+    ) {
+        if !charges.iter().all(|charge| charge.fits_row())
+            || self.check_rows(charges, decision).is_none()
+        {
             self.check_at_length(charges, decision);
         }
     }
@@ -27,7 +33,11 @@ impl Inner {
     /// Checks charges of which a row does not count some limit.
     #[cold]
     #[inline(never)]
-    pub(super) fn check_at_length<const N: usize>(&self, charges: [&Charge<'_>; N], decision: &mut Decision) {
+    pub(super) fn check_at_length<const N: usize>(
+        &self,
+        charges: [&Charge<'_>; N],
+        decision: &mut Decision,
+    ) {
         self.check_keys(&charges.map(|charge| *charge), decision);
     }
 
@@ -68,11 +78,17 @@ impl Inner {
             }
         }
         for (draft, place) in drafts.iter().zip(&places) {
-            let context = WriteContext { now, capacity: self.capacity_of(place.table), together: &places };
+            let context = WriteContext {
+                now,
+                capacity: self.capacity_of(place.table),
+                together: &places,
+            };
             draft.write(&mut tables[place.guard], is_admitted, &context);
         }
         // Last, because the drafts hold numbers.
-        places.iter().for_each(|place| self.finish(place.table, &mut tables[place.guard]));
+        places
+            .iter()
+            .for_each(|place| self.finish(place.table, &mut tables[place.guard]));
         drop(tables);
         let charge = |limit: usize| (&charges[limit], drafts[of[limit]].value(positions[limit]));
         conclude(decision, now, is_admitted, charges.len(), charge);

@@ -67,7 +67,12 @@ impl Table {
     }
 
     /// Returns the position of an entry's row, unless it is too far ahead of the clock to be true. Such a row is dropped.
-    pub(super) fn find_trusted(&mut self, hash: u64, clock: u64, capacity: &Capacity) -> Option<usize> {
+    pub(super) fn find_trusted(
+        &mut self,
+        hash: u64,
+        clock: u64,
+        capacity: &Capacity,
+    ) -> Option<usize> {
         let position = self.find(hash)?;
         if self.is_trusted(position, clock) {
             return Some(position);
@@ -156,7 +161,9 @@ impl Table {
 
     /// Gives back the places of entries that have no row any more.
     pub(super) fn lose(&mut self, entries: usize, capacity: &Capacity) {
-        self.taken = self.taken.saturating_sub(u32::try_from(entries).unwrap_or(u32::MAX));
+        self.taken = self
+            .taken
+            .saturating_sub(u32::try_from(entries).unwrap_or(u32::MAX));
         capacity.release(entries);
         if let Some(mut rare) = self.rare.take() {
             rare.elsewhere.retain(|&hash, _| self.find(hash).is_some());
@@ -178,7 +185,11 @@ impl Table {
     pub(super) fn renew(&mut self, buckets: usize, is_wide: bool, reserved: usize) -> Vec<u64> {
         let held = either!(&mut self.buckets, buckets => drained(buckets));
         if is_wide != self.is_wide() {
-            self.buckets = if is_wide { Buckets::Wide(Vec::new()) } else { Buckets::Narrow(Vec::new()) };
+            self.buckets = if is_wide {
+                Buckets::Wide(Vec::new())
+            } else {
+                Buckets::Narrow(Vec::new())
+            };
         }
         either!(&mut self.buckets, rows => fill(rows, buckets, reserved));
         self.hand = 0;
@@ -235,7 +246,13 @@ impl Table {
 
 impl Default for Table {
     fn default() -> Self {
-        Self { buckets: Buckets::Narrow(Vec::new()), interned: Interned::default(), taken: 0, hand: 0, rare: None }
+        Self {
+            buckets: Buckets::Narrow(Vec::new()),
+            interned: Interned::default(),
+            taken: 0,
+            hand: 0,
+            rare: None,
+        }
     }
 }
 
@@ -252,7 +269,11 @@ fn assign<const W: usize>(buckets: &mut [TableBucket<W>], position: usize, hash:
 /// Empties buckets. Returns the words of the rows that were in use.
 fn drained<const W: usize>(buckets: &mut Vec<TableBucket<W>>) -> Vec<u64> {
     let mut held = Vec::with_capacity(buckets.len() * ROWS * W);
-    for row in buckets.iter().flat_map(TableBucket::rows).filter(|row| !Row(&row[..]).is_free()) {
+    for row in buckets
+        .iter()
+        .flat_map(TableBucket::rows)
+        .filter(|row| !Row(&row[..]).is_free())
+    {
         held.extend_from_slice(row);
     }
     buckets.clear();
@@ -267,8 +288,14 @@ fn fill<const W: usize>(buckets: &mut Vec<TableBucket<W>>, wanted: usize, reserv
 
 /// Returns the words of an entry's row.
 #[inline(always)]
-#[expect(clippy::inline_always, reason = "a call would save and restore as many registers as the search uses")]
-pub(super) fn row_of<const W: usize>(buckets: &mut [TableBucket<W>], hash: u64) -> Option<&mut [u64; W]> {
+#[expect(
+    clippy::inline_always,
+    reason = "a call would save and restore as many registers as the search uses"
+)]
+pub(super) fn row_of<const W: usize>(
+    buckets: &mut [TableBucket<W>],
+    hash: u64,
+) -> Option<&mut [u64; W]> {
     let first = first_home(hash, buckets.len());
     // A separate path, so that no index is checked twice.
     if let Some(word) = buckets.get(first)?.find(hash) {

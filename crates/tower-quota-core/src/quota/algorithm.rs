@@ -83,6 +83,8 @@ impl Algorithm {
 
     /// Returns the first algorithm that keeps this kind of state, if there is one.
     pub(crate) fn of_state_code(code: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|algorithm| algorithm.state_code() == code)
+        Self::ALL
+            .into_iter()
+            .find(|algorithm| algorithm.state_code() == code)
     }
 }

@@ -120,7 +120,10 @@ impl Quota {
     /// two cannot be counted to within 1 part per million.
     pub const fn try_new(units: u64, period: Duration) -> Result<Self, ConfigError> {
         let period_micros = micros(period);
-        if !period.subsec_nanos().is_multiple_of(1_000) || period_micros < MILLISECOND || period_micros > YEAR {
+        if !period.subsec_nanos().is_multiple_of(1_000)
+            || period_micros < MILLISECOND
+            || period_micros > YEAR
+        {
             return Err(ConfigError::Period(period));
         }
         if units == 0 {
@@ -259,8 +262,13 @@ impl Quota {
     /// # Errors
     /// [`ConfigError`] when this is not a fixed window, or the offset is not shorter than the period.
     pub const fn try_offset(self, offset: Duration) -> Result<Self, ConfigError> {
-        if offset.as_nanos() >= self.period().as_nanos() || !offset.subsec_nanos().is_multiple_of(1_000) {
-            return Err(ConfigError::Offset { offset, period: self.period() });
+        if offset.as_nanos() >= self.period().as_nanos()
+            || !offset.subsec_nanos().is_multiple_of(1_000)
+        {
+            return Err(ConfigError::Offset {
+                offset,
+                period: self.period(),
+            });
         }
         self.with_anchor(Some(micros(offset)))
     }
@@ -335,9 +343,17 @@ impl Quota {
     pub(crate) const fn reduced(&self) -> Self {
         let is_bucket = self.algorithm.is_bucket();
         Self {
-            algorithm: if is_bucket { Algorithm::TokenBucket } else { self.algorithm },
+            algorithm: if is_bucket {
+                Algorithm::TokenBucket
+            } else {
+                self.algorithm
+            },
             // Grains per microsecond are units per grain of microseconds.
-            units: if is_bucket { self.refill } else { self.capacity },
+            units: if is_bucket {
+                self.refill
+            } else {
+                self.capacity
+            },
             period: if is_bucket { self.grain } else { self.period },
             burst_given: is_bucket,
             ..*self
@@ -357,17 +373,34 @@ impl Quota {
                 (pace..=MOST_GRAINS).contains(&capacity.checked_mul(grain)?)
             }
             Algorithm::FixedWindow => {
-                grain == 1 && capacity <= YEAR * UNITS_PER_MICRO && anchor.is_none_or(|offset| offset < pace)
+                grain == 1
+                    && capacity <= YEAR * UNITS_PER_MICRO
+                    && anchor.is_none_or(|offset| offset < pace)
             }
-            Algorithm::SlidingWindow => grain <= pace && capacity.checked_mul(pace / grain.max(1))? <= MOST_GRAINS,
+            Algorithm::SlidingWindow => {
+                grain <= pace && capacity.checked_mul(pace / grain.max(1))? <= MOST_GRAINS
+            }
             Algorithm::SlidingLog => grain == 1 && capacity <= LONGEST_LOG,
         };
         let is_period = algorithm.is_bucket() || (MILLISECOND..=YEAR).contains(&pace);
         if capacity == 0 || grain == 0 || pace == 0 || !(is_sound && is_period) {
             return None;
         }
-        let (units, period, refill) = if algorithm.is_bucket() { (pace, grain, pace) } else { (capacity, pace, 0) };
-        Some(Self { algorithm, anchor, units, period, capacity, burst_given: algorithm.is_bucket(), grain, refill })
+        let (units, period, refill) = if algorithm.is_bucket() {
+            (pace, grain, pace)
+        } else {
+            (capacity, pace, 0)
+        };
+        Some(Self {
+            algorithm,
+            anchor,
+            units,
+            period,
+            capacity,
+            burst_given: algorithm.is_bucket(),
+            grain,
+            refill,
+        })
     }
 
     /// Returns whether both count the same windows in the same steps, of any number of units: no bucket does.
@@ -411,11 +444,18 @@ impl Quota {
         };
         let Some((grain, refill)) = counted else {
             let (units, period, capacity) = (self.units, self.period(), self.capacity);
-            return Err(ConfigError::NotRepresentable { units, period, capacity });
+            return Err(ConfigError::NotRepresentable {
+                units,
+                period,
+                capacity,
+            });
         };
         // A full bucket overflows. One that fills up within a microsecond would never reach its rate.
         if self.algorithm.is_bucket() && self.capacity * grain < refill {
-            return Err(ConfigError::BurstTooSmall { burst: self.capacity, least: refill.div_ceil(grain) });
+            return Err(ConfigError::BurstTooSmall {
+                burst: self.capacity,
+                least: refill.div_ceil(grain),
+            });
         }
         (self.grain, self.refill) = (grain, refill);
         Ok(self)
@@ -427,7 +467,10 @@ impl Quota {
 const fn sound(quota: Result<Quota, ConfigError>) -> Quota {
     let sound = match &quota {
         Ok(quota) => *quota,
-        #[expect(clippy::panic, reason = "documented: numbers written in code fail while compiling or at start")]
+        #[expect(
+            clippy::panic,
+            reason = "documented: numbers written in code fail while compiling or at start"
+        )]
         Err(error) => panic!("{}", error.reason()),
     };
     // A constant cannot drop an error that could own memory.

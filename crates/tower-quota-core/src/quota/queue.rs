@@ -61,8 +61,16 @@ impl Quota {
         // The longest queue that is counted in the same grains.
         let most = MOST_GRAINS / self.grain;
         #[expect(clippy::cast_possible_truncation, reason = "less than `most`")]
-        let places = if turns < most as u128 { turns as u64 } else { most };
-        self.capacity = if places > self.units { places } else { self.units };
+        let places = if turns < most as u128 {
+            turns as u64
+        } else {
+            most
+        };
+        self.capacity = if places > self.units {
+            places
+        } else {
+            self.units
+        };
         self
     }
 }

@@ -27,7 +27,11 @@ pub(super) const fn grains(units: u64, period: u64, capacity: u64) -> Option<(u6
     let (near_refill, near_grain) = best_from_below(refill, grain, most);
     let wanted = refill as u128 * near_grain as u128;
     let given = near_refill as u128 * grain as u128;
-    if (wanted - given) * 1_000_000 <= wanted { Some((near_grain, near_refill)) } else { None }
+    if (wanted - given) * 1_000_000 <= wanted {
+        Some((near_grain, near_refill))
+    } else {
+        None
+    }
 }
 
 /// Returns the microseconds per step of a sliding window's weight: as few as the products allow.
@@ -37,7 +41,11 @@ pub(super) const fn weight_step(units: u64, period: u64) -> Option<u64> {
     // `units * steps <= MOST_GRAINS`; units never exceed 10 per microsecond of at most 366 days, so this is not 0.
     let most_steps = MOST_GRAINS / units;
     let step = period.div_ceil(most_steps);
-    if step == 1 || period / step >= 1_000_000 { Some(step) } else { None }
+    if step == 1 || period / step >= 1_000_000 {
+        Some(step)
+    } else {
+        None
+    }
 }
 
 /// Returns the largest fraction that is at most `over / under` and has a denominator of at most `most`.

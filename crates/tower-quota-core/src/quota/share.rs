@@ -48,7 +48,11 @@ impl Quota {
             false => window_rate(self.units, self.period, parts),
         };
         let Some((units, period)) = divided else {
-            return Err(ConfigError::ShareTooSmall { units: self.units, period: self.period(), instances });
+            return Err(ConfigError::ShareTooSmall {
+                units: self.units,
+                period: self.period(),
+                instances,
+            });
         };
         let mut share = self;
         (share.units, share.period) = (units, period);

@@ -53,7 +53,9 @@ impl RefusalBucket {
     /// Returns what is known of a limit. Waits only for a thread that is changing it.
     #[inline]
     pub(super) fn entry(&self, tag: Tag) -> Option<KnownLimit> {
-        self.entries.find(tag).unwrap_or_else(|_| self.entry_after_change(tag))
+        self.entries
+            .find(tag)
+            .unwrap_or_else(|_| self.entry_after_change(tag))
     }
 
     #[cold]
@@ -74,9 +76,13 @@ impl RefusalBucket {
     /// Returns the call that answers a request of a limit in which so many requests fit.
     pub(super) fn role(&self, view: &ChargeView, fitting: u64, now: u64) -> Role {
         let flights = self.flights.lock();
-        let flight = flights.iter().find(|flight| flight.tag == view.tag && flight.fingerprint == view.fingerprint);
+        let flight = flights
+            .iter()
+            .find(|flight| flight.tag == view.tag && flight.fingerprint == view.fingerprint);
         let calls = flight.map_or(0, |flight| u64::from(flight.calls));
-        let shared = flight.filter(|_| calls >= fitting).and_then(|flight| flight.shared.as_ref());
+        let shared = flight
+            .filter(|_| calls >= fitting)
+            .and_then(|flight| flight.shared.as_ref());
         let young = shared.filter(|(_, sent)| now.saturating_sub(*sent) < LONGEST_FOLLOWED);
         // Under the lock a call may be taken but not dropped: its end takes the lock too.
         match young.and_then(|(call, _)| call.upgrade()) {
@@ -88,7 +94,12 @@ impl RefusalBucket {
 
     /// Lets other requests of a limit wait for a call that was just sent.
     pub(super) fn share(&self, tag: Tag, call: Option<WeakCall>, now: u64) {
-        if let Some(flight) = self.flights.lock().iter_mut().find(|flight| flight.tag == tag) {
+        if let Some(flight) = self
+            .flights
+            .lock()
+            .iter_mut()
+            .find(|flight| flight.tag == tag)
+        {
             flight.shared = call.map(|call| (call, now));
         }
     }
@@ -99,15 +110,26 @@ impl RefusalBucket {
     pub(super) fn begin(&self, view: &ChargeView, changes: bool, now: u64) -> (u32, Uncounted) {
         let mut flights = self.flights.lock();
         self.forget_if_other(view, changes);
-        let uncounted = self.entries.get(view.tag).map_or_else(Uncounted::default, |mut known| {
-            let uncounted = core::mem::take(&mut known.uncounted);
-            known.called = now;
-            self.entries.put(&known, now);
-            uncounted
-        });
+        let uncounted = self
+            .entries
+            .get(view.tag)
+            .map_or_else(Uncounted::default, |mut known| {
+                let uncounted = core::mem::take(&mut known.uncounted);
+                known.called = now;
+                self.entries.put(&known, now);
+                uncounted
+            });
         let Some(flight) = flights.iter_mut().find(|flight| flight.tag == view.tag) else {
-            let &ChargeView { tag, fingerprint, .. } = view;
-            flights.push(Flight { tag, calls: 1, generation: 0, fingerprint, shared: None });
+            let &ChargeView {
+                tag, fingerprint, ..
+            } = view;
+            flights.push(Flight {
+                tag,
+                calls: 1,
+                generation: 0,
+                fingerprint,
+                shared: None,
+            });
             return (0, uncounted);
         };
         flight.calls += 1;
@@ -129,7 +151,9 @@ impl RefusalBucket {
     ) -> Recorded {
         let mut flights = self.flights.lock();
         let position = flights.iter().position(|flight| flight.tag == view.tag);
-        let Some(position) = position else { return Recorded::default() };
+        let Some(position) = position else {
+            return Recorded::default();
+        };
         let flight = &mut flights[position];
         let is_current = flight.generation == generation;
         // The store may have done it last, whatever was sent after it.
@@ -150,14 +174,22 @@ impl RefusalBucket {
 
     /// Forgets what is known by another quota, or in any case if units are given back.
     fn forget_if_other(&self, view: &ChargeView, changes: bool) {
-        if self.entries.get(view.tag).is_some_and(|known| changes || known.fingerprint != view.fingerprint) {
+        if self
+            .entries
+            .get(view.tag)
+            .is_some_and(|known| changes || known.fingerprint != view.fingerprint)
+        {
             self.entries.remove(view.tag);
         }
     }
 
     /// Records an answer: a refusal, or a status if those are remembered.
     fn record(&self, answer: LimitAnswer, view: &ChargeView, now: u64) -> Recorded {
-        let LimitAnswer { limit: mut fresh, outcome, is_kept } = answer;
+        let LimitAnswer {
+            limit: mut fresh,
+            outcome,
+            is_kept,
+        } = answer;
         let is_refusal = fresh.is_refusal_at(now);
         if let Some(mut known) = self.entries.get(fresh.tag) {
             if known.sent > fresh.sent {
@@ -183,7 +215,14 @@ impl RefusalBucket {
                 self.entries.remove(fresh.tag);
             }
         }
-        let evicted = if is_refusal || is_kept { self.entries.put(&fresh, now) } else { None };
-        Recorded { is_refusal, evicts_refusal: evicted.is_some_and(|known| known.is_refusal_at(now)) }
+        let evicted = if is_refusal || is_kept {
+            self.entries.put(&fresh, now)
+        } else {
+            None
+        };
+        Recorded {
+            is_refusal,
+            evicts_refusal: evicted.is_some_and(|known| known.is_refusal_at(now)),
+        }
     }
 }

@@ -29,11 +29,25 @@ pub(super) struct TrackedCall<C: Clock> {
 impl<C: Clock> TrackedCall<C> {
     /// Notes a call that is about to be sent.
     pub(super) fn begin(memory: &Arc<Memory<C>>, views: Views, operation: Operation) -> Self {
-        let changes = matches!(operation, Operation::Charge | Operation::Refund { .. } | Operation::Reset);
+        let changes = matches!(
+            operation,
+            Operation::Charge | Operation::Refund { .. } | Operation::Reset
+        );
         // The clock's own instant, which may be earlier than what other threads have read.
         let (sent, now) = (memory.clock.now().as_micros(), memory.now());
-        let (generations, uncounted) = views.iter().map(|view| memory.begin(view, changes, now)).unzip();
-        Self { memory: Arc::clone(memory), views, generations, uncounted, sent, changes, is_over: false }
+        let (generations, uncounted) = views
+            .iter()
+            .map(|view| memory.begin(view, changes, now))
+            .unzip();
+        Self {
+            memory: Arc::clone(memory),
+            views,
+            generations,
+            uncounted,
+            sent,
+            changes,
+            is_over: false,
+        }
     }
 
     /// Returns the charges that make the store count what was refused in this process.
@@ -49,13 +63,21 @@ impl<C: Clock> TrackedCall<C> {
         }
         self.is_over = true;
         let limits = self.views.iter().zip(decision.statuses());
-        let limits = limits.map(|(view, status)| KnownLimit::new(view, status, decision, self.sent));
+        let limits =
+            limits.map(|(view, status)| KnownLimit::new(view, status, decision, self.sent));
         let limits: SmallVec<[KnownLimit; 4]> = limits.collect();
         // If one refuses, all limits of the request are remembered, so that the next answer can report them.
-        let is_kept = self.memory.remembers_statuses() || limits.iter().any(|limit| limit.is_refusal_at(self.sent));
+        let is_kept = self.memory.remembers_statuses()
+            || limits.iter().any(|limit| limit.is_refusal_at(self.sent));
         let answers = limits.into_iter().zip(decision.statuses());
-        for ((view, generation), (limit, status)) in self.views.iter().zip(&self.generations).zip(answers) {
-            let answer = LimitAnswer { limit, outcome: status.outcome, is_kept };
+        for ((view, generation), (limit, status)) in
+            self.views.iter().zip(&self.generations).zip(answers)
+        {
+            let answer = LimitAnswer {
+                limit,
+                outcome: status.outcome,
+                is_kept,
+            };
             self.memory.end(view, false, *generation, Some(answer));
         }
     }

@@ -97,7 +97,12 @@ impl KnownLimit {
     /// Makes the memory of a status that the store answered to a call that was sent at `sent`.
     ///
     /// An admitted request has taken what the next one may need.
-    pub(super) fn new(view: &ChargeView, status: &LimitStatus, decision: &Decision, sent: u64) -> Self {
+    pub(super) fn new(
+        view: &ChargeView,
+        status: &LimitStatus,
+        decision: &Decision,
+        sent: u64,
+    ) -> Self {
         let retry = match status.outcome {
             Outcome::Refuse(retry) => Some(retry),
             // A request that would wait is admitted with a later turn.
@@ -159,15 +164,24 @@ impl KnownLimit {
     ///
     /// Nothing is known of a window whose units have come back for longer than one of them takes.
     pub(super) fn fitting(&self, charge: &Charge<'_>, view: &ChargeView, now: u64) -> Option<u64> {
-        let is_comparable = self.fingerprint == view.fingerprint && !charge.is_shadow() && view.max_wait == 0;
+        let is_comparable =
+            self.fingerprint == view.fingerprint && !charge.is_shadow() && view.max_wait == 0;
         let could_fit = view.least_units <= charge.quota().capacity();
         // The mean time in which as much comes back.
-        let unit = (charge.quota().period_micros() / charge.quota().units()).saturating_mul(view.least_units);
+        let unit = (charge.quota().period_micros() / charge.quota().units())
+            .saturating_mul(view.least_units);
         // When a cost fits says nothing of smaller ones.
-        let known_at = if self.cost <= view.least_units { self.until } else { self.sent };
-        let is_current = charge.quota().algorithm().is_bucket() || now.saturating_sub(known_at) < unit;
+        let known_at = if self.cost <= view.least_units {
+            self.until
+        } else {
+            self.sent
+        };
+        let is_current =
+            charge.quota().algorithm().is_bucket() || now.saturating_sub(known_at) < unit;
         if is_comparable && could_fit && is_current {
-            self.aged_status(charge, now).remaining().checked_div(view.least_units)
+            self.aged_status(charge, now)
+                .remaining()
+                .checked_div(view.least_units)
         } else {
             None
         }
@@ -188,14 +202,24 @@ impl KnownLimit {
     }
 
     /// Returns the present status of a refused request's charge.
-    pub(super) fn status(&self, charge: &Charge<'_>, view: &ChargeView, now: u64, max_age: u64) -> LimitStatus {
+    pub(super) fn status(
+        &self,
+        charge: &Charge<'_>,
+        view: &ChargeView,
+        now: u64,
+        max_age: u64,
+    ) -> LimitStatus {
         let mut status = self.aged_status(charge, now);
         if self.refuses(view, now, max_age) {
             let (quota, mut retry) = (charge.quota(), self.until - now);
             let is_larger = view.least_units != self.cost || view.max_wait != self.max_wait;
             if is_larger && quota.algorithm().is_bucket() {
-                let used = self.used_grains(quota, now).saturating_add(self.missing_grains(quota));
-                if let Outcome::Refuse(longer) = bucket::judge(quota, used, view.least_units, view.max_wait) {
+                let used = self
+                    .used_grains(quota, now)
+                    .saturating_add(self.missing_grains(quota));
+                if let Outcome::Refuse(longer) =
+                    bucket::judge(quota, used, view.least_units, view.max_wait)
+                {
                     retry = retry.max(micros(longer));
                 }
             }
@@ -206,34 +230,47 @@ impl KnownLimit {
 
     /// Returns the grains that are used of a bucket by this quota.
     const fn used_grains(&self, quota: &Quota, now: u64) -> u64 {
-        self.full_at.saturating_sub(now).saturating_mul(quota.refill())
+        self.full_at
+            .saturating_sub(now)
+            .saturating_mul(quota.refill())
     }
 
     /// Returns the grains that the store has less than a bucket of this quota, by its last answer.
     ///
     /// A store that counts by a smaller burst has less left than its reset says. Less than a unit is only rounded off.
     const fn missing_grains(&self, quota: &Quota) -> u64 {
-        let used = self.full_at.saturating_sub(self.sent).saturating_mul(quota.refill());
+        let used = self
+            .full_at
+            .saturating_sub(self.sent)
+            .saturating_mul(quota.refill());
         let known = used.saturating_add(self.remaining.saturating_mul(quota.grain()));
-        let missing = quota.capacity().saturating_mul(quota.grain()).saturating_sub(known);
+        let missing = quota
+            .capacity()
+            .saturating_mul(quota.grain())
+            .saturating_sub(known);
         if missing < quota.grain() { 0 } else { missing }
     }
 
     /// Returns whether a charge may be too large for a bucket that the store counts by a smaller burst.
     pub(super) fn may_never_fit(&self, charge: &Charge<'_>, view: &ChargeView) -> bool {
         let quota = charge.quota();
-        let needed = view.least_units.saturating_mul(quota.grain()).saturating_add(self.missing_grains(quota));
+        let needed = view
+            .least_units
+            .saturating_mul(quota.grain())
+            .saturating_add(self.missing_grains(quota));
         quota.algorithm().is_bucket() && needed > quota.capacity().saturating_mul(quota.grain())
     }
 
     /// Returns the status by the store's quota, as if every charge were admitted.
     fn aged_status(&self, charge: &Charge<'_>, now: u64) -> LimitStatus {
         let quota = charge.quota();
-        let mut status = LimitStatus::of_bucket(charge.name(), quota, self.used_grains(quota, now), 0);
+        let mut status =
+            LimitStatus::of_bucket(charge.name(), quota, self.used_grains(quota, now), 0);
         if quota.algorithm().is_bucket() {
             // The store may count by a smaller burst, and then has less left. The time until full is rounded up, so
             // that it may say a unit less than was left.
-            let refilled = now.saturating_sub(self.sent).saturating_mul(quota.refill()) / quota.grain();
+            let refilled =
+                now.saturating_sub(self.sent).saturating_mul(quota.refill()) / quota.grain();
             let most = self.remaining.saturating_add(refilled).saturating_add(1);
             let remaining = status.remaining().clamp(self.remaining, most);
             if quota.capacity() == self.limit && status.remaining() != remaining {
@@ -241,7 +278,11 @@ impl KnownLimit {
             }
         } else {
             let reset = self.full_at.saturating_sub(now);
-            let remaining = if reset == 0 { quota.capacity() } else { self.remaining };
+            let remaining = if reset == 0 {
+                quota.capacity()
+            } else {
+                self.remaining
+            };
             status.left = Left::new(remaining, Duration::from_micros(reset));
         }
         status.is_shadow = charge.is_shadow();
@@ -259,7 +300,9 @@ impl KnownLimit {
         let used = if reset.is_zero() {
             0
         } else if quota.algorithm().is_bucket() {
-            let in_units = |grains: u64| (u128::from(grains) * limit).div_ceil(u128::from(quota.grain()) * share);
+            let in_units = |grains: u64| {
+                (u128::from(grains) * limit).div_ceil(u128::from(quota.grain()) * share)
+            };
             // The store may count by a smaller burst, and then has less left.
             let refilled = in_units(now.saturating_sub(self.sent).saturating_mul(quota.refill()));
             let left = u128::from(self.remaining).saturating_add(refilled);
@@ -267,7 +310,10 @@ impl KnownLimit {
         } else {
             u128::from(self.limit.saturating_sub(self.remaining))
         };
-        let used = (used * share).checked_div(limit).and_then(|used| u64::try_from(used).ok()).unwrap_or(status.limit);
+        let used = (used * share)
+            .checked_div(limit)
+            .and_then(|used| u64::try_from(used).ok())
+            .unwrap_or(status.limit);
         status.left = Left::new(status.limit.saturating_sub(used), reset);
         status
     }
@@ -293,10 +339,25 @@ mod tests {
         let view_of = |cost| views(&[charge.cost(cost)], &KeyHasher::random())[0];
         let outcome = Outcome::Refuse(Duration::from_millis(refused - left));
         let left = Left::new(left, Duration::from_millis(used));
-        let status = LimitStatus { name: charge.name(), limit: 1_000, left, taken: 0, outcome, is_shadow: false };
+        let status = LimitStatus {
+            name: charge.name(),
+            limit: 1_000,
+            left,
+            taken: 0,
+            outcome,
+            is_shadow: false,
+        };
         let known = KnownLimit::new(&view_of(refused), &status, &of(status), 7);
-        let view = ChargeView { fingerprint: known.fingerprint, ..view_of(larger) };
-        (known.status(&charge.cost(larger), &view, 7, u64::MAX).outcome, known.may_never_fit(&charge, &view))
+        let view = ChargeView {
+            fingerprint: known.fingerprint,
+            ..view_of(larger)
+        };
+        (
+            known
+                .status(&charge.cost(larger), &view, 7, u64::MAX)
+                .outcome,
+            known.may_never_fit(&charge, &view),
+        )
     }
 
     #[test]
@@ -317,10 +378,27 @@ mod tests {
         let view = views(&[charge], &KeyHasher::random())[0];
         // The store counts by a burst of 950 units, which are used up.
         let left = Left::new(0, Duration::from_millis(950));
-        let status = LimitStatus { name, limit: 1_000, left, taken: 0, outcome: Outcome::Allow, is_shadow: false };
+        let status = LimitStatus {
+            name,
+            limit: 1_000,
+            left,
+            taken: 0,
+            outcome: Outcome::Allow,
+            is_shadow: false,
+        };
         let known = KnownLimit::new(&view, &status, &of(status), 7);
-        for (micros, left) in [(0, 0), (500, 1), (10_000, 10), (940_000, 940), (950_000, 1_000)] {
-            assert_eq!(known.share_status(&charge, 7 + micros).remaining(), left, "after {micros} us");
+        for (micros, left) in [
+            (0, 0),
+            (500, 1),
+            (10_000, 10),
+            (940_000, 940),
+            (950_000, 1_000),
+        ] {
+            assert_eq!(
+                known.share_status(&charge, 7 + micros).remaining(),
+                left,
+                "after {micros} us"
+            );
         }
     }
 }

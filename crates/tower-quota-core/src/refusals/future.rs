@@ -30,12 +30,18 @@ type BoxAnswer<S> = Pin<Box<dyn Future<Output = Result<Decision, <S as Store>::E
 impl<S: Store> RefusalFuture<S> {
     /// Passes on the answer of the store.
     pub(super) const fn direct(answer: S::Future) -> Self {
-        Self { source: Either::Left(answer) }
+        Self {
+            source: Either::Left(answer),
+        }
     }
 
     /// Boxes an answer that the cache takes part in.
-    pub(super) fn tracked(answer: impl Future<Output = Result<Decision, S::Error>> + Send + 'static) -> Self {
-        Self { source: Either::Right(Box::pin(answer)) }
+    pub(super) fn tracked(
+        answer: impl Future<Output = Result<Decision, S::Error>> + Send + 'static,
+    ) -> Self {
+        Self {
+            source: Either::Right(Box::pin(answer)),
+        }
     }
 }
 

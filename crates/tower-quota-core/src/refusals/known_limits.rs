@@ -28,9 +28,13 @@ impl KnownLimits {
     /// Returns the entry of a tag, unless it is being changed.
     #[inline]
     pub(super) fn find(&self, tag: Tag) -> Result<Option<KnownLimit>, Changing> {
-        let Some(entries) = self.0.get() else { return Ok(None) };
+        let Some(entries) = self.0.get() else {
+            return Ok(None);
+        };
         for Place(entry) in entries.iter() {
-            let known = entry.read(|words| KnownLimit::of_words(tag, words)).ok_or(Changing)?;
+            let known = entry
+                .read(|words| KnownLimit::of_words(tag, words))
+                .ok_or(Changing)?;
             if known.is_some() {
                 return Ok(known);
             }
@@ -47,14 +51,17 @@ impl KnownLimits {
     ///
     /// A mere status takes the place of no refusal. Returns the entry of another limit that has given way.
     pub(super) fn put(&self, fresh: &KnownLimit, now: u64) -> Option<KnownLimit> {
-        let entries = self.0.get_or_init(|| Box::new(core::array::from_fn(|_| Place(SequenceLock::new()))));
+        let entries = self
+            .0
+            .get_or_init(|| Box::new(core::array::from_fn(|_| Place(SequenceLock::new()))));
         let tagged = |tag| entries.iter().find(move |entry| entry.tag() == tag);
         if let Some(place) = tagged(fresh.tag).or_else(|| tagged(FREE)) {
             place.0.replace(fresh.words());
             return None;
         }
-        let known =
-            entries.iter().filter_map(|entry| Some((entry, KnownLimit::of_words(entry.tag(), entry.0.words())?)));
+        let known = entries
+            .iter()
+            .filter_map(|entry| Some((entry, KnownLimit::of_words(entry.tag(), entry.0.words())?)));
         let (place, oldest) = known.min_by_key(|(_, known)| known.rank(now))?;
         if oldest.is_refusal_at(now) && !fresh.is_refusal_at(now) {
             return None;
@@ -65,7 +72,10 @@ impl KnownLimits {
 
     /// Frees the place of a tag.
     pub(super) fn remove(&self, tag: Tag) {
-        let entry = self.0.get().and_then(|entries| entries.iter().find(|entry| entry.tag() == tag));
+        let entry = self
+            .0
+            .get()
+            .and_then(|entries| entries.iter().find(|entry| entry.tag() == tag));
         if let Some(entry) = entry {
             entry.0.replace([0; WORDS]);
         }
@@ -101,28 +111,52 @@ mod tests {
     fn readers_find_complete_entries() {
         const READINGS: usize = if cfg!(miri) { 20 } else { 20_000 };
         let (quota, hasher) = (Quota::per_minute(6), KeyHasher::random());
-        let of =
-            |number| views(&[Charge::new("minute", &quota, &Key::number(Name::new("client"), number))], &hasher)[0];
+        let of = |number| {
+            views(
+                &[Charge::new(
+                    "minute",
+                    &quota,
+                    &Key::number(Name::new("client"), number),
+                )],
+                &hasher,
+            )[0]
+        };
         let views: Vec<_> = (0..12).map(of).collect();
         let entry = |view, sent| {
             let outcome = Outcome::Refuse(Duration::from_micros(7));
             let left = Left::new(0, Duration::from_micros(9));
-            let status = LimitStatus { name: Name::new("minute"), limit: 6, left, taken: 0, outcome, is_shadow: false };
-            let decision = Decision::from_statuses(Operation::Check, Timestamp::from_micros(sent), [status]);
+            let status = LimitStatus {
+                name: Name::new("minute"),
+                limit: 6,
+                left,
+                taken: 0,
+                outcome,
+                is_shadow: false,
+            };
+            let decision =
+                Decision::from_statuses(Operation::Check, Timestamp::from_micros(sent), [status]);
             KnownLimit::new(view, &status, &decision, sent)
         };
         let known = KnownLimits::default();
         let read_many = || {
-            let found = views.iter().cycle().filter_map(|view| Some((view, known.find(view.tag).ok()??)));
+            let found = views
+                .iter()
+                .cycle()
+                .filter_map(|view| Some((view, known.find(view.tag).ok()??)));
             for (view, found) in found.take(READINGS) {
-                assert_eq!((found.tag, found.until, found.called), (view.tag, found.sent + 7, found.sent));
+                assert_eq!(
+                    (found.tag, found.until, found.called),
+                    (view.tag, found.sent + 7, found.sent)
+                );
             }
         };
         std::thread::scope(|threads| {
             let readers = [threads.spawn(read_many), threads.spawn(read_many)];
             let mut changes = (1..).zip(views.iter().cycle());
             while !readers.iter().all(|reader| reader.is_finished()) {
-                let Some((sent, view)) = changes.next() else { break };
+                let Some((sent, view)) = changes.next() else {
+                    break;
+                };
                 known.put(&entry(view, sent), sent);
                 if sent % 5 == 0 {
                     known.remove(view.tag);

@@ -87,7 +87,11 @@ impl<C> Memory<C> {
     }
 
     fn buckets(&self) -> &[RefusalBucket] {
-        self.buckets.get_or_init(|| (0..self.bucket_count).map(|_| RefusalBucket::default()).collect())
+        self.buckets.get_or_init(|| {
+            (0..self.bucket_count)
+                .map(|_| RefusalBucket::default())
+                .collect()
+        })
     }
 
     /// Returns the bucket of a tag; `None` if there is none at all.
@@ -108,7 +112,10 @@ impl<C: Clock> Memory<C> {
     /// back catches up, it stands still.
     pub(super) fn now(&self) -> u64 {
         let (now, own) = (self.clock.now().as_micros(), &self.stripes.own().latest);
-        let (own_latest, latest) = (own.load(Ordering::Relaxed), self.latest.load(Ordering::Relaxed));
+        let (own_latest, latest) = (
+            own.load(Ordering::Relaxed),
+            self.latest.load(Ordering::Relaxed),
+        );
         if now > own_latest {
             own.fetch_max(now, Ordering::Relaxed);
         }
@@ -127,19 +134,33 @@ impl<C: Clock> Memory<C> {
     /// Returns the refusal of a request that is known; `None` if the store has to be asked.
     pub(super) fn known_refusal(&self, request: Checked<'_>) -> Option<Decision> {
         let mut decision = Decision::default();
-        self.refuse_known(request, &mut decision).then_some(decision)
+        self.refuse_known(request, &mut decision)
+            .then_some(decision)
     }
 
     /// Refuses a known request, and notes it where the store counts refusals.
     ///
     /// Writes the decision. Returns `false`, and does nothing, if the store has to be asked.
     pub(super) fn refuse(&self, request: Checked<'_>, decision: &mut Decision) -> bool {
-        let Checked { views, now, max_age, .. } = request;
-        let counting = || views.iter().filter(|view| view.counts_refusals || view.gives_strikes);
-        let is_countable = |known: KnownLimit, view: &ChargeView| {
-            known.fingerprint == view.fingerprint && now.saturating_sub(known.called) < COUNTING_CALL_EVERY
+        let Checked {
+            views,
+            now,
+            max_age,
+            ..
+        } = request;
+        let counting = || {
+            views
+                .iter()
+                .filter(|view| view.counts_refusals || view.gives_strikes)
         };
-        let are_countable = counting().all(|view| self.entry(view).is_some_and(|known| is_countable(known, view)));
+        let is_countable = |known: KnownLimit, view: &ChargeView| {
+            known.fingerprint == view.fingerprint
+                && now.saturating_sub(known.called) < COUNTING_CALL_EVERY
+        };
+        let are_countable = counting().all(|view| {
+            self.entry(view)
+                .is_some_and(|known| is_countable(known, view))
+        });
         if !are_countable || !self.refuse_known(request, decision) {
             return false;
         }
@@ -154,12 +175,18 @@ impl<C: Clock> Memory<C> {
 
     /// Returns the call that answers a request: its own, or one under way that may take what its limit has left.
     pub(super) fn role(&self, request: Checked<'_>) -> Role {
-        let known = request.charges.iter().zip(request.views).filter_map(|(charge, view)| {
-            let fitting = self.entry(view)?.fitting(charge, view, request.now)?;
-            Some((self.bucket(view.tag)?, view, fitting))
-        });
+        let known = request
+            .charges
+            .iter()
+            .zip(request.views)
+            .filter_map(|(charge, view)| {
+                let fitting = self.entry(view)?.fitting(charge, view, request.now)?;
+                Some((self.bucket(view.tag)?, view, fitting))
+            });
         let scarcest = known.min_by_key(|(.., fitting)| *fitting);
-        scarcest.map_or(Role::Alone, |(bucket, view, fitting)| bucket.role(view, fitting, request.now))
+        scarcest.map_or(Role::Alone, |(bucket, view, fitting)| {
+            bucket.role(view, fitting, request.now)
+        })
     }
 
     /// Lets other requests of a limit wait for a call under way.
@@ -170,15 +197,25 @@ impl<C: Clock> Memory<C> {
     }
 
     fn refuse_known(&self, request: Checked<'_>, decision: &mut Decision) -> bool {
-        let Checked { charges, views, now, max_age } = request;
+        let Checked {
+            charges,
+            views,
+            now,
+            max_age,
+        } = request;
         let known = || {
-            let known = charges.iter().zip(views).filter_map(|(charge, view)| Some((charge, view, self.entry(view)?)));
+            let known = charges
+                .iter()
+                .zip(views)
+                .filter_map(|(charge, view)| Some((charge, view, self.entry(view)?)));
             known.filter(|(_, view, known)| view.fingerprint == known.fingerprint)
         };
         let refuses = |(charge, view, known): &(&Charge<'_>, &ChargeView, KnownLimit)| {
             !charge.is_shadow() && known.refuses(view, now, max_age)
         };
-        let Some((.., refusing)) = known().find(refuses) else { return false };
+        let Some((.., refusing)) = known().find(refuses) else {
+            return false;
+        };
         // A cost that never fits has no time to retry, whatever else refuses.
         let never_fits = |(charge, view): (&Charge<'_>, &ChargeView)| {
             !charge.is_shadow() && view.least_units > charge.quota().capacity()
@@ -189,7 +226,8 @@ impl<C: Clock> Memory<C> {
         if charges.iter().zip(views).any(never_fits) || known().any(may_never_fit) {
             return false;
         }
-        let statuses = known().map(|(charge, view, known)| known.status(charge, view, now, max_age));
+        let statuses =
+            known().map(|(charge, view, known)| known.status(charge, view, now, max_age));
         decision.decide_by(refusing.store_now(now), statuses);
         if decision.is_allowed() {
             // What was known has changed in between.
@@ -200,17 +238,28 @@ impl<C: Clock> Memory<C> {
     }
 
     pub(super) fn begin(&self, view: &ChargeView, changes: bool, now: u64) -> (u32, Uncounted) {
-        self.bucket(view.tag).map_or_else(Default::default, |bucket| bucket.begin(view, changes, now))
+        self.bucket(view.tag)
+            .map_or_else(Default::default, |bucket| bucket.begin(view, changes, now))
     }
 
     /// Notes the end of a call, and records what it says about a limit, if that is given.
-    pub(super) fn end(&self, view: &ChargeView, changes: bool, generation: u32, answer: Option<LimitAnswer>) {
-        let Some(bucket) = self.bucket(view.tag) else { return };
+    pub(super) fn end(
+        &self,
+        view: &ChargeView,
+        changes: bool,
+        generation: u32,
+        answer: Option<LimitAnswer>,
+    ) {
+        let Some(bucket) = self.bucket(view.tag) else {
+            return;
+        };
         let recorded = bucket.end(view, changes, generation, answer, self.now());
         if let Some(said) = answer.filter(|_| recorded.is_refusal) {
-            self.refusing_until.fetch_max(said.limit.until, Ordering::Relaxed);
+            self.refusing_until
+                .fetch_max(said.limit.until, Ordering::Relaxed);
             self.remembered.fetch_add(1, Ordering::Relaxed);
         }
-        self.evicted.fetch_add(u64::from(recorded.evicts_refusal), Ordering::Relaxed);
+        self.evicted
+            .fetch_add(u64::from(recorded.evicts_refusal), Ordering::Relaxed);
     }
 }

@@ -146,7 +146,11 @@ impl<S, C> RefusalCache<S, C> {
     #[must_use]
     pub fn with_clock(store: S, clock: C) -> Self {
         let memory = Arc::new(Memory::new(clock, Self::DEFAULT_CAPACITY));
-        Self { store: Arc::new(store), memory, max_age_micros: micros(Self::DEFAULT_MAX_AGE) }
+        Self {
+            store: Arc::new(store),
+            memory,
+            max_age_micros: micros(Self::DEFAULT_MAX_AGE),
+        }
     }
 
     /// Sets how long a refusal is used, from before its call was sent. The default is one second.
@@ -154,7 +158,10 @@ impl<S, C> RefusalCache<S, C> {
     /// Zero asks the store each time. What an outage needs is still remembered.
     #[must_use]
     pub fn max_age(self, longest: Duration) -> Self {
-        Self { max_age_micros: micros(longest), ..self }
+        Self {
+            max_age_micros: micros(longest),
+            ..self
+        }
     }
 
     /// Returns the wrapped store. Operations on it are not seen by the cache.
@@ -173,7 +180,9 @@ impl<S, C> RefusalCache<S, C> {
     ///
     /// [`last_status`](Self::last_status) reads it. It is off by default.
     pub fn remember_statuses(&self, remembers: bool) {
-        self.memory.remembers_statuses.store(remembers, Ordering::Relaxed);
+        self.memory
+            .remembers_statuses
+            .store(remembers, Ordering::Relaxed);
     }
 }
 
@@ -187,7 +196,10 @@ impl<S, C: Clock + Clone> RefusalCache<S, C> {
     pub fn capacity(self, limits: usize) -> Self {
         let mut memory = Memory::new(self.memory.clock.clone(), limits);
         *memory.remembers_statuses.get_mut() = self.memory.remembers_statuses();
-        Self { memory: Arc::new(memory), ..self }
+        Self {
+            memory: Arc::new(memory),
+            ..self
+        }
     }
 }
 
@@ -205,7 +217,15 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
         let now = self.memory.now();
         let max_age = self.max_age_micros;
         self.memory.may_refuse(now)
-            && self.memory.refuse(Checked { charges, views: &self.memory.views(charges), now, max_age }, decision)
+            && self.memory.refuse(
+                Checked {
+                    charges,
+                    views: &self.memory.views(charges),
+                    now,
+                    max_age,
+                },
+                decision,
+            )
     }
 
     /// Asks the store, without a look at the known refusals.
@@ -216,7 +236,14 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
         if !self.remembers() {
             return (RefusalFuture::direct(self.store.check(charges)), None);
         }
-        self.ask_store(self.memory.views(charges), charges, Waits { left: MOST_WAITS, covers_failures: false })
+        self.ask_store(
+            self.memory.views(charges),
+            charges,
+            Waits {
+                left: MOST_WAITS,
+                covers_failures: false,
+            },
+        )
     }
 
     /// Records a decision that the store made at once.
@@ -226,7 +253,8 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
     pub fn record_at_once(&self, charges: &[Charge<'_>], decision: &Decision) {
         // Constant for a store in memory, for which nothing of this is compiled.
         if self.remembers() && self.memory.remembers_statuses() && decision.is_allowed() {
-            TrackedCall::begin(&self.memory, self.memory.views(charges), Operation::Check).record(decision);
+            TrackedCall::begin(&self.memory, self.memory.views(charges), Operation::Check)
+                .record(decision);
         }
     }
 
@@ -237,7 +265,11 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
     /// used until it resets. The outcome is always `Allow`. Returns `None` if nothing is known.
     pub fn last_status(&self, charge: &Charge<'_>) -> Option<LimitStatus> {
         let view = *self.memory.views(&[*charge]).first()?;
-        Some(self.memory.entry(&view)?.share_status(charge, self.memory.now()))
+        Some(
+            self.memory
+                .entry(&view)?
+                .share_status(charge, self.memory.now()),
+        )
     }
 
     fn remembers(&self) -> bool {
@@ -245,14 +277,35 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
     }
 
     /// Asks the store, or waits for a call under way that probably takes what the request would ask for.
-    fn ask_store(&self, views: Views, charges: &[Charge<'_>], waits: Waits) -> (RefusalFuture<S>, Option<Decision>) {
-        let request = Checked { charges, views: &views, now: self.memory.now(), max_age: u64::MAX };
-        let known = if self.memory.may_refuse(request.now) { self.memory.known_refusal(request) } else { None };
+    fn ask_store(
+        &self,
+        views: Views,
+        charges: &[Charge<'_>],
+        waits: Waits,
+    ) -> (RefusalFuture<S>, Option<Decision>) {
+        let request = Checked {
+            charges,
+            views: &views,
+            now: self.memory.now(),
+            max_age: u64::MAX,
+        };
+        let known = if self.memory.may_refuse(request.now) {
+            self.memory.known_refusal(request)
+        } else {
+            None
+        };
         // Without an age no answer says anything to another request.
-        let role = if self.max_age_micros > 0 { self.memory.role(request) } else { Role::Alone };
+        let role = if self.max_age_micros > 0 {
+            self.memory.role(request)
+        } else {
+            Role::Alone
+        };
         let answer = match role {
             Role::Follows(call) if waits.left > 0 => {
-                let (cache, owned) = (self.clone(), charges.iter().map(OwnedCharge::from).collect::<Vec<_>>());
+                let (cache, owned) = (
+                    self.clone(),
+                    charges.iter().map(OwnedCharge::from).collect::<Vec<_>>(),
+                );
                 RefusalFuture::tracked(async move {
                     // After a failure each asks for itself.
                     let left = if call.await { waits.left - 1 } else { 0 };
@@ -281,17 +334,29 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
     }
 
     /// Asks the store, and refuses what is known to be refused if it fails.
-    fn check_with_refusal(&self, views: Views, charges: &[Charge<'_>], waits: Waits) -> RefusalFuture<S> {
+    fn check_with_refusal(
+        &self,
+        views: Views,
+        charges: &[Charge<'_>],
+        waits: Waits,
+    ) -> RefusalFuture<S> {
         match self.ask_store(views, charges, waits) {
             (answer, None) => answer,
-            (answer, Some(known)) => RefusalFuture::tracked(async move { answer.await.or(Ok(known)) }),
+            (answer, Some(known)) => {
+                RefusalFuture::tracked(async move { answer.await.or(Ok(known)) })
+            }
         }
     }
 
     /// Refuses a request that is known to be over its limits.
     fn refusal(&self, views: &Views, charges: &[Charge<'_>]) -> Option<Decision> {
         let mut known = Decision::default();
-        let request = Checked { charges, views, now: self.memory.now(), max_age: self.max_age_micros };
+        let request = Checked {
+            charges,
+            views,
+            now: self.memory.now(),
+            max_age: self.max_age_micros,
+        };
         self.memory.refuse(request, &mut known).then_some(known)
     }
 
@@ -301,8 +366,17 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
         views: Views,
         charges: &[Charge<'_>],
     ) -> impl Future<Output = StoreAnswer<S>> + Send + use<S, C> {
-        let request = Checked { charges, views: &views, now: self.memory.now(), max_age: self.max_age_micros };
-        let refused = if self.memory.may_refuse(request.now) { self.memory.known_refusal(request) } else { None };
+        let request = Checked {
+            charges,
+            views: &views,
+            now: self.memory.now(),
+            max_age: self.max_age_micros,
+        };
+        let refused = if self.memory.may_refuse(request.now) {
+            self.memory.known_refusal(request)
+        } else {
+            None
+        };
         let count = views.len();
         let call = TrackedCall::begin(&self.memory, views, Operation::Check);
         let uncounted = call.uncounted(charges);
@@ -313,7 +387,10 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
                 (None, self.store.apply(Operation::Refuse, &all))
             }
             None if uncounted.is_empty() => (None, self.store.check(charges)),
-            None => (Some(self.store.apply(Operation::Refuse, &uncounted)), self.store.check(charges)),
+            None => (
+                Some(self.store.apply(Operation::Refuse, &uncounted)),
+                self.store.check(charges),
+            ),
         };
         async move {
             if let Some(carried) = carried {
@@ -359,7 +436,14 @@ impl<S: Store, C: Clock> Store for RefusalCache<S, C> {
         if let Some(known) = self.refusal(&views, charges) {
             return RefusalFuture::tracked(core::future::ready(Ok(known)));
         }
-        self.check_with_refusal(views, charges, Waits { left: MOST_WAITS, covers_failures: true })
+        self.check_with_refusal(
+            views,
+            charges,
+            Waits {
+                left: MOST_WAITS,
+                covers_failures: true,
+            },
+        )
     }
 
     #[inline]
@@ -388,12 +472,19 @@ impl<S: Store, C: Clock> Store for RefusalCache<S, C> {
 impl<S, C> Clone for RefusalCache<S, C> {
     /// Clones share the store, and what is remembered.
     fn clone(&self) -> Self {
-        Self { store: Arc::clone(&self.store), memory: Arc::clone(&self.memory), max_age_micros: self.max_age_micros }
+        Self {
+            store: Arc::clone(&self.store),
+            memory: Arc::clone(&self.memory),
+            max_age_micros: self.max_age_micros,
+        }
     }
 }
 
 impl<S: fmt::Debug, C> fmt::Debug for RefusalCache<S, C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RefusalCache").field("store", &self.store).field("stats", &self.stats()).finish_non_exhaustive()
+        f.debug_struct("RefusalCache")
+            .field("store", &self.store)
+            .field("stats", &self.stats())
+            .finish_non_exhaustive()
     }
 }

@@ -40,6 +40,9 @@ impl Stripes {
     }
 
     pub(super) fn answered(&self) -> u64 {
-        self.0.iter().map(|stripe| stripe.answered.load(Ordering::Relaxed)).sum()
+        self.0
+            .iter()
+            .map(|stripe| stripe.answered.load(Ordering::Relaxed))
+            .sum()
     }
 }

@@ -20,7 +20,11 @@ impl Uncounted {
     }
 
     pub(super) const fn of_words([strikes, least, units]: [u64; 3]) -> Self {
-        Self { strikes, least, units }
+        Self {
+            strikes,
+            least,
+            units,
+        }
     }
 
     const fn is_empty(self) -> bool {
@@ -30,7 +34,11 @@ impl Uncounted {
     /// Adds a refused request. `is_refusing` says whether this limit refuses it.
     pub(super) fn add(&mut self, view: &ChargeView, is_refusing: bool) {
         if view.gives_strikes && is_refusing {
-            self.least = if self.strikes == 0 { view.units } else { self.least.min(view.units) };
+            self.least = if self.strikes == 0 {
+                view.units
+            } else {
+                self.least.min(view.units)
+            };
             self.strikes = self.strikes.saturating_add(1);
         }
         if view.counts_refusals {
@@ -41,7 +49,11 @@ impl Uncounted {
     /// Returns at most `most` charges that make the store count them: one for each strike, and one of all other units.
     ///
     /// A strike costs no more than a request did: a larger cost may be refused where each request fits.
-    fn charges<'a>(self, charge: &Charge<'a>, most: usize) -> impl Iterator<Item = Charge<'a>> + use<'a> {
+    fn charges<'a>(
+        self,
+        charge: &Charge<'a>,
+        most: usize,
+    ) -> impl Iterator<Item = Charge<'a>> + use<'a> {
         let (charge, least, most) = (*charge, self.least, most as u64);
         let others = |strikes: u64| self.units.saturating_sub(least.saturating_mul(strikes));
         let mut strikes = self.strikes.min(most);
@@ -50,15 +62,27 @@ impl Uncounted {
         }
         let others = Some(others(strikes)).filter(|units| *units > 0 && most > 0);
         let others = others.map(|units| charge.without_penalty().cost(units));
-        others.into_iter().chain((0..strikes).map(move |_| charge.cost(least)))
+        others
+            .into_iter()
+            .chain((0..strikes).map(move |_| charge.cost(least)))
     }
 }
 
 /// Returns the charges that make the store count these refusals, beside the request's own.
 pub(super) fn carried<'a>(uncounted: &[Uncounted], charges: &[Charge<'a>]) -> Vec<Charge<'a>> {
-    let counting = uncounted.iter().filter(|uncounted| !uncounted.is_empty()).count();
-    let most = Charge::MOST.saturating_sub(charges.len()).checked_div(counting).unwrap_or(0);
-    uncounted.iter().zip(charges).flat_map(|(uncounted, charge)| uncounted.charges(charge, most)).collect()
+    let counting = uncounted
+        .iter()
+        .filter(|uncounted| !uncounted.is_empty())
+        .count();
+    let most = Charge::MOST
+        .saturating_sub(charges.len())
+        .checked_div(counting)
+        .unwrap_or(0);
+    uncounted
+        .iter()
+        .zip(charges)
+        .flat_map(|(uncounted, charge)| uncounted.charges(charge, most))
+        .collect()
 }
 
 #[cfg(test)]
@@ -81,9 +105,15 @@ mod tests {
         let carried = |charge: Charge<'_>, most| -> Vec<(u64, bool)> {
             let mut uncounted = Uncounted::default();
             for (cost, is_refusing) in requests {
-                uncounted.add(&views(&[charge.cost(cost)], &KeyHasher::random())[0], is_refusing);
+                uncounted.add(
+                    &views(&[charge.cost(cost)], &KeyHasher::random())[0],
+                    is_refusing,
+                );
             }
-            uncounted.charges(&charge, most).map(|charge| (charge.units(), charge.penalised_by().is_some())).collect()
+            uncounted
+                .charges(&charge, most)
+                .map(|charge| (charge.units(), charge.penalised_by().is_some()))
+                .collect()
         };
         assert_eq!(carried(plain, 9), []);
         assert_eq!(carried(counted, 9), [(45, false)]);

@@ -32,7 +32,9 @@ pub(super) struct ChargeView {
 impl ChargeView {
     fn new(charge: &Charge<'_>, digest: u128) -> Self {
         // Multiplied by an odd number, different limits of one key get different tags.
-        let tag = digest ^ u128::from(charge.name().id()).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+        let tag = digest
+            ^ u128::from(charge.name().id())
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
         #[expect(clippy::cast_possible_truncation, reason = "the halves of a hash")]
         let tag = [tag as u64, (tag >> 64) as u64];
         let units = charge.units();
@@ -40,7 +42,11 @@ impl ChargeView {
             tag,
             fingerprint: fingerprint(charge),
             units,
-            least_units: if charge.is_at_most() { units.min(1) } else { units },
+            least_units: if charge.is_at_most() {
+                units.min(1)
+            } else {
+                units
+            },
             max_wait: charge.max_wait_micros(),
             counts_refusals: charge.counts_refusals() && units > 0,
             gives_strikes: charge.penalised_by().is_some() && units > 0,
@@ -55,12 +61,29 @@ fn fingerprint(charge: &Charge<'_>) -> u64 {
     let quota = charge.quota();
     let offset = quota.window_offset().unwrap_or(u64::MAX);
     let (units, period) = (quota.units(), quota.period_micros());
-    let of_quota = [quota.algorithm() as u64, offset, units, period, quota.capacity(), quota.grain(), quota.refill()];
-    let mix = |hash: u64, number: u64| (hash.rotate_left(29) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let of_quota = [
+        quota.algorithm() as u64,
+        offset,
+        units,
+        period,
+        quota.capacity(),
+        quota.grain(),
+        quota.refill(),
+    ];
+    let mix = |hash: u64, number: u64| {
+        (hash.rotate_left(29) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    };
     let of_quota = of_quota.into_iter().fold(0, mix);
-    let Some(penalty) = charge.penalised_by() else { return of_quota };
+    let Some(penalty) = charge.penalised_by() else {
+        return of_quota;
+    };
     let strikes = penalty.strikes();
-    let of_penalty = [strikes.units(), strikes.period_micros(), strikes.capacity(), penalty.most_debt()];
+    let of_penalty = [
+        strikes.units(),
+        strikes.period_micros(),
+        strikes.capacity(),
+        penalty.most_debt(),
+    ];
     of_penalty.into_iter().fold(of_quota, mix)
 }
 

@@ -37,12 +37,18 @@ impl<const N: usize> Words<N> {
 impl<const N: usize> SequenceLock<N> {
     /// Makes words that are zero.
     pub(crate) fn new() -> Self {
-        Self { version: AtomicU64::new(0), words: Words(core::array::from_fn(|_| AtomicU64::new(0))) }
+        Self {
+            version: AtomicU64::new(0),
+            words: Words(core::array::from_fn(|_| AtomicU64::new(0))),
+        }
     }
 
     /// Makes words that cannot be read until they are replaced.
     pub(crate) fn closed() -> Self {
-        Self { version: AtomicU64::new(1), ..Self::new() }
+        Self {
+            version: AtomicU64::new(1),
+            ..Self::new()
+        }
     }
 
     /// Returns what `reading` makes of the words; `None` if they are closed or are being replaced.

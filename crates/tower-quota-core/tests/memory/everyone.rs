@@ -13,7 +13,13 @@ const MANY: Quota = Quota::per_hour(1_000_000);
 /// Checks `cost` units of a client, and one of everyone.
 fn ask_both(store: &MemoryStore, client: u64, cost: u64, everyone: &Quota) -> Decision {
     let (key, all) = (Key::number(CLIENT, client), Key::EVERYONE);
-    check(store, &[Charge::new(LIMIT, &HOUR, &key).cost(cost), Charge::new(EVERYONE, everyone, &all)])
+    check(
+        store,
+        &[
+            Charge::new(LIMIT, &HOUR, &key).cost(cost),
+            Charge::new(EVERYONE, everyone, &all),
+        ],
+    )
 }
 
 /// Uses up the limit of everyone.
@@ -31,7 +37,10 @@ fn evicted_client_is_refused_by_its_own_limit_too() {
     let everyone = Quota::per_second(1);
     exhaust(&store, &everyone);
     let refused = ask_both(&store, 0, 1, &everyone);
-    assert!(refused.retry_after() > Some(Duration::from_secs(60)), "{refused:?}");
+    assert!(
+        refused.retry_after() > Some(Duration::from_secs(60)),
+        "{refused:?}"
+    );
     assert_eq!(refused.statuses()[0].remaining(), 0);
 }
 
@@ -44,7 +53,14 @@ fn least_used_client_is_evicted_first() {
     clock.advance(Duration::from_secs(1));
     assert!(ask_both(&store, 1, 2, &MANY).is_allowed());
     assert!(ask_both(&store, 2, 1, &MANY).is_allowed());
-    assert_eq!((left(&store, &HOUR, 0), left(&store, &HOUR, 1), left(&store, &HOUR, 2)), (1, 3, 2));
+    assert_eq!(
+        (
+            left(&store, &HOUR, 0),
+            left(&store, &HOUR, 1),
+            left(&store, &HOUR, 2)
+        ),
+        (1, 3, 2)
+    );
 }
 
 /// Covers clients that have units left: the last request of one asked for more, that of the other met everyone's limit.
@@ -76,7 +92,13 @@ fn limit_named_twice_is_decided_like_the_model() {
         both.decide(Operation::Check, &charges[2..], store.now());
         for step in 0..5 {
             let mut entries = [&mut client, &mut both];
-            let expected = decide(Operation::Check, &charges, store.now(), &mut entries, |charge| charge / 2);
+            let expected = decide(
+                Operation::Check,
+                &charges,
+                store.now(),
+                &mut entries,
+                |charge| charge / 2,
+            );
             assert_eq!(check(&store, &charges), expected, "{everyone:?}, {step}");
             clock.advance(Duration::from_secs(500));
         }
@@ -88,8 +110,15 @@ fn limit_named_twice_is_decided_like_the_model() {
 fn new_clients_leave_few_definitions() {
     let (store, _) = store(20);
     for client in 0..5_000 {
-        let (quota, key, all) = (Quota::per_hour(10 + client), Key::number(CLIENT, client), Key::EVERYONE);
-        let charges = [Charge::new(LIMIT, &quota, &key), Charge::new(EVERYONE, &MANY, &all)];
+        let (quota, key, all) = (
+            Quota::per_hour(10 + client),
+            Key::number(CLIENT, client),
+            Key::EVERYONE,
+        );
+        let charges = [
+            Charge::new(LIMIT, &quota, &key),
+            Charge::new(EVERYONE, &MANY, &all),
+        ];
         assert!(check(&store, &charges).is_allowed());
     }
     assert!(store.stats().definitions < 500, "{:?}", store.stats());

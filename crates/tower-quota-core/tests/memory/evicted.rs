@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Decision, Entry, Key, MemoryStore, Name, Operation, Penalty, Quota, Store};
+use tower_quota_core::{
+    Charge, Decision, Entry, Key, MemoryStore, Name, Operation, Penalty, Quota, Store,
+};
 use tower_quota_testkit::block_on;
 
 use crate::{CLIENT, LIMIT, ask, check, left, store};
@@ -15,7 +17,12 @@ fn ask_all(store: &MemoryStore, client: u64) -> Decision {
         (Name::new("day"), Quota::per_day(4)),
     ];
     let key = Key::number(CLIENT, client);
-    check(store, &LIMITS.each_ref().map(|(name, quota)| Charge::new(*name, quota, &key)))
+    check(
+        store,
+        &LIMITS
+            .each_ref()
+            .map(|(name, quota)| Charge::new(*name, quota, &key)),
+    )
 }
 
 #[test]
@@ -30,7 +37,9 @@ fn evicted_client_stays_limited_by_several() {
         while ask_all(&store, client).is_allowed() {}
     }
     assert!(store.evicted() >= 290);
-    let released = limited.filter(|&client| ask_all(&store, client).is_allowed()).count();
+    let released = limited
+        .filter(|&client| ask_all(&store, client).is_allowed())
+        .count();
     assert_eq!(released, 0);
 }
 
@@ -40,10 +49,17 @@ fn same_limit_twice_is_counted_twice() {
     let (store, clock) = store(10);
     let quota = Quota::per_minute(10);
     let key = Key::number(CLIENT, 1);
-    let twice = [Charge::new(LIMIT, &quota, &key), Charge::new(LIMIT, &quota, &key)];
+    let twice = [
+        Charge::new(LIMIT, &quota, &key),
+        Charge::new(LIMIT, &quota, &key),
+    ];
     let mut model = Entry::default();
     for step in 0..20 {
-        assert_eq!(check(&store, &twice), model.decide(Operation::Check, &twice, store.now()), "{step}");
+        assert_eq!(
+            check(&store, &twice),
+            model.decide(Operation::Check, &twice, store.now()),
+            "{step}"
+        );
         clock.advance(Duration::from_secs(1));
     }
 }
@@ -54,7 +70,13 @@ const DAY: Quota = Quota::per_day(10_000);
 /// Checks one unit of a limit per second and of one per day.
 fn ask_both(store: &MemoryStore, client: u64) -> Decision {
     let key = Key::number(CLIENT, client);
-    check(store, &[Charge::new("burst", &BURST, &key), Charge::new("day", &DAY, &key)])
+    check(
+        store,
+        &[
+            Charge::new("burst", &BURST, &key),
+            Charge::new("day", &DAY, &key),
+        ],
+    )
 }
 
 #[test]
@@ -66,7 +88,12 @@ fn evicted_client_waits_for_spent_limit_only() {
     assert!(ask_both(&store, 1).is_allowed());
     assert_eq!(store.stats().evicted_limited, 1);
     let refused = ask_both(&store, 0);
-    assert!(refused.retry_after().is_some_and(|retry| retry <= Duration::from_millis(900)), "{refused:?}");
+    assert!(
+        refused
+            .retry_after()
+            .is_some_and(|retry| retry <= Duration::from_millis(900)),
+        "{refused:?}"
+    );
     assert_eq!(refused.statuses()[1].remaining(), 10_000);
     // Exactly as long as the decision said.
     clock.advance(refused.retry_after().unwrap());
@@ -83,7 +110,10 @@ fn spent_limit_is_remembered_beside_a_row() {
     let (store, clock) = store(1);
     let (own, other) = (Quota::per_hour(1), Quota::per_hour(50));
     let key = Key::number(CLIENT, 0);
-    let [own, other] = [Charge::new("own", &own, &key), Charge::new("other", &other, &key)];
+    let [own, other] = [
+        Charge::new("own", &own, &key),
+        Charge::new("other", &other, &key),
+    ];
     assert!(check(&store, &[own]).is_allowed());
     ask(&store, &Quota::per_hour(1), 1, 1);
     clock.advance(Duration::from_secs(1));
@@ -126,7 +156,10 @@ fn peek_of_evicted_client_writes_nothing() {
     (0..2).for_each(|client| drop(ask(&store, &quota, client, 1)));
     let key = Key::number(CLIENT, 0);
     let before = store.stats();
-    for charge in [Charge::new(LIMIT, &quota, &key), Charge::new(LIMIT, &quota, &key).shadow()] {
+    for charge in [
+        Charge::new(LIMIT, &quota, &key),
+        Charge::new(LIMIT, &quota, &key).shadow(),
+    ] {
         let peeked = block_on(store.apply(Operation::Peek, &[charge])).unwrap();
         assert_eq!(peeked.statuses()[0].remaining(), 0);
     }
@@ -154,7 +187,10 @@ fn evicted_client_waits_by_the_new_quota() {
     let (store, clock) = store(1);
     (0..2).for_each(|client| drop(ask(&store, &Quota::per_day(1), client, 1)));
     let quota = Quota::per_second(5);
-    assert_eq!(ask(&store, &quota, 0, 1).retry_after(), Some(Duration::from_millis(200)));
+    assert_eq!(
+        ask(&store, &quota, 0, 1).retry_after(),
+        Some(Duration::from_millis(200))
+    );
     clock.advance(Duration::from_millis(199));
     assert!(!ask(&store, &quota, 0, 1).is_allowed());
     clock.advance(Duration::from_millis(1));
@@ -168,7 +204,11 @@ fn evicted_debt_is_cut_once() {
         let (quota, key) = (Quota::per_second(10), Key::number(CLIENT, 0));
         let charge = Charge::new(LIMIT, &quota, &key);
         // A charge that counts refusals is decided by the model.
-        let asked = if is_model { charge.count_refusals() } else { charge };
+        let asked = if is_model {
+            charge.count_refusals()
+        } else {
+            charge
+        };
         let ask_again = || block_on(store.check(&[asked])).unwrap();
         block_on(store.apply(Operation::Charge, &[charge.cost(1_000)])).unwrap();
         ask(&store, &Quota::per_day(1), 1, 1);
@@ -194,7 +234,10 @@ fn evicted_fading_window_stays_spent() {
     clock.advance(Duration::from_secs(7));
     assert!(ask(&store, &quota, 0, 1).is_allowed());
     clock.advance(Duration::from_secs(1));
-    assert_eq!(ask(&store, &quota, 0, 1).retry_after(), Some(Duration::from_secs(5)));
+    assert_eq!(
+        ask(&store, &quota, 0, 1).retry_after(),
+        Some(Duration::from_secs(5))
+    );
     ask(&store, &Quota::per_day(1), 1, 1);
     clock.advance(Duration::from_secs(1));
     assert!(!ask(&store, &quota, 0, 10).is_allowed());
@@ -226,7 +269,10 @@ fn evicted_blocked_client_stays_blocked() {
     for _ in 0..30 {
         let _ = block_on(store.check(&blocked)).unwrap();
     }
-    let before = block_on(store.check(&[blocked[0].cost(0)])).unwrap().statuses()[0].reset_after();
+    let before = block_on(store.check(&[blocked[0].cost(0)]))
+        .unwrap()
+        .statuses()[0]
+        .reset_after();
     assert!(before > Duration::from_secs(20 * 60));
     assert!(ask(&store, &Quota::per_day(1), 1, 1).is_allowed());
     clock.advance(Duration::from_secs(600));

@@ -22,7 +22,10 @@ fn check(store: &MemoryStore, charges: &[Charge<'_>]) -> Decision {
 
 /// Checks `cost` units of one limit for the client of this number.
 fn ask(store: &MemoryStore, quota: &Quota, client: u64, cost: u64) -> Decision {
-    check(store, &[Charge::new(LIMIT, quota, &Key::number(CLIENT, client)).cost(cost)])
+    check(
+        store,
+        &[Charge::new(LIMIT, quota, &Key::number(CLIENT, client)).cost(cost)],
+    )
 }
 
 fn left(store: &MemoryStore, quota: &Quota, client: u64) -> u64 {

@@ -5,7 +5,9 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
-use tower_quota_core::{BoxStore, Charge, Decision, Key, MemoryStore, Name, Operation, Quota, Store};
+use tower_quota_core::{
+    BoxStore, Charge, Decision, Key, MemoryStore, Name, Operation, Quota, Store,
+};
 use tower_quota_testkit::{ManualClock, block_on};
 
 use crate::{CLIENT, LIMIT, ask, check, left, store};
@@ -16,7 +18,10 @@ fn decision_in_place_equals_returned_one() {
     let other = MemoryStore::with_clock(10, clock.clone());
     let (minute, hour) = (Quota::per_minute(3), Quota::per_hour(5).fixed_window());
     let key = Key::number(CLIENT, 1);
-    let charges = [Charge::new(LIMIT, &minute, &key), Charge::new("hour", &hour, &key)];
+    let charges = [
+        Charge::new(LIMIT, &minute, &key),
+        Charge::new("hour", &hour, &key),
+    ];
     let mut place = Decision::default();
     for step in 0..20 {
         // The former content of the decision makes no difference.
@@ -41,7 +46,10 @@ fn limited_client_stays_limited_under_flood() {
         for fresh in 1..=1_000_000 / if capacity > 1_000 { 1 } else { 4 } {
             ask(&store, &quota, fresh, 1);
             if fresh % 50_000 == 0 {
-                assert!(!ask(&store, &quota, 0, 1).is_allowed(), "released after {fresh} new keys");
+                assert!(
+                    !ask(&store, &quota, 0, 1).is_allowed(),
+                    "released after {fresh} new keys"
+                );
             }
             assert!(store.len() <= capacity);
         }
@@ -91,7 +99,9 @@ fn known_after_a_flood(come: impl Fn(&dyn Fn(u64), &dyn Fn(u64))) -> usize {
     let fresh = |number| drop(ask(&store, &quota, 1_000_000 + number, 1));
     come(&known, &fresh);
     (500..100_000).for_each(fresh);
-    (0..500).filter(|&client| left(&store, &quota, client) == 2).count()
+    (0..500)
+        .filter(|&client| left(&store, &quota, client) == 2)
+        .count()
 }
 
 #[test]
@@ -115,7 +125,12 @@ fn full_entries_are_reclaimed_first() {
     let (store, clock) = store(1_000);
     let (quick, slow) = (Quota::per_second(10), Quota::per_hour(10));
     for client in 0..1_000 {
-        ask(&store, if client % 2 == 0 { &quick } else { &slow }, client, 5);
+        ask(
+            &store,
+            if client % 2 == 0 { &quick } else { &slow },
+            client,
+            5,
+        );
     }
     clock.advance(Duration::from_secs(3));
     for fresh in 0..300 {
@@ -123,7 +138,10 @@ fn full_entries_are_reclaimed_first() {
     }
     assert_eq!(store.evicted(), 0);
     assert!(store.len() <= 1_000);
-    let kept = (0..1_000).filter(|client| client % 2 == 1).filter(|&client| left(&store, &slow, client) == 5).count();
+    let kept = (0..1_000)
+        .filter(|client| client % 2 == 1)
+        .filter(|&client| left(&store, &slow, client) == 5)
+        .count();
     assert_eq!(kept, 500);
 }
 
@@ -131,12 +149,19 @@ fn full_entries_are_reclaimed_first() {
 fn limited_flood_releases_and_refuses_no_other() {
     let (store, clock) = store(10_000);
     let quota = Quota::new(1, Duration::from_secs(900));
-    let admitted =
-        |clients: std::ops::Range<u64>| clients.filter(|&client| ask(&store, &quota, client, 1).is_allowed()).count();
+    let admitted = |clients: std::ops::Range<u64>| {
+        clients
+            .filter(|&client| ask(&store, &quota, client, 1).is_allowed())
+            .count()
+    };
     admitted(0..20_000);
     // A few are mistaken for evicted ones.
     assert_eq!(store.len(), 10_000);
-    assert!((9_990..=10_000).contains(&store.evicted()), "{}", store.evicted());
+    assert!(
+        (9_990..=10_000).contains(&store.evicted()),
+        "{}",
+        store.evicted()
+    );
     assert_eq!(admitted(0..20_000), 0, "of those admitted already");
     // The evicted filter remembers up to 1.2 limits for each place without a loss.
     let new = admitted(50_000..52_000);
@@ -160,7 +185,9 @@ fn new_clients_are_seldom_mistaken_for_evicted() {
             ask(&store, &quota, wave << 32 | client, 1);
         }
         let new = wave << 32 | 1_000_000..wave << 32 | 1_010_000;
-        let refused = new.filter(|&client| !ask(&store, &quota, client, 1).is_allowed()).count();
+        let refused = new
+            .filter(|&client| !ask(&store, &quota, client, 1).is_allowed())
+            .count();
         assert!(refused <= 10, "{refused} of 10000 in wave {wave}");
         clock.advance(Duration::from_secs(901));
     }
@@ -178,15 +205,28 @@ fn eviction_admits_at_most_one_more_capacity() {
             random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
             let (client, cost) = ((random >> 33) % clients, 1 + (random >> 20) % 3);
             let decision = if client % 7 == 0 {
-                let keys = [Key::number(CLIENT, client), Key::number(CLIENT, (client + 1) % clients)];
-                check(&store, &[0, 1].map(|key: usize| Charge::new(LIMIT, &quota, &keys[key]).cost(cost)))
+                let keys = [
+                    Key::number(CLIENT, client),
+                    Key::number(CLIENT, (client + 1) % clients),
+                ];
+                check(
+                    &store,
+                    &[0, 1].map(|key: usize| Charge::new(LIMIT, &quota, &keys[key]).cost(cost)),
+                )
             } else {
                 ask(&store, &quota, client, cost)
             };
-            admitted += decision.statuses().iter().map(|status| status.taken).sum::<u64>();
+            admitted += decision
+                .statuses()
+                .iter()
+                .map(|status| status.taken)
+                .sum::<u64>();
         }
         let most = 5 * (clients + store.evicted());
-        assert!(admitted <= most, "{admitted} of at most {most} with {capacity} places");
+        assert!(
+            admitted <= most,
+            "{admitted} of at most {most} with {capacity} places"
+        );
         assert!(store.evicted() > 0);
     }
 }
@@ -197,7 +237,10 @@ fn refused_client_is_evicted_last() {
     let quota = Quota::per_hour(100);
     assert!(ask(&store, &quota, 0, 60).is_allowed());
     for round in 1..20 {
-        assert!(!ask(&store, &quota, 0, 60).is_allowed(), "released in round {round}");
+        assert!(
+            !ask(&store, &quota, 0, 60).is_allowed(),
+            "released in round {round}"
+        );
         for fresh in 0..2_000 {
             ask(&store, &quota, round * 10_000 + fresh, 61);
         }
@@ -209,7 +252,15 @@ fn entry_without_place_is_spent() {
     let (store, _) = store(1);
     let quota = Quota::per_hour(5);
     let keys = [Key::number(CLIENT, 1), Key::number(CLIENT, 2)];
-    let both = || check(&store, &[Charge::new("one", &quota, &keys[0]), Charge::new("two", &quota, &keys[1])]);
+    let both = || {
+        check(
+            &store,
+            &[
+                Charge::new("one", &quota, &keys[0]),
+                Charge::new("two", &quota, &keys[1]),
+            ],
+        )
+    };
     assert!(both().is_allowed());
     assert!(!both().is_allowed(), "one of the two has found no place");
     assert_eq!(store.len(), 1);
@@ -218,7 +269,12 @@ fn entry_without_place_is_spent() {
 /// Uses new clients of a full store, which share a limit too, in either order of the limits.
 #[test]
 fn entry_of_everyone_is_never_evicted() {
-    for (capacity, order) in [(1, [0, 1]), (4_000, [0, 1]), (4_000, [1, 0]), (50_000, [0, 1])] {
+    for (capacity, order) in [
+        (1, [0, 1]),
+        (4_000, [0, 1]),
+        (4_000, [1, 0]),
+        (50_000, [0, 1]),
+    ] {
         let (store, _) = store(capacity);
         let (own, everyone) = (Quota::per_minute(10), Quota::per_second(5_000));
         for client in 0..capacity as u64 {
@@ -227,7 +283,10 @@ fn entry_of_everyone_is_never_evicted() {
         let admitted = (0..20_000)
             .filter(|fresh| {
                 let (key, all) = (Key::number(CLIENT, 1_000_000 + fresh), Key::EVERYONE);
-                let charges = [Charge::new("own", &own, &key), Charge::new("everyone", &everyone, &all)];
+                let charges = [
+                    Charge::new("own", &own, &key),
+                    Charge::new("everyone", &everyone, &all),
+                ];
                 check(&store, &order.map(|limit: usize| charges[limit])).is_allowed()
             })
             .count();
@@ -245,7 +304,14 @@ fn shared_entry_outlives_flood() {
     let admitted = (0..50_000)
         .filter(|&fresh| {
             let key = Key::number(CLIENT, fresh);
-            check(&store, &[Charge::new("own", &own, &key), Charge::new("route", &route, &shared)]).is_allowed()
+            check(
+                &store,
+                &[
+                    Charge::new("own", &own, &key),
+                    Charge::new("route", &route, &shared),
+                ],
+            )
+            .is_allowed()
         })
         .count();
     assert_eq!(admitted, 5_000);
@@ -292,13 +358,24 @@ fn full_entries_stay_until_needed() {
 fn first_window_of_offset_is_short() {
     let clock = ManualClock::at(tower_quota_core::Timestamp::EPOCH);
     let store = MemoryStore::with_clock(10, clock.clone());
-    let quota = Quota::per_minute(5).fixed_window().offset(Duration::from_secs(20));
+    let quota = Quota::per_minute(5)
+        .fixed_window()
+        .offset(Duration::from_secs(20));
     clock.advance(Duration::from_secs(5));
     let decision = ask(&store, &quota, 0, 5);
-    assert_eq!(decision.statuses()[0].reset_after(), Duration::from_secs(15));
-    assert_eq!(ask(&store, &quota, 0, 1).retry_after(), Some(Duration::from_secs(15)));
+    assert_eq!(
+        decision.statuses()[0].reset_after(),
+        Duration::from_secs(15)
+    );
+    assert_eq!(
+        ask(&store, &quota, 0, 1).retry_after(),
+        Some(Duration::from_secs(15))
+    );
     clock.advance(Duration::from_secs(15));
-    assert_eq!(ask(&store, &quota, 0, 5).statuses()[0].reset_after(), Duration::from_secs(60));
+    assert_eq!(
+        ask(&store, &quota, 0, 5).statuses()[0].reset_after(),
+        Duration::from_secs(60)
+    );
 }
 
 /// Runs `work` on eight threads that start together.
@@ -324,7 +401,10 @@ fn threads_take_no_unit_twice() {
         let admitted = AtomicUsize::new(0);
         on_threads(|_| {
             for _ in 0..250 {
-                admitted.fetch_add(ask(&store, &quota, 0, 1).is_allowed().into(), Ordering::Relaxed);
+                admitted.fetch_add(
+                    ask(&store, &quota, 0, 1).is_allowed().into(),
+                    Ordering::Relaxed,
+                );
             }
         });
         assert_eq!(admitted.into_inner(), 100, "{algorithm}");
@@ -341,12 +421,17 @@ fn several_keys_are_charged_together_or_not() {
         for round in 0..2_000 {
             let client = (round * 7 + thread * 13) % 50;
             let (key, everyone) = (Key::number(CLIENT, client), Key::EVERYONE);
-            let mut charges = [Charge::new("own", &own, &key), Charge::new("everyone", &shared, &everyone)];
+            let mut charges = [
+                Charge::new("own", &own, &key),
+                Charge::new("everyone", &shared, &everyone),
+            ];
             if thread % 2 == 1 {
                 charges.reverse();
             }
-            taken[usize::try_from(client).unwrap()]
-                .fetch_add(check(&store, &charges).is_allowed().into(), Ordering::Relaxed);
+            taken[usize::try_from(client).unwrap()].fetch_add(
+                check(&store, &charges).is_allowed().into(),
+                Ordering::Relaxed,
+            );
         }
     });
     let taken: Vec<u64> = taken.into_iter().map(AtomicU64::into_inner).collect();
@@ -354,7 +439,11 @@ fn several_keys_are_charged_together_or_not() {
     for (client, taken) in (0_u64..).zip(taken) {
         let key = Key::number(CLIENT, client);
         let peek = check(&store, &[Charge::new("own", &own, &key).cost(0)]);
-        assert_eq!(peek.statuses()[0].remaining(), 40 - taken, "a refused request charged client {client}");
+        assert_eq!(
+            peek.statuses()[0].remaining(),
+            40 - taken,
+            "a refused request charged client {client}"
+        );
     }
 }
 
@@ -386,7 +475,10 @@ fn huge_capacity_reserves_no_memory() {
 #[test]
 fn store_holds_as_many_as_its_capacity() {
     let quota = Quota::per_hour(5);
-    for (capacity, limits) in [1, 10, 1_000, 100_000].into_iter().flat_map(|capacity| [(capacity, 1), (capacity, 3)]) {
+    for (capacity, limits) in [1, 10, 1_000, 100_000]
+        .into_iter()
+        .flat_map(|capacity| [(capacity, 1), (capacity, 3)])
+    {
         let (store, _) = store(capacity);
         let names = ["one", "two", "three"];
         for (client, cost) in (0..capacity as u64).map(|client| (client, 1 + client % 5)) {
@@ -394,11 +486,23 @@ fn store_holds_as_many_as_its_capacity() {
             let charges = names.map(|name| Charge::new(name, &quota, &key).cost(cost));
             assert!(check(&store, &charges[..limits]).is_allowed());
         }
-        assert_eq!((store.len(), store.evicted()), (capacity, 0), "{limits} limits");
+        assert_eq!(
+            (store.len(), store.evicted()),
+            (capacity, 0),
+            "{limits} limits"
+        );
         for client in 0..capacity as u64 {
             let key = Key::number(CLIENT, client);
-            let peek = check(&store, &names.map(|name| Charge::new(name, &quota, &key).cost(0))[..limits]);
-            assert!(peek.statuses().iter().all(|status| status.remaining() == 4 - client % 5), "client {client}");
+            let peek = check(
+                &store,
+                &names.map(|name| Charge::new(name, &quota, &key).cost(0))[..limits],
+            );
+            assert!(
+                peek.statuses()
+                    .iter()
+                    .all(|status| status.remaining() == 4 - client % 5),
+                "client {client}"
+            );
         }
     }
 }
@@ -407,10 +511,18 @@ fn store_holds_as_many_as_its_capacity() {
 #[test]
 fn entry_stays_until_slowest_limit_is_full() {
     let (slow, quick) = (Quota::per_hour(10), Quota::per_second(10));
-    for (with_everyone, order) in [(false, [0, 1]), (false, [1, 0]), (true, [0, 1]), (true, [1, 0])] {
+    for (with_everyone, order) in [
+        (false, [0, 1]),
+        (false, [1, 0]),
+        (true, [0, 1]),
+        (true, [1, 0]),
+    ] {
         let (store, clock) = store(1_000);
         let (key, all) = (Key::number(CLIENT, 0), Key::EVERYONE);
-        let own = [Charge::new("slow", &slow, &key), Charge::new("quick", &quick, &key)];
+        let own = [
+            Charge::new("slow", &slow, &key),
+            Charge::new("quick", &quick, &key),
+        ];
         let mut charges: Vec<Charge<'_>> = order.iter().map(|&limit: &usize| own[limit]).collect();
         if with_everyone {
             charges.push(Charge::new("everyone", &quick, &all));
@@ -421,7 +533,11 @@ fn entry_stays_until_slowest_limit_is_full() {
         clock.advance(Duration::from_secs(5));
         (1..500).for_each(|fresh| drop(ask(&store, &slow, fresh, 1)));
         let peek = check(&store, &[own[0].cost(0)]);
-        assert_eq!(peek.statuses()[0].remaining(), 7, "{with_everyone}, {order:?}");
+        assert_eq!(
+            peek.statuses()[0].remaining(),
+            7,
+            "{with_everyone}, {order:?}"
+        );
     }
 }
 
@@ -436,7 +552,11 @@ fn cost_above_capacity_limits_no_client() {
             assert!(!ask(&store, &quota, 0, 6).is_allowed());
         }
         ask(&store, &quota, 1, 1);
-        assert_eq!((store.evicted(), left(&store, &quota, 0)), (1, 5), "{known}");
+        assert_eq!(
+            (store.evicted(), left(&store, &quota, 0)),
+            (1, 5),
+            "{known}"
+        );
     }
 }
 
@@ -445,14 +565,25 @@ fn cost_above_capacity_limits_no_client() {
 fn spent_client_stays_limited_after_eviction() {
     let (own, everyone) = (Quota::per_hour(5), Quota::per_hour(100));
     let (key, all) = (Key::number(CLIENT, 0), Key::EVERYONE);
-    for (with_everyone, costs) in [(false, &[5][..]), (false, &[2, 3]), (true, &[5]), (true, &[2, 3])] {
+    for (with_everyone, costs) in [
+        (false, &[5][..]),
+        (false, &[2, 3]),
+        (true, &[5]),
+        (true, &[2, 3]),
+    ] {
         let (store, _) = store(1);
         for &cost in costs {
-            let charges = [Charge::new(LIMIT, &own, &key).cost(cost), Charge::new("everyone", &everyone, &all)];
+            let charges = [
+                Charge::new(LIMIT, &own, &key).cost(cost),
+                Charge::new("everyone", &everyone, &all),
+            ];
             assert!(check(&store, &charges[..1 + usize::from(with_everyone)]).is_allowed());
         }
         ask(&store, &own, 1, 1);
         assert_eq!(store.evicted(), 1);
-        assert!(!ask(&store, &own, 0, 1).is_allowed(), "{with_everyone}, {costs:?}");
+        assert!(
+            !ask(&store, &own, 0, 1).is_allowed(),
+            "{with_everyone}, {costs:?}"
+        );
     }
 }

@@ -14,21 +14,35 @@ fn windows_of_millions_are_counted() {
     let mut model = Entry::default();
     for step in 0..20 {
         let charges = [Charge::new(LIMIT, &quota, &key).cost(2_100_000)];
-        assert_eq!(check(&store, &charges), model.decide(Operation::Check, &charges, store.now()), "{step}");
+        assert_eq!(
+            check(&store, &charges),
+            model.decide(Operation::Check, &charges, store.now()),
+            "{step}"
+        );
         clock.advance(Duration::from_secs(600));
     }
 }
 
 #[test]
 fn admission_by_window_says_when_next_fits() {
-    for quota in [Quota::per_hour(4).fixed_window(), Quota::per_hour(4).sliding_window()] {
+    for quota in [
+        Quota::per_hour(4).fixed_window(),
+        Quota::per_hour(4).sliding_window(),
+    ] {
         let (store, clock) = store(10);
         let key = Key::number(CLIENT, 1);
         let mut model = Entry::default();
         for step in 0..12 {
             let charges = [Charge::new(LIMIT, &quota, &key)];
-            let expected = model.decide(Operation::Check, &charges, store.now()).statuses()[0].admits_again_after(1);
-            assert_eq!(check(&store, &charges).statuses()[0].admits_again_after(1), expected, "{step}");
+            let expected = model
+                .decide(Operation::Check, &charges, store.now())
+                .statuses()[0]
+                .admits_again_after(1);
+            assert_eq!(
+                check(&store, &charges).statuses()[0].admits_again_after(1),
+                expected,
+                "{step}"
+            );
             assert!(step != 3 || expected.is_some(), "the fourth leaves nothing");
             clock.advance(Duration::from_secs(300));
         }
@@ -52,7 +66,10 @@ fn numbers_of_unused_quotas_are_recycled() {
     let (store, clock) = store(10_000);
     for number in 0..1_000_000 {
         let quota = Quota::new(1 + number, Duration::from_secs(86_400));
-        assert_eq!(ask(&store, &quota, number % 100, 1).statuses()[0].limit, 1 + number);
+        assert_eq!(
+            ask(&store, &quota, number % 100, 1).statuses()[0].limit,
+            1 + number
+        );
         clock.advance(Duration::from_millis(86));
     }
     let stats = store.stats();
@@ -68,7 +85,11 @@ fn each_client_may_have_its_own_quota() {
     for round in 1..=3 {
         for client in 0..5_000 {
             let quota = Quota::per_hour(10 + client);
-            assert_eq!(ask(&store, &quota, client, 1).statuses()[0].remaining(), 10 + client - round, "{client}");
+            assert_eq!(
+                ask(&store, &quota, client, 1).statuses()[0].remaining(),
+                10 + client - round,
+                "{client}"
+            );
         }
     }
     let stats = store.stats();
@@ -81,13 +102,34 @@ fn each_client_may_have_its_own_quota() {
 fn routes_use_any_part_of_policy() {
     let (store, clock) = store(100);
     let key = Key::number(CLIENT, 1);
-    let quotas = [Quota::per_second(9), Quota::per_minute(70), Quota::per_hour(500), Quota::per_day(3_000)];
+    let quotas = [
+        Quota::per_second(9),
+        Quota::per_minute(70),
+        Quota::per_hour(500),
+        Quota::per_day(3_000),
+    ];
     let charge = |limit: usize| Charge::new(["a", "b", "c", "d"][limit], &quotas[limit], &key);
-    let routes: [&[usize]; 8] = [&[2], &[0, 1, 2], &[2, 1], &[3], &[3, 2, 1, 0], &[0, 3], &[1], &[2, 0, 1]];
+    let routes: [&[usize]; 8] = [
+        &[2],
+        &[0, 1, 2],
+        &[2, 1],
+        &[3],
+        &[3, 2, 1, 0],
+        &[0, 3],
+        &[1],
+        &[2, 0, 1],
+    ];
     let mut model = Entry::default();
     for step in 0..200 {
-        let charges: Vec<Charge<'_>> = routes[step * 5 % 8].iter().map(|&limit| charge(limit)).collect();
-        assert_eq!(check(&store, &charges), model.decide(Operation::Check, &charges, store.now()), "{step}");
+        let charges: Vec<Charge<'_>> = routes[step * 5 % 8]
+            .iter()
+            .map(|&limit| charge(limit))
+            .collect();
+        assert_eq!(
+            check(&store, &charges),
+            model.decide(Operation::Check, &charges, store.now()),
+            "{step}"
+        );
         clock.advance(Duration::from_millis(70));
     }
 }
@@ -106,7 +148,11 @@ fn refusal_under_changed_quota_keeps_no_instant() {
         let mut agree = |quota, cost| {
             let charges = [Charge::new(LIMIT, quota, &key).cost(cost)];
             let decision = check(&store, &charges);
-            assert_eq!(decision, model.decide(Operation::Check, &charges, store.now()), "{until_refused}, {cost}");
+            assert_eq!(
+                decision,
+                model.decide(Operation::Check, &charges, store.now()),
+                "{until_refused}, {cost}"
+            );
             decision.at()
         };
         agree(&long, 1);
@@ -122,14 +168,32 @@ fn refusal_under_changed_quota_keeps_no_instant() {
 fn stats_count_entries_and_evictions() {
     let (store, _) = store(1);
     let quota = Quota::per_hour(5);
-    assert_eq!((store.stats().entries, store.stats().capacity, store.stats().definitions), (0, 1, 0));
+    assert_eq!(
+        (
+            store.stats().entries,
+            store.stats().capacity,
+            store.stats().definitions
+        ),
+        (0, 1, 0)
+    );
     for (client, cost) in [(0, 5), (1, 1), (2, 1)] {
         ask(&store, &quota, client, cost);
     }
     let stats = store.stats();
-    assert_eq!((stats.entries, stats.evicted, stats.evicted_limited, stats.definitions), (1, 2, 1, 1));
+    assert_eq!(
+        (
+            stats.entries,
+            stats.evicted,
+            stats.evicted_limited,
+            stats.definitions
+        ),
+        (1, 2, 1, 1)
+    );
     assert!(stats.bytes > 0);
     assert_eq!(stats.filter_hits, 0);
-    assert!(!ask(&store, &quota, 0, 1).is_allowed(), "the evicted filter remembers the limit");
+    assert!(
+        !ask(&store, &quota, 0, 1).is_allowed(),
+        "the evicted filter remembers the limit"
+    );
     assert_eq!(store.stats().filter_hits, 1);
 }

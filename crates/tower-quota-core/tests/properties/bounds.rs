@@ -8,7 +8,11 @@ use super::trace::{Play, micros, quota, requests};
 
 /// Returns the most units that an algorithm promises to admit from `first` to `last`, both included.
 pub(crate) fn most(quota: &Quota, first: u64, last: u64) -> u128 {
-    let (units, period, capacity) = (u128::from(quota.units()), micros(quota.period()), u128::from(quota.capacity()));
+    let (units, period, capacity) = (
+        u128::from(quota.units()),
+        micros(quota.period()),
+        u128::from(quota.capacity()),
+    );
     let span = u128::from(last - first);
     match quota.algorithm() {
         Algorithm::TokenBucket | Algorithm::Gcra | Algorithm::LeakyBucket => {
@@ -88,9 +92,17 @@ fn log_in_debt_keeps_its_length() {
         let now = tower_quota_core::Timestamp::from_micros(1_763_683_200_000_000 + micros);
         entry.decide(
             tower_quota_core::Operation::Charge,
-            &[tower_quota_core::Charge::new("log", &quota, &super::trace::KEY)],
+            &[tower_quota_core::Charge::new(
+                "log",
+                &quota,
+                &super::trace::KEY,
+            )],
             now,
         );
     }
-    assert!(entry.encode().len() < 10_010 * 14, "{} bytes", entry.encode().len());
+    assert!(
+        entry.encode().len() < 10_010 * 14,
+        "{} bytes",
+        entry.encode().len()
+    );
 }

@@ -19,8 +19,16 @@ fn has_same_windows(old: &Quota, new: &Quota) -> bool {
 /// Returns two quotas, often of one algorithm and one period.
 fn pair() -> impl Strategy<Value = (Quota, Quota)> {
     (quota(), quota(), any::<bool>(), 1..50_u64).prop_map(|(old, other, is_alike, units)| {
-        let raised = Quota::try_new(units, old.period()).and_then(|quota| quota.try_algorithm(old.algorithm()));
-        (old, if is_alike { raised.unwrap_or(other) } else { other })
+        let raised = Quota::try_new(units, old.period())
+            .and_then(|quota| quota.try_algorithm(old.algorithm()));
+        (
+            old,
+            if is_alike {
+                raised.unwrap_or(other)
+            } else {
+                other
+            },
+        )
     })
 }
 
@@ -99,7 +107,13 @@ fn client_between_versions_is_not_starved() {
         ([Quota::per_hour(7), Quota::per_hour(7).burst(3)], 9),
         ([one.sliding_log(), two.sliding_log()], 60),
         ([one.fixed_window(), two.fixed_window()], 60),
-        ([one.fixed_window().from_first_request(), two.fixed_window().from_first_request()], 60),
+        (
+            [
+                one.fixed_window().from_first_request(),
+                two.fixed_window().from_first_request(),
+            ],
+            60,
+        ),
         // The spent window has to end and fade.
         ([one.sliding_window(), two.sliding_window()], 80),
     ];
@@ -109,15 +123,28 @@ fn client_between_versions_is_not_starved() {
         let mut check = |turn: u64, cost| {
             let quota = &versions[usize::try_from(turn % 2).unwrap()];
             let now = Timestamp::from_micros(start + turn * 10_000);
-            entry.decide(Operation::Check, &[Charge::new("limit", quota, &KEY).cost(cost)], now)
+            entry.decide(
+                Operation::Check,
+                &[Charge::new("limit", quota, &KEY).cost(cost)],
+                now,
+            )
         };
         // Both quotas are spent, because a window keeps its used units.
         let larger = u64::from(!versions[0].algorithm().is_bucket());
-        assert!(check(larger, versions[usize::try_from(larger).unwrap()].capacity()).is_allowed());
+        assert!(
+            check(
+                larger,
+                versions[usize::try_from(larger).unwrap()].capacity()
+            )
+            .is_allowed()
+        );
         let admitted = (2..).find(|&turn| check(turn, 1).is_allowed()).unwrap();
         let waited = Duration::from_millis(10 * admitted);
         let expected = Duration::from_secs(60 * minutes);
-        assert!(waited <= expected + expected / 10, "{waited:?} by {versions:?}");
+        assert!(
+            waited <= expected + expected / 10,
+            "{waited:?} by {versions:?}"
+        );
         assert!(waited >= expected / 2, "{waited:?} by {versions:?}");
     }
 }
@@ -136,7 +163,11 @@ fn debt_under_other_quota_stays() {
             let mut entry = Entry::default();
             let now = Timestamp::from_micros(1_763_683_200_000_000);
             let charge = |quota| Charge::new("limit", quota, &KEY);
-            assert!(entry.decide(Operation::Charge, &[charge(&old).cost(6)], now).is_allowed());
+            assert!(
+                entry
+                    .decide(Operation::Charge, &[charge(&old).cost(6)], now)
+                    .is_allowed()
+            );
             // Twice the quota owes 2 of it: giving back 2 of the 6 leaves nothing, giving back 3 leaves 1.
             entry.decide(Operation::Check, &[charge(&new)], now);
             for left in [0, 0, 1] {
@@ -153,8 +184,14 @@ fn long_debt_under_other_quota_stays() {
     let (old, new) = (Quota::per_second(10), Quota::per_second(10).burst(11));
     let mut entry = Entry::default();
     let now = Timestamp::from_micros(1_763_683_200_000_000);
-    entry.decide(Operation::Charge, &[Charge::new("limit", &old, &KEY).cost(1_000)], now);
+    entry.decide(
+        Operation::Charge,
+        &[Charge::new("limit", &old, &KEY).cost(1_000)],
+        now,
+    );
     // 990 units are owed, and one more has to come back.
-    let retry = entry.decide(Operation::Check, &[Charge::new("limit", &new, &KEY)], now).retry_after();
+    let retry = entry
+        .decide(Operation::Check, &[Charge::new("limit", &new, &KEY)], now)
+        .retry_after();
     assert_eq!(retry, Some(Duration::from_millis(99_100)));
 }

@@ -34,15 +34,31 @@ struct PastCheck {
 
 fn steps(quotas: usize) -> impl Strategy<Value = Vec<Step>> {
     let refunded = proptest::option::weighted(0.5, 0..4_usize);
-    let step = (0..17_u32, 0..1_u32 << 16, 0..quotas, 0..1_u32 << 16, refunded, any::<bool>()).prop_map(
-        |(size, pause, quota, cost, refunded, is_own)| Step { pause: pause >> size, quota, cost, refunded, is_own },
-    );
+    let step = (
+        0..17_u32,
+        0..1_u32 << 16,
+        0..quotas,
+        0..1_u32 << 16,
+        refunded,
+        any::<bool>(),
+    )
+        .prop_map(|(size, pause, quota, cost, refunded, is_own)| Step {
+            pause: pause >> size,
+            quota,
+            cost,
+            refunded,
+            is_own,
+        });
     vec(step, 1..40)
 }
 
 fn buckets() -> impl Strategy<Value = Vec<Quota>> {
-    let everyday = (1..20_u64, 1..20_u64).prop_map(|(units, burst)| Quota::per_minute(units).burst(burst));
-    vec(proptest::prop_oneof![3 => everyday, 1 => quota_by(Algorithm::TokenBucket)], 2..4)
+    let everyday =
+        (1..20_u64, 1..20_u64).prop_map(|(units, burst)| Quota::per_minute(units).burst(burst));
+    vec(
+        proptest::prop_oneof![3 => everyday, 1 => quota_by(Algorithm::TokenBucket)],
+        2..4,
+    )
 }
 
 /// Returns the units left under a quota, had no more been charged than this.
@@ -51,7 +67,11 @@ fn left_without_refunded(past: &[PastCheck], quota: &Quota, now: u64) -> u64 {
     for PastCheck { at, quota, cost } in past {
         let charge = Charge::new("limit", quota, &KEY);
         // A refused request converts the bucket as well.
-        let (operation, cost) = if *cost > 0 { (Operation::Charge, *cost) } else { (Operation::Check, u64::MAX) };
+        let (operation, cost) = if *cost > 0 {
+            (Operation::Charge, *cost)
+        } else {
+            (Operation::Check, u64::MAX)
+        };
         entry.decide(operation, &[charge.cost(cost)], Timestamp::from_micros(*at));
     }
     left(&entry, quota, now)
@@ -59,7 +79,11 @@ fn left_without_refunded(past: &[PastCheck], quota: &Quota, now: u64) -> u64 {
 
 fn left(entry: &Entry, quota: &Quota, now: u64) -> u64 {
     let peek = [Charge::new("limit", quota, &KEY)];
-    entry.clone().decide(Operation::Peek, &peek, Timestamp::from_micros(now)).statuses()[0].remaining()
+    entry
+        .clone()
+        .decide(Operation::Peek, &peek, Timestamp::from_micros(now))
+        .statuses()[0]
+        .remaining()
 }
 
 /// Plays the steps, and fails where more is left than without the charges that were refunded.
@@ -67,8 +91,14 @@ fn play(quotas: &[Quota], steps: &[Step], is_prepared: bool) -> TestCaseResult {
     let (mut entry, mut past, mut now) = (Entry::default(), Vec::<PastCheck>::new(), START);
     let decide = |entry: &mut Entry, operation, quota: &Quota, cost, now| {
         let charge = Charge::new("limit", quota, &KEY).cost(cost);
-        let charge = if is_prepared { charge.refundable() } else { charge };
-        entry.decide(operation, &[charge], Timestamp::from_micros(now)).is_allowed()
+        let charge = if is_prepared {
+            charge.refundable()
+        } else {
+            charge
+        };
+        entry
+            .decide(operation, &[charge], Timestamp::from_micros(now))
+            .is_allowed()
     };
     for step in steps {
         let quota = quotas[step.quota];
@@ -77,15 +107,24 @@ fn play(quotas: &[Quota], steps: &[Step], is_prepared: bool) -> TestCaseResult {
         now += fraction(micros(quota.window()), step.pause).max(u64::from(is_changed));
         let cost = fraction(quota.capacity(), step.cost).max(1);
         let is_allowed = decide(&mut entry, Operation::Check, &quota, cost, now);
-        past.push(PastCheck { at: now, quota, cost: if is_allowed { cost } else { 0 } });
+        past.push(PastCheck {
+            at: now,
+            quota,
+            cost: if is_allowed { cost } else { 0 },
+        });
         if let Some(refunded) = step.refunded.and_then(|ago| past.iter_mut().rev().nth(ago)) {
-            let operation = Operation::Refund { taken_at: Timestamp::from_micros(refunded.at) };
+            let operation = Operation::Refund {
+                taken_at: Timestamp::from_micros(refunded.at),
+            };
             let by = if step.is_own { &refunded.quota } else { &quota };
             decide(&mut entry, operation, by, refunded.cost, now);
             refunded.cost = 0;
         }
         for quota in quotas {
-            let (left, most) = (left(&entry, quota, now), left_without_refunded(&past, quota, now));
+            let (left, most) = (
+                left(&entry, quota, now),
+                left_without_refunded(&past, quota, now),
+            );
             prop_assert!(left <= most, "{left} left, not {most}, by {quota:?}");
         }
     }
@@ -121,12 +160,22 @@ fn refund_after_cut_rate_gives_nothing() {
         let mut entry = Entry::default();
         let mut decide = |operation, quota, cost, millis: u64| {
             let charge = Charge::new("limit", quota, &KEY).cost(cost).refundable();
-            entry.decide(operation, &[charge], Timestamp::from_micros(START + 1_000 * millis))
+            entry.decide(
+                operation,
+                &[charge],
+                Timestamp::from_micros(START + 1_000 * millis),
+            )
         };
         assert!(decide(Operation::Check, &fast, 10, 0).is_allowed());
         // All ten are back within the second.
         assert!(decide(Operation::Check, &slow, 10, 1_000).is_allowed());
-        let refund = Operation::Refund { taken_at: Timestamp::from_micros(START) };
-        assert_eq!(decide(refund, refunded_by, 10, 1_000).statuses()[0].remaining(), 0, "{refunded_by:?}");
+        let refund = Operation::Refund {
+            taken_at: Timestamp::from_micros(START),
+        };
+        assert_eq!(
+            decide(refund, refunded_by, 10, 1_000).statuses()[0].remaining(),
+            0,
+            "{refunded_by:?}"
+        );
     }
 }

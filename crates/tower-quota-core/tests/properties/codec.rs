@@ -71,9 +71,15 @@ proptest! {
 
 #[test]
 fn bucket_and_window_encode_byte_by_byte() {
-    let (burst, hour) = (Quota::per_second(10).burst(20), Quota::per_hour(1_000).fixed_window());
+    let (burst, hour) = (
+        Quota::per_second(10).burst(20),
+        Quota::per_hour(1_000).fixed_window(),
+    );
     let now = Timestamp::from_micros(0x01_0203_0405_0607);
-    let charges = [Charge::new("burst", &burst, &KEY).cost(3), Charge::new("hour", &hour, &KEY)];
+    let charges = [
+        Charge::new("burst", &burst, &KEY).cost(3),
+        Charge::new("hour", &hour, &KEY),
+    ];
     let mut entry = Entry::default();
     assert!(entry.decide(Operation::Check, &charges, now).is_allowed());
 
@@ -97,7 +103,11 @@ fn bucket_and_window_encode_byte_by_byte() {
 fn unreadable_bytes_name_their_fault() {
     let quota = Quota::per_minute(5);
     let mut entry = Entry::default();
-    entry.decide(Operation::Check, &[Charge::new("limit", &quota, &KEY)], Timestamp::from_micros(1 << 50));
+    entry.decide(
+        Operation::Check,
+        &[Charge::new("limit", &quota, &KEY)],
+        Timestamp::from_micros(1 << 50),
+    );
     let bytes = entry.encode();
     let text = |bytes: &[u8]| Entry::decode(bytes).unwrap_err().to_string();
     assert!(text(&[]).contains("no bytes"));

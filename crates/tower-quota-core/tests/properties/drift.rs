@@ -23,7 +23,10 @@ fn hammer(play: &mut Play, cost: u64, span: u64, most: u64) -> (u128, u64) {
     let start = play.now;
     let (mut admitted, mut last) = (0, start);
     for _ in 0..most {
-        let retry = play.peek_at(play.now, play.charge(cost)).retry_after().map_or(0, micros);
+        let retry = play
+            .peek_at(play.now, play.charge(cost))
+            .retry_after()
+            .map_or(0, micros);
         if play.now + retry - start > span {
             break;
         }
@@ -37,11 +40,19 @@ fn hammer(play: &mut Play, cost: u64, span: u64, most: u64) -> (u128, u64) {
 
 /// Returns an error unless the rate is the quota's, within 1 part per million and one microsecond.
 fn is_the_rate(quota: &Quota, admitted: u128, elapsed: u64) -> Result<(), String> {
-    let (units, period) = (u128::from(quota.units()), u128::from(micros(quota.period())));
+    let (units, period) = (
+        u128::from(quota.units()),
+        u128::from(micros(quota.period())),
+    );
     let due = admitted * period;
     let never_more = due <= u128::from(elapsed) * units;
-    let hardly_less = u128::from(elapsed.saturating_sub(1)) * units * (MILLION - 1) <= due * MILLION;
-    if never_more && hardly_less { Ok(()) } else { Err(format!("{admitted} units in {elapsed} us by {quota:?}")) }
+    let hardly_less =
+        u128::from(elapsed.saturating_sub(1)) * units * (MILLION - 1) <= due * MILLION;
+    if never_more && hardly_less {
+        Ok(())
+    } else {
+        Err(format!("{admitted} units in {elapsed} us by {quota:?}"))
+    }
 }
 
 proptest! {
@@ -98,14 +109,20 @@ fn buckets_keep_rate_for_a_day() {
         Quota::per_second(10_000_000),
         Quota::new(10_000, Duration::from_millis(1)),
     ];
-    for quota in rates.into_iter().flat_map(|quota| [quota, quota.gcra(), quota.leaky_bucket()]) {
+    for quota in rates
+        .into_iter()
+        .flat_map(|quota| [quota, quota.gcra(), quota.leaky_bucket()])
+    {
         let span = DAY.max(30 * micros(quota.period()));
         let due = u128::from(span) * u128::from(quota.units()) / u128::from(micros(quota.period()));
         let cost = u64::try_from(due / 20_000).unwrap().max(1);
         let roomy = quota.burst(quota.capacity().max(2 * cost));
         let (admitted, elapsed) = hammer(&mut Play::new(roomy), cost, span, u64::MAX);
         is_the_rate(&roomy, admitted, elapsed).unwrap();
-        assert!(admitted + u128::from(cost) >= due * (MILLION - 1) / MILLION, "{admitted} of {due} by {quota:?}");
+        assert!(
+            admitted + u128::from(cost) >= due * (MILLION - 1) / MILLION,
+            "{admitted} of {due} by {quota:?}"
+        );
         assert!(admitted <= due, "{admitted} of {due} by {quota:?}");
     }
 }
@@ -125,25 +142,47 @@ fn sliding_window_loses_at_most_one_unit() {
                 None => admitted += 1,
             }
         }
-        assert!(admitted <= (windows + 1) * units, "{admitted} in {windows} windows by {quota:?}");
-        let least = if units == 1 { windows / 2 } else { windows * (units - 1) };
-        assert!(admitted >= least, "{admitted} in {windows} windows by {quota:?}");
+        assert!(
+            admitted <= (windows + 1) * units,
+            "{admitted} in {windows} windows by {quota:?}"
+        );
+        let least = if units == 1 {
+            windows / 2
+        } else {
+            windows * (units - 1)
+        };
+        assert!(
+            admitted >= least,
+            "{admitted} in {windows} windows by {quota:?}"
+        );
     }
 }
 
 /// Asserts that windows admit exactly their units in each period.
 #[test]
 fn windows_keep_rate_for_a_day() {
-    for quota in [Quota::per_second(7), Quota::per_minute(61), Quota::per_hour(1_001), Quota::per_day(10_000)] {
+    for quota in [
+        Quota::per_second(7),
+        Quota::per_minute(61),
+        Quota::per_hour(1_001),
+        Quota::per_day(10_000),
+    ] {
         let windows = DAY / micros(quota.period());
-        for quota in [quota.fixed_window(), quota.fixed_window().from_first_request(), quota.sliding_log()] {
+        for quota in [
+            quota.fixed_window(),
+            quota.fixed_window().from_first_request(),
+            quota.sliding_log(),
+        ] {
             let mut play = Play::new(quota);
             let mut admitted = 0;
             for _ in 0..windows {
                 while play.check(1).is_allowed() {
                     admitted += 1;
                 }
-                play.now += play.peek_at(play.now, play.charge(1)).retry_after().map_or(0, micros);
+                play.now += play
+                    .peek_at(play.now, play.charge(1))
+                    .retry_after()
+                    .map_or(0, micros);
             }
             assert_eq!(admitted, windows * quota.units(), "{quota:?}");
         }

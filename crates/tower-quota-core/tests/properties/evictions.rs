@@ -20,12 +20,18 @@ type Request = (u64, usize, u8);
 
 fn requests() -> impl Strategy<Value = Vec<Request>> {
     let request = (any::<bool>(), magnitude(1, 1 << 26), 0..CLIENTS, 1..4_u8);
-    vec(request.prop_map(|(passes, micros, client, limits)| (if passes { micros } else { 0 }, client, limits)), 1..200)
+    vec(
+        request.prop_map(|(passes, micros, client, limits)| {
+            (if passes { micros } else { 0 }, client, limits)
+        }),
+        1..200,
+    )
 }
 
 fn quota() -> impl Strategy<Value = Quota> {
-    (1..20_u64, magnitude(1_000_000, 86_400_000_000), 1..6_u64)
-        .prop_map(|(units, period, burst)| Quota::new(units, Duration::from_micros(period)).burst(burst))
+    (1..20_u64, magnitude(1_000_000, 86_400_000_000), 1..6_u64).prop_map(
+        |(units, period, burst)| Quota::new(units, Duration::from_micros(period)).burst(burst),
+    )
 }
 
 proptest! {

@@ -27,7 +27,11 @@ fn config() -> ProptestConfig {
     let regressions = FileFailurePersistence::Direct("tests/properties/proptest-regressions.txt");
     // `default()` reads PROPTEST_CASES.
     let cases = std::env::var_os("PROPTEST_CASES").map_or(400, |_| ProptestConfig::default().cases);
-    ProptestConfig { cases, failure_persistence: Some(Box::new(regressions)), ..ProptestConfig::default() }
+    ProptestConfig {
+        cases,
+        failure_persistence: Some(Box::new(regressions)),
+        ..ProptestConfig::default()
+    }
 }
 
 /// Picks a number between two others so that every order of magnitude is as likely as any other.

@@ -18,7 +18,10 @@ pub(crate) enum Oracle {
     /// The instant at which the queue is empty, times units.
     Queue { empty_at: u128 },
     /// The count of each window, by number; windows from the first request are numbered by their start.
-    Windows { counts: HashMap<u64, u64>, first: Option<u64> },
+    Windows {
+        counts: HashMap<u64, u64>,
+        first: Option<u64>,
+    },
     /// The instant and the cost of everything admitted.
     Log { stamps: Vec<(u64, u64)> },
 }
@@ -26,10 +29,16 @@ pub(crate) enum Oracle {
 impl Oracle {
     pub(crate) fn new(quota: &Quota) -> Self {
         match quota.algorithm() {
-            Algorithm::TokenBucket => Self::Bucket { tokens: full(quota), at: 0 },
+            Algorithm::TokenBucket => Self::Bucket {
+                tokens: full(quota),
+                at: 0,
+            },
             Algorithm::Gcra => Self::Gcra { arrival: 0 },
             Algorithm::LeakyBucket => Self::Queue { empty_at: 0 },
-            Algorithm::FixedWindow | Algorithm::SlidingWindow => Self::Windows { counts: HashMap::new(), first: None },
+            Algorithm::FixedWindow | Algorithm::SlidingWindow => Self::Windows {
+                counts: HashMap::new(),
+                first: None,
+            },
             Algorithm::SlidingLog => Self::Log { stamps: Vec::new() },
             other => unreachable!("there is no oracle for a {other}"),
         }
@@ -37,30 +46,43 @@ impl Oracle {
 
     /// Returns whether `cost` units fit at `now`.
     pub(crate) fn fits(&self, quota: &Quota, now: u64, cost: u64) -> bool {
-        let (units, period) = (u128::from(quota.units()), u128::from(micros(quota.period())));
+        let (units, period) = (
+            u128::from(quota.units()),
+            u128::from(micros(quota.period())),
+        );
         let (scaled_now, scaled_cost) = (u128::from(now) * units, u128::from(cost) * period);
         match self {
-            Self::Bucket { tokens, at } => (tokens + u128::from(now - at) * units).min(full(quota)) >= scaled_cost,
+            Self::Bucket { tokens, at } => {
+                (tokens + u128::from(now - at) * units).min(full(quota)) >= scaled_cost
+            }
             Self::Gcra { arrival } => {
                 // The burst tolerance leaves room for the burst less this very cost.
                 let tolerance = full(quota) - scaled_cost;
                 scaled_now + tolerance >= *arrival
             }
-            Self::Queue { empty_at } => empty_at.saturating_sub(scaled_now) + scaled_cost <= full(quota),
+            Self::Queue { empty_at } => {
+                empty_at.saturating_sub(scaled_now) + scaled_cost <= full(quota)
+            }
             Self::Windows { counts, .. } => {
                 let window = self.window(quota, now);
-                let count = |window: Option<u64>| window.and_then(|w| counts.get(&w)).copied().unwrap_or(0);
+                let count =
+                    |window: Option<u64>| window.and_then(|w| counts.get(&w)).copied().unwrap_or(0);
                 let weighted = if quota.algorithm() == Algorithm::SlidingWindow {
                     let overlap = period - u128::from(now) % period;
                     u128::from(count(window.checked_sub(1))) * overlap
                 } else {
                     0
                 };
-                weighted + (u128::from(count(Some(window))) + u128::from(cost)) * period <= units * period
+                weighted + (u128::from(count(Some(window))) + u128::from(cost)) * period
+                    <= units * period
             }
             Self::Log { stamps } => {
                 let inside = |stamp: u64| u128::from(now - stamp) < period;
-                let total: u64 = stamps.iter().filter(|(stamp, _)| inside(*stamp)).map(|(_, cost)| cost).sum();
+                let total: u64 = stamps
+                    .iter()
+                    .filter(|(stamp, _)| inside(*stamp))
+                    .map(|(_, cost)| cost)
+                    .sum();
                 total + cost <= quota.units()
             }
         }
@@ -68,7 +90,10 @@ impl Oracle {
 
     /// Takes `cost` units that fit at `now`. Returns the instant of the request's turn, times units.
     pub(crate) fn take(&mut self, quota: &Quota, now: u64, cost: u64) -> u128 {
-        let (units, period) = (u128::from(quota.units()), u128::from(micros(quota.period())));
+        let (units, period) = (
+            u128::from(quota.units()),
+            u128::from(micros(quota.period())),
+        );
         let (scaled_now, scaled_cost) = (u128::from(now) * units, u128::from(cost) * period);
         let window = self.window(quota, now);
         match self {
@@ -95,7 +120,12 @@ impl Oracle {
     fn window(&self, quota: &Quota, now: u64) -> u64 {
         let period = micros(quota.period());
         match (self, quota.window_offset()) {
-            (Self::Windows { first: Some(first), .. }, None) if now - first < period => *first,
+            (
+                Self::Windows {
+                    first: Some(first), ..
+                },
+                None,
+            ) if now - first < period => *first,
             (_, None) => now,
             // One period is added so that the window before the first offset has a number too.
             (_, Some(offset)) => (now + period - offset) / period,

@@ -184,7 +184,10 @@ fn overlapping_refunds_leave_nothing_used() {
                 let taken_at = pending.pop_front().unwrap();
                 entry.decide(Operation::Refund { taken_at }, &charge, now);
             }
-            assert!(entry.decide(Operation::Check, &charge, now).is_allowed(), "{workers} workers, step {step}");
+            assert!(
+                entry.decide(Operation::Check, &charge, now).is_allowed(),
+                "{workers} workers, step {step}"
+            );
             pending.push_back(now);
         }
         let now = pending.back().copied().unwrap();

@@ -12,12 +12,16 @@ const YEAR: u128 = 366 * 86_400_000_000;
 
 /// Returns a number of instances: usually few, sometimes more than there are units.
 fn instances() -> impl Strategy<Value = u32> {
-    prop_oneof![1..12_u32, magnitude(1, u32::MAX.into()).prop_map(|many| many.try_into().unwrap())]
+    prop_oneof![
+        1..12_u32,
+        magnitude(1, u32::MAX.into()).prop_map(|many| many.try_into().unwrap())
+    ]
 }
 
 /// Returns requests, each with the instance that it goes to.
 fn arrivals() -> impl Strategy<Value = Vec<(u8, Request)>> {
-    (requests(150), vec(any::<u8>(), 150)).prop_map(|(requests, whose)| whose.into_iter().zip(requests).collect())
+    (requests(150), vec(any::<u8>(), 150))
+        .prop_map(|(requests, whose)| whose.into_iter().zip(requests).collect())
 }
 
 /// Returns the units that instances may admit beyond the quota.
@@ -25,7 +29,11 @@ fn arrivals() -> impl Strategy<Value = Vec<(u8, Request)>> {
 /// No instance can have less than one unit. Each may admit one at once, and one more after a window's border.
 fn excess(quota: &Quota, instances: u32) -> u128 {
     let missing = u128::from(instances).saturating_sub(quota.capacity().into());
-    if quota.algorithm().is_bucket() { missing } else { 2 * missing }
+    if quota.algorithm().is_bucket() {
+        missing
+    } else {
+        2 * missing
+    }
 }
 
 proptest! {

@@ -7,8 +7,16 @@ use tower_quota_core::{Charge, Decision, Entry, Key, Name, Operation, Quota, Tim
 use super::trace::{Play, quota, requests};
 use super::{config, magnitude};
 
-const NAMES: [Name; 4] = [Name::new("a"), Name::new("b"), Name::new("c"), Name::new("d")];
-static KEYS: [Key<'static>; 2] = [Key::new(Name::new("key"), b"0"), Key::new(Name::new("key"), b"1")];
+const NAMES: [Name; 4] = [
+    Name::new("a"),
+    Name::new("b"),
+    Name::new("c"),
+    Name::new("d"),
+];
+static KEYS: [Key<'static>; 2] = [
+    Key::new(Name::new("key"), b"0"),
+    Key::new(Name::new("key"), b"1"),
+];
 /// The longest jump back of a clock that is trusted.
 const TRUSTED: u64 = 60_000_000;
 const START: u64 = 1_763_712_345_678_901;
@@ -27,14 +35,28 @@ fn shuffled() -> impl Strategy<Value = (Vec<(Quota, usize)>, Vec<usize>)> {
 }
 
 /// Decides a request over all limits in an order. The costs have the positions of the limits.
-fn check(entries: &mut [Entry; 2], limits: &[(Quota, usize)], order: &[usize], costs: &[u64; 4], now: u64) -> Decision {
+fn check(
+    entries: &mut [Entry; 2],
+    limits: &[(Quota, usize)],
+    order: &[usize],
+    costs: &[u64; 4],
+    now: u64,
+) -> Decision {
     let charges: Vec<Charge<'_>> = order
         .iter()
-        .map(|&limit| Charge::new(NAMES[limit], &limits[limit].0, &KEYS[limits[limit].1]).cost(costs[limit]))
+        .map(|&limit| {
+            Charge::new(NAMES[limit], &limits[limit].0, &KEYS[limits[limit].1]).cost(costs[limit])
+        })
         .collect();
     let [one, other] = entries;
     let entry_of = |charge: usize| limits[order[charge]].1;
-    decide(Operation::Check, &charges, Timestamp::from_micros(now), &mut [one, other], entry_of)
+    decide(
+        Operation::Check,
+        &charges,
+        Timestamp::from_micros(now),
+        &mut [one, other],
+        entry_of,
+    )
 }
 
 fn by_name(decision: &Decision) -> Vec<tower_quota_core::LimitStatus> {
@@ -44,7 +66,10 @@ fn by_name(decision: &Decision) -> Vec<tower_quota_core::LimitStatus> {
 }
 
 fn steps() -> impl Strategy<Value = Vec<(u64, [u64; 4])>> {
-    vec((magnitude(1, 1 << 42), proptest::array::uniform4(0..4_u64)), 1..30)
+    vec(
+        (magnitude(1, 1 << 42), proptest::array::uniform4(0..4_u64)),
+        1..30,
+    )
 }
 
 proptest! {

@@ -13,15 +13,30 @@ fn agrees(quota: Quota, trace: &[Request]) -> Result<(), proptest::test_runner::
         let cost = play.arrive(request);
         let fits = oracle.fits(&quota, play.now, cost);
         let decision = play.check(cost);
-        prop_assert_eq!(decision.is_allowed(), fits, "{} units at {}: {:?}", cost, play.now, decision);
+        prop_assert_eq!(
+            decision.is_allowed(),
+            fits,
+            "{} units at {}: {:?}",
+            cost,
+            play.now,
+            decision
+        );
         if fits {
             let turn = oracle.take(&quota, play.now, cost);
             let wait = turn.div_ceil(quota.units().into()) - u128::from(play.now);
             prop_assert_eq!(decision.wait().as_micros(), wait);
         }
         let left = decision.statuses()[0].remaining();
-        prop_assert!(left == 0 || oracle.fits(&quota, play.now, left), "{} are not left", left);
-        prop_assert!(left == quota.capacity() || !oracle.fits(&quota, play.now, left + 1), "{} is not all", left);
+        prop_assert!(
+            left == 0 || oracle.fits(&quota, play.now, left),
+            "{} are not left",
+            left
+        );
+        prop_assert!(
+            left == quota.capacity() || !oracle.fits(&quota, play.now, left + 1),
+            "{} is not all",
+            left
+        );
     }
     Ok(())
 }

@@ -25,31 +25,47 @@ pub(crate) fn quota() -> impl Strategy<Value = Quota> {
 /// Rates are from 1 per 366 days to 10 million a second, periods from 1 ms to 366 days.
 pub(crate) fn quota_by(algorithm: Algorithm) -> impl Strategy<Value = Quota> {
     let period = prop_oneof![
-        proptest::sample::select(vec![MILLISECOND, 1_000_000, 60_000_000, 3_600_000_000, 86_400_000_000, YEAR]),
+        proptest::sample::select(vec![
+            MILLISECOND,
+            1_000_000,
+            60_000_000,
+            3_600_000_000,
+            86_400_000_000,
+            YEAR
+        ]),
         magnitude(MILLISECOND, YEAR),
     ];
     period
         .prop_flat_map(move |period| {
-            let most = if algorithm == Algorithm::SlidingLog { LONG_LOG.min(period * 10) } else { period * 10 };
+            let most = if algorithm == Algorithm::SlidingLog {
+                LONG_LOG.min(period * 10)
+            } else {
+                period * 10
+            };
             let units = prop_oneof![magnitude(1, most.min(20)), magnitude(1, most)];
             let burst = proptest::option::of(prop_oneof![magnitude(1, 20), magnitude(1, 1 << 40)]);
             (Just(period), units, burst, any::<u64>(), 0..3_u8)
         })
-        .prop_filter_map("a quota that can be counted", move |(period, units, burst, noise, anchor)| {
-            let quota = Quota::try_new(units, Duration::from_micros(period)).ok()?;
-            match (algorithm, burst) {
-                (Algorithm::FixedWindow, _) => {
-                    let window = quota.fixed_window();
-                    Some(match anchor {
-                        0 => window,
-                        1 => window.offset(Duration::from_micros(noise % period)),
-                        _ => window.from_first_request(),
-                    })
+        .prop_filter_map(
+            "a quota that can be counted",
+            move |(period, units, burst, noise, anchor)| {
+                let quota = Quota::try_new(units, Duration::from_micros(period)).ok()?;
+                match (algorithm, burst) {
+                    (Algorithm::FixedWindow, _) => {
+                        let window = quota.fixed_window();
+                        Some(match anchor {
+                            0 => window,
+                            1 => window.offset(Duration::from_micros(noise % period)),
+                            _ => window.from_first_request(),
+                        })
+                    }
+                    (_, Some(burst)) if algorithm.is_bucket() => {
+                        quota.try_burst(burst).ok()?.try_algorithm(algorithm).ok()
+                    }
+                    _ => quota.try_algorithm(algorithm).ok(),
                 }
-                (_, Some(burst)) if algorithm.is_bucket() => quota.try_burst(burst).ok()?.try_algorithm(algorithm).ok(),
-                _ => quota.try_algorithm(algorithm).ok(),
-            }
-        })
+            },
+        )
 }
 
 /// The pause before a request.
@@ -95,7 +111,10 @@ pub(crate) fn requests(most: usize) -> impl Strategy<Value = Vec<Request>> {
         3 => any::<u16>().prop_map(Cost::Share),
         3 => (0..2_u64).prop_map(Cost::Left),
     ];
-    vec((pause, cost).prop_map(|(pause, cost)| Request { pause, cost }), 1..most)
+    vec(
+        (pause, cost).prop_map(|(pause, cost)| Request { pause, cost }),
+        1..most,
+    )
 }
 
 /// A run of requests on an entry of one limit.
@@ -109,7 +128,12 @@ pub(crate) struct Play {
 impl Play {
     /// Starts in November 2025, somewhere inside of every window.
     pub(crate) fn new(quota: Quota) -> Self {
-        Self { quota, entry: Entry::default(), now: 1_763_712_345_678_901, last: None }
+        Self {
+            quota,
+            entry: Entry::default(),
+            now: 1_763_712_345_678_901,
+            last: None,
+        }
     }
 
     /// Moves the clock to a request. Returns its cost, at least 1 and at most the capacity.
@@ -119,9 +143,11 @@ impl Play {
         self.now += match (request.pause, status) {
             (Pause::Micros(micros), _) => micros,
             (Pause::Share(share), _) => fraction(micros(self.quota.window()), share),
-            (Pause::Retry(by), _) => {
-                self.last.as_ref().and_then(Decision::retry_after).map_or(0, |retry| near(retry, by))
-            }
+            (Pause::Retry(by), _) => self
+                .last
+                .as_ref()
+                .and_then(Decision::retry_after)
+                .map_or(0, |retry| near(retry, by)),
             (Pause::Reset(by), Some(status)) => near(status.reset_after(), by),
             (Pause::Reset(_), None) => 0,
         };
@@ -146,15 +172,25 @@ impl Play {
     /// Checks a charge that may be prepared for its refund.
     pub(crate) fn check_prepared(&mut self, cost: u64, is_prepared: bool) -> Decision {
         let charge = Charge::new("limit", &self.quota, &KEY).cost(cost);
-        let charge = if is_prepared { charge.refundable() } else { charge };
-        let decision = self.entry.decide(Operation::Check, &[charge], Timestamp::from_micros(self.now));
+        let charge = if is_prepared {
+            charge.refundable()
+        } else {
+            charge
+        };
+        let decision = self.entry.decide(
+            Operation::Check,
+            &[charge],
+            Timestamp::from_micros(self.now),
+        );
         self.last = Some(decision.clone());
         decision
     }
 
     /// Returns the answer to a check at another instant, and charges nothing.
     pub(crate) fn peek_at(&self, now: u64, charge: Charge<'_>) -> Decision {
-        self.entry.clone().decide(Operation::Check, &[charge], Timestamp::from_micros(now))
+        self.entry
+            .clone()
+            .decide(Operation::Check, &[charge], Timestamp::from_micros(now))
     }
 }
 
@@ -164,5 +200,7 @@ pub(crate) fn micros(span: Duration) -> u64 {
 
 /// Returns a share of a number, in parts of 2^16.
 pub(crate) fn fraction(of: u64, share: u32) -> u64 {
-    ((u128::from(of) * u128::from(share)) >> 16).try_into().unwrap()
+    ((u128::from(of) * u128::from(share)) >> 16)
+        .try_into()
+        .unwrap()
 }

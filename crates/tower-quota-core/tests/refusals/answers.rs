@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tower_quota_core::{
-    BoxStore, Charge, Decision, Key, Left, LimitStatus, MemoryStore, Operation, Outcome, Quota, RefusalCache, Store,
+    BoxStore, Charge, Decision, Key, Left, LimitStatus, MemoryStore, Operation, Outcome, Quota,
+    RefusalCache, Store,
 };
 use tower_quota_testkit::block_on;
 
@@ -13,7 +14,13 @@ use crate::{MINUTE, Setting, SharedStore, client};
 
 #[test]
 fn answer_equals_that_of_store() {
-    for quota in [MINUTE, MINUTE.fixed_window(), MINUTE.sliding_window(), MINUTE.sliding_log(), MINUTE.gcra()] {
+    for quota in [
+        MINUTE,
+        MINUTE.fixed_window(),
+        MINUTE.sliding_window(),
+        MINUTE.sliding_log(),
+        MINUTE.gcra(),
+    ] {
         let setting = Setting::new();
         let key = client(1);
         let charge = Charge::new("minute", &quota, &key);
@@ -51,12 +58,23 @@ fn admission_ends_older_refusal() {
         setting.check(&[charge.cost(cost)]);
     }
     // By another process.
-    let Ok(_) = setting.store.memory.apply(Operation::Reset, &[charge]).into_inner();
+    let Ok(_) = setting
+        .store
+        .memory
+        .apply(Operation::Reset, &[charge])
+        .into_inner();
     setting.clock.advance(Duration::from_millis(1_500));
-    assert!(setting.check(&[charge.cost(5)]).is_allowed(), "one unit is left, and five more do not fit");
+    assert!(
+        setting.check(&[charge.cost(5)]).is_allowed(),
+        "one unit is left, and five more do not fit"
+    );
     setting.fail(true);
     assert!(block_on(setting.cache.check(&[charge])).is_err());
-    assert!(!block_on(setting.cache.check(&[charge.cost(5)])).unwrap().is_allowed());
+    assert!(
+        !block_on(setting.cache.check(&[charge.cost(5)]))
+            .unwrap()
+            .is_allowed()
+    );
 }
 
 #[test]
@@ -85,12 +103,18 @@ fn smaller_cost_and_other_limits_ask() {
     let is_asked = |charges: &[Charge<'_>]| setting.watch(charges).1;
     assert!(!is_asked(&[charge.cost(3)]));
     assert!(!is_asked(&[charge.cost(6)]));
-    assert!(is_asked(&[charge.cost(7)]), "a cost above the capacity never fits");
+    assert!(
+        is_asked(&[charge.cost(7)]),
+        "a cost above the capacity never fits"
+    );
     assert!(is_asked(&[charge.cost(0)]));
     assert!(is_asked(&[charge.cost(2)]));
     assert!(is_asked(&[Charge::new("minute", &MINUTE, &other).cost(3)]));
     assert!(is_asked(&[Charge::new("hour", &MINUTE, &key).cost(3)]));
-    assert!(is_asked(&[charge.cost(3).shadow()]), "a shadow refuses nothing");
+    assert!(
+        is_asked(&[charge.cost(3).shadow()]),
+        "a shadow refuses nothing"
+    );
     assert!(!is_asked(&[charge.cost(3)]));
     let raised = Quota::per_minute(60);
     assert!(is_asked(&[Charge::new("minute", &raised, &key).cost(3)]));
@@ -102,7 +126,10 @@ fn partial_grants_and_waits_are_distinguished() {
     let key = client(1);
     let charge = Charge::new("minute", &MINUTE, &key);
     setting.check(&[charge.cost(4)]);
-    assert_eq!(setting.check(&[charge.cost(3)]).outcome(), Outcome::Refuse(Duration::from_secs(10)));
+    assert_eq!(
+        setting.check(&[charge.cost(3)]).outcome(),
+        Outcome::Refuse(Duration::from_secs(10))
+    );
     // Two units are left, so a partial grant gets them.
     assert!(setting.watch(&[charge.cost(3).at_most()]).1);
     assert!(!setting.watch(&[charge.cost(3).at_most()]).1);
@@ -140,7 +167,10 @@ fn partial_answer_is_not_recorded() {
     let outer = || RefusalCache::with_clock(setting.cache.clone(), setting.clock.clone());
     let (one, other) = (outer(), outer());
     let (key, everyone) = (client(1), Key::EVERYONE);
-    let (own, common) = (Charge::new("minute", &MINUTE, &key), Charge::new("all", &MINUTE, &everyone));
+    let (own, common) = (
+        Charge::new("minute", &MINUTE, &key),
+        Charge::new("all", &MINUTE, &everyone),
+    );
     assert!(block_on(one.check(&[own.cost(6)])).unwrap().is_allowed());
     assert!(!block_on(one.check(&[own])).unwrap().is_allowed());
     // The cache inside knows nothing of the first limit.
@@ -156,12 +186,20 @@ fn refund_reset_and_charge_end_refusal() {
     let charge = Charge::new("minute", &MINUTE, &key);
     let mut taken = setting.check(&[charge.cost(6)]);
     let refund = taken.refund().unwrap();
-    for (operation, is_allowed) in [(Operation::Charge, false), (refund, false), (Operation::Reset, true)] {
+    for (operation, is_allowed) in [
+        (Operation::Charge, false),
+        (refund, false),
+        (Operation::Reset, true),
+    ] {
         setting.check(&[charge.cost(2)]);
         assert!(!setting.watch(&[charge.cost(2)]).1);
         setting.apply(operation, &[charge]);
         let (decision, was_asked) = setting.watch(&[charge.cost(2)]);
-        assert_eq!((was_asked, decision.is_allowed()), (true, is_allowed), "{operation:?}");
+        assert_eq!(
+            (was_asked, decision.is_allowed()),
+            (true, is_allowed),
+            "{operation:?}"
+        );
     }
 }
 
@@ -198,8 +236,14 @@ fn store_in_memory_remembers_nothing() {
     assert!(!cache.is_shared());
     let mut decision = Decision::default();
     for _ in 0..9 {
-        assert!(cache.check_at_once(&[Charge::new("minute", &MINUTE, &Key::EVERYONE)], &mut decision));
-        assert!(!cache.refuse_at_once(&[Charge::new("minute", &MINUTE, &Key::EVERYONE)], &mut decision));
+        assert!(cache.check_at_once(
+            &[Charge::new("minute", &MINUTE, &Key::EVERYONE)],
+            &mut decision
+        ));
+        assert!(!cache.refuse_at_once(
+            &[Charge::new("minute", &MINUTE, &Key::EVERYONE)],
+            &mut decision
+        ));
     }
     assert_eq!(cache.stats(), tower_quota_core::RefusalStats::default());
 }
@@ -223,14 +267,25 @@ impl Store for SmallerBurst {
     type Future = std::future::Ready<std::io::Result<Decision>>;
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
-        let charges: Vec<_> = charges.iter().map(|charge| charge.with_quota(&SMALLER)).collect();
-        let answer = self.0.apply(operation, &charges).into_inner().map(|decision| {
-            let statuses = decision.statuses().iter().map(|status| {
-                let left = Left::new(status.remaining(), status.reset_after());
-                LimitStatus { limit: SECOND.capacity(), left, ..*status }
+        let charges: Vec<_> = charges
+            .iter()
+            .map(|charge| charge.with_quota(&SMALLER))
+            .collect();
+        let answer = self
+            .0
+            .apply(operation, &charges)
+            .into_inner()
+            .map(|decision| {
+                let statuses = decision.statuses().iter().map(|status| {
+                    let left = Left::new(status.remaining(), status.reset_after());
+                    LimitStatus {
+                        limit: SECOND.capacity(),
+                        left,
+                        ..*status
+                    }
+                });
+                Decision::from_statuses(operation, decision.at(), statuses)
             });
-            Decision::from_statuses(operation, decision.at(), statuses)
-        });
         std::future::ready(answer)
     }
 }
@@ -243,9 +298,15 @@ fn larger_cost_waits_by_smaller_burst() {
     let charges = |cost| [Charge::new("second", &SECOND, &key).cost(cost)];
     let check = |cost| block_on(cache.check(&charges(cost))).unwrap();
     assert!(check(900).is_allowed());
-    assert_eq!(check(60).outcome(), Outcome::Refuse(Duration::from_millis(10)));
+    assert_eq!(
+        check(60).outcome(),
+        Outcome::Refuse(Duration::from_millis(10))
+    );
     let asked = store.calls.load(Ordering::Relaxed);
-    assert_eq!(check(500).outcome(), Outcome::Refuse(Duration::from_millis(450)));
+    assert_eq!(
+        check(500).outcome(),
+        Outcome::Refuse(Duration::from_millis(450))
+    );
     assert_eq!(store.calls.load(Ordering::Relaxed), asked);
     assert_eq!(check(951).outcome(), Outcome::Never);
     clock.advance(Duration::from_millis(450));

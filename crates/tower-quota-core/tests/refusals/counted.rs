@@ -12,7 +12,11 @@ fn counted_refusals_ask_ten_times_a_second() {
     let penalty = Penalty::after(5).step(Duration::from_secs(60));
     let key = client(1);
     let plain = Charge::new("minute", &MINUTE, &key);
-    for charge in [plain.count_refusals(), plain.penalty(&penalty), plain.count_refusals().penalty(&penalty)] {
+    for charge in [
+        plain.count_refusals(),
+        plain.penalty(&penalty),
+        plain.count_refusals().penalty(&penalty),
+    ] {
         let setting = Setting::new();
         setting.check(&[charge.cost(6)]);
         let before = setting.calls();
@@ -52,18 +56,33 @@ fn other_limits_refusal_gives_no_strike() {
     let penalty = Penalty::after(10).step(Duration::from_secs(60));
     let key = client(1);
     let (minute, second) = (Quota::per_minute(100), Quota::per_second(10));
-    let charges = [Charge::new("minute", &minute, &key).penalty(&penalty), Charge::new("second", &second, &key)];
+    let charges = [
+        Charge::new("minute", &minute, &key).penalty(&penalty),
+        Charge::new("second", &second, &key),
+    ];
     let setting = Setting::new();
     setting.check(&[charges[0].cost(50), charges[1]]);
     for _ in 0..2_000 {
         let decision = setting.check(&charges);
-        assert_eq!(decision.statuses()[0].outcome, Outcome::Allow, "{decision:?}");
+        assert_eq!(
+            decision.statuses()[0].outcome,
+            Outcome::Allow,
+            "{decision:?}"
+        );
         setting.clock.advance(Duration::from_millis(1));
     }
     // Another process uses it up. The requests before gave no strike, and the next one gives one.
-    let Ok(peeked) = setting.store.memory.apply(Operation::Peek, &charges[..1]).into_inner();
+    let Ok(peeked) = setting
+        .store
+        .memory
+        .apply(Operation::Peek, &charges[..1])
+        .into_inner();
     let left = charges[0].cost(peeked.statuses()[0].remaining());
-    let Ok(_) = setting.store.memory.apply(Operation::Charge, &[left]).into_inner();
+    let Ok(_) = setting
+        .store
+        .memory
+        .apply(Operation::Charge, &[left])
+        .into_inner();
     for (pause, is_allowed) in [(100, false), (700, true)] {
         setting.clock.advance(Duration::from_millis(pause));
         let decision = setting.check(&charges[..1]);
@@ -76,8 +95,12 @@ fn counted_units_beside_strikes_are_exact() {
     let penalty = Penalty::after(5).step(Duration::from_secs(60));
     let key = client(1);
     let hour = Quota::per_hour(1_000);
-    let charges =
-        [Charge::new("minute", &MINUTE, &key), Charge::new("hour", &hour, &key).count_refusals().penalty(&penalty)];
+    let charges = [
+        Charge::new("minute", &MINUTE, &key),
+        Charge::new("hour", &hour, &key)
+            .count_refusals()
+            .penalty(&penalty),
+    ];
     let setting = Setting::new();
     setting.check(&[charges[0].cost(6)]);
     for _ in 0..101 {
@@ -85,8 +108,15 @@ fn counted_units_beside_strikes_are_exact() {
     }
     setting.clock.advance(Duration::from_millis(100));
     setting.check(&charges);
-    let Ok(peeked) = setting.store.memory.apply(Operation::Peek, &charges[1..]).into_inner();
-    assert_eq!((peeked.statuses()[0].remaining(), peeked.is_allowed()), (1_000 - 102, true));
+    let Ok(peeked) = setting
+        .store
+        .memory
+        .apply(Operation::Peek, &charges[1..])
+        .into_inner();
+    assert_eq!(
+        (peeked.statuses()[0].remaining(), peeked.is_allowed()),
+        (1_000 - 102, true)
+    );
 }
 
 #[test]
@@ -101,7 +131,11 @@ fn carried_units_are_those_refused() {
         assert!(!setting.check(&[charge.cost(2)]).is_allowed());
         setting.clock.advance(Duration::from_millis(20));
     }
-    let Ok(peeked) = setting.store.memory.apply(Operation::Peek, &[charge]).into_inner();
+    let Ok(peeked) = setting
+        .store
+        .memory
+        .apply(Operation::Peek, &[charge])
+        .into_inner();
     assert!(peeked.statuses()[0].remaining() <= 2);
 }
 
@@ -109,7 +143,10 @@ fn carried_units_are_those_refused() {
 fn counting_limit_beside_refusing_one_is_charged() {
     let key = client(1);
     let (refusing, counting) = (Charge::new("minute", &MINUTE, &key), Quota::per_hour(1_000));
-    let charges = [refusing, Charge::new("hour", &counting, &key).count_refusals()];
+    let charges = [
+        refusing,
+        Charge::new("hour", &counting, &key).count_refusals(),
+    ];
     let setting = Setting::new();
     setting.check(&[refusing.cost(6)]);
     for _ in 0..101 {
@@ -121,6 +158,10 @@ fn counting_limit_beside_refusing_one_is_charged() {
     setting.clock.advance(Duration::from_millis(100));
     setting.check(&charges);
     assert_eq!(setting.calls(), 4);
-    let Ok(peeked) = setting.store.memory.apply(Operation::Peek, &charges[1..]).into_inner();
+    let Ok(peeked) = setting
+        .store
+        .memory
+        .apply(Operation::Peek, &charges[1..])
+        .into_inner();
     assert_eq!(peeked.statuses()[0].remaining(), 1_000 - 103);
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use tower_quota_core::{Algorithm, Charge, Clock, Key, Operation, Outcome, Penalty, Quota, Store, Timestamp};
+use tower_quota_core::{
+    Algorithm, Charge, Clock, Key, Operation, Outcome, Penalty, Quota, Store, Timestamp,
+};
 use tower_quota_testkit::block_on;
 
 use crate::{Setting, client};
@@ -41,7 +43,11 @@ impl Random {
         let quota = Quota::new(1 + self.below(9), Duration::from_micros(period));
         let algorithm = Algorithm::ALL[self.index(Algorithm::ALL.len())];
         let quota = quota.try_algorithm(algorithm).unwrap_or(quota);
-        if algorithm == Algorithm::FixedWindow && self.one_in(2) { quota.from_first_request() } else { quota }
+        if algorithm == Algorithm::FixedWindow && self.one_in(2) {
+            quota.from_first_request()
+        } else {
+            quota
+        }
     }
 }
 
@@ -64,7 +70,14 @@ impl Trace {
         let mut random = Random(seed);
         let setting = Setting::new();
         let quotas = (0..LIMITS.len() * 2).map(|_| random.quota()).collect();
-        Self { random, setting, quotas, last: Vec::new(), answered: 0, latest: Timestamp::EPOCH }
+        Self {
+            random,
+            setting,
+            quotas,
+            last: Vec::new(),
+            answered: 0,
+            latest: Timestamp::EPOCH,
+        }
     }
 
     fn pause(&mut self, retry: Option<Duration>) {
@@ -76,12 +89,13 @@ impl Trace {
             (10..14, Some(retry)) => {
                 // A microsecond before, at, or after the promised instant.
                 clock.advance(
-                    (retry + Duration::from_micros(self.random.below(3))).saturating_sub(Duration::from_micros(1)),
+                    (retry + Duration::from_micros(self.random.below(3)))
+                        .saturating_sub(Duration::from_micros(1)),
                 );
             }
-            (14, _) if self.random.one_in(20) => {
-                clock.set(Timestamp::from_micros(clock.now().as_micros() - self.random.below(3_000_000)))
-            }
+            (14, _) if self.random.one_in(20) => clock.set(Timestamp::from_micros(
+                clock.now().as_micros() - self.random.below(3_000_000),
+            )),
             _ => clock.advance(Duration::from_micros(self.random.below(10))),
         }
     }
@@ -91,9 +105,15 @@ impl Trace {
         let keys: Vec<Key<'_>> = (0..2).map(client).chain([Key::EVERYONE]).collect();
         let (key, limit) = (self.random.index(3), self.random.index(3));
         // Mostly the limit's own quota, sometimes another one.
-        let quota_of = |random: &mut Random, limit: usize| limit + if random.one_in(40) { LIMITS.len() } else { 0 };
+        let quota_of = |random: &mut Random, limit: usize| {
+            limit + if random.one_in(40) { LIMITS.len() } else { 0 }
+        };
         let quota = self.quotas[quota_of(&mut self.random, limit)];
-        let cost = if self.random.one_in(3) { self.random.below(6) } else { 1 };
+        let cost = if self.random.one_in(3) {
+            self.random.below(6)
+        } else {
+            1
+        };
         let mut charge = Charge::new(LIMITS[limit], &quota, &keys[key]).cost(cost);
         match self.random.below(12) {
             0 => charge = charge.at_most(),
@@ -109,16 +129,26 @@ impl Trace {
             3 | 4 if !self.last.is_empty() => {
                 let position = self.random.index(self.last.len());
                 let (limit, key, units, taken_at) = self.last.swap_remove(position);
-                let charge = Charge::new(LIMITS[limit], &self.quotas[limit], &keys[key]).cost(units);
-                self.setting.apply(Operation::Refund { taken_at }, &[charge]);
+                let charge =
+                    Charge::new(LIMITS[limit], &self.quotas[limit], &keys[key]).cost(units);
+                self.setting
+                    .apply(Operation::Refund { taken_at }, &[charge]);
                 return None;
             }
             _ => Operation::Check,
         };
         let second_quota = self.quotas[quota_of(&mut self.random, (limit + 1) % 3)];
-        let second = Charge::new(LIMITS[(limit + 1) % 3], &second_quota, &keys[self.random.index(3)]);
+        let second = Charge::new(
+            LIMITS[(limit + 1) % 3],
+            &second_quota,
+            &keys[self.random.index(3)],
+        );
         let charges = [charge, second];
-        let charges = if self.random.one_in(3) { &charges[..] } else { &charges[..1] };
+        let charges = if self.random.one_in(3) {
+            &charges[..]
+        } else {
+            &charges[..1]
+        };
         if operation != Operation::Check {
             self.setting.apply(operation, charges);
             return None;
@@ -130,23 +160,41 @@ impl Trace {
         let now = self.setting.clock.now();
         self.latest = self.latest.max(now);
         // What the store would say. A peek counts a cost of 0 as 1, so those are left out: they are never refused.
-        let paying: Vec<Charge<'_>> = charges.iter().copied().filter(|charge| charge.units() > 0).collect();
-        let Ok(expected) = self.setting.store.memory.apply(Operation::Peek, &paying).into_inner();
+        let paying: Vec<Charge<'_>> = charges
+            .iter()
+            .copied()
+            .filter(|charge| charge.units() > 0)
+            .collect();
+        let Ok(expected) = self
+            .setting
+            .store
+            .memory
+            .apply(Operation::Peek, &paying)
+            .into_inner();
         let (decision, was_asked) = self.setting.watch(charges);
         if was_asked {
             if decision.is_allowed() && charges.len() == 1 && decision.statuses()[0].taken > 0 {
-                self.last.push((limit, key, decision.statuses()[0].taken, decision.at()));
+                self.last
+                    .push((limit, key, decision.statuses()[0].taken, decision.at()));
             }
             return decision.retry_after();
         }
         self.answered += 1;
-        assert!(!expected.is_allowed(), "a false refusal: {decision:?} instead of {expected:?} to {charges:?}");
+        assert!(
+            !expected.is_allowed(),
+            "a false refusal: {decision:?} instead of {expected:?} to {charges:?}"
+        );
         // Another limit of the request may be known to the store alone.
-        let (Outcome::Refuse(known), Outcome::Refuse(longest)) = (decision.outcome(), expected.outcome()) else {
+        let (Outcome::Refuse(known), Outcome::Refuse(longest)) =
+            (decision.outcome(), expected.outcome())
+        else {
             unreachable!("{decision:?} instead of {expected:?}")
         };
         let is_exact = known <= longest + Duration::from_micros(1);
-        assert!(is_exact || now < self.latest, "{decision:?} instead of {expected:?} to {charges:?}");
+        assert!(
+            is_exact || now < self.latest,
+            "{decision:?} instead of {expected:?} to {charges:?}"
+        );
         Some(known)
     }
 }
@@ -168,18 +216,30 @@ fn million_random_steps_have_no_false_refusal() {
 
 #[test]
 fn penalised_clients_have_no_false_refusal() {
-    let penalty = Penalty::after(2).step(Duration::from_millis(40)).most(Duration::from_secs(1));
+    let penalty = Penalty::after(2)
+        .step(Duration::from_millis(40))
+        .most(Duration::from_secs(1));
     let mut random = Random(7);
     let setting = Setting::new();
     let (quota, key) = (Quota::new(3, Duration::from_millis(300)), client(1));
     let charge = Charge::new("limit", &quota, &key).penalty(&penalty);
     for _ in 0..20_000 {
-        setting.clock.advance(Duration::from_micros(random.below(60_000)));
-        let Ok(peeked) = setting.store.memory.apply(Operation::Peek, &[charge]).into_inner();
+        setting
+            .clock
+            .advance(Duration::from_micros(random.below(60_000)));
+        let Ok(peeked) = setting
+            .store
+            .memory
+            .apply(Operation::Peek, &[charge])
+            .into_inner();
         let (decision, was_asked) = setting.watch(&[charge]);
         assert!(was_asked || !peeked.is_allowed());
         assert_eq!(decision.is_allowed(), peeked.is_allowed());
     }
     assert!(setting.cache.stats().answered > 100);
-    assert!(block_on(setting.store.check(&[charge.cost(0)])).unwrap().is_allowed());
+    assert!(
+        block_on(setting.store.check(&[charge.cost(0)]))
+            .unwrap()
+            .is_allowed()
+    );
 }

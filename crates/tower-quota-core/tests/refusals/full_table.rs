@@ -19,29 +19,62 @@ fn full_table_evicts_what_ends_first() {
     let hour = Quota::per_hour(1);
     let keys: Vec<Key<'_>> = (0..12).map(client).collect();
     let quotas = [MINUTE.burst(1), hour];
-    for (key, quota) in keys.iter().zip(std::iter::repeat_n(&quotas[1], 4).chain(std::iter::repeat(&quotas[0]))) {
+    for (key, quota) in keys
+        .iter()
+        .zip(std::iter::repeat_n(&quotas[1], 4).chain(std::iter::repeat(&quotas[0])))
+    {
         setting.check(&[Charge::new("limit", quota, key)]);
         setting.check(&[Charge::new("limit", quota, key)]);
     }
-    assert_eq!((setting.cache.stats().remembered, setting.cache.stats().evicted), (12, 4));
-    assert!(keys[..4].iter().all(|key| !setting.watch(&[Charge::new("limit", &hour, key)]).1));
-    let nothing = RefusalCache::with_clock(setting.store.clone(), setting.clock.clone()).capacity(0);
-    let setting = Setting { cache: nothing, ..setting };
+    assert_eq!(
+        (
+            setting.cache.stats().remembered,
+            setting.cache.stats().evicted
+        ),
+        (12, 4)
+    );
+    assert!(
+        keys[..4]
+            .iter()
+            .all(|key| !setting.watch(&[Charge::new("limit", &hour, key)]).1)
+    );
+    let nothing =
+        RefusalCache::with_clock(setting.store.clone(), setting.clock.clone()).capacity(0);
+    let setting = Setting {
+        cache: nothing,
+        ..setting
+    };
     assert!(setting.watch(&[Charge::new("limit", &hour, &keys[0])]).1);
     assert!(setting.watch(&[Charge::new("limit", &hour, &keys[0])]).1);
 }
 
 #[test]
 fn refusals_too_old_to_be_used_give_way() {
-    let (setting, day, second) = (setting(), Quota::per_day(1).fixed_window(), Quota::per_second(1));
+    let (setting, day, second) = (
+        setting(),
+        Quota::per_day(1).fixed_window(),
+        Quota::per_second(1),
+    );
     for number in 0..8 {
-        assert!(setting.check(&[Charge::new("day", &day, &client(number))]).is_allowed());
+        assert!(
+            setting
+                .check(&[Charge::new("day", &day, &client(number))])
+                .is_allowed()
+        );
     }
-    assert_eq!(setting.cache.stats().remembered, 8, "each is known to be used up for a day");
+    assert_eq!(
+        setting.cache.stats().remembered,
+        8,
+        "each is known to be used up for a day"
+    );
     setting.clock.advance(Duration::from_secs(1));
     let flooding: Vec<Key<'_>> = (100..108).map(client).collect();
     for key in &flooding {
-        assert!(setting.check(&[Charge::new("second", &second, key)]).is_allowed());
+        assert!(
+            setting
+                .check(&[Charge::new("second", &second, key)])
+                .is_allowed()
+        );
     }
     for key in &flooding {
         assert!(!setting.watch(&[Charge::new("second", &second, key)]).1);
@@ -55,9 +88,17 @@ fn status_evicts_no_refusal() {
         setting.check(&[Charge::new("second", &second, &client(number))]);
     }
     let key = client(100);
-    let charges = ["second", "hour", "day"].into_iter().zip([&second, &hour, &hour]);
-    let charges: Vec<Charge<'_>> = charges.map(|(name, quota)| Charge::new(name, quota, &key)).collect();
+    let charges = ["second", "hour", "day"]
+        .into_iter()
+        .zip([&second, &hour, &hour]);
+    let charges: Vec<Charge<'_>> = charges
+        .map(|(name, quota)| Charge::new(name, quota, &key))
+        .collect();
     assert!(setting.check(&charges).is_allowed());
-    assert_eq!(setting.cache.stats().evicted, 1, "by the limit that is used up");
+    assert_eq!(
+        setting.cache.stats().evicted,
+        1,
+        "by the limit that is used up"
+    );
     assert!(!setting.watch(&charges).1);
 }

@@ -5,9 +5,15 @@ use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore, SharedStor
 
 use crate::{MINUTE, client, poll_once};
 
-fn setting() -> (RefusalCache<SharedStore<ScriptedStore>, ManualClock>, ScriptedStore) {
+fn setting() -> (
+    RefusalCache<SharedStore<ScriptedStore>, ManualClock>,
+    ScriptedStore,
+) {
     let store = ScriptedStore::new();
-    (RefusalCache::with_clock(SharedStore(store.clone()), store.clock().clone()), store)
+    (
+        RefusalCache::with_clock(SharedStore(store.clone()), store.clock().clone()),
+        store,
+    )
 }
 
 /// An operation that is sent while a check is under way that will be refused.
@@ -20,7 +26,9 @@ enum Interference {
 #[test]
 fn check_during_change_records_nothing() {
     let raised = Quota::per_minute(60);
-    let refund = Operation::Refund { taken_at: Timestamp::EPOCH };
+    let refund = Operation::Refund {
+        taken_at: Timestamp::EPOCH,
+    };
     let operations = [Operation::Reset, Operation::Charge, refund].map(Interference::Operation);
     for interference in operations.into_iter().chain([Interference::OtherQuota]) {
         // The check is sent before it, or after it and before its end; answers come in either order.
@@ -53,7 +61,11 @@ fn check_during_change_records_nothing() {
             store.set_default(ScriptedAnswer::memory());
             let asked = store.operations().len();
             block_on(cache.check(&[charge])).unwrap();
-            assert_eq!(store.operations().len(), asked + 1, "{interference:?}, order {order}");
+            assert_eq!(
+                store.operations().len(),
+                asked + 1,
+                "{interference:?}, order {order}"
+            );
         }
     }
 }

@@ -16,7 +16,9 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use tower_quota_core::{Charge, Decision, Key, MemoryStore, Name, Operation, Quota, RefusalCache, Store};
+use tower_quota_core::{
+    Charge, Decision, Key, MemoryStore, Name, Operation, Quota, RefusalCache, Store,
+};
 use tower_quota_testkit::{ManualClock, block_on};
 
 const CLIENT: Name = Name::new("client");
@@ -55,9 +57,16 @@ impl Setting {
     fn new() -> Self {
         let clock = ManualClock::default();
         let memory = MemoryStore::with_clock(1_000, clock.clone());
-        let store = SharedStore { memory, ..SharedStore::default() };
+        let store = SharedStore {
+            memory,
+            ..SharedStore::default()
+        };
         let cache = RefusalCache::with_clock(store.clone(), clock.clone());
-        Self { cache, store, clock }
+        Self {
+            cache,
+            store,
+            clock,
+        }
     }
 
     fn calls(&self) -> u64 {
@@ -91,5 +100,7 @@ const fn client(number: u64) -> Key<'static> {
 /// Polls a future once, and drops it.
 fn poll_once<F: Future>(future: F) {
     let mut future = Box::pin(future);
-    let _ = future.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
+    let _ = future
+        .as_mut()
+        .poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
 }

@@ -17,7 +17,10 @@ fn outage_keeps_refusal_until_it_ends() {
     setting.fail(true);
     for seconds in (1..10).rev() {
         setting.clock.advance(Duration::from_secs(1));
-        assert_eq!(setting.check(&[charge]).retry_after(), Some(Duration::from_secs(seconds)));
+        assert_eq!(
+            setting.check(&[charge]).retry_after(),
+            Some(Duration::from_secs(seconds))
+        );
     }
     setting.clock.advance(Duration::from_secs(1));
     assert!(block_on(setting.cache.check(&[charge])).is_err());
@@ -57,7 +60,11 @@ fn last_status_ages_like_its_limit() {
     let share = MINUTE.divided(2);
     for (quota, share, after) in [
         (MINUTE, share, [(0, 0), (19, 1), (21, 1), (31, 2), (60, 3)]),
-        (MINUTE.fixed_window(), MINUTE.fixed_window().divided(2), [(0, 1), (19, 1), (31, 1), (40, 1), (60, 3)]),
+        (
+            MINUTE.fixed_window(),
+            MINUTE.fixed_window().divided(2),
+            [(0, 1), (19, 1), (31, 1), (40, 1), (60, 3)],
+        ),
     ] {
         let mut setting = Setting::new();
         setting.cache.remember_statuses(true);
@@ -69,9 +76,21 @@ fn last_status_ages_like_its_limit() {
         let start = tower_quota_core::Clock::now(&setting.clock);
         for (seconds, left) in after {
             setting.clock.set(start + Duration::from_secs(seconds));
-            let status = setting.cache.last_status(&Charge::new("minute", &share, &key)).unwrap();
-            assert_eq!((status.limit, status.remaining()), (3, left), "{quota:?} after {seconds} s");
+            let status = setting
+                .cache
+                .last_status(&Charge::new("minute", &share, &key))
+                .unwrap();
+            assert_eq!(
+                (status.limit, status.remaining()),
+                (3, left),
+                "{quota:?} after {seconds} s"
+            );
         }
-        assert!(setting.cache.last_status(&Charge::new("hour", &share, &key)).is_none());
+        assert!(
+            setting
+                .cache
+                .last_status(&Charge::new("hour", &share, &key))
+                .is_none()
+        );
     }
 }

@@ -8,8 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Decision, Key, Left, LimitStatus, Operation, Outcome, Quota, RefusalCache, Store};
-use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedError, ScriptedStore, SharedStore, block_on};
+use tower_quota_core::{
+    Charge, Decision, Key, Left, LimitStatus, Operation, Outcome, Quota, RefusalCache, Store,
+};
+use tower_quota_testkit::{
+    ManualClock, ScriptedAnswer, ScriptedError, ScriptedStore, SharedStore, block_on,
+};
 
 use crate::{MINUTE, client};
 
@@ -28,7 +32,11 @@ impl Exhausted {
     fn new(quota: Quota, units: u32) -> Self {
         let store = ScriptedStore::new();
         let cache = RefusalCache::with_clock(SharedStore(store.clone()), store.clock().clone());
-        let setting = Self { cache, store, quota };
+        let setting = Self {
+            cache,
+            store,
+            quota,
+        };
         for cost in [6, 1] {
             block_on(setting.begin(cost)).unwrap();
         }
@@ -38,7 +46,10 @@ impl Exhausted {
     }
 
     fn begin(&self, cost: u64) -> Answer {
-        Box::pin(self.cache.check(&[Charge::new("minute", &self.quota, &client(1)).cost(cost)]))
+        Box::pin(
+            self.cache
+                .check(&[Charge::new("minute", &self.quota, &client(1)).cost(cost)]),
+        )
     }
 
     /// Begins a check and polls it once.
@@ -54,7 +65,9 @@ impl Exhausted {
 }
 
 fn poll(answer: &mut Answer) -> Poll<Result<Decision, ScriptedError>> {
-    answer.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+    answer
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()))
 }
 
 fn is_allowed(answer: Answer) -> bool {
@@ -69,8 +82,15 @@ fn each_returned_unit_costs_one_call() {
         let answers: Vec<Answer> = (0..9).map(|_| setting.start()).collect();
         assert_eq!(setting.asked() - before, units as usize);
         setting.store.release();
-        let allowed = answers.into_iter().map(is_allowed).filter(|is_allowed| *is_allowed).count();
-        assert_eq!((allowed, setting.asked() - before), (units as usize, units as usize));
+        let allowed = answers
+            .into_iter()
+            .map(is_allowed)
+            .filter(|is_allowed| *is_allowed)
+            .count();
+        assert_eq!(
+            (allowed, setting.asked() - before),
+            (units as usize, units as usize)
+        );
     }
 }
 
@@ -79,7 +99,11 @@ fn waiting_requests_ask_if_more_is_left() {
     let setting = Exhausted::new(MINUTE, 1);
     // Another process gives all units back.
     let key = client(1);
-    let Ok(_) = setting.store.memory().apply(Operation::Reset, &[Charge::new("minute", &MINUTE, &key)]).into_inner();
+    let Ok(_) = setting
+        .store
+        .memory()
+        .apply(Operation::Reset, &[Charge::new("minute", &MINUTE, &key)])
+        .into_inner();
     let before = setting.asked();
     let answers: Vec<Answer> = (0..3).map(|_| setting.start()).collect();
     assert_eq!(setting.asked(), before + 1);
@@ -109,8 +133,17 @@ fn waiting_requests_wait_twice_at_most() {
     let setting = Exhausted::new(MINUTE, 1);
     let left = Left::new(0, Duration::from_secs(60));
     let outcome = Outcome::Refuse(Duration::from_micros(1));
-    let early = LimitStatus { name: "minute".into(), limit: 6, left, taken: 0, outcome, is_shadow: false };
-    setting.store.set_default(ScriptedAnswer::statuses([early]).held());
+    let early = LimitStatus {
+        name: "minute".into(),
+        limit: 6,
+        left,
+        taken: 0,
+        outcome,
+        is_shadow: false,
+    };
+    setting
+        .store
+        .set_default(ScriptedAnswer::statuses([early]).held());
     let mut answers: Vec<Answer> = (0..9).map(|_| setting.start()).collect();
     // One call; then one of the eight that wait; then the other seven, which have waited twice.
     for calls in [1, 1, 7] {
@@ -129,14 +162,21 @@ fn silent_call_is_joined_for_20_ms() {
     let lost: Vec<Answer> = (0..3).map(|_| setting.start()).collect();
     setting.store.clock().advance(Duration::from_millis(20));
     let later: Vec<Answer> = (0..3).map(|_| setting.start()).collect();
-    assert_eq!(setting.asked(), before + 2, "one request asks again, and the others wait for that");
+    assert_eq!(
+        setting.asked(),
+        before + 2,
+        "one request asks again, and the others wait for that"
+    );
     drop((lost, later));
 }
 
 #[test]
 fn call_panic_reaches_only_its_request() {
     let inner = ScriptedStore::new();
-    let store = Fragile { store: inner.clone(), breaks: Arc::default() };
+    let store = Fragile {
+        store: inner.clone(),
+        breaks: Arc::default(),
+    };
     let (breaks, key) = (Arc::clone(&store.breaks), client(1));
     let cache = RefusalCache::with_clock(store, inner.clock().clone());
     let check = |cost| cache.check(&[Charge::new("minute", &MINUTE, &key).cost(cost)]);
@@ -164,7 +204,10 @@ impl Store for Fragile {
     type Future = Answer;
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
-        let (answer, breaks) = (self.store.apply(operation, charges), self.breaks.load(Ordering::Relaxed));
+        let (answer, breaks) = (
+            self.store.apply(operation, charges),
+            self.breaks.load(Ordering::Relaxed),
+        );
         Box::pin(async move {
             assert!(!breaks, "the store is broken");
             answer.await
@@ -180,15 +223,27 @@ fn cache_of_no_age_shares_no_calls() {
     let answers: Vec<Answer> = (0..5).map(|_| setting.start()).collect();
     assert_eq!(setting.asked(), before + 5);
     setting.store.release();
-    assert_eq!(answers.into_iter().map(is_allowed).filter(|is_allowed| *is_allowed).count(), 1);
+    assert_eq!(
+        answers
+            .into_iter()
+            .map(is_allowed)
+            .filter(|is_allowed| *is_allowed)
+            .count(),
+        1
+    );
 }
 
 /// Asks as the layer does, which treats an error in its own way and has the known refusal beside it.
 #[test]
 fn store_failure_reaches_each_caller() {
     let setting = Exhausted::new(MINUTE, 0);
-    setting.store.clock().advance(RefusalCache::<ScriptedStore>::DEFAULT_MAX_AGE);
-    setting.store.set_default(ScriptedAnswer::error("broken").held());
+    setting
+        .store
+        .clock()
+        .advance(RefusalCache::<ScriptedStore>::DEFAULT_MAX_AGE);
+    setting
+        .store
+        .set_default(ScriptedAnswer::error("broken").held());
     let (key, before) = (client(1), setting.asked());
     let asked = [(); 3].map(|()| setting.cache.ask(&[Charge::new("minute", &MINUTE, &key)]));
     assert_eq!(setting.asked(), before + 1);
@@ -234,7 +289,11 @@ fn other_costs_and_quotas_are_not_shared() {
     let before = setting.asked();
     let answers = [setting.begin(1), setting.begin(2), setting.begin(1)];
     assert_eq!(setting.asked(), before + 3, "four units came back");
-    let raised = Exhausted { quota: Quota::per_minute(60), cache: setting.cache.clone(), store: setting.store.clone() };
+    let raised = Exhausted {
+        quota: Quota::per_minute(60),
+        cache: setting.cache.clone(),
+        store: setting.store.clone(),
+    };
     drop(raised.begin(1));
     assert_eq!(setting.asked(), before + 4);
     setting.store.release();
@@ -248,7 +307,11 @@ fn impossible_costs_are_not_shared() {
     let answers = [setting.begin(7), setting.begin(7)];
     assert_eq!(setting.asked(), before + 2);
     setting.store.release();
-    assert!(answers.into_iter().all(|answer| block_on(answer).unwrap().outcome() == Outcome::Never));
+    assert!(
+        answers
+            .into_iter()
+            .all(|answer| block_on(answer).unwrap().outcome() == Outcome::Never)
+    );
 }
 
 #[test]
@@ -259,14 +322,22 @@ fn returned_unit_of_a_window_costs_one_call() {
     let before = setting.asked();
     let answers: Vec<Answer> = (0..9).map(|_| setting.start()).collect();
     setting.store.release();
-    let allowed = answers.into_iter().map(is_allowed).filter(|is_allowed| *is_allowed).count();
+    let allowed = answers
+        .into_iter()
+        .map(is_allowed)
+        .filter(|is_allowed| *is_allowed)
+        .count();
     assert_eq!((allowed, setting.asked() - before), (1, 1));
 }
 
 /// Takes the last unit: the answer says when the next one fits.
 #[test]
 fn exhausted_window_is_known_from_an_admission() {
-    for quota in [MINUTE.sliding_window(), MINUTE.sliding_log(), MINUTE.fixed_window()] {
+    for quota in [
+        MINUTE.sliding_window(),
+        MINUTE.sliding_log(),
+        MINUTE.fixed_window(),
+    ] {
         let setting = Exhausted::new(quota, 0);
         setting.store.set_default(ScriptedAnswer::memory());
         setting.store.clock().advance(UNIT * 12);
@@ -274,9 +345,16 @@ fn exhausted_window_is_known_from_an_admission() {
             assert!(is_allowed(setting.begin(cost)));
         }
         let (before, key) = (setting.asked(), client(1));
-        let Ok(expected) =
-            setting.store.memory().apply(Operation::Peek, &[Charge::new("minute", &quota, &key)]).into_inner();
-        assert_eq!(block_on(setting.begin(1)).unwrap().outcome(), expected.outcome(), "{quota:?}");
+        let Ok(expected) = setting
+            .store
+            .memory()
+            .apply(Operation::Peek, &[Charge::new("minute", &quota, &key)])
+            .into_inner();
+        assert_eq!(
+            block_on(setting.begin(1)).unwrap().outcome(),
+            expected.outcome(),
+            "{quota:?}"
+        );
         assert_eq!(setting.asked(), before, "{quota:?}");
     }
 }
@@ -311,7 +389,11 @@ fn common_window_makes_no_client_wait() {
     let check = |number, cost| -> Answer {
         let key = client(number);
         let all = Charge::new("all", &second, &everyone).cost(cost);
-        Box::pin(setting.cache.check(&[all, Charge::new("minute", &MINUTE, &key)]))
+        Box::pin(
+            setting
+                .cache
+                .check(&[all, Charge::new("minute", &MINUTE, &key)]),
+        )
     };
     assert!(is_allowed(check(2, 995)));
     setting.store.clock().advance(Duration::from_millis(1_600));

@@ -16,7 +16,10 @@ fn fleet(quota: Quota, instances: u64, load_percent: u64) -> Fleet {
     let rate = quota.units() * 1_000_000 / u64::try_from(quota.period().as_micros()).unwrap();
     let gap = instances * 100_000_000 / (rate * load_percent);
     // At least two periods: what is held at the end, and given up of the burst once, is no part of the rate.
-    let (span, delay) = ((2 * quota.period()).max(Duration::from_secs(30)), Duration::from_millis(1));
+    let (span, delay) = (
+        (2 * quota.period()).max(Duration::from_secs(30)),
+        Duration::from_millis(1),
+    );
     Fleet {
         quota,
         instances,
@@ -41,14 +44,21 @@ fn admitted(fleet: &Fleet, outcome: &Outcome) -> u64 {
 #[test]
 fn steady_demand_gets_its_quota() {
     // Leases of the last one last half a second, the longest time.
-    let quotas = [Quota::per_second(100), Quota::per_second(1_000), Quota::per_minute(6_000).burst(1_000)];
+    let quotas = [
+        Quota::per_second(100),
+        Quota::per_second(1_000),
+        Quota::per_minute(6_000).burst(1_000),
+    ];
     for quota in quotas {
         for instances in [1, 2, 4, 8] {
             for load in [50, 90, 150, 200, 400] {
                 let fleet = fleet(quota, instances, load);
                 let outcome = run(fleet.run());
                 let share = admitted(&fleet, &outcome);
-                assert!(share >= 980, "{quota:?}, {instances} instances, load {load} %: {share}");
+                assert!(
+                    share >= 980,
+                    "{quota:?}, {instances} instances, load {load} %: {share}"
+                );
                 assert_eq!(outcome.first_over(&fleet.quota), None);
             }
         }
@@ -58,10 +68,17 @@ fn steady_demand_gets_its_quota() {
 #[test]
 fn burst_is_used_up_once() {
     for (instances, least) in [(1, 950), (2, 950), (4, 950), (8, 900)] {
-        let fleet = Fleet { span: Duration::from_secs(2), ..fleet(Quota::per_second(200), instances, 200) };
+        let fleet = Fleet {
+            span: Duration::from_secs(2),
+            ..fleet(Quota::per_second(200), instances, 200)
+        };
         let outcome = run(fleet.run());
         // A twentieth of the burst is given up.
-        assert!(admitted(&fleet, &outcome) >= least, "{instances} instances: {}", admitted(&fleet, &outcome));
+        assert!(
+            admitted(&fleet, &outcome) >= least,
+            "{instances} instances: {}",
+            admitted(&fleet, &outcome)
+        );
     }
 }
 
@@ -72,14 +89,19 @@ fn under_admission_is_as_stats_say() {
         for instances in [1, 2, 8] {
             for load in [50, 90, 150, 400] {
                 let quota = Quota::per_second(units);
-                let fleet = Fleet { span: Duration::from_secs(3), ..fleet(quota, instances, load) };
+                let fleet = Fleet {
+                    span: Duration::from_secs(3),
+                    ..fleet(quota, instances, load)
+                };
                 let outcome = run(fleet.run());
                 // A lease lasts 50 ms.
                 let refilled_in_lease = units / 20;
                 let exact = outcome.exactly_admitted_units(&quota.burst(units - refilled_in_lease));
                 let missed = exact.saturating_sub(outcome.admitted_units());
                 let said = outcome.under_admitted;
-                let case = format!("{units} units, {instances} instances, load {load} %: {missed} missed, {said} said");
+                let case = format!(
+                    "{units} units, {instances} instances, load {load} %: {missed} missed, {said} said"
+                );
                 if load < 100 {
                     assert_eq!((missed, said), (0, 0), "{case}");
                 } else {
@@ -93,17 +115,29 @@ fn under_admission_is_as_stats_say() {
 
 #[test]
 fn hot_client_asks_store_rarely() {
-    for (instances, load, most_percent) in [(1, 50, 13), (1, 90, 8), (2, 90, 15), (1, 400, 10), (8, 400, 20)] {
+    for (instances, load, most_percent) in [
+        (1, 50, 13),
+        (1, 90, 8),
+        (2, 90, 15),
+        (1, 400, 10),
+        (8, 400, 20),
+    ] {
         let fleet = fleet(Quota::per_second(1_000), instances, load);
         let outcome = run(fleet.run());
         let percent = outcome.calls * 100 / outcome.requests;
-        assert!(percent <= most_percent, "{instances} instances, load {load} %: {percent} % of the requests");
+        assert!(
+            percent <= most_percent,
+            "{instances} instances, load {load} %: {percent} % of the requests"
+        );
     }
 }
 
 #[test]
 fn cold_client_costs_no_further_calls() {
-    let fleet = Fleet { gap: 200_000, ..fleet(Quota::per_second(1_000), 4, 50) };
+    let fleet = Fleet {
+        gap: 200_000,
+        ..fleet(Quota::per_second(1_000), 4, 50)
+    };
     let outcome = run(fleet.run());
     assert_eq!(outcome.calls, outcome.requests);
 }
@@ -112,9 +146,17 @@ fn cold_client_costs_no_further_calls() {
 fn worst_load_gets_nine_tenths() {
     // Bursts of 40 units at a time, from eight instances, on a bucket just large enough to be leased.
     let quota = Quota::per_second(100).burst(100);
-    let fleet = Fleet { most_units: 40, gap: 800_000, ..fleet(quota, 8, 200) };
+    let fleet = Fleet {
+        most_units: 40,
+        gap: 800_000,
+        ..fleet(quota, 8, 200)
+    };
     let outcome = run(fleet.run());
-    assert!(admitted(&fleet, &outcome) >= 900, "{}", admitted(&fleet, &outcome));
+    assert!(
+        admitted(&fleet, &outcome) >= 900,
+        "{}",
+        admitted(&fleet, &outcome)
+    );
 }
 
 /// Counts the operations about the key of all clients.
@@ -129,7 +171,8 @@ impl Store for Counting {
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         let has_everyone = charges.iter().any(|charge| *charge.key() == Key::EVERYONE);
-        self.about_everyone.fetch_add(u64::from(has_everyone), Ordering::Relaxed);
+        self.about_everyone
+            .fetch_add(u64::from(has_everyone), Ordering::Relaxed);
         self.store.apply(operation, charges)
     }
 }
@@ -144,7 +187,10 @@ fn limit_for_everyone_is_no_hot_spot() {
     let calls = run(async {
         let clock = VirtualClock::start();
         let store = MemoryStore::with_clock(1_000_000, clock.clone());
-        let server = Arc::new(Counting { store, about_everyone: AtomicU64::new(0) });
+        let server = Arc::new(Counting {
+            store,
+            about_everyone: AtomicU64::new(0),
+        });
         let tasks = (0..INSTANCES).map(|instance| {
             let network = Network::new(Arc::clone(&server), instance)
                 .delays(Duration::from_micros(100)..Duration::from_millis(1));
@@ -153,8 +199,14 @@ fn limit_for_everyone_is_no_hot_spot() {
                 for milli in 0..MILLIS {
                     pass(1).await;
                     for request in 0..REQUESTS_PER_MILLI {
-                        let (client, all) = (key((instance << 40) + (milli << 20) + request), Key::EVERYONE);
-                        let charges = [Charge::new("everyone", &everyone, &all), Charge::new(LIMIT, &each, &client)];
+                        let (client, all) = (
+                            key((instance << 40) + (milli << 20) + request),
+                            Key::EVERYONE,
+                        );
+                        let charges = [
+                            Charge::new("everyone", &everyone, &all),
+                            Charge::new(LIMIT, &each, &client),
+                        ];
                         tokio::spawn(store.check(&charges));
                     }
                 }
@@ -166,5 +218,8 @@ fn limit_for_everyone_is_no_hot_spot() {
         server.about_everyone.load(Ordering::Relaxed)
     });
     let calls_per_second = calls * 1_000 / MILLIS / INSTANCES;
-    assert!(calls_per_second <= 100, "{calls_per_second} calls a second of each instance");
+    assert!(
+        calls_per_second <= 100,
+        "{calls_per_second} calls a second of each instance"
+    );
 }

@@ -61,29 +61,62 @@ impl<'r> Audit<'r> {
     fn new(fleet: &Mixed, run: &'r Run, counter: usize) -> Self {
         let quota = fleet.quotas[limit_of(counter)];
         let mut part = 0;
-        let about = run.calls.iter().filter(|call| call.charges.iter().any(|(number, _)| *number == counter));
+        let about = run
+            .calls
+            .iter()
+            .filter(|call| call.charges.iter().any(|(number, _)| *number == counter));
         let calls = about.map(|call| {
             part += usize::from(call.operation == Operation::Reset);
             (part, call)
         });
         let calls: Vec<(usize, &Call)> = calls.collect();
-        let resets = calls.iter().copied().filter(|(_, call)| call.operation == Operation::Reset).collect();
-        Self { run, quota, counter, term: longest_lease(&quota, fleet.longest), calls, resets }
+        let resets = calls
+            .iter()
+            .copied()
+            .filter(|(_, call)| call.operation == Operation::Reset)
+            .collect();
+        Self {
+            run,
+            quota,
+            counter,
+            term: longest_lease(&quota, fleet.longest),
+            calls,
+            resets,
+        }
     }
 
     fn run(&self) -> Result<(), String> {
-        let by_request: HashMap<u64, Spent> =
-            self.charges().filter_map(|(part, call)| Some((call.caller.request?, self.charged(part, call)))).collect();
-        let refunds = self.calls.iter().filter(|(_, call)| matches!(call.operation, Operation::Refund { .. }));
-        let refunded: HashSet<u64> = refunds.filter_map(|(_, call)| call.caller.request).collect();
-        let instances = self.run.admitted.iter().map(|request| request.instance + 1).max().unwrap_or(0);
+        let by_request: HashMap<u64, Spent> = self
+            .charges()
+            .filter_map(|(part, call)| Some((call.caller.request?, self.charged(part, call))))
+            .collect();
+        let refunds = self
+            .calls
+            .iter()
+            .filter(|(_, call)| matches!(call.operation, Operation::Refund { .. }));
+        let refunded: HashSet<u64> = refunds
+            .filter_map(|(_, call)| call.caller.request)
+            .collect();
+        let instances = self
+            .run
+            .admitted
+            .iter()
+            .map(|request| request.instance + 1)
+            .max()
+            .unwrap_or(0);
         let mut spent = Vec::new();
         for instance in 0..instances {
-            let requests = self.run.admitted.iter().filter(|request| request.instance == instance);
+            let requests = self
+                .run
+                .admitted
+                .iter()
+                .filter(|request| request.instance == instance);
             let mut from_leases = Vec::new();
             let mut leased = self.leases(instance);
             for request in requests {
-                let Some(units) = self.units(request) else { continue };
+                let Some(units) = self.units(request) else {
+                    continue;
+                };
                 match (by_request.get(&request.id), request.is_refunded) {
                     (Some(charged), false) => spent.push(*charged),
                     (None, false) => from_leases.push((request.at.as_micros(), units)),
@@ -106,28 +139,49 @@ impl<'r> Audit<'r> {
     }
 
     fn charges(&self) -> impl Iterator<Item = (usize, &'r Call)> {
-        self.calls.iter().copied().filter(|(_, call)| call.operation == Operation::Check && call.is_allowed)
+        self.calls
+            .iter()
+            .copied()
+            .filter(|(_, call)| call.operation == Operation::Check && call.is_allowed)
     }
 
     fn units(&self, request: &Admitted) -> Option<u64> {
-        request.asked.units().find(|(counter, _)| *counter == self.counter).map(|(_, units)| units)
+        request
+            .asked
+            .units()
+            .find(|(counter, _)| *counter == self.counter)
+            .map(|(_, units)| units)
     }
 
     fn charged(&self, part: usize, call: &Call) -> Spent {
-        let units = call.charges.iter().filter(|(counter, _)| *counter == self.counter).map(|(_, units)| units).sum();
-        Spent { part, at: call.at.as_micros(), units }
+        let units = call
+            .charges
+            .iter()
+            .filter(|(counter, _)| *counter == self.counter)
+            .map(|(_, units)| units)
+            .sum();
+        Spent {
+            part,
+            at: call.at.as_micros(),
+            units,
+        }
     }
 
     /// Returns the leases of an instance. Its own reset of the counter ends them.
     fn leases(&self, instance: u64) -> Vec<Leased> {
         let leases = self.charges().map(|(part, call)| (part, call, call.caller));
-        let leases = leases.filter(|(_, _, caller)| caller.instance == instance && caller.request.is_none());
+        let leases =
+            leases.filter(|(_, _, caller)| caller.instance == instance && caller.request.is_none());
         let leases = leases.map(|(part, call, caller)| {
             let resets = self.resets.iter().map(|(_, reset)| reset.caller);
-            let own_after = resets.filter(|reset| reset.instance == instance && reset.sent > caller.sent);
+            let own_after =
+                resets.filter(|reset| reset.instance == instance && reset.sent > caller.sent);
             let reset = own_after.map(|reset| reset.sent).min();
             // Nothing is known about the order of one instant.
-            self.lease(self.charged(part, call), reset.map_or(u64::MAX, |reset| reset.as_micros() + 1))
+            self.lease(
+                self.charged(part, call),
+                reset.map_or(u64::MAX, |reset| reset.as_micros() + 1),
+            )
         });
         leases.collect()
     }
@@ -141,10 +195,21 @@ impl<'r> Audit<'r> {
     }
 
     /// Checks that an instance spends and returns no more than its leases were charged with.
-    fn returned_fits(&self, instance: u64, leased: &[Leased], from_leases: &[(u64, u64)]) -> Result<(), String> {
-        let refunds = self.calls.iter().filter(|(_, call)| matches!(call.operation, Operation::Refund { .. }));
-        let own = refunds.filter(|(_, call)| call.caller.instance == instance && call.caller.request.is_none());
-        let returned: u64 = own.map(|(part, call)| self.charged(*part, call).units).sum();
+    fn returned_fits(
+        &self,
+        instance: u64,
+        leased: &[Leased],
+        from_leases: &[(u64, u64)],
+    ) -> Result<(), String> {
+        let refunds = self
+            .calls
+            .iter()
+            .filter(|(_, call)| matches!(call.operation, Operation::Refund { .. }));
+        let own = refunds
+            .filter(|(_, call)| call.caller.instance == instance && call.caller.request.is_none());
+        let returned: u64 = own
+            .map(|(part, call)| self.charged(*part, call).units)
+            .sum();
         let charged: u64 = leased.iter().map(|lease| lease.charged.units).sum();
         let spent: u64 = from_leases.iter().map(|(_, units)| units).sum();
         if spent + returned <= charged {
@@ -167,16 +232,26 @@ impl<'r> Audit<'r> {
         from_leases.sort_unstable();
         let mut first = 0;
         for (at, mut units) in from_leases {
-            while first < leased.len() && (leased[first].ends_at <= at || leased[first].charged.units == 0) {
+            while first < leased.len()
+                && (leased[first].ends_at <= at || leased[first].charged.units == 0)
+            {
                 first += 1;
             }
             while units > 0 {
                 let live = |lease: &&mut Leased| lease.charged.units > 0 && at < lease.ends_at;
                 let so_far = leased.partition_point(|lease| lease.charged.at <= at);
-                let live: Vec<&mut Leased> = leased[first..so_far].iter_mut().filter(live).collect();
-                let is_clear = live.windows(2).all(|two| two[0].charged.part == two[1].charged.part);
+                let live: Vec<&mut Leased> =
+                    leased[first..so_far].iter_mut().filter(live).collect();
+                let is_clear = live
+                    .windows(2)
+                    .all(|two| two[0].charged.part == two[1].charged.part);
                 let Some(lease) = live.into_iter().min_by_key(|lease| lease.ends_at) else {
-                    let Self { quota, counter, term, .. } = self;
+                    let Self {
+                        quota,
+                        counter,
+                        term,
+                        ..
+                    } = self;
                     return Err(format!(
                         "{units} units of {counter} were spent at {at} and not charged within {term} us: {quota:?}"
                     ));
@@ -186,7 +261,11 @@ impl<'r> Audit<'r> {
                 units -= taken;
                 // With leases from before a reset and after it, nothing tells which one is spent.
                 if is_clear {
-                    spent.push(Spent { at, units: taken, ..lease.charged });
+                    spent.push(Spent {
+                        at,
+                        units: taken,
+                        ..lease.charged
+                    });
                 }
             }
         }
@@ -201,24 +280,39 @@ impl<'r> Audit<'r> {
             Algorithm::SlidingWindow => self.first_full_period(spent, part),
             _ => self.first_refused(spent),
         };
-        over.map_or(Ok(()), |spent| Err(format!("{spent:?} of counter {} is over {:?}", self.counter, self.quota)))
+        over.map_or(Ok(()), |spent| {
+            Err(format!(
+                "{spent:?} of counter {} is over {:?}",
+                self.counter, self.quota
+            ))
+        })
     }
 
     fn first_refused<'s>(&self, spent: &'s [Spent]) -> Option<&'s Spent> {
         let (mut entry, client) = (Entry::default(), Key::EVERYONE);
         spent.iter().find(|spent| {
             let charge = Charge::new(LIMIT, &self.quota, &client).cost(spent.units);
-            !entry.decide(Operation::Check, &[charge], Timestamp::from_micros(spent.at)).is_allowed()
+            !entry
+                .decide(
+                    Operation::Check,
+                    &[charge],
+                    Timestamp::from_micros(spent.at),
+                )
+                .is_allowed()
         })
     }
 
     fn first_full_window<'s>(&self, spent: &'s [Spent], part: usize) -> Option<&'s Spent> {
         let mut most = HashMap::new();
         for (charged_at, units) in self.refunds_across_resets(part) {
-            *most.entry(self.window(charged_at)).or_insert(self.quota.units()) += units;
+            *most
+                .entry(self.window(charged_at))
+                .or_insert(self.quota.units()) += units;
         }
         spent.iter().find(|spent| {
-            let left = most.entry(self.window(spent.at)).or_insert(self.quota.units());
+            let left = most
+                .entry(self.window(spent.at))
+                .or_insert(self.quota.units());
             let is_over = *left < spent.units;
             *left = left.saturating_sub(spent.units);
             is_over
@@ -227,7 +321,10 @@ impl<'r> Audit<'r> {
 
     /// Finds the first unit that is more than a sliding window promises, with leases and without.
     fn first_full_period<'s>(&self, spent: &'s [Spent], part: usize) -> Option<&'s Spent> {
-        let returned: u64 = self.refunds_across_resets(part).map(|(_, units)| units).sum();
+        let returned: u64 = self
+            .refunds_across_resets(part)
+            .map(|(_, units)| units)
+            .sum();
         let (mut sum, mut first) = (0, 0);
         spent.iter().find(|one| {
             sum += one.units;
@@ -241,16 +338,25 @@ impl<'r> Audit<'r> {
 
     /// Returns the refunds of leases that a reset has wiped out: when these were charged, and how many units came back.
     fn refunds_across_resets(&self, part: usize) -> impl Iterator<Item = (u64, u64)> {
-        let refunds = self.calls.iter().filter(move |(in_part, _)| *in_part == part);
+        let refunds = self
+            .calls
+            .iter()
+            .filter(move |(in_part, _)| *in_part == part);
         refunds.filter_map(move |(_, call)| {
-            let Operation::Refund { taken_at } = call.operation else { return None };
-            let is_wiped = call.caller.request.is_none() && self.resets_before(part).any(|reset| reset.at >= taken_at);
+            let Operation::Refund { taken_at } = call.operation else {
+                return None;
+            };
+            let is_wiped = call.caller.request.is_none()
+                && self.resets_before(part).any(|reset| reset.at >= taken_at);
             is_wiped.then(|| (taken_at.as_micros(), self.charged(part, call).units))
         })
     }
 
     fn resets_before(&self, part: usize) -> impl Iterator<Item = &'r Call> {
-        self.resets.iter().filter(move |(number, _)| *number <= part).map(|(_, reset)| *reset)
+        self.resets
+            .iter()
+            .filter(move |(number, _)| *number <= part)
+            .map(|(_, reset)| *reset)
     }
 
     /// Checks that an instance refunds no lease that it had before its own reset.
@@ -258,19 +364,31 @@ impl<'r> Audit<'r> {
         // Of each instance, the leases by the instant of their charge.
         let mut leases: HashMap<(u64, Timestamp), Timestamp> = HashMap::new();
         for (_, charge) in self.charges() {
-            let asked = leases.entry((charge.caller.instance, charge.at)).or_insert(charge.caller.sent);
+            let asked = leases
+                .entry((charge.caller.instance, charge.at))
+                .or_insert(charge.caller.sent);
             *asked = charge.caller.sent.max(*asked);
         }
-        let after_reset = self.calls.iter().filter(|(part, call)| *part > 0 && call.caller.request.is_none());
+        let after_reset = self
+            .calls
+            .iter()
+            .filter(|(part, call)| *part > 0 && call.caller.request.is_none());
         for (part, call) in after_reset {
-            let Operation::Refund { taken_at } = call.operation else { continue };
+            let Operation::Refund { taken_at } = call.operation else {
+                continue;
+            };
             let instance = call.caller.instance;
-            let Some(asked) = leases.get(&(instance, taken_at)) else { continue };
+            let Some(asked) = leases.get(&(instance, taken_at)) else {
+                continue;
+            };
             let mut resets = self.resets_before(*part).map(|reset| reset.caller);
-            let is_wiped =
-                |reset: &Caller| reset.instance == instance && *asked < reset.sent && reset.sent < call.caller.sent;
+            let is_wiped = |reset: &Caller| {
+                reset.instance == instance && *asked < reset.sent && reset.sent < call.caller.sent
+            };
             if resets.any(|reset| is_wiped(&reset)) {
-                return Err(format!("{call:?} refunds what a reset of its instance has forgotten"));
+                return Err(format!(
+                    "{call:?} refunds what a reset of its instance has forgotten"
+                ));
             }
         }
         Ok(())

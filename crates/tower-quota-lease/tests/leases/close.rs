@@ -37,14 +37,21 @@ fn store_inside_is_closed_also_without_refunds() {
             let (clock, is_closed) = (VirtualClock::start(), Arc::<AtomicBool>::default());
             let server = Arc::new(MemoryStore::with_clock(1_000, clock.clone()));
             let network = Network::new(Arc::clone(&server), 1);
-            let inside = Closable { network, is_closed: Arc::clone(&is_closed) };
+            let inside = Closable {
+                network,
+                is_closed: Arc::clone(&is_closed),
+            };
             let store = Leased::with_clock(inside, LeaseOptions::default(), clock);
             let admitted = make_hot(&store, &QUOTA, 1).await;
             assert!(stored_units(&server, &QUOTA, 1).await > admitted);
             store.store().network.cut(is_cut);
             assert_eq!(store.close(Duration::from_millis(100)).await, !is_cut);
             assert!(is_closed.load(Ordering::Relaxed));
-            assert_eq!(stored_units(&server, &QUOTA, 1).await == admitted, !is_cut, "the rest is returned");
+            assert_eq!(
+                stored_units(&server, &QUOTA, 1).await == admitted,
+                !is_cut,
+                "the rest is returned"
+            );
         }
     });
 }
@@ -55,7 +62,10 @@ fn closed_store_takes_no_leases() {
         let (server, store) = instance();
         assert!(store.close(Duration::from_secs(5)).await);
         let admitted = make_hot(&store, &QUOTA, 1).await;
-        assert_eq!((store.stats().by_lease, store.stats().by_store), (0, admitted));
+        assert_eq!(
+            (store.stats().by_lease, store.stats().by_store),
+            (0, admitted)
+        );
         assert_eq!(stored_units(&server, &QUOTA, 1).await, admitted);
     });
 }
@@ -83,7 +93,10 @@ fn cut_network_loses_what_was_leased() {
         let stats = store.stats();
         assert!(stats.units_lost > 0);
         assert_eq!(stats.units_under_admitted, stats.units_lost);
-        assert_eq!(stored_units(&server, &QUOTA, 1).await, admitted + stats.units_lost);
+        assert_eq!(
+            stored_units(&server, &QUOTA, 1).await,
+            admitted + stats.units_lost
+        );
     });
 }
 
@@ -96,8 +109,18 @@ fn cut_off_instance_spends_its_lease_only() {
         store.store().cut(true);
         let client = key(1);
         for number in 0..held {
-            assert!(check(&store, &[Charge::new(LIMIT, &QUOTA, &client)]).await.is_allowed(), "{number} of {held}");
+            assert!(
+                check(&store, &[Charge::new(LIMIT, &QUOTA, &client)])
+                    .await
+                    .is_allowed(),
+                "{number} of {held}"
+            );
         }
-        assert!(store.check(&[Charge::new(LIMIT, &QUOTA, &client)]).await.is_err());
+        assert!(
+            store
+                .check(&[Charge::new(LIMIT, &QUOTA, &client)])
+                .await
+                .is_err()
+        );
     });
 }

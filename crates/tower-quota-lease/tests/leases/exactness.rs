@@ -16,13 +16,26 @@ use crate::recorder::Call;
 /// Draws quotas that are leased. A bucket is full again soon after a lease was taken from it.
 fn quota() -> impl Strategy<Value = Quota> {
     let periods = prop::sample::select(vec![700_u64, 1_000, 2_000]);
-    (100..1_000_u64, periods, leasable_algorithm(), 100..1_500_u64).prop_map(|(units, period, algorithm, burst)| {
-        with_burst(Quota::new(units, Duration::from_millis(period)).try_algorithm(algorithm).unwrap(), burst)
-    })
+    (
+        100..1_000_u64,
+        periods,
+        leasable_algorithm(),
+        100..1_500_u64,
+    )
+        .prop_map(|(units, period, algorithm, burst)| {
+            with_burst(
+                Quota::new(units, Duration::from_millis(period))
+                    .try_algorithm(algorithm)
+                    .unwrap(),
+                burst,
+            )
+        })
 }
 
 fn leasable_algorithm() -> impl Strategy<Value = Algorithm> {
-    let algorithms = Algorithm::ALL.into_iter().filter(|one| *one != Algorithm::LeakyBucket);
+    let algorithms = Algorithm::ALL
+        .into_iter()
+        .filter(|one| *one != Algorithm::LeakyBucket);
     prop::sample::select(algorithms.collect::<Vec<_>>())
 }
 
@@ -40,12 +53,19 @@ fn with_burst(quota: Quota, burst: u64) -> Quota {
 /// left. Floods therefore begin at any time, often just after a window has, and may last until a period is over.
 fn floods(quota: Quota) -> impl Strategy<Value = Vec<Range<Duration>>> {
     let period = u64::try_from(quota.period().as_millis()).unwrap();
-    let flood = (0..3_u64, any::<bool>(), 0..period, prop_oneof![Just(3_u64), 1..period + 100]);
+    let flood = (
+        0..3_u64,
+        any::<bool>(),
+        0..period,
+        prop_oneof![Just(3_u64), 1..period + 100],
+    );
     prop::collection::vec(flood, 1..4).prop_map(move |floods| {
-        let floods = floods.into_iter().map(|(window, is_at_start, within, lasts)| {
-            let start = (window + 1) * period + if is_at_start { within % 20 } else { within };
-            Duration::from_millis(start)..Duration::from_millis(start + lasts)
-        });
+        let floods = floods
+            .into_iter()
+            .map(|(window, is_at_start, within, lasts)| {
+                let start = (window + 1) * period + if is_at_start { within % 20 } else { within };
+                Duration::from_millis(start)..Duration::from_millis(start + lasts)
+            });
         floods.collect()
     })
 }
@@ -56,17 +76,19 @@ fn fleet() -> impl Strategy<Value = Fleet> {
     let network = (0..5_u8, 200..6_000_u64, bool::weighted(0.3));
     let with_floods = quota().prop_flat_map(|quota| (Just(quota), floods(quota)));
     (with_floods, load, network, any::<u64>()).prop_map(
-        |((quota, floods), (instances, gap, most_units), (loss_percent, delay, faults), seed)| Fleet {
-            quota,
-            instances,
-            gap,
-            most_units,
-            span: Duration::from_secs(5),
-            loss_percent: if faults { loss_percent } else { 0 },
-            delay: Duration::from_micros(delay),
-            faults,
-            floods,
-            seed,
+        |((quota, floods), (instances, gap, most_units), (loss_percent, delay, faults), seed)| {
+            Fleet {
+                quota,
+                instances,
+                gap,
+                most_units,
+                span: Duration::from_secs(5),
+                loss_percent: if faults { loss_percent } else { 0 },
+                delay: Duration::from_micros(delay),
+                faults,
+                floods,
+                seed,
+            }
         },
     )
 }
@@ -74,11 +96,15 @@ fn fleet() -> impl Strategy<Value = Fleet> {
 /// Draws a quota that is leased. This many units a second are a load of some 15 to 100 %.
 fn loaded_quota(units_per_second: u64) -> impl Strategy<Value = Quota> {
     let periods = prop::sample::select(vec![700_u64, 1_000, 2_000, 2_000]);
-    (periods, leasable_algorithm(), 15..100_u64, 60..200_u64).prop_map(move |(period, algorithm, load, burst)| {
-        let units = (units_per_second * period / 10 / load).clamp(200, 2_000);
-        let quota = Quota::new(units, Duration::from_millis(period)).try_algorithm(algorithm).unwrap();
-        with_burst(quota, units * burst / 100)
-    })
+    (periods, leasable_algorithm(), 15..100_u64, 60..200_u64).prop_map(
+        move |(period, algorithm, load, burst)| {
+            let units = (units_per_second * period / 10 / load).clamp(200, 2_000);
+            let quota = Quota::new(units, Duration::from_millis(period))
+                .try_algorithm(algorithm)
+                .unwrap();
+            with_burst(quota, units * burst / 100)
+        },
+    )
 }
 
 /// Draws fleets whose requests have several limits on two keys, costs, refunds and resets.
@@ -87,13 +113,24 @@ fn loaded_quota(units_per_second: u64) -> impl Strategy<Value = Quota> {
 fn mixed_in_calm() -> impl Strategy<Value = Mixed> {
     (1..=4_u64, 1_000..6_000_u64).prop_flat_map(|(instances, gap)| {
         let quota = || loaded_quota(instances * 1_000_000 * MOST_UNITS / 2 / gap);
-        let quotas = ([quota(), quota(), quota()], prop::sample::select(vec![20_u64, 500, 500]));
+        let quotas = (
+            [quota(), quota(), quota()],
+            prop::sample::select(vec![20_u64, 500, 500]),
+        );
         let delay = prop_oneof![2 => 200..3_000_u64, 1 => 3_000..60_000_u64];
         let network = (delay, prop_oneof![3 => Just(0_u8), 1 => 1..5_u8]);
-        let requests =
-            (prop::sample::select(vec![7_u8, 7, 7, 3, 5, 6]), prop_oneof![Just(0_u8), 1..8_u8], any::<bool>());
+        let requests = (
+            prop::sample::select(vec![7_u8, 7, 7, 3, 5, 6]),
+            prop_oneof![Just(0_u8), 1..8_u8],
+            any::<bool>(),
+        );
         (quotas, network, requests, any::<u64>()).prop_map(
-            move |((quotas, longest), (delay, loss_percent), (limits, refund_percent, resets), seed)| Mixed {
+            move |(
+                (quotas, longest),
+                (delay, loss_percent),
+                (limits, refund_percent, resets),
+                seed,
+            )| Mixed {
                 quotas,
                 longest: Duration::from_millis(longest),
                 instances,
@@ -118,26 +155,41 @@ fn mixed() -> impl Strategy<Value = Mixed> {
         let limits = prop::sample::select(vec![1_u8, 2, 4, 1, 2, 4, 1, 2, 4, 3, 5, 6, 7]);
         let client = prop_oneof![4 => Just(0_u64), 1 => Just(1)];
         let quotas = fleet.quotas;
-        let flood = (limits, client, any::<bool>()).prop_flat_map(move |(limits, client, is_repeated)| {
-            let quota = quotas[limits.trailing_zeros() as usize];
-            floods(quota).prop_map(move |times| {
-                let again = times.iter().filter(|_| is_repeated).map(|time| {
-                    let (start, around) = (time.start + quota.period(), Duration::from_millis(20));
-                    start - around..start + around
-                });
-                let times = again.chain(times.iter().cloned());
-                times.map(|time| Flood { time, client, limits }).collect::<Vec<_>>()
-            })
-        });
+        let flood =
+            (limits, client, any::<bool>()).prop_flat_map(move |(limits, client, is_repeated)| {
+                let quota = quotas[limits.trailing_zeros() as usize];
+                floods(quota).prop_map(move |times| {
+                    let again = times.iter().filter(|_| is_repeated).map(|time| {
+                        let (start, around) =
+                            (time.start + quota.period(), Duration::from_millis(20));
+                        start - around..start + around
+                    });
+                    let times = again.chain(times.iter().cloned());
+                    times
+                        .map(|time| Flood {
+                            time,
+                            client,
+                            limits,
+                        })
+                        .collect::<Vec<_>>()
+                })
+            });
         let with_floods = (Just(fleet), prop::collection::vec(flood, 1..3));
-        with_floods.prop_map(|(fleet, floods)| Mixed { floods: floods.concat(), ..fleet })
+        with_floods.prop_map(|(fleet, floods)| Mixed {
+            floods: floods.concat(),
+            ..fleet
+        })
     })
 }
 
 /// Runs this part of the usual cases: each is seconds of a fleet.
 fn cases(part: u32) -> ProptestConfig {
     let usual = ProptestConfig::default();
-    ProptestConfig { cases: usual.cases / part, failure_persistence: None, ..usual }
+    ProptestConfig {
+        cases: usual.cases / part,
+        failure_persistence: None,
+        ..usual
+    }
 }
 
 proptest! {
@@ -190,13 +242,26 @@ fn mixed_requests_use_what_is_audited() {
     assert_eq!(audit(&fleet, &run), Ok(()));
     let calls = |is_of: &dyn Fn(&Call) -> bool| run.calls.iter().filter(|call| is_of(call)).count();
     let leases = calls(&|call| call.caller.request.is_none() && call.operation == Operation::Check);
-    let returned = calls(&|call| call.caller.request.is_none() && matches!(call.operation, Operation::Refund { .. }));
-    let refunds = calls(&|call| call.caller.request.is_some() && matches!(call.operation, Operation::Refund { .. }));
+    let returned = calls(&|call| {
+        call.caller.request.is_none() && matches!(call.operation, Operation::Refund { .. })
+    });
+    let refunds = calls(&|call| {
+        call.caller.request.is_some() && matches!(call.operation, Operation::Refund { .. })
+    });
     let resets = calls(&|call| call.operation == Operation::Reset);
-    let was_decided =
-        |id| run.calls.iter().any(|call| call.caller.request == Some(id) && call.operation == Operation::Check);
-    let spent_here = run.admitted.iter().filter(|request| !was_decided(request.id)).count();
-    let least = [leases, returned, refunds, resets, spent_here].into_iter().min();
+    let was_decided = |id| {
+        run.calls
+            .iter()
+            .any(|call| call.caller.request == Some(id) && call.operation == Operation::Check)
+    };
+    let spent_here = run
+        .admitted
+        .iter()
+        .filter(|request| !was_decided(request.id))
+        .count();
+    let least = [leases, returned, refunds, resets, spent_here]
+        .into_iter()
+        .min();
     assert!(
         least > Some(0),
         "{leases} leases, {returned} returned, {refunds} refunds, {resets} resets, {spent_here} here"

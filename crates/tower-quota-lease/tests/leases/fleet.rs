@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use tower_quota_core::{Charge, Clock, Decision, Entry, MemoryStore, Operation, Quota, Store, Timestamp};
+use tower_quota_core::{
+    Charge, Clock, Decision, Entry, MemoryStore, Operation, Quota, Store, Timestamp,
+};
 use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_testkit::simulation::{self, Network, VirtualClock};
 
@@ -106,7 +108,10 @@ impl Fleet {
         }
         while let Some(answer) = waiting.join_next().await {
             // The store has spent these units when it charged them.
-            if let Some((decision, units)) = answer.unwrap().filter(|(decision, _)| decision.is_allowed()) {
+            if let Some((decision, units)) = answer
+                .unwrap()
+                .filter(|(decision, _)| decision.is_allowed())
+            {
                 outcome.admitted.push((decision.at(), units));
             }
         }
@@ -121,8 +126,14 @@ impl Fleet {
     ///
     /// A flood brings the capacity of the quota in each of its first three milliseconds, then in each 100 ms.
     fn gap_at(&self, instant: Duration) -> u64 {
-        let Some(flood) = self.floods.iter().find(|flood| flood.contains(&instant)) else { return self.gap };
-        flood_gap(instant - flood.start, self.instances * (1 + self.most_units), self.quota.capacity())
+        let Some(flood) = self.floods.iter().find(|flood| flood.contains(&instant)) else {
+            return self.gap;
+        };
+        flood_gap(
+            instant - flood.start,
+            self.instances * (1 + self.most_units),
+            self.quota.capacity(),
+        )
     }
 
     /// Pauses the instance now and then, cuts it off, or lets it rest until it is cold.
@@ -144,7 +155,11 @@ impl Fleet {
 /// The requests that the instances make in each half of a millisecond, for three of them, and then in each 50 ms, cost the
 /// capacity. `units` is the cost of one request of each instance.
 pub(crate) fn flood_gap(since_start: Duration, units: u64, capacity: u64) -> u64 {
-    let span = if since_start < Duration::from_millis(3) { 500 } else { 50_000 };
+    let span = if since_start < Duration::from_millis(3) {
+        500
+    } else {
+        50_000
+    };
     (span * units / capacity).max(5)
 }
 

@@ -72,7 +72,11 @@ async fn pass(millis: u64) {
 async fn make_hot(store: &impl Store, quota: &Quota, client: u64) -> u64 {
     let mut admitted = 0;
     for _ in 0..60 {
-        admitted += u64::from(check(store, &[Charge::new(LIMIT, quota, &key(client))]).await.is_allowed());
+        admitted += u64::from(
+            check(store, &[Charge::new(LIMIT, quota, &key(client))])
+                .await
+                .is_allowed(),
+        );
         pass(2).await;
     }
     admitted
@@ -80,6 +84,9 @@ async fn make_hot(store: &impl Store, quota: &Quota, client: u64) -> u64 {
 
 /// Returns what the store has counted of a quota.
 async fn stored_units(store: &MemoryStore, quota: &Quota, client: u64) -> u64 {
-    let decision = store.check(&[Charge::new(LIMIT, quota, &key(client)).cost(0)]).await.unwrap();
+    let decision = store
+        .check(&[Charge::new(LIMIT, quota, &key(client)).cost(0)])
+        .await
+        .unwrap();
     quota.capacity() - decision.statuses()[0].remaining()
 }

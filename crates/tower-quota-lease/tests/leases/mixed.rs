@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use tokio::task::JoinSet;
-use tower_quota_core::{Charge, Clock, Decision, Key, MemoryStore, Name, Operation, Quota, Store, Timestamp};
+use tower_quota_core::{
+    Charge, Clock, Decision, Key, MemoryStore, Name, Operation, Quota, Store, Timestamp,
+};
 use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_testkit::simulation::{Network, VirtualClock};
 
@@ -102,13 +104,28 @@ impl Asked {
     }
 
     /// Calls a function with the charges.
-    fn with_charges<T>(&self, quotas: &[Quota; LIMITS], call: impl FnOnce(&[Charge<'_>]) -> T) -> T {
+    fn with_charges<T>(
+        &self,
+        quotas: &[Quota; LIMITS],
+        call: impl FnOnce(&[Charge<'_>]) -> T,
+    ) -> T {
         let (client, everyone) = (key(self.client), Key::EVERYONE);
-        let charges = self.costs.iter().zip(quotas).zip(NAMES).enumerate().filter(|(_, ((cost, _), _))| **cost > 0);
+        let charges = self
+            .costs
+            .iter()
+            .zip(quotas)
+            .zip(NAMES)
+            .enumerate()
+            .filter(|(_, ((cost, _), _))| **cost > 0);
         let charges: Vec<Charge<'_>> = charges
             .map(|(limit, ((cost, quota), name))| {
-                let charge = Charge::new(name, quota, if limit == 2 { &everyone } else { &client }).cost(*cost);
-                if self.is_refundable { charge.refundable() } else { charge }
+                let charge = Charge::new(name, quota, if limit == 2 { &everyone } else { &client })
+                    .cost(*cost);
+                if self.is_refundable {
+                    charge.refundable()
+                } else {
+                    charge
+                }
             })
             .collect();
         call(&charges)
@@ -117,7 +134,11 @@ impl Asked {
 
 /// Returns the number of a limit's counter.
 const fn counter(limit: usize, client: u64) -> usize {
-    if limit == 2 { 4 } else { limit + 2 * if client == 0 { 0 } else { 1 } }
+    if limit == 2 {
+        4
+    } else {
+        limit + 2 * if client == 0 { 0 } else { 1 }
+    }
 }
 
 /// Returns the limit of a counter.
@@ -126,7 +147,10 @@ pub(crate) const fn limit_of(counter: usize) -> usize {
 }
 
 fn counter_of(charge: &Charge<'_>) -> usize {
-    let limit = NAMES.iter().position(|name| *name == charge.name()).unwrap();
+    let limit = NAMES
+        .iter()
+        .position(|name| *name == charge.name())
+        .unwrap();
     counter(limit, u64::from(*charge.key() == key(1)))
 }
 
@@ -135,7 +159,10 @@ impl Mixed {
     pub(crate) async fn run(&self) -> Run {
         let clock = VirtualClock::start();
         let store = MemoryStore::with_clock(1_000, clock.clone());
-        let (server, resets) = (Arc::new(Recorder::new(store, counter_of)), Arc::new(Resets::default()));
+        let (server, resets) = (
+            Arc::new(Recorder::new(store, counter_of)),
+            Arc::new(Resets::default()),
+        );
         let mut instances = JoinSet::new();
         for number in 0..self.instances {
             let network = Network::new(Arc::clone(&server), self.seed ^ number << 32)
@@ -143,7 +170,11 @@ impl Mixed {
                 .delays(Duration::from_micros(100)..self.delay);
             let link = Link::new(network, clock.clone(), number);
             let options = LeaseOptions::default().longest(self.longest);
-            let store = Leased::with_clock(link, options, clock.ahead_by(Duration::from_secs(number * 77)));
+            let store = Leased::with_clock(
+                link,
+                options,
+                clock.ahead_by(Duration::from_secs(number * 77)),
+            );
             let load = Load {
                 fleet: self.clone(),
                 number,
@@ -156,20 +187,33 @@ impl Mixed {
             instances.spawn(load.run());
         }
         let admitted = instances.join_all().await.into_iter().flatten().collect();
-        Run { admitted, calls: server.take() }
+        Run {
+            admitted,
+            calls: server.take(),
+        }
     }
 
     fn flood_at(&self, instant: Duration) -> Option<&Flood> {
-        self.floods.iter().find(|flood| flood.time.contains(&instant))
+        self.floods
+            .iter()
+            .find(|flood| flood.time.contains(&instant))
     }
 
     /// Returns the mean time between two requests. A flood brings the capacity of the first of its limits.
     fn gap_at(&self, instant: Duration) -> u64 {
-        let Some(flood) = self.flood_at(instant) else { return self.gap };
-        let limit = (0..LIMITS).find(|limit| flood.limits & 1 << limit != 0).unwrap();
+        let Some(flood) = self.flood_at(instant) else {
+            return self.gap;
+        };
+        let limit = (0..LIMITS)
+            .find(|limit| flood.limits & 1 << limit != 0)
+            .unwrap();
         let capacity = self.quotas[limit].capacity();
         let mean_units = (3 * (1 + MOST_UNITS) + 1 + capacity / FLOOD_SHARE) / 8;
-        flood_gap(instant - flood.time.start, self.instances * mean_units, capacity)
+        flood_gap(
+            instant - flood.time.start,
+            self.instances * mean_units,
+            capacity,
+        )
     }
 }
 
@@ -217,14 +261,26 @@ impl Load {
         let record = move |decision: Decision| {
             if decision.is_allowed() {
                 let is_refunded = false;
-                admitted.lock().unwrap().push(Admitted { instance, id, at, asked, is_refunded, decision });
+                admitted.lock().unwrap().push(Admitted {
+                    instance,
+                    id,
+                    at,
+                    asked,
+                    is_refunded,
+                    decision,
+                });
             }
         };
-        if asked.with_charges(quotas, |charges| self.store.check_at_once(charges, &mut decision)) {
+        if asked.with_charges(quotas, |charges| {
+            self.store.check_at_once(charges, &mut decision)
+        }) {
             return record(decision);
         }
-        let answer =
-            asked.with_charges(quotas, |charges| self.store.store().for_request(id, || self.store.check(charges)));
+        let answer = asked.with_charges(quotas, |charges| {
+            self.store
+                .store()
+                .for_request(id, || self.store.check(charges))
+        });
         let patience = match self.random.u8(0..30) {
             0 => self.fleet.delay * self.random.u32(0..20) / 10,
             _ => Duration::from_secs(10),
@@ -238,7 +294,10 @@ impl Load {
 
     /// Draws the charges of a request.
     fn draw(&mut self, now: Duration) -> Asked {
-        let flood = self.fleet.flood_at(now).filter(|_| self.random.u8(0..8) > 0);
+        let flood = self
+            .fleet
+            .flood_at(now)
+            .filter(|_| self.random.u8(0..8) > 0);
         let (client, limits) = match flood {
             Some(flood) => (flood.client, flood.limits),
             None if self.random.u8(0..4) > 0 => (0, self.fleet.limits),
@@ -247,11 +306,23 @@ impl Load {
         // What is leased is spent by small costs, and the rest of the store by large ones.
         let is_large = flood.is_some() && self.random.u8(0..4) == 0;
         let mut costs = [0; LIMITS];
-        for (limit, cost) in costs.iter_mut().enumerate().filter(|(limit, _)| limits & 1 << limit != 0) {
-            let most = if is_large { self.fleet.quotas[limit].capacity() / FLOOD_SHARE } else { MOST_UNITS };
+        for (limit, cost) in costs
+            .iter_mut()
+            .enumerate()
+            .filter(|(limit, _)| limits & 1 << limit != 0)
+        {
+            let most = if is_large {
+                self.fleet.quotas[limit].capacity() / FLOOD_SHARE
+            } else {
+                MOST_UNITS
+            };
             *cost = self.random.u64(1..=most.max(1));
         }
-        Asked { client, costs, is_refundable: self.random.u8(0..20) == 0 }
+        Asked {
+            client,
+            costs,
+            is_refundable: self.random.u8(0..20) == 0,
+        }
     }
 
     /// Refunds one of the last requests of this instance.
@@ -273,9 +344,13 @@ impl Load {
         one.is_refunded = true;
         let refund = one.decision.refund().unwrap();
         let answer = one.asked.with_charges(&self.fleet.quotas, |charges| {
-            self.store.store().for_request(one.id, || self.store.apply(refund, charges))
+            self.store
+                .store()
+                .for_request(one.id, || self.store.apply(refund, charges))
         });
-        self.resets.refunds_under_way.fetch_add(1, Ordering::Relaxed);
+        self.resets
+            .refunds_under_way
+            .fetch_add(1, Ordering::Relaxed);
         let resets = Arc::clone(&self.resets);
         tokio::spawn(async move {
             let _ = answer.await;
@@ -293,13 +368,21 @@ impl Load {
         }
         let limits = self.random.u8(1..1 << LIMITS);
         let costs = [0, 1, 2].map(|limit| u64::from(limits & 1 << limit != 0));
-        let asked = Asked { client: self.random.u64(0..CLIENTS), costs, is_refundable: false };
+        let asked = Asked {
+            client: self.random.u64(0..CLIENTS),
+            costs,
+            is_refundable: false,
+        };
         let answer = asked.with_charges(&self.fleet.quotas, |charges| {
-            self.store.store().for_request(id, || self.store.apply(Operation::Reset, charges))
+            self.store
+                .store()
+                .for_request(id, || self.store.apply(Operation::Reset, charges))
         });
         // A reset that is lost may have been done.
         let _ = answer.await;
-        self.resets.last.store(self.clock.now().as_micros(), Ordering::Relaxed);
+        self.resets
+            .last
+            .store(self.clock.now().as_micros(), Ordering::Relaxed);
         self.resets.is_resetting.store(false, Ordering::Relaxed);
     }
 }

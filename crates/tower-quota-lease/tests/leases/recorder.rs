@@ -52,7 +52,11 @@ type Answer<E> = Pin<Box<dyn Future<Output = Result<Decision, E>> + Send>>;
 impl Recorder {
     /// Makes a store that names limits by these numbers.
     pub(crate) fn new(store: MemoryStore, number_of: fn(&Charge<'_>) -> usize) -> Self {
-        Self { store, number_of, calls: Arc::default() }
+        Self {
+            store,
+            number_of,
+            calls: Arc::default(),
+        }
     }
 
     /// Returns the calls so far, and forgets them.
@@ -68,12 +72,24 @@ impl Store for Recorder {
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         let caller = CALLER.get();
         let answer = self.store.apply(operation, charges);
-        let charges = charges.iter().map(|charge| ((self.number_of)(charge), charge.units())).collect();
+        let charges = charges
+            .iter()
+            .map(|charge| ((self.number_of)(charge), charge.units()))
+            .collect();
         let calls = Arc::clone(&self.calls);
         Box::pin(async move {
             let answer = answer.await?;
-            let call = Call { caller, operation, charges, at: answer.at(), is_allowed: answer.is_allowed() };
-            calls.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+            let call = Call {
+                caller,
+                operation,
+                charges,
+                at: answer.at(),
+                is_allowed: answer.is_allowed(),
+            };
+            calls
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(call);
             Ok(answer)
         })
     }
@@ -81,7 +97,12 @@ impl Store for Recorder {
 
 impl Link {
     pub(crate) fn new(network: Network<Recorder>, clock: VirtualClock, instance: u64) -> Self {
-        Self { network, clock, instance, request: Mutex::new(None) }
+        Self {
+            network,
+            clock,
+            instance,
+            request: Mutex::new(None),
+        }
     }
 
     pub(crate) fn network(&self) -> &Network<Recorder> {
@@ -104,7 +125,11 @@ impl Store for Link {
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         let request = *self.request.lock().unwrap_or_else(PoisonError::into_inner);
-        let caller = Caller { instance: self.instance, request, sent: self.clock.now() };
+        let caller = Caller {
+            instance: self.instance,
+            request,
+            sent: self.clock.now(),
+        };
         Box::pin(CALLER.scope(caller, self.network.apply(operation, charges)))
     }
 }

@@ -26,7 +26,11 @@ fn crowd_at_empty_bucket_costs_few_calls() {
         }
         // A lease of this quota lasts 50 ms. In a quarter of that, there is one call for it or for a request, and a refund.
         let calls = store.store().calls();
-        assert!(calls <= 2 * millis / 12 + 50, "{calls} calls in {millis} ms, {:?}", store.stats());
+        assert!(
+            calls <= 2 * millis / 12 + 50,
+            "{calls} calls in {millis} ms, {:?}",
+            store.stats()
+        );
         let refused = refused.unwrap();
         assert!(refused.retry_after().is_some_and(|wait| !wait.is_zero()));
         assert_eq!(refused.statuses()[0].remaining(), 0);
@@ -47,15 +51,31 @@ fn returned_units_end_refusals() {
         while store.stats().refused_here < 10 {
             let by_lease = store.stats().by_lease;
             match store.check_at_once(&charges, &mut decision) {
-                true if decision.is_allowed() && store.stats().by_lease > by_lease => leased_at = Some(decision.at()),
+                true if decision.is_allowed() && store.stats().by_lease > by_lease => {
+                    leased_at = Some(decision.at())
+                }
                 true => {}
                 false => drop(store.check(&charges).await.unwrap()),
             }
         }
         assert!(store.check_at_once(&charges, &mut decision) && !decision.is_allowed());
-        store.apply(Operation::Refund { taken_at: leased_at.unwrap() }, &charges).await.unwrap();
-        assert!(store.check_at_once(&charges, &mut decision) && decision.is_allowed(), "{decision:?}");
-        assert!(store.check_at_once(&charges, &mut decision) && !decision.is_allowed(), "{decision:?}");
+        store
+            .apply(
+                Operation::Refund {
+                    taken_at: leased_at.unwrap(),
+                },
+                &charges,
+            )
+            .await
+            .unwrap();
+        assert!(
+            store.check_at_once(&charges, &mut decision) && decision.is_allowed(),
+            "{decision:?}"
+        );
+        assert!(
+            store.check_at_once(&charges, &mut decision) && !decision.is_allowed(),
+            "{decision:?}"
+        );
     });
 }
 
@@ -73,7 +93,10 @@ fn refusals_of_long_ago_are_no_demand() {
         }
         pass(3_600_000).await;
         for cost in [1, 20, 40, 60] {
-            assert!(check(&store, &[charge.cost(cost)]).await.is_allowed(), "a cost of {cost}");
+            assert!(
+                check(&store, &[charge.cost(cost)]).await.is_allowed(),
+                "a cost of {cost}"
+            );
         }
     });
 }
@@ -87,7 +110,8 @@ fn hot_client_of_mixed_costs_is_admitted() {
         for _ in 0..5 {
             make_hot(&store, &quota, 1).await;
             for cost in [150; 3].into_iter().chain([1; 100]) {
-                let decision = check(&store, &[Charge::new(LIMIT, &quota, &client).cost(cost)]).await;
+                let decision =
+                    check(&store, &[Charge::new(LIMIT, &quota, &client).cost(cost)]).await;
                 assert!(decision.is_allowed(), "{decision:?}");
             }
             pass(1_000).await;
@@ -100,7 +124,10 @@ fn hot_client_of_mixed_costs_is_admitted() {
 fn client_that_waits_is_admitted() {
     run(async {
         let options = LeaseOptions::default().longest(Duration::from_secs(1));
-        let (_, store) = instance_with(options, Duration::from_micros(300)..Duration::from_micros(600));
+        let (_, store) = instance_with(
+            options,
+            Duration::from_micros(300)..Duration::from_micros(600),
+        );
         let quota = Quota::per_second(400).burst(20_000);
         for _ in 0..5 {
             let refused = loop {
@@ -157,11 +184,17 @@ fn refused_large_cost_refuses_no_small_one() {
 pub(crate) const SECOND: Quota = Quota::per_second(200);
 
 /// Asks for a client of [`SECOND`] until it is refused without the store. Returns the store inside, too.
-pub(crate) async fn refused_here(charges: &[Charge<'_>]) -> (ScriptedStore, Leased<ScriptedStore, ManualClock>) {
+pub(crate) async fn refused_here(
+    charges: &[Charge<'_>],
+) -> (ScriptedStore, Leased<ScriptedStore, ManualClock>) {
     let clock = ManualClock::default();
     let server = ScriptedStore::with_clock(clock.clone());
     let store = Leased::with_clock(server.clone(), LeaseOptions::default(), clock);
-    server.memory().check(&[charges[0].with_quota(&SECOND.burst(190)).cost(175)]).await.unwrap();
+    server
+        .memory()
+        .check(&[charges[0].with_quota(&SECOND.burst(190)).cost(175)])
+        .await
+        .unwrap();
     while store.stats().refused_here == 0 {
         store.check(charges).await.unwrap();
         pass(1).await;
@@ -183,7 +216,10 @@ fn failed_call_ends_short_refusals() {
         pass(1).await;
         for _ in 0..5 {
             let mut decision = Decision::default();
-            assert!(!store.check_at_once(&charges, &mut decision), "{decision:?}");
+            assert!(
+                !store.check_at_once(&charges, &mut decision),
+                "{decision:?}"
+            );
             assert!(store.check(&charges).await.is_err());
         }
     });
@@ -203,7 +239,10 @@ fn cancelled_request_keeps_short_refusals() {
             drop(store.check(&charges));
         }
         let (asked, mut decision) = (server.operations().len(), Decision::default());
-        assert!(store.check_at_once(&charges, &mut decision) && !decision.is_allowed(), "{decision:?}");
+        assert!(
+            store.check_at_once(&charges, &mut decision) && !decision.is_allowed(),
+            "{decision:?}"
+        );
         assert_eq!(server.operations().len(), asked);
     });
 }
@@ -214,14 +253,21 @@ fn refusal_shows_store_time_and_rest() {
         let (server, store) = instance();
         let quota = Quota::per_second(1_000);
         let client = key(1);
-        assert!(check(&store, &[Charge::new(LIMIT, &quota, &client).cost(950)]).await.is_allowed());
+        assert!(
+            check(&store, &[Charge::new(LIMIT, &quota, &client).cost(950)])
+                .await
+                .is_allowed()
+        );
         let refused = check(&store, &[Charge::new(LIMIT, &quota, &client).cost(40)]).await;
         assert!(!refused.is_allowed());
         assert!(refused.statuses()[0].remaining() < 40, "{refused:?}");
         for _ in 0..3_000 {
             let decision = check(&store, &[Charge::new(LIMIT, &quota, &client)]).await;
             // As exactly as the time of a message allows.
-            assert!(decision.at() <= server.now() + Duration::from_millis(2), "{decision:?}");
+            assert!(
+                decision.at() <= server.now() + Duration::from_millis(2),
+                "{decision:?}"
+            );
         }
     });
 }
@@ -230,7 +276,10 @@ fn refusal_shows_store_time_and_rest() {
 fn slow_quota_is_used_up_before_refusal() {
     run(async {
         let (_, store) = instance();
-        for (number, quota) in [(1, Quota::per_hour(100)), (2, Quota::per_hour(100).fixed_window())] {
+        for (number, quota) in [
+            (1, Quota::per_hour(100)),
+            (2, Quota::per_hour(100).fixed_window()),
+        ] {
             let (client, mut admitted) = (key(number), 0);
             let refused = loop {
                 let decision = check(&store, &[Charge::new(LIMIT, &quota, &client)]).await;

@@ -6,14 +6,20 @@ use tower_quota_core::{Charge, Decision, Key, MemoryStore, Operation, Penalty, Q
 use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_testkit::simulation::{self, run};
 
-use crate::{CLIENT, Instance, LIMIT, QUOTA, check, instance, instance_over, key, make_hot, pass, stored_units};
+use crate::{
+    CLIENT, Instance, LIMIT, QUOTA, check, instance, instance_over, key, make_hot, pass,
+    stored_units,
+};
 
 #[test]
 fn several_limits_are_leased_in_one_call() {
     run(async {
         let (_, store) = instance();
         let (minute, client) = (Quota::per_minute(50_000), key(1));
-        let charges = [Charge::new("minute", &minute, &client), Charge::new("hour", &QUOTA, &client).cost(2)];
+        let charges = [
+            Charge::new("minute", &minute, &client),
+            Charge::new("hour", &QUOTA, &client).cost(2),
+        ];
         for _ in 0..100 {
             assert!(check(&store, &charges).await.is_allowed());
             pass(2).await;
@@ -21,7 +27,10 @@ fn several_limits_are_leased_in_one_call() {
         let stats = store.stats();
         assert!(stats.by_lease > 60, "{stats:?}");
         // A call for a lease carries both limits: there are fewer calls than leases.
-        assert!(store.store().calls() < stats.by_store + stats.renewals + 10, "{stats:?}");
+        assert!(
+            store.store().calls() < stats.by_store + stats.renewals + 10,
+            "{stats:?}"
+        );
     });
 }
 
@@ -42,7 +51,10 @@ fn leased_and_cold_limits_charge_together() {
         let (everyone, all) = (QUOTA, Key::EVERYONE);
         for number in 0..200 {
             let client = key(number);
-            let charges = [Charge::new("everyone", &everyone, &all), Charge::new(LIMIT, &QUOTA, &client)];
+            let charges = [
+                Charge::new("everyone", &everyone, &all),
+                Charge::new(LIMIT, &QUOTA, &client),
+            ];
             let decision = check(&store, &charges).await;
             assert!(decision.is_allowed());
             assert_eq!(decision.statuses()[0].name.as_str(), "everyone");
@@ -51,7 +63,10 @@ fn leased_and_cold_limits_charge_together() {
         }
         assert!(store.stats().renewals > 0);
         assert!(store.close(Duration::from_secs(1)).await);
-        let counted = server.check(&[Charge::new("everyone", &everyone, &Key::EVERYONE).cost(0)]).await.unwrap();
+        let counted = server
+            .check(&[Charge::new("everyone", &everyone, &Key::EVERYONE).cost(0)])
+            .await
+            .unwrap();
         assert_eq!(counted.statuses()[0].remaining(), 100_000 - 200);
         assert_eq!(stored_units(&server, &QUOTA, 199).await, 1);
     });
@@ -65,15 +80,24 @@ fn settled_log_beside_hot_limit_is_refunded() {
         let (log, client, all) = (Quota::per_hour(5).sliding_log(), key(9), Key::EVERYONE);
         make_hot_everyone(&store, &QUOTA).await;
         for _ in 0..20 {
-            let charges = [Charge::new("everyone", &QUOTA, &all), Charge::new(LIMIT, &log, &client).refundable()];
+            let charges = [
+                Charge::new("everyone", &QUOTA, &all),
+                Charge::new(LIMIT, &log, &client).refundable(),
+            ];
             let mut decision = check(&store, &charges).await;
             assert!(decision.is_allowed());
-            store.apply(decision.refund().unwrap(), &charges[1..]).await.unwrap();
+            store
+                .apply(decision.refund().unwrap(), &charges[1..])
+                .await
+                .unwrap();
             pass(1).await;
         }
         assert!(store.close(Duration::from_secs(1)).await);
         assert_eq!(stored_units(&server, &log, 9).await, 0);
-        let counted = server.check(&[Charge::new("everyone", &QUOTA, &all).cost(0)]).await.unwrap();
+        let counted = server
+            .check(&[Charge::new("everyone", &QUOTA, &all).cost(0)])
+            .await
+            .unwrap();
         assert_eq!(counted.statuses()[0].remaining(), QUOTA.capacity() - 80);
     });
 }
@@ -85,22 +109,35 @@ fn refused_key_puts_leased_units_back() {
         let (everyone, one) = (QUOTA, Quota::per_hour(1));
         let (client, all) = (key(9), Key::EVERYONE);
         make_hot_everyone(&store, &everyone).await;
-        let charges = [Charge::new("everyone", &everyone, &all), Charge::new(LIMIT, &one, &client)];
+        let charges = [
+            Charge::new("everyone", &everyone, &all),
+            Charge::new(LIMIT, &one, &client),
+        ];
         assert!(check(&store, &charges).await.is_allowed());
         for _ in 0..5 {
             let refused = check(&store, &charges).await;
             assert!(!refused.is_allowed());
-            assert_eq!((refused.statuses()[0].taken, refused.statuses()[1].taken), (0, 0));
+            assert_eq!(
+                (refused.statuses()[0].taken, refused.statuses()[1].taken),
+                (0, 0)
+            );
         }
         assert!(store.close(Duration::from_secs(1)).await);
-        let counted = server.check(&[Charge::new("everyone", &everyone, &Key::EVERYONE).cost(0)]).await.unwrap();
+        let counted = server
+            .check(&[Charge::new("everyone", &everyone, &Key::EVERYONE).cost(0)])
+            .await
+            .unwrap();
         assert_eq!(counted.statuses()[0].remaining(), 100_000 - 61);
     });
 }
 
 async fn make_hot_everyone(store: &impl Store, quota: &Quota) {
     for _ in 0..60 {
-        assert!(check(store, &[Charge::new("everyone", quota, &Key::EVERYONE)]).await.is_allowed());
+        assert!(
+            check(store, &[Charge::new("everyone", quota, &Key::EVERYONE)])
+                .await
+                .is_allowed()
+        );
         pass(2).await;
     }
 }
@@ -123,7 +160,10 @@ fn refund_returns_units_to_lease_or_store() {
         assert!(store.check_at_once(&charges, &mut decision));
         pass(1_000).await;
         assert_eq!(stored_units(&server, &QUOTA, 1).await, admitted + 1);
-        store.apply(decision.refund().unwrap(), &charges).await.unwrap();
+        store
+            .apply(decision.refund().unwrap(), &charges)
+            .await
+            .unwrap();
         assert!(stored_units(&server, &QUOTA, 1).await <= admitted + 1);
     });
 }
@@ -141,8 +181,16 @@ fn waiting_request_is_refunded_beside_leases() {
             make_hot(&store, &quota, 1).await;
             let mut decision = store.check(&[request.cost(4_000)]).await.unwrap();
             assert!(store.check(&[plain.cost(500)]).await.unwrap().is_allowed());
-            let before = store.apply(Operation::Peek, &[plain]).await.unwrap().statuses()[0].remaining();
-            let refunded = store.apply(decision.refund().unwrap(), &[request.cost(4_000)]).await.unwrap();
+            let before = store
+                .apply(Operation::Peek, &[plain])
+                .await
+                .unwrap()
+                .statuses()[0]
+                .remaining();
+            let refunded = store
+                .apply(decision.refund().unwrap(), &[request.cost(4_000)])
+                .await
+                .unwrap();
             let after = refunded.statuses()[0].remaining();
             assert!(after >= before + 3_900, "{before}, {after}");
         }
@@ -155,7 +203,10 @@ fn reset_forgets_leases() {
         let (server, store) = instance();
         make_hot(&store, &QUOTA, 1).await;
         let client = key(1);
-        store.apply(Operation::Reset, &[Charge::new(LIMIT, &QUOTA, &client)]).await.unwrap();
+        store
+            .apply(Operation::Reset, &[Charge::new(LIMIT, &QUOTA, &client)])
+            .await
+            .unwrap();
         assert_eq!(store.stats().units_held, 0);
         pass(500).await;
         assert_eq!(stored_units(&server, &QUOTA, 1).await, 0);
@@ -168,11 +219,17 @@ fn remaining_is_lower_bound() {
         let (_, store) = instance();
         let admitted = make_hot(&store, &QUOTA, 1).await;
         let client = key(1);
-        let peek = store.apply(Operation::Peek, &[Charge::new(LIMIT, &QUOTA, &client)]).await.unwrap();
+        let peek = store
+            .apply(Operation::Peek, &[Charge::new(LIMIT, &QUOTA, &client)])
+            .await
+            .unwrap();
         let status = peek.statuses()[0];
         assert_eq!(status.limit, QUOTA.capacity());
         let possible = QUOTA.capacity() - admitted;
-        assert!(status.remaining() <= possible && status.remaining() + 60 >= possible, "{status:?}");
+        assert!(
+            status.remaining() <= possible && status.remaining() + 60 >= possible,
+            "{status:?}"
+        );
         let mut decision = Decision::default();
         assert!(store.check_at_once(&[Charge::new(LIMIT, &QUOTA, &client)], &mut decision));
         assert!(decision.statuses()[0].remaining() < possible);
@@ -196,7 +253,11 @@ fn exact_and_unleasable_charges_ask_the_store() {
     run(async {
         let (_, store) = instance();
         let penalty = Penalty::after(3);
-        let (client, queue, tiny) = (key(1), Quota::per_hour(90_000).leaky_bucket(), Quota::per_second(10));
+        let (client, queue, tiny) = (
+            key(1),
+            Quota::per_hour(90_000).leaky_bucket(),
+            Quota::per_second(10),
+        );
         let log = Quota::new(100, Duration::from_millis(200)).sliding_log();
         let charges = [
             Charge::new("exact", &QUOTA, &client).exact(),
@@ -216,7 +277,10 @@ fn exact_and_unleasable_charges_ask_the_store() {
             }
         }
         let stats = store.stats();
-        assert_eq!((stats.by_lease, stats.renewals, stats.units_leased), (0, 0, 0));
+        assert_eq!(
+            (stats.by_lease, stats.renewals, stats.units_leased),
+            (0, 0, 0)
+        );
         assert_eq!(store.store().calls(), stats.by_store);
     });
 }
@@ -235,7 +299,11 @@ fn only_lasting_or_large_demand_is_leased() {
                 pass(200).await;
             }
             let stats = store.stats();
-            assert_eq!(stats.renewals > 0, is_leased, "bursts of {requests}: {stats:?}");
+            assert_eq!(
+                stats.renewals > 0,
+                is_leased,
+                "bursts of {requests}: {stats:?}"
+            );
         }
         let (_, store) = instance();
         make_hot(&store, &quota, 1).await;
@@ -249,7 +317,11 @@ fn observed_keys_are_bounded() {
         let store = Leased::with_options(MemoryStore::new(), LeaseOptions::default().keys(128));
         for number in 0..5_000 {
             let client = Key::number(CLIENT, number);
-            assert!(check(&store, &[Charge::new(LIMIT, &QUOTA, &client)]).await.is_allowed());
+            assert!(
+                check(&store, &[Charge::new(LIMIT, &QUOTA, &client)])
+                    .await
+                    .is_allowed()
+            );
         }
         assert!(store.stats().keys <= 128, "{:?}", store.stats());
     });
@@ -257,7 +329,10 @@ fn observed_keys_are_bounded() {
 
 #[test]
 fn store_outside_runtime_is_exact() {
-    let (store, hundred) = (Leased::new(MemoryStore::new()), Quota::per_hour(100).fixed_window());
+    let (store, hundred) = (
+        Leased::new(MemoryStore::new()),
+        Quota::per_hour(100).fixed_window(),
+    );
     for left in (0..100).rev() {
         let client = key(1);
         let decided = store.check(&[Charge::new(LIMIT, &hundred, &client)]);
@@ -266,7 +341,9 @@ fn store_outside_runtime_is_exact() {
         assert_eq!(decision.statuses()[0].remaining(), left);
     }
     assert_eq!((store.stats().by_lease, store.stats().by_store), (0, 100));
-    assert!(tower_quota_testkit::block_on(store.close(Duration::from_secs(1))));
+    assert!(tower_quota_testkit::block_on(
+        store.close(Duration::from_secs(1))
+    ));
 }
 
 /// Resets a client while a lease is being asked for: the store has forgotten what it has charged for it.
@@ -288,8 +365,14 @@ fn reset_drops_lease_under_way() {
             reset.await.unwrap();
             next.await.unwrap();
             pass(3).await;
-            let (held, counted) = (store.stats().units_held, stored_units(&server, &QUOTA, 1).await);
-            assert!(held <= counted, "{held} held, {counted} counted, after {delay}");
+            let (held, counted) = (
+                store.stats().units_held,
+                stored_units(&server, &QUOTA, 1).await,
+            );
+            assert!(
+                held <= counted,
+                "{held} held, {counted} counted, after {delay}"
+            );
         }
     });
 }
@@ -312,7 +395,10 @@ fn cut_off_instance_reaches_store_error() {
         pass(100).await;
         for _ in 0..1_000 {
             let mut decision = Decision::default();
-            assert!(!store.check_at_once(&charges, &mut decision), "{decision:?}");
+            assert!(
+                !store.check_at_once(&charges, &mut decision),
+                "{decision:?}"
+            );
             tokio::spawn(store.check(&charges));
             pass(1).await;
         }
@@ -323,7 +409,9 @@ fn cut_off_instance_reaches_store_error() {
 async fn ask_in_parallel(store: &Instance, quota: &Quota, pause: Duration) -> u64 {
     let mut answers = Vec::new();
     for _ in 0..1_000 {
-        answers.extend((0..5).map(|_| tokio::spawn(store.check(&[Charge::new(LIMIT, quota, &key(1))]))));
+        answers.extend(
+            (0..5).map(|_| tokio::spawn(store.check(&[Charge::new(LIMIT, quota, &key(1))]))),
+        );
         simulation::pass(pause).await;
     }
     let mut admitted = 0;
@@ -342,7 +430,13 @@ fn late_lease_is_refunded() {
         let leased = store.stats();
         assert!(leased.renewals > 10 && leased.by_lease > 100, "{leased:?}");
         assert!(store.close(Duration::from_secs(5)).await);
-        assert_eq!((store.stats().units_lost, stored_units(&server, &QUOTA, 1).await), (0, admitted));
+        assert_eq!(
+            (
+                store.stats().units_lost,
+                stored_units(&server, &QUOTA, 1).await
+            ),
+            (0, admitted)
+        );
     });
 }
 
@@ -354,6 +448,10 @@ fn lease_shorter_than_call_is_not_taken() {
         let quota = Quota::per_second(10_000).burst(1_000);
         let admitted = ask_in_parallel(&store, &quota, Duration::from_millis(1)).await;
         let stats = store.stats();
-        assert_eq!((admitted, stats.by_store, stats.renewals), (5_000, 5_000, 0), "{stats:?}");
+        assert_eq!(
+            (admitted, stats.by_store, stats.renewals),
+            (5_000, 5_000, 0),
+            "{stats:?}"
+        );
     });
 }

@@ -16,15 +16,25 @@ type Store = Leased<MemoryStore>;
 
 /// Makes a store whose leases last for 5 ms. After one that was lost, none is asked for during 80 ms.
 fn store() -> Store {
-    Leased::with_options(MemoryStore::new(), LeaseOptions::default().longest(Duration::from_millis(5)))
+    Leased::with_options(
+        MemoryStore::new(),
+        LeaseOptions::default().longest(Duration::from_millis(5)),
+    )
 }
 
 fn runtime() -> Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap()
+    tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap()
 }
 
 async fn ask(store: &Store) {
-    assert!(check(store, &[Charge::new(LIMIT, &QUOTA, &key(1))]).await.is_allowed());
+    assert!(
+        check(store, &[Charge::new(LIMIT, &QUOTA, &key(1))])
+            .await
+            .is_allowed()
+    );
 }
 
 /// Asks in a runtime of its own, which ends soon after it got two leases.
@@ -37,7 +47,8 @@ fn use_leases(store: &Store) -> LeaseStats {
         }
     };
     // Far longer than a call for a lease may take.
-    let asked = runtime().block_on(async { tokio::time::timeout(Duration::from_secs(30), asking).await });
+    let asked =
+        runtime().block_on(async { tokio::time::timeout(Duration::from_secs(30), asking).await });
     assert!(asked.is_ok(), "no lease was taken");
     store.stats()
 }
@@ -59,7 +70,11 @@ fn units_of_ended_runtime_are_lost() {
     for _ in 0..6 {
         let stats = use_leases(&store);
         assert_eq!(stats.units_held, 0, "{stats:?}");
-        assert_eq!(stats.units_leased, stats.by_lease + stats.units_returned + stats.units_lost, "{stats:?}");
+        assert_eq!(
+            stats.units_leased,
+            stats.by_lease + stats.units_returned + stats.units_lost,
+            "{stats:?}"
+        );
     }
 }
 
@@ -67,7 +82,11 @@ fn units_of_ended_runtime_are_lost() {
 fn ask_often(store: &Leased<MemoryStore, ManualClock>) -> u64 {
     runtime().block_on(async {
         for _ in 0..100 {
-            assert!(check(store, &[Charge::new(LIMIT, &QUOTA, &key(1))]).await.is_allowed());
+            assert!(
+                check(store, &[Charge::new(LIMIT, &QUOTA, &key(1))])
+                    .await
+                    .is_allowed()
+            );
             tokio::task::yield_now().await;
         }
     });
@@ -78,7 +97,11 @@ fn ask_often(store: &Leased<MemoryStore, ManualClock>) -> u64 {
 fn lost_lease_pauses_later_ones() {
     let (term, clock) = (Duration::from_millis(500), ManualClock::default());
     let options = LeaseOptions::default().longest(term);
-    let store = Leased::with_clock(MemoryStore::with_clock(10, clock.clone()), options, clock.clone());
+    let store = Leased::with_clock(
+        MemoryStore::with_clock(10, clock.clone()),
+        options,
+        clock.clone(),
+    );
     let before = ask_often(&store);
     assert!(store.stats().units_lost > 0);
     clock.advance(term * 15);
@@ -99,7 +122,11 @@ fn unsent_lease_costs_nothing() {
         });
     }
     let stats = store.stats();
-    assert_eq!((stats.by_store, stats.renewals, stats.units_lost), (600, 0, 0), "{stats:?}");
+    assert_eq!(
+        (stats.by_store, stats.renewals, stats.units_lost),
+        (600, 0, 0),
+        "{stats:?}"
+    );
 }
 
 #[test]

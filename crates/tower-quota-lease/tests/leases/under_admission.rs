@@ -13,7 +13,10 @@ use crate::{LIMIT, QUOTA, instance, key, make_hot, pass, stored_units};
 fn refuse(store: &Leased<ScriptedStore, ManualClock>, charges: &[Charge<'_>], requests: u64) {
     for _ in 0..requests {
         let mut decision = Decision::default();
-        assert!(store.check_at_once(charges, &mut decision) && !decision.is_allowed(), "{decision:?}");
+        assert!(
+            store.check_at_once(charges, &mut decision) && !decision.is_allowed(),
+            "{decision:?}"
+        );
     }
 }
 
@@ -29,7 +32,13 @@ fn refusals_count_up_to_store_rest() {
         assert!(store.check(&charges).await.unwrap().is_allowed());
         // Little is left: it may go to the next requests. Some of these are refused, too.
         refuse(&store, &charges, 3);
-        assert_eq!((store.stats().refused_here, store.stats().units_under_admitted), (44, 0));
+        assert_eq!(
+            (
+                store.stats().refused_here,
+                store.stats().units_under_admitted
+            ),
+            (44, 0)
+        );
         // The client asks no more.
         server.clock().advance(Duration::from_millis(101));
         assert_eq!(store.stats().units_under_admitted, 3);
@@ -44,11 +53,21 @@ fn refusals_count_once_store_has_enough() {
         let charges = [Charge::new(LIMIT, &SECOND, &client).cost(2)];
         let (server, store) = refused_here(&charges).await;
         refuse(&store, &charges, 10);
-        server.memory().apply(Operation::Reset, &charges).await.unwrap();
+        server
+            .memory()
+            .apply(Operation::Reset, &charges)
+            .await
+            .unwrap();
         server.clock().advance(Duration::from_millis(13));
-        let (refused, before) = (store.stats().refused_here, store.stats().units_under_admitted);
+        let (refused, before) = (
+            store.stats().refused_here,
+            store.stats().units_under_admitted,
+        );
         assert!(store.check(&charges).await.unwrap().is_allowed());
-        assert_eq!((before, store.stats().units_under_admitted), (0, 2 * refused));
+        assert_eq!(
+            (before, store.stats().units_under_admitted),
+            (0, 2 * refused)
+        );
     });
 }
 
@@ -62,7 +81,13 @@ fn returned_units_count_if_store_was_short() {
             assert!(held > 0);
             if is_short {
                 let rest = QUOTA.capacity() - stored_units(&server, &QUOTA, 1).await;
-                assert!(server.check(&[Charge::new(LIMIT, &QUOTA, &key(1)).cost(rest)]).await.unwrap().is_allowed());
+                assert!(
+                    server
+                        .check(&[Charge::new(LIMIT, &QUOTA, &key(1)).cost(rest)])
+                        .await
+                        .unwrap()
+                        .is_allowed()
+                );
             }
             pass(2_000).await;
             let stats = store.stats();

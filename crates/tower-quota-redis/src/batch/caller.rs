@@ -43,9 +43,10 @@ impl Caller {
         let link = &self.links[slot % self.links.len()];
         match tokio::time::timeout(self.deadline, link.run(&self.partition_key, &call)).await {
             Ok(Ok(reply)) => Ok(reply),
-            Ok(Err(CallError::NotSent(source))) => {
-                Err(RedisStoreError::Connect { server: Arc::clone(&self.server), source: Arc::new(source) })
-            }
+            Ok(Err(CallError::NotSent(source))) => Err(RedisStoreError::Connect {
+                server: Arc::clone(&self.server),
+                source: Arc::new(source),
+            }),
             Ok(Err(CallError::Failed(error))) => Err(RedisStoreError::of_call(&self.server, error)),
             Err(_) => Err(self.too_late()),
         }
@@ -57,33 +58,57 @@ impl Caller {
     }
 
     /// Reads the next decision of a reply.
-    pub(super) fn read(&self, reply: &mut Reply<'_>, question: &Question) -> Result<Decision, RedisStoreError> {
-        reply.next(&question.template).map_err(|unreadable| match unreadable {
-            Unreadable::State => RedisStoreError::State { server: Arc::clone(&self.server) },
-            Unreadable::Memory => RedisStoreError::out_of_memory(&self.server),
-            Unreadable::Reply => RedisStoreError::Garbled { server: Arc::clone(&self.server), source: None },
-        })
+    pub(super) fn read(
+        &self,
+        reply: &mut Reply<'_>,
+        question: &Question,
+    ) -> Result<Decision, RedisStoreError> {
+        reply
+            .next(&question.template)
+            .map_err(|unreadable| match unreadable {
+                Unreadable::State => RedisStoreError::State {
+                    server: Arc::clone(&self.server),
+                },
+                Unreadable::Memory => RedisStoreError::out_of_memory(&self.server),
+                Unreadable::Reply => RedisStoreError::Garbled {
+                    server: Arc::clone(&self.server),
+                    source: None,
+                },
+            })
     }
 
     pub(super) fn not_sent(&self, reason: NotSent) -> RedisStoreError {
         let server = Arc::clone(&self.server);
         match reason {
             NotSent::BreakerOpen => RedisStoreError::BreakerOpen { server },
-            NotSent::Overloaded => RedisStoreError::Overloaded { server, deadline: self.deadline },
+            NotSent::Overloaded => RedisStoreError::Overloaded {
+                server,
+                deadline: self.deadline,
+            },
             NotSent::NoRuntime => {
-                let source = Arc::new(std::io::Error::other("the runtime that makes its calls has ended"));
+                let source = Arc::new(std::io::Error::other(
+                    "the runtime that makes its calls has ended",
+                ));
                 RedisStoreError::Connect { server, source }
             }
         }
     }
 
     pub(super) fn too_late(&self) -> RedisStoreError {
-        RedisStoreError::Deadline { server: Arc::clone(&self.server), after: self.deadline }
+        RedisStoreError::Deadline {
+            server: Arc::clone(&self.server),
+            after: self.deadline,
+        }
     }
 
     pub(super) fn cut_short(&self) -> RedisStoreError {
-        let source = Arc::new(std::io::Error::other("the runtime was shut down during the call"));
-        RedisStoreError::Lost { server: Arc::clone(&self.server), source }
+        let source = Arc::new(std::io::Error::other(
+            "the runtime was shut down during the call",
+        ));
+        RedisStoreError::Lost {
+            server: Arc::clone(&self.server),
+            source,
+        }
     }
 
     fn instant(&self) -> Option<Timestamp> {
@@ -100,7 +125,10 @@ pub(super) fn end_of(reply: &Result<Value, RedisStoreError>) -> CallEnd {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "how long a call takes is a matter of this machine's time")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how long a call takes is a matter of this machine's time"
+)]
 pub(super) fn now() -> Instant {
     Instant::now()
 }

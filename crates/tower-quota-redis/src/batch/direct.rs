@@ -16,9 +16,16 @@ impl Direct {
     }
 
     /// Makes the call until this answer is there.
-    pub(super) async fn until<T>(mut self, mut answered: oneshot::Receiver<T>) -> Result<T, oneshot::error::RecvError> {
+    pub(super) async fn until<T>(
+        mut self,
+        mut answered: oneshot::Receiver<T>,
+    ) -> Result<T, oneshot::error::RecvError> {
         poll_fn(|context| {
-            if self.0.as_mut().is_some_and(|call| call.as_mut().poll(context).is_ready()) {
+            if self
+                .0
+                .as_mut()
+                .is_some_and(|call| call.as_mut().poll(context).is_ready())
+            {
                 self.0 = None;
             }
             Pin::new(&mut answered).poll(context)

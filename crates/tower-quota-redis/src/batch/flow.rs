@@ -55,7 +55,15 @@ pub(super) enum Load {
 impl Flow {
     /// Creates the control for a server that was not measured yet: up to `most` weight at once.
     pub(super) fn new(deadline: Duration, most: usize) -> Self {
-        Self { deadline, most, limit: most, changed: None, times: [Duration::ZERO; 3], measured: None, unloaded: None }
+        Self {
+            deadline,
+            most,
+            limit: most,
+            changed: None,
+            times: [Duration::ZERO; 3],
+            measured: None,
+            unloaded: None,
+        }
     }
 
     /// Returns the weight that may be under way.
@@ -85,7 +93,9 @@ impl Flow {
         self.measured = Some(ended);
         if load == Load::Alone {
             // A way that has become longer is believed step by step, a shorter one at once.
-            let known = self.unloaded.map_or(took, |known| known + took.saturating_sub(known) / RISE_SHARE);
+            let known = self.unloaded.map_or(took, |known| {
+                known + took.saturating_sub(known) / RISE_SHARE
+            });
             self.unloaded = Some(known.min(took));
         }
         if self.changed.is_some_and(|changed| began < changed) {
@@ -102,7 +112,12 @@ impl Flow {
     /// Restarts with the smallest limit.
     pub(super) fn restart(&mut self, now: Instant) {
         let fresh = Self::new(self.deadline, self.most);
-        *self = Self { limit: 1, changed: Some(now), unloaded: self.unloaded, ..fresh };
+        *self = Self {
+            limit: 1,
+            changed: Some(now),
+            unloaded: self.unloaded,
+            ..fresh
+        };
     }
 
     /// Returns the time that calls take now: the median of three, so that a single slow one does not count.
@@ -119,7 +134,9 @@ impl Flow {
 
     /// Returns the time that a call should take. It leaves a quarter of the deadline at least.
     fn target(&self) -> Duration {
-        let of_far_server = self.unloaded.map_or(Duration::ZERO, |unloaded| unloaded + unloaded / 4);
+        let of_far_server = self
+            .unloaded
+            .map_or(Duration::ZERO, |unloaded| unloaded + unloaded / 4);
         of_far_server.clamp(self.deadline / TARGET_SHARE, self.deadline / 4 * 3)
     }
 
@@ -127,9 +144,15 @@ impl Flow {
         let (target, took) = (self.target().as_micros(), took.as_micros().max(1));
         let product = (self.limit as u128).saturating_mul(target);
         // Rounded down, a small limit would not grow.
-        let scaled = if took < target { product.div_ceil(took) } else { product / took };
+        let scaled = if took < target {
+            product.div_ceil(took)
+        } else {
+            product / took
+        };
         let scaled = usize::try_from(scaled).unwrap_or(usize::MAX);
-        scaled.clamp((self.limit / 2).max(1), self.limit * 2).min(self.most)
+        scaled
+            .clamp((self.limit / 2).max(1), self.limit * 2)
+            .min(self.most)
     }
 }
 
@@ -141,7 +164,10 @@ mod tests {
     const TARGET: Duration = Duration::from_millis(20);
     const MOST: usize = 256;
 
-    #[expect(clippy::disallowed_methods, reason = "instants cannot be made from nothing")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "instants cannot be made from nothing"
+    )]
     fn start() -> Instant {
         Instant::now()
     }
@@ -161,7 +187,10 @@ mod tests {
         let mut flow = Flow::new(DEADLINE, MOST);
         let now = play(&mut flow, start(), Duration::from_millis(1), 10);
         assert_eq!(flow.limit(), 20, "20 ms is the target");
-        assert!((TARGET..TARGET * 3 / 2).contains(&flow.time_needed(now)), "{flow:?}");
+        assert!(
+            (TARGET..TARGET * 3 / 2).contains(&flow.time_needed(now)),
+            "{flow:?}"
+        );
         let now = play(&mut flow, now, Duration::from_millis(40), 10);
         assert_eq!(flow.limit(), 1);
         play(&mut flow, now, Duration::from_micros(10), 10);
@@ -186,14 +215,30 @@ mod tests {
         for took in [TARGET, TARGET * 3 / 2, TARGET * 2] {
             let (mut flow, mut now) = (Flow::new(DEADLINE, MOST), start());
             for number in 0..100 {
-                flow.measure(now, now + took, if number % 10 == 0 { Load::Alone } else { Load::HeldBack });
+                flow.measure(
+                    now,
+                    now + took,
+                    if number % 10 == 0 {
+                        Load::Alone
+                    } else {
+                        Load::HeldBack
+                    },
+                );
                 now += took;
             }
             assert_eq!(flow.limit(), MOST, "{took:?}");
-            assert_eq!(flow.time_needed(now), took, "the way adds nothing to be spared");
+            assert_eq!(
+                flow.time_needed(now),
+                took,
+                "the way adds nothing to be spared"
+            );
             // More than the way takes is load.
             play(&mut flow, now, DEADLINE / 20, 20);
-            assert!((8..=20).contains(&flow.limit()), "{took:?}: {}", flow.limit());
+            assert!(
+                (8..=20).contains(&flow.limit()),
+                "{took:?}: {}",
+                flow.limit()
+            );
         }
     }
 
@@ -224,7 +269,10 @@ mod tests {
         let now = play(&mut flow, start(), Duration::from_millis(1), 20);
         assert!(flow.is_in_time(0, now) && flow.is_in_time(39, now));
         assert!(!flow.is_in_time(80, now));
-        assert!(flow.is_in_time(80, now + LONGEST_VALID), "what was long ago says nothing");
+        assert!(
+            flow.is_in_time(80, now + LONGEST_VALID),
+            "what was long ago says nothing"
+        );
     }
 
     #[test]

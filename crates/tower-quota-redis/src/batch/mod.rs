@@ -76,7 +76,11 @@ impl Batcher {
     /// Creates a batcher with `slots` calls under way at once.
     pub(crate) fn new(caller: Caller, slots: usize, breaker: Breaker) -> Arc<Self> {
         let queue = Mutex::new(Queue::new(slots, caller.deadline, breaker));
-        Arc::new(Self { caller, queue, refuses_everyone: AtomicBool::new(false) })
+        Arc::new(Self {
+            caller,
+            queue,
+            refuses_everyone: AtomicBool::new(false),
+        })
     }
 
     /// Decides, within the deadline. Fails at once while the breaker is open, and when an answer would come too late.
@@ -95,7 +99,11 @@ impl Batcher {
         };
         let answered = async {
             match asked.slot {
-                Some(slot) => Direct::new(Batcher::drain(slot)).until(asked.answered).await,
+                Some(slot) => {
+                    Direct::new(Batcher::drain(slot))
+                        .until(asked.answered)
+                        .await
+                }
                 None => asked.answered.await,
             }
         };
@@ -104,7 +112,9 @@ impl Batcher {
             // The runtime that the call was made on was shut down under it.
             Ok(Err(_)) => Err(caller.cut_short()),
             // A refund that still waits will be sent.
-            Err(_) if !is_refund && self.lock().is_waiting(asked.ticket) => Err(caller.not_sent(NotSent::Overloaded)),
+            Err(_) if !is_refund && self.lock().is_waiting(asked.ticket) => {
+                Err(caller.not_sent(NotSent::Overloaded))
+            }
             Err(_) => Err(caller.too_late()),
         }
     }
@@ -153,7 +163,11 @@ impl Batcher {
     fn ask(self: &Arc<Self>, question: Question, now: Instant) -> Result<Asked, NotSent> {
         let operation = question.template.operation;
         let (answer, answered) = oneshot::channel();
-        let pending = Pending { question, answer, expiry: now.checked_add(self.caller.deadline) };
+        let pending = Pending {
+            question,
+            answer,
+            expiry: now.checked_add(self.caller.deadline),
+        };
         let (ticket, direct, slot) = {
             let mut queue = self.lock_to_admit();
             queue.admit(operation, now)?;
@@ -161,14 +175,28 @@ impl Batcher {
             let is_busy = self.caller.shared_slots.available_permits() == 0;
             // A caller on another runtime would make timers there, which may end before the call.
             let is_elsewhere = self.caller.settings.runtime.is_some();
-            let direct = if is_busy || is_elsewhere { None } else { queue.take_direct_slot() };
-            let slot = if direct.is_none() && queue.has_work() { queue.take_slot() } else { None };
+            let direct = if is_busy || is_elsewhere {
+                None
+            } else {
+                queue.take_direct_slot()
+            };
+            let slot = if direct.is_none() && queue.has_work() {
+                queue.take_slot()
+            } else {
+                None
+            };
             (ticket, direct, slot)
         };
         if let Some(number) = slot {
-            self.caller.settings.spawn(Self::drain(Slot::new(self, number)));
+            self.caller
+                .settings
+                .spawn(Self::drain(Slot::new(self, number)));
         }
-        Ok(Asked { ticket, answered, slot: direct.map(|number| Slot::direct(self, number)) })
+        Ok(Asked {
+            ticket,
+            answered,
+            slot: direct.map(|number| Slot::direct(self, number)),
+        })
     }
 
     /// Sends what waits, call after call, until nothing does. In a direct slot it makes one call.
@@ -198,22 +226,41 @@ impl Batcher {
         if self.lock().breaker.has_failed() {
             return None;
         }
-        let Caller { shared_slots, deadline, .. } = &self.caller;
+        let Caller {
+            shared_slots,
+            deadline,
+            ..
+        } = &self.caller;
         if let Ok(slot) = shared_slots.try_acquire() {
             return Some(slot);
         }
-        tokio::time::timeout(*deadline / SHARED_SLOT_SHARE, shared_slots.acquire()).await.ok()?.ok()
+        tokio::time::timeout(*deadline / SHARED_SLOT_SHARE, shared_slots.acquire())
+            .await
+            .ok()?
+            .ok()
     }
 
     /// Makes one call, and gives each decision its answer.
     async fn send(&self, slot: &mut Slot, batch: Batch) {
-        let Batch { decisions, late, .. } = batch;
+        let Batch {
+            decisions, late, ..
+        } = batch;
         self.refuse(late, NotSent::Overloaded);
         if decisions.is_empty() {
             return;
         }
-        slot.call = Some(CallSpan { began: now(), weight: batch.weight, load: batch.load });
-        let reply = self.caller.call(slot.number, decisions.iter().map(|pending| &pending.question)).await;
+        slot.call = Some(CallSpan {
+            began: now(),
+            weight: batch.weight,
+            load: batch.load,
+        });
+        let reply = self
+            .caller
+            .call(
+                slot.number,
+                decisions.iter().map(|pending| &pending.question),
+            )
+            .await;
         slot.call_ended(Some(end_of(&reply)));
         match reply {
             Ok(reply) => {
@@ -223,12 +270,16 @@ impl Batcher {
                     pending.answer(outcome);
                 }
             }
-            Err(error) => decisions.into_iter().for_each(|pending| pending.answer(Err(error.clone()))),
+            Err(error) => decisions
+                .into_iter()
+                .for_each(|pending| pending.answer(Err(error.clone()))),
         }
     }
 
     fn refuse(&self, decisions: Vec<Pending>, reason: NotSent) {
-        decisions.into_iter().for_each(|pending| pending.answer(Err(self.caller.not_sent(reason))));
+        decisions
+            .into_iter()
+            .for_each(|pending| pending.answer(Err(self.caller.not_sent(reason))));
     }
 
     /// Locks the queue for a decision that arrives. One that finds other servers than those that failed need not wait.

@@ -99,13 +99,21 @@ impl Queue {
     /// that are not given back would be lost to their client.
     pub(super) fn admit(&mut self, operation: Operation, now: Instant) -> Result<(), NotSent> {
         if !self.breaker.is_closed() {
-            return if self.breaker.admit(now) { Ok(()) } else { Err(NotSent::BreakerOpen) };
+            return if self.breaker.admit(now) {
+                Ok(())
+            } else {
+                Err(NotSent::BreakerOpen)
+            };
         }
         let is_admitted = match operation {
             Operation::Refund { .. } => self.waiting_refunds < MOST_REFUNDS,
             _ => self.flow.is_in_time(self.waiting_weight, now),
         };
-        if is_admitted { Ok(()) } else { Err(NotSent::Overloaded) }
+        if is_admitted {
+            Ok(())
+        } else {
+            Err(NotSent::Overloaded)
+        }
     }
 
     pub(super) fn push(&mut self, pending: Pending) -> Ticket {
@@ -135,7 +143,10 @@ impl Queue {
         let is_idle = self.calls_under_way() == 0 && self.waiting.len() == 1;
         is_idle.then(|| {
             self.is_direct_free = false;
-            self.direct_weight = self.waiting.front().map_or(0, |pending| pending.question.weight());
+            self.direct_weight = self
+                .waiting
+                .front()
+                .map_or(0, |pending| pending.question.weight());
             self.slots
         })
     }
@@ -169,17 +180,25 @@ impl Queue {
         if self.weight_under_way == 0 {
             batch.load = Load::Alone;
         }
-        while let Some(next) = self.waiting.front().filter(|_| batch.decisions.len() < most) {
+        while let Some(next) = self
+            .waiting
+            .front()
+            .filter(|_| batch.decisions.len() < most)
+        {
             let weight = next.question.weight();
             let is_refund = next.is_refund();
-            let has_no_time = next.expiry.is_some_and(|expiry| expiry.saturating_duration_since(now) <= needed);
+            let has_no_time = next
+                .expiry
+                .is_some_and(|expiry| expiry.saturating_duration_since(now) <= needed);
             let is_late = has_no_time && !is_refund;
             let is_sent = is_refund || !next.answer.is_closed() && !is_late;
             if is_sent && batch.weight + weight > room && !batch.decisions.is_empty() {
                 batch.load = Load::HeldBack;
                 break;
             }
-            let Some(next) = self.waiting.pop_front() else { break };
+            let Some(next) = self.waiting.pop_front() else {
+                break;
+            };
             self.waiting_weight -= weight;
             self.waiting_refunds -= usize::from(is_refund);
             self.left += 1;
@@ -213,7 +232,12 @@ impl Queue {
     }
 
     /// Notes the end of a call, `None` if it was cut short. Returns the waiting decisions if that opens the breaker.
-    pub(super) fn call_ended(&mut self, batch: &CallSpan, end: Option<CallEnd>, now: Instant) -> Vec<Pending> {
+    pub(super) fn call_ended(
+        &mut self,
+        batch: &CallSpan,
+        end: Option<CallEnd>,
+        now: Instant,
+    ) -> Vec<Pending> {
         self.weight_under_way -= batch.weight;
         match end {
             Some(CallEnd::Answered) => {
@@ -244,10 +268,15 @@ impl Queue {
             // A task that has a slot looks again before it ends.
             return Vec::new();
         }
-        let (refunds, stranded): (Vec<_>, Vec<_>) =
-            self.waiting.drain(..).partition(|pending| has_successor && pending.is_refund());
+        let (refunds, stranded): (Vec<_>, Vec<_>) = self
+            .waiting
+            .drain(..)
+            .partition(|pending| has_successor && pending.is_refund());
         self.left += stranded.len() as u64;
-        self.waiting_weight = refunds.iter().map(|pending| pending.question.weight()).sum();
+        self.waiting_weight = refunds
+            .iter()
+            .map(|pending| pending.question.weight())
+            .sum();
         self.waiting_refunds = refunds.len();
         self.waiting = refunds.into();
         self.note_left_trial(now);

@@ -21,11 +21,21 @@ pub(super) struct Slot {
 
 impl Slot {
     pub(super) fn new(shared: &Arc<Batcher>, number: usize) -> Self {
-        Self { shared: Arc::clone(shared), number, is_direct: false, call: None }
+        Self {
+            shared: Arc::clone(shared),
+            number,
+            is_direct: false,
+            call: None,
+        }
     }
 
     pub(super) fn direct(shared: &Arc<Batcher>, number: usize) -> Self {
-        Self { shared: Arc::clone(shared), number, is_direct: true, call: None }
+        Self {
+            shared: Arc::clone(shared),
+            number,
+            is_direct: true,
+            call: None,
+        }
     }
 
     /// Notes that the call is over, and fails what waits if that opens the breaker.
@@ -46,7 +56,13 @@ impl Drop for Slot {
             queue.has_work()
         };
         let successor = Successor(has_work.then(|| Arc::clone(&self.shared)));
-        let runtime = self.shared.caller.settings.runtime.clone().or_else(|| Handle::try_current().ok());
+        let runtime = self
+            .shared
+            .caller
+            .settings
+            .runtime
+            .clone()
+            .or_else(|| Handle::try_current().ok());
         if let (true, Some(runtime)) = (has_work, runtime) {
             runtime.spawn(successor.run());
         }

@@ -36,7 +36,10 @@ impl Attempts {
 
     /// Returns the earliest instant for another, if it is not at once. It may come sooner when an attempt ends.
     pub(super) fn due_at(&self) -> Option<Instant> {
-        let overlap = self.last.filter(|_| self.under_way > 0).map(|last| last + OVERLAP_AFTER);
+        let overlap = self
+            .last
+            .filter(|_| self.under_way > 0)
+            .map(|last| last + OVERLAP_AFTER);
         self.next.max(overlap)
     }
 
@@ -47,7 +50,10 @@ impl Attempts {
 
     /// Records that an attempt begins.
     pub(super) fn begin(&mut self, now: Instant) {
-        if self.last.is_some_and(|last| now.duration_since(last) > PAUSES_RESET_AFTER) {
+        if self
+            .last
+            .is_some_and(|last| now.duration_since(last) > PAUSES_RESET_AFTER)
+        {
             self.in_a_row = 0;
         }
         self.next = Some(now + pause::with_jitter(SHORTEST_PAUSE, LONGEST_PAUSE, self.in_a_row));
@@ -61,7 +67,10 @@ impl Attempts {
 mod tests {
     use super::*;
 
-    #[expect(clippy::disallowed_methods, reason = "instants cannot be made from nothing")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "instants cannot be made from nothing"
+    )]
     fn start() -> Instant {
         Instant::now()
     }
@@ -80,12 +89,18 @@ mod tests {
         assert!((33..=80).contains(&began.len()), "{began:?}");
         let pauses: Vec<u64> = began.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert!((25..=51).contains(&pauses[0]), "{pauses:?}");
-        assert!(pauses[5..].iter().all(|pause| (150..=301).contains(pause)), "{pauses:?}");
+        assert!(
+            pauses[5..].iter().all(|pause| (150..=301).contains(pause)),
+            "{pauses:?}"
+        );
         let later = start + Duration::from_secs(60);
         assert!(attempts.is_due(later));
         attempts.begin(later);
         attempts.under_way -= 1;
-        assert!(attempts.is_due(later + SHORTEST_PAUSE), "after a calm the first pause is the shortest");
+        assert!(
+            attempts.is_due(later + SHORTEST_PAUSE),
+            "after a calm the first pause is the shortest"
+        );
     }
 
     #[test]

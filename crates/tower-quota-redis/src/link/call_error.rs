@@ -22,7 +22,9 @@ impl CallError {
     pub(super) fn of_call(error: RedisError) -> Self {
         match error.kind() {
             // The client had no node to send it to, or the nodes it reached are not the owner and have not run it.
-            ErrorKind::ClusterConnectionNotFound | ErrorKind::Server(ServerErrorKind::Moved) => Self::NotSent(error),
+            ErrorKind::ClusterConnectionNotFound | ErrorKind::Server(ServerErrorKind::Moved) => {
+                Self::NotSent(error)
+            }
             _ => Self::Failed(error),
         }
     }

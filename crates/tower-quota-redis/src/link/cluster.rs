@@ -40,7 +40,10 @@ const ASK_ANOTHER_AFTER: Duration = Duration::from_millis(25);
 
 pub(crate) struct Cluster {
     nodes: Vec<ConnectionInfo>,
-    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "only TLS needs certificates"))]
+    #[cfg_attr(
+        not(feature = "tls"),
+        expect(dead_code, reason = "only TLS needs certificates")
+    )]
     trust: Option<Vec<u8>>,
     node_timeout: Duration,
 }
@@ -60,8 +63,16 @@ pub(crate) struct Connected {
 
 impl Cluster {
     /// Creates the backend. `node_timeout` bounds connecting to a node, and requests that the client makes by itself.
-    pub(super) fn new(nodes: Vec<ConnectionInfo>, trust: Option<Vec<u8>>, node_timeout: Duration) -> RedisResult<Self> {
-        let cluster = Self { nodes, trust, node_timeout };
+    pub(super) fn new(
+        nodes: Vec<ConnectionInfo>,
+        trust: Option<Vec<u8>>,
+        node_timeout: Duration,
+    ) -> RedisResult<Self> {
+        let cluster = Self {
+            nodes,
+            trust,
+            node_timeout,
+        };
         // Finds nodes that do not belong together now.
         cluster.client(cluster.nodes.clone())?;
         Ok(cluster)
@@ -87,7 +98,10 @@ impl Cluster {
     /// Makes a client that learns of the slots, which have these owners, from one node.
     async fn connect(&self, node: ConnectionInfo, owners: Owners) -> RedisResult<Connected> {
         let client = self.client(vec![node])?.get_async_connection().await?;
-        Ok(Connected { client, owners: Arc::new(owners) })
+        Ok(Connected {
+            client,
+            owners: Arc::new(owners),
+        })
     }
 
     /// Returns the first of the nodes to answer, and the owners of the slots as it knows them.
@@ -135,7 +149,10 @@ impl Backend for Cluster {
             return Ok(None);
         }
         let connected = match (successor_in(&slots, &doubtful.owners), self.nodes.first()) {
-            (Some(address), Some(like)) => self.connect(super::at_address(like.clone(), address), owners).await,
+            (Some(address), Some(like)) => {
+                self.connect(super::at_address(like.clone(), address), owners)
+                    .await
+            }
             _ => self.dial().await,
         };
         connected.map(Some)
@@ -147,17 +164,25 @@ impl Backend for Cluster {
         Server::new(node, self.node_timeout)?.subscriber().await
     }
 
-    async fn run(connected: &mut Connected, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {
+    async fn run(
+        connected: &mut Connected,
+        key: &str,
+        request: &impl LinkRequest,
+    ) -> RedisResult<Value> {
         let answer = request.send(&mut connected.client, key).await;
-        if has_moved(&answer) { request.send(&mut connected.client, key).await } else { answer }
+        if has_moved(&answer) {
+            request.send(&mut connected.client, key).await
+        } else {
+            answer
+        }
     }
 
     fn verdict(error: &RedisError) -> Verdict {
         match error.kind() {
             ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => Verdict::Doubt,
-            ErrorKind::Server(ServerErrorKind::ReadOnly | ServerErrorKind::Moved | ServerErrorKind::ClusterDown) => {
-                Verdict::Replace
-            }
+            ErrorKind::Server(
+                ServerErrorKind::ReadOnly | ServerErrorKind::Moved | ServerErrorKind::ClusterDown,
+            ) => Verdict::Replace,
             _ => Verdict::Keep,
         }
     }
@@ -169,8 +194,11 @@ impl Connected {
         let mut asked = JoinSet::new();
         let mut last = RedisError::from((ErrorKind::Io, "no node of the cluster answers"));
         let start = usize::try_from(RandomState::new().hash_one(()) % 1024).unwrap_or_default();
-        let primary = |slot| SingleNodeRoutingInfo::SpecificNode(Route::new(slot, SlotAddr::Master));
-        let primaries = slot_of_each_primary(&self.owners, start).into_iter().map(primary);
+        let primary =
+            |slot| SingleNodeRoutingInfo::SpecificNode(Route::new(slot, SlotAddr::Master));
+        let primaries = slot_of_each_primary(&self.owners, start)
+            .into_iter()
+            .map(primary);
         // At last any node, since the owners may be unknown.
         let mut nodes = primaries.chain([SingleNodeRoutingInfo::Random]);
         loop {
@@ -178,9 +206,17 @@ impl Connected {
             let is_last = node.is_none();
             if let Some(node) = node {
                 let mut client = self.client.clone();
-                asked.spawn(async move { client.route_command(ask_for_slots(), RoutingInfo::SingleNode(node)).await });
+                asked.spawn(async move {
+                    client
+                        .route_command(ask_for_slots(), RoutingInfo::SingleNode(node))
+                        .await
+                });
             }
-            let patience = if is_last { SLOTS_TIMEOUT } else { ASK_ANOTHER_AFTER };
+            let patience = if is_last {
+                SLOTS_TIMEOUT
+            } else {
+                ASK_ANOTHER_AFTER
+            };
             match tokio::time::timeout(patience, asked.join_next()).await {
                 Ok(Some(Ok(answer))) => match answer.and_then(Value::extract_error) {
                     Ok(slots) => return Ok(slots),
@@ -221,7 +257,10 @@ fn has_moved(answer: &RedisResult<Value>) -> bool {
 }
 
 /// Asks a node for the owners of the slots, on a connection of its own.
-async fn ask_node(node: ConnectionInfo, timeout: Duration) -> RedisResult<(ConnectionInfo, Owners)> {
+async fn ask_node(
+    node: ConnectionInfo,
+    timeout: Duration,
+) -> RedisResult<(ConnectionInfo, Owners)> {
     let mut connection = Server::new(node.clone(), timeout)?.dial().await?;
     let slots = ask_for_slots().query_async(&mut connection).await?;
     Ok((node, owners_in(&slots)))
@@ -242,21 +281,44 @@ fn owners_in(slots: &Value) -> Owners {
 
 /// Returns the address of an owner that was not known as one, if a reply to `CLUSTER SLOTS` has it.
 fn successor_in(slots: &Value, known: &Owners) -> Option<Address> {
-    ranges_in(slots).filter(|(range, _)| !known.contains(range)).find_map(|(_, address)| address)
+    ranges_in(slots)
+        .filter(|(range, _)| !known.contains(range))
+        .find_map(|(_, address)| address)
 }
 
 /// Reads a reply to `CLUSTER SLOTS`: ranges with the primary first among their nodes. Its host may be unknown.
 fn ranges_in(slots: &Value) -> impl Iterator<Item = (OwnedRange, Option<Address>)> {
-    let ranges = if let Value::Array(ranges) = slots { ranges.as_slice() } else { &[] };
+    let ranges = if let Value::Array(ranges) = slots {
+        ranges.as_slice()
+    } else {
+        &[]
+    };
     ranges.iter().filter_map(|range| {
-        let Value::Array(range) = range else { return None };
-        let [Value::Int(first), Value::Int(last), Value::Array(primary), ..] = range.as_slice() else { return None };
-        let [host, Value::Int(port), Value::BulkString(id), ..] = primary.as_slice() else { return None };
+        let Value::Array(range) = range else {
+            return None;
+        };
+        let [
+            Value::Int(first),
+            Value::Int(last),
+            Value::Array(primary),
+            ..,
+        ] = range.as_slice()
+        else {
+            return None;
+        };
+        let [host, Value::Int(port), Value::BulkString(id), ..] = primary.as_slice() else {
+            return None;
+        };
         let host = match host {
-            Value::BulkString(host) if !host.is_empty() && host != b"?" => String::from_utf8(host.clone()).ok(),
+            Value::BulkString(host) if !host.is_empty() && host != b"?" => {
+                String::from_utf8(host.clone()).ok()
+            }
             _ => None,
         };
-        Some(((*first, *last, id.clone()), host.zip(u16::try_from(*port).ok())))
+        Some((
+            (*first, *last, id.clone()),
+            host.zip(u16::try_from(*port).ok()),
+        ))
     })
 }
 
@@ -269,8 +331,16 @@ mod tests {
 
     #[test]
     fn each_primary_is_asked_once() {
-        let owners = [(0, 99, "a"), (100, 199, "b"), (200, 299, "a"), (300, 399, "c")];
-        let owners: Owners = owners.iter().map(|(first, last, id)| (*first, *last, id.as_bytes().to_vec())).collect();
+        let owners = [
+            (0, 99, "a"),
+            (100, 199, "b"),
+            (200, 299, "a"),
+            (300, 399, "c"),
+        ];
+        let owners: Owners = owners
+            .iter()
+            .map(|(first, last, id)| (*first, *last, id.as_bytes().to_vec()))
+            .collect();
         for (start, slots) in [(0, [0, 100, 300]), (1, [100, 300, 0]), (5, [300, 0, 100])] {
             assert_eq!(slot_of_each_primary(&owners, start), slots, "{start}");
         }
@@ -280,11 +350,22 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn silent_primary_hides_no_slots() {
         let servers = RedisCluster::start();
-        let nodes = servers.urls().into_iter().map(|url| url.into_connection_info().unwrap()).collect();
-        let connected = Cluster::new(nodes, None, Duration::from_secs(5)).unwrap().dial().await.unwrap();
+        let nodes = servers
+            .urls()
+            .into_iter()
+            .map(|url| url.into_connection_info().unwrap())
+            .collect();
+        let connected = Cluster::new(nodes, None, Duration::from_secs(5))
+            .unwrap()
+            .dial()
+            .await
+            .unwrap();
         servers.node(0).pause();
         for _ in 0..20 {
-            let slots = tokio::time::timeout(SLOTS_TIMEOUT, connected.ask_for_slots()).await.unwrap().unwrap();
+            let slots = tokio::time::timeout(SLOTS_TIMEOUT, connected.ask_for_slots())
+                .await
+                .unwrap()
+                .unwrap();
             assert!(ranges_in(&slots).count() >= 3);
         }
         servers.node(0).resume();
@@ -303,9 +384,15 @@ mod tests {
         assert_eq!(owners, [(0, 99, b"a".to_vec()), (100, 199, b"b".to_vec())]);
         assert_eq!(successor_in(&known, &owners), None);
         let promoted = slots(range(100, 199, text("three"), 3, "c"));
-        assert_eq!(successor_in(&promoted, &owners), Some(("three".to_owned(), 3)));
+        assert_eq!(
+            successor_in(&promoted, &owners),
+            Some(("three".to_owned(), 3))
+        );
         for unknown in [text(""), text("?"), Value::Nil] {
-            assert_eq!(successor_in(&slots(range(100, 199, unknown, 3, "c")), &owners), None);
+            assert_eq!(
+                successor_in(&slots(range(100, 199, unknown, 3, "c")), &owners),
+                None
+            );
         }
     }
 }

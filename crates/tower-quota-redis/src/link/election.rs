@@ -43,13 +43,19 @@ where
     let sentinels = reports.len();
     let mut silent = sentinels;
     let mut candidates: Vec<Candidate<C>> = Vec::new();
-    let mut last =
-        RedisError::from((ErrorKind::MasterNameNotFoundBySentinel, "no sentinel knows a primary that is there"));
+    let mut last = RedisError::from((
+        ErrorKind::MasterNameNotFoundBySentinel,
+        "no sentinel knows a primary that is there",
+    ));
     loop {
-        let is_there = candidates.iter().any(|candidate| candidate.connection.is_some());
+        let is_there = candidates
+            .iter()
+            .any(|candidate| candidate.connection.is_some());
         let next = if silent == 0 && is_there {
             // The sentinels differ, and the server with more votes has not answered yet.
-            tokio::time::timeout(MAJORITY_GRACE, reports.join_next()).await.unwrap_or_default()
+            tokio::time::timeout(MAJORITY_GRACE, reports.join_next())
+                .await
+                .unwrap_or_default()
         } else {
             reports.join_next().await
         };
@@ -57,18 +63,29 @@ where
             Some(Ok(Report::Named(answer))) => {
                 silent -= 1;
                 match answer {
-                    Ok(address) => match candidates.iter_mut().find(|candidate| candidate.address == address) {
+                    Ok(address) => match candidates
+                        .iter_mut()
+                        .find(|candidate| candidate.address == address)
+                    {
                         Some(known) => known.votes += 1,
                         None => {
                             reports.spawn(connect(address.clone()));
-                            candidates.push(Candidate { address, votes: 1, connection: None, is_out: false });
+                            candidates.push(Candidate {
+                                address,
+                                votes: 1,
+                                connection: None,
+                                is_out: false,
+                            });
                         }
                     },
                     Err(error) => last = error,
                 }
             }
             Some(Ok(Report::Connected(address, outcome))) => {
-                if let Some(candidate) = candidates.iter_mut().find(|candidate| candidate.address == address) {
+                if let Some(candidate) = candidates
+                    .iter_mut()
+                    .find(|candidate| candidate.address == address)
+                {
                     match outcome {
                         Ok(connection) => candidate.connection = Some(connection),
                         Err(error) => {
@@ -83,7 +100,11 @@ where
             None => {
                 // Nothing more is expected in time: take the best candidate that answered.
                 candidates.sort_by_key(|candidate| candidate.votes);
-                return candidates.into_iter().rev().find_map(|candidate| candidate.connection).ok_or(last);
+                return candidates
+                    .into_iter()
+                    .rev()
+                    .find_map(|candidate| candidate.connection)
+                    .ok_or(last);
             }
         }
         if let Some(chosen) = chosen(&candidates, sentinels, silent == 0)
@@ -95,8 +116,15 @@ where
 }
 
 /// Returns the candidate that no further report can change.
-fn chosen<C>(candidates: &[Candidate<C>], sentinels: usize, have_all_answered: bool) -> Option<usize> {
-    let in_question = candidates.iter().enumerate().filter(|(_, candidate)| !candidate.is_out);
+fn chosen<C>(
+    candidates: &[Candidate<C>],
+    sentinels: usize,
+    have_all_answered: bool,
+) -> Option<usize> {
+    let in_question = candidates
+        .iter()
+        .enumerate()
+        .filter(|(_, candidate)| !candidate.is_out);
     let (best, candidate) = in_question.max_by_key(|(_, candidate)| candidate.votes)?;
     let is_settled = have_all_answered || candidate.votes * 2 > sentinels;
     (candidate.connection.is_some() && is_settled).then_some(best)
@@ -137,25 +165,50 @@ mod tests {
 
     #[tokio::test]
     async fn silent_sentinel_does_not_delay_a_majority() {
-        assert_eq!(elect(sentinels(&[Some(2), None, Some(2)]), connect).await.unwrap(), 2);
+        assert_eq!(
+            elect(sentinels(&[Some(2), None, Some(2)]), connect)
+                .await
+                .unwrap(),
+            2
+        );
     }
 
     #[tokio::test]
     async fn isolated_sentinel_is_outvoted() {
-        assert_eq!(elect(sentinels(&[Some(4), Some(2), Some(2)]), connect).await.unwrap(), 2);
-        assert_eq!(elect(sentinels(&[Some(2), Some(2), Some(4)]), connect).await.unwrap(), 2);
+        assert_eq!(
+            elect(sentinels(&[Some(4), Some(2), Some(2)]), connect)
+                .await
+                .unwrap(),
+            2
+        );
+        assert_eq!(
+            elect(sentinels(&[Some(2), Some(2), Some(4)]), connect)
+                .await
+                .unwrap(),
+            2
+        );
     }
 
     #[tokio::test]
     async fn minority_is_followed_without_old_primary() {
         for down in [1, 3] {
-            assert_eq!(elect(sentinels(&[Some(down), Some(down), Some(2)]), connect).await.unwrap(), 2, "{down}");
+            assert_eq!(
+                elect(sentinels(&[Some(down), Some(down), Some(2)]), connect)
+                    .await
+                    .unwrap(),
+                2,
+                "{down}"
+            );
         }
     }
 
     #[tokio::test]
     async fn missing_primary_is_an_error() {
-        assert!(elect(sentinels(&[Some(1), Some(1)]), connect).await.is_err());
+        assert!(
+            elect(sentinels(&[Some(1), Some(1)]), connect)
+                .await
+                .is_err()
+        );
         assert!(elect(sentinels(&[]), connect).await.is_err());
     }
 }

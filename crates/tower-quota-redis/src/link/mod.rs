@@ -101,11 +101,18 @@ macro_rules! with_each {
 
 impl Link {
     /// Makes a link, which connects when it is used.
-    pub(crate) fn new(servers: Servers, LinkSettings { connect_timeout, runtime }: LinkSettings) -> RedisResult<Self> {
+    pub(crate) fn new(
+        servers: Servers,
+        LinkSettings {
+            connect_timeout,
+            runtime,
+        }: LinkSettings,
+    ) -> RedisResult<Self> {
         Ok(match servers {
-            Servers::One(server) => {
-                Self::Server(Arc::new(Reconnecting::new(Server::new(server, connect_timeout)?, runtime)))
-            }
+            Servers::One(server) => Self::Server(Arc::new(Reconnecting::new(
+                Server::new(server, connect_timeout)?,
+                runtime,
+            ))),
             Servers::Sentinels { sentinels, primary } => {
                 let sentinels = Sentinels::new(sentinels, primary, connect_timeout)?;
                 Self::Sentinels(Arc::new(Reconnecting::new(sentinels, runtime)))
@@ -114,7 +121,10 @@ impl Link {
                 let cluster = Cluster::new(nodes, trust, connect_timeout / NODE_SHARE)?;
                 Self::Cluster(Arc::new(Reconnecting::new(cluster, runtime)))
             }
-            Servers::Pool(pool) => Self::Pool(Arc::new(Reconnecting::new(Pooled::new(pool, connect_timeout), runtime))),
+            Servers::Pool(pool) => Self::Pool(Arc::new(Reconnecting::new(
+                Pooled::new(pool, connect_timeout),
+                runtime,
+            ))),
         })
     }
 
@@ -139,7 +149,11 @@ impl Link {
     }
 
     /// Sends a request once, to the partition that a key stands for.
-    pub(crate) async fn run(&self, key: &str, request: &impl LinkRequest) -> Result<Value, CallError> {
+    pub(crate) async fn run(
+        &self,
+        key: &str,
+        request: &impl LinkRequest,
+    ) -> Result<Value, CallError> {
         with_each!(self, link => link.run(key, request).await)
     }
 }
@@ -147,9 +161,16 @@ impl Link {
 /// Returns the settings for another server that is called in the same way.
 fn at_address(settings: ConnectionInfo, (host, port): Address) -> ConnectionInfo {
     let address = match settings.addr().clone() {
-        ConnectionAddr::TcpTls { insecure, tls_params, .. } => {
-            ConnectionAddr::TcpTls { host, port, insecure, tls_params }
-        }
+        ConnectionAddr::TcpTls {
+            insecure,
+            tls_params,
+            ..
+        } => ConnectionAddr::TcpTls {
+            host,
+            port,
+            insecure,
+            tls_params,
+        },
         _ => ConnectionAddr::Tcp(host, port),
     };
     settings.set_addr(address)

@@ -24,12 +24,19 @@ pub(crate) struct Pooled {
 
 impl Pooled {
     pub(super) fn new(pool: Pool, connect_timeout: Duration) -> Self {
-        Self { pool, checked_out: Mutex::new(None), connect_timeout }
+        Self {
+            pool,
+            checked_out: Mutex::new(None),
+            connect_timeout,
+        }
     }
 
     /// Replaces the connection that the pool counts as taken.
     fn check_out(&self, connection: Option<Connection>) -> Option<Connection> {
-        let mut checked_out = self.checked_out.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut checked_out = self
+            .checked_out
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         core::mem::replace(&mut *checked_out, connection)
     }
 }
@@ -57,14 +64,22 @@ impl Backend for Pooled {
 
     /// Returns an error: a pool does not say where its server is.
     async fn subscriber(&self) -> RedisResult<PubSub> {
-        Err((ErrorKind::InvalidClientConfig, "a pool has no connections for announcements").into())
+        Err((
+            ErrorKind::InvalidClientConfig,
+            "a pool has no connections for announcements",
+        )
+            .into())
     }
 
     async fn is_lost(connection: &mut MultiplexedConnection) -> bool {
         Server::is_lost(connection).await
     }
 
-    async fn run(connection: &mut MultiplexedConnection, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {
+    async fn run(
+        connection: &mut MultiplexedConnection,
+        key: &str,
+        request: &impl LinkRequest,
+    ) -> RedisResult<Value> {
         Server::run(connection, key, request).await
     }
 }

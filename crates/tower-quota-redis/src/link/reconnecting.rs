@@ -73,8 +73,18 @@ struct Calls {
 
 impl<B: Backend> Reconnecting<B> {
     pub(super) fn new(backend: B, runtime: Option<Handle>) -> Self {
-        let state = LinkState { connection: None, attempts: Attempts::default(), last_error: None, target: None };
-        Self { backend, state: Mutex::new(state), ended: watch::Sender::new(()), runtime }
+        let state = LinkState {
+            connection: None,
+            attempts: Attempts::default(),
+            last_error: None,
+            target: None,
+        };
+        Self {
+            backend,
+            state: Mutex::new(state),
+            ended: watch::Sender::new(()),
+            runtime,
+        }
     }
 
     /// Waits until there is a connection, or an attempt to make one has failed.
@@ -93,13 +103,22 @@ impl<B: Backend> Reconnecting<B> {
     }
 
     /// Sends a request once.
-    pub(super) async fn run(self: &Arc<Self>, key: &str, request: &impl LinkRequest) -> Result<Value, CallError> {
+    pub(super) async fn run(
+        self: &Arc<Self>,
+        key: &str,
+        request: &impl LinkRequest,
+    ) -> Result<Value, CallError> {
         let mut tracked = self.connection().await.map_err(CallError::NotSent)?;
         if tracked.begin_call() && B::is_lost(&mut tracked.connection).await {
             self.drop_connection(&tracked.calls);
             tracked = self.connection().await.map_err(CallError::NotSent)?;
         }
-        let mut waiting = Waiting { link: self, calls: &tracked.calls, began: now(), is_over: false };
+        let mut waiting = Waiting {
+            link: self,
+            calls: &tracked.calls,
+            began: now(),
+            is_over: false,
+        };
         let answer = B::run(&mut tracked.connection, key, request).await;
         waiting.is_over = true;
         match answer.as_ref().err().map(B::verdict) {
@@ -131,7 +150,9 @@ impl<B: Backend> Reconnecting<B> {
                 attempt.spawn(&Handle::current());
             }
             if let Some(error) = pause_error {
-                return Err(error.unwrap_or_else(|| (ErrorKind::Io, "the attempt to connect was cut short").into()));
+                return Err(error.unwrap_or_else(|| {
+                    (ErrorKind::Io, "the attempt to connect was cut short").into()
+                }));
             }
             // The sender is never dropped before this.
             let _ = ended.changed().await;
@@ -141,7 +162,9 @@ impl<B: Backend> Reconnecting<B> {
     /// Makes another connection in the background, as soon as an attempt is due.
     pub(super) fn replace(self: &Arc<Self>) {
         // Without a runtime, as when a future is dropped after it has ended, nothing can be made.
-        let Some(runtime) = self.runtime.clone().or_else(|| Handle::try_current().ok()) else { return };
+        let Some(runtime) = self.runtime.clone().or_else(|| Handle::try_current().ok()) else {
+            return;
+        };
         let attempt = Attempt::plan(self, &mut self.lock());
         if let Some(attempt) = attempt {
             attempt.spawn(&runtime);
@@ -162,7 +185,9 @@ impl<B: Backend> Reconnecting<B> {
     /// Drops a connection, unless it has been replaced already. If it answered its last call, another is made at once.
     fn drop_connection(&self, calls: &Arc<Mutex<Calls>>) {
         let mut state = self.lock();
-        let dropped = state.connection.take_if(|tracked| Arc::ptr_eq(&tracked.calls, calls));
+        let dropped = state
+            .connection
+            .take_if(|tracked| Arc::ptr_eq(&tracked.calls, calls));
         if dropped.is_some() && locked(calls).unanswered == 0 {
             state.attempts.reset();
         }
@@ -176,14 +201,22 @@ impl<B: Backend> Reconnecting<B> {
 impl<C> Tracked<C> {
     fn new(connection: C) -> Self {
         // One: it has not answered a call yet.
-        let calls = Calls { last: now(), unanswered: 1, given_up: None };
-        Self { connection, calls: Arc::new(Mutex::new(calls)) }
+        let calls = Calls {
+            last: now(),
+            unanswered: 1,
+            given_up: None,
+        };
+        Self {
+            connection,
+            calls: Arc::new(Mutex::new(calls)),
+        }
     }
 
     /// Notes the beginning of a call. Returns whether there was none for a while.
     fn begin_call(&self) -> bool {
         let now = now();
-        now.saturating_duration_since(core::mem::replace(&mut locked(&self.calls).last, now)) > SILENCE
+        now.saturating_duration_since(core::mem::replace(&mut locked(&self.calls).last, now))
+            > SILENCE
     }
 }
 
@@ -211,9 +244,17 @@ impl<B: Backend> LinkState<B> {
     }
 
     /// Takes the connection that an attempt has made, unless that is outdated.
-    fn install(&mut self, connection: B::Connection, doubtful: Option<&Tracked<B::Connection>>, now: Instant) {
+    fn install(
+        &mut self,
+        connection: B::Connection,
+        doubtful: Option<&Tracked<B::Connection>>,
+        now: Instant,
+    ) {
         let target = B::target(&connection);
-        let leads_elsewhere = self.target.as_ref().is_none_or(|(known, _)| *known != target);
+        let leads_elsewhere = self
+            .target
+            .as_ref()
+            .is_none_or(|(known, _)| *known != target);
         if leads_elsewhere && self.connection.is_some() && !self.is_current(doubtful) {
             return;
         }
@@ -242,7 +283,11 @@ impl<B: Backend> Attempt<B> {
         } else if core::mem::replace(&mut state.attempts.is_waiting, true) {
             return None;
         }
-        Some(Self { link: Arc::clone(link), doubtful: state.connection.clone(), is_under_way })
+        Some(Self {
+            link: Arc::clone(link),
+            doubtful: state.connection.clone(),
+            is_under_way,
+        })
     }
 
     /// Goes on in the background. The state must not be locked: a runtime that is shutting down drops the task at once.
@@ -288,7 +333,9 @@ impl<B: Backend> Attempt<B> {
             };
             // Without an instant there are too many: then one must end first. The sender is never dropped before this.
             let _ = match due {
-                Some(due) => tokio::time::timeout_at(due.into(), ended.changed()).await.is_ok(),
+                Some(due) => tokio::time::timeout_at(due.into(), ended.changed())
+                    .await
+                    .is_ok(),
                 None => ended.changed().await.is_ok(),
             };
         }
@@ -329,7 +376,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-#[expect(clippy::disallowed_methods, reason = "how often a server is dialled is a matter of this machine's time")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how often a server is dialled is a matter of this machine's time"
+)]
 fn now() -> Instant {
     Instant::now()
 }
@@ -366,8 +416,16 @@ mod tests {
             pending().await
         }
 
-        async fn run(_connection: &mut u32, key: &str, _request: &impl LinkRequest) -> RedisResult<Value> {
-            if key == "answered" { Ok(Value::Nil) } else { Err((ErrorKind::Io, "the node is gone").into()) }
+        async fn run(
+            _connection: &mut u32,
+            key: &str,
+            _request: &impl LinkRequest,
+        ) -> RedisResult<Value> {
+            if key == "answered" {
+                Ok(Value::Nil)
+            } else {
+                Err((ErrorKind::Io, "the node is gone").into())
+            }
         }
 
         fn verdict(_error: &RedisError) -> Verdict {
@@ -377,7 +435,11 @@ mod tests {
 
     #[test]
     fn ended_runtime_cuts_an_attempt_short() {
-        let runtime = || tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = || {
+            tokio::runtime::Builder::new_current_thread()
+                .build()
+                .unwrap()
+        };
         // It drops what is spawned on it at once.
         let ended = runtime().handle().clone();
         let link = Arc::new(Reconnecting::new(Once::default(), Some(ended)));
@@ -396,7 +458,11 @@ mod tests {
         let link = Arc::new(Reconnecting::new(Once::default(), None));
         assert!(link.connect().await.is_ok());
         link.replace();
-        assert_eq!(link.backend.0.load(Ordering::Relaxed), 1, "it was dialled just now");
+        assert_eq!(
+            link.backend.0.load(Ordering::Relaxed),
+            1,
+            "it was dialled just now"
+        );
         if is_dropped {
             link.lock().connection = None;
         }
@@ -406,7 +472,11 @@ mod tests {
                 let _ = tokio::time::timeout(Duration::from_millis(1), ended.changed()).await;
             }
         };
-        assert!(tokio::time::timeout(Duration::from_secs(10), is_dialled_again).await.is_ok());
+        assert!(
+            tokio::time::timeout(Duration::from_secs(10), is_dialled_again)
+                .await
+                .is_ok()
+        );
         assert!(!link.lock().attempts.is_waiting);
     }
 
@@ -420,11 +490,17 @@ mod tests {
         let since = state.target;
         state.install(1, doubtful.as_ref(), now());
         state.install(1, None, now());
-        assert_eq!(state.connection.as_ref().map(|tracked| tracked.connection), Some(2));
+        assert_eq!(
+            state.connection.as_ref().map(|tracked| tracked.connection),
+            Some(2)
+        );
         assert!(since == state.target && since.is_some());
         state.connection = None;
         state.install(1, doubtful.as_ref(), now());
-        assert_eq!(state.connection.as_ref().map(|tracked| tracked.connection), Some(1));
+        assert_eq!(
+            state.connection.as_ref().map(|tracked| tracked.connection),
+            Some(1)
+        );
     }
 
     #[tokio::test]
@@ -432,7 +508,17 @@ mod tests {
         let link = Arc::new(Reconnecting::new(Once::default(), None));
         assert!(link.connect().await.is_ok());
         let is_up = || link.lock().connection.is_some();
-        let run = async |key: &str| link.run(key, &Call { keys: Vec::new(), request: Vec::new() }).await.is_ok();
+        let run = async |key: &str| {
+            link.run(
+                key,
+                &Call {
+                    keys: Vec::new(),
+                    request: Vec::new(),
+                },
+            )
+            .await
+            .is_ok()
+        };
         // The answer in between resets the count.
         for _ in 0..2 {
             assert!(run("answered").await);

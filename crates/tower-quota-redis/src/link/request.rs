@@ -20,14 +20,22 @@ pub(crate) trait LinkRequest: Sync {
 
 /// Decisions, which the script makes.
 impl LinkRequest for Call {
-    async fn send(&self, connection: &mut (impl ConnectionLike + Send), key: &str) -> RedisResult<Value> {
+    async fn send(
+        &self,
+        connection: &mut (impl ConnectionLike + Send),
+        key: &str,
+    ) -> RedisResult<Value> {
         script::run(connection, key, self).await
     }
 }
 
 /// A command, which leads to its partition by its own keys.
 impl LinkRequest for Cmd {
-    async fn send(&self, connection: &mut (impl ConnectionLike + Send), _key: &str) -> RedisResult<Value> {
+    async fn send(
+        &self,
+        connection: &mut (impl ConnectionLike + Send),
+        _key: &str,
+    ) -> RedisResult<Value> {
         connection.req_packed_command(self).await?.extract_error()
     }
 }
@@ -40,8 +48,14 @@ pub(crate) struct Several<'a> {
 }
 
 impl LinkRequest for Several<'_> {
-    async fn send(&self, connection: &mut (impl ConnectionLike + Send), _key: &str) -> RedisResult<Value> {
-        let replies = connection.req_packed_commands(self.commands, self.offset, self.count).await?;
+    async fn send(
+        &self,
+        connection: &mut (impl ConnectionLike + Send),
+        _key: &str,
+    ) -> RedisResult<Value> {
+        let replies = connection
+            .req_packed_commands(self.commands, self.offset, self.count)
+            .await?;
         Value::Array(replies).extract_error()
     }
 }

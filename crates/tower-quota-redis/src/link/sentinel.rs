@@ -28,13 +28,30 @@ impl Sentinels {
         connect_timeout: Duration,
     ) -> RedisResult<Self> {
         let name = match primary.addr() {
-            ConnectionAddr::Tcp(name, _) | ConnectionAddr::TcpTls { host: name, .. } => name.clone(),
-            _ => return Err((ErrorKind::InvalidClientConfig, "a primary under sentinels has no path").into()),
+            ConnectionAddr::Tcp(name, _) | ConnectionAddr::TcpTls { host: name, .. } => {
+                name.clone()
+            }
+            _ => {
+                return Err((
+                    ErrorKind::InvalidClientConfig,
+                    "a primary under sentinels has no path",
+                )
+                    .into());
+            }
         };
         if sentinels.is_empty() {
-            return Err((ErrorKind::EmptySentinelList, "there must be at least one sentinel").into());
+            return Err((
+                ErrorKind::EmptySentinelList,
+                "there must be at least one sentinel",
+            )
+                .into());
         }
-        Ok(Self { sentinels, name, primary, connect_timeout })
+        Ok(Self {
+            sentinels,
+            name,
+            primary,
+            connect_timeout,
+        })
     }
 
     async fn find(&self) -> RedisResult<Found> {
@@ -66,25 +83,47 @@ async fn ask(sentinel: ConnectionInfo, name: String, timeout: Duration) -> Redis
     let mut command = redis::cmd("SENTINEL");
     command.arg("GET-MASTER-ADDR-BY-NAME").arg(name);
     let address: Option<Address> = command.query_async(&mut connection).await?;
-    address.ok_or_else(|| (ErrorKind::MasterNameNotFoundBySentinel, "the sentinel knows no such primary").into())
+    address.ok_or_else(|| {
+        (
+            ErrorKind::MasterNameNotFoundBySentinel,
+            "the sentinel knows no such primary",
+        )
+            .into()
+    })
 }
 
 /// Connects to the server at this address, unless it reports that it is a replica.
-async fn connect(primary: ConnectionInfo, address: Address, timeout: Duration) -> RedisResult<Found> {
+async fn connect(
+    primary: ConnectionInfo,
+    address: Address,
+    timeout: Duration,
+) -> RedisResult<Found> {
     let primary = super::at_address(primary, address.clone());
     let mut connection = Server::new(primary, timeout)?.dial().await?;
     match redis::cmd("ROLE").query_async(&mut connection).await {
         Ok(Value::Array(role)) if role.first() == Some(&Value::BulkString(b"slave".to_vec())) => {
-            Err((ErrorKind::MasterNameNotFoundBySentinel, "what the sentinels name as primary is a replica").into())
+            Err((
+                ErrorKind::MasterNameNotFoundBySentinel,
+                "what the sentinels name as primary is a replica",
+            )
+                .into())
         }
         // The user may not ask: then the sentinels are trusted.
         Err(error) if error.code() != Some("NOPERM") => Err(error),
-        _ => Ok(Found { connection, address }),
+        _ => Ok(Found {
+            connection,
+            address,
+        }),
     }
 }
 
-async fn within<T>(timeout: Duration, what: impl Future<Output = RedisResult<T>>) -> RedisResult<T> {
-    tokio::time::timeout(timeout, what).await.unwrap_or_else(|_| Err((ErrorKind::Io, "no answer in time").into()))
+async fn within<T>(
+    timeout: Duration,
+    what: impl Future<Output = RedisResult<T>>,
+) -> RedisResult<T> {
+    tokio::time::timeout(timeout, what)
+        .await
+        .unwrap_or_else(|_| Err((ErrorKind::Io, "no answer in time").into()))
 }
 
 impl Backend for Sentinels {
@@ -101,7 +140,9 @@ impl Backend for Sentinels {
 
     async fn subscriber(&self) -> RedisResult<PubSub> {
         let primary = super::at_address(self.primary.clone(), self.find().await?.address);
-        Server::new(primary, self.connect_timeout / 2)?.subscriber().await
+        Server::new(primary, self.connect_timeout / 2)?
+            .subscriber()
+            .await
     }
 
     async fn is_lost(found: &mut Found) -> bool {

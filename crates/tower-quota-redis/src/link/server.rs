@@ -44,7 +44,9 @@ impl Backend for Server {
     fn target(_connection: &MultiplexedConnection) {}
 
     async fn dial(&self) -> RedisResult<MultiplexedConnection> {
-        self.client.get_multiplexed_async_connection_with_config(&self.config).await
+        self.client
+            .get_multiplexed_async_connection_with_config(&self.config)
+            .await
     }
 
     async fn subscriber(&self) -> RedisResult<PubSub> {
@@ -56,10 +58,15 @@ impl Backend for Server {
         // The script, too, asks for the time: every user has the right to.
         let (mut connection, command) = (connection.clone(), redis::cmd("TIME"));
         let mut reply = pin!(connection.send_packed_command(&command));
-        poll_fn(|context| Poll::Ready(matches!(reply.as_mut().poll(context), Poll::Ready(Err(_))))).await
+        poll_fn(|context| Poll::Ready(matches!(reply.as_mut().poll(context), Poll::Ready(Err(_)))))
+            .await
     }
 
-    async fn run(connection: &mut MultiplexedConnection, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {
+    async fn run(
+        connection: &mut MultiplexedConnection,
+        key: &str,
+        request: &impl LinkRequest,
+    ) -> RedisResult<Value> {
         request.send(connection, key).await
     }
 }

@@ -13,5 +13,8 @@ pub(super) fn choose_cryptography() {
 
 /// Trusts these certificates alone, in PEM.
 pub(super) fn trusting(pem: &[u8]) -> TlsCertificates {
-    TlsCertificates { client_tls: None, root_cert: Some(pem.to_vec()) }
+    TlsCertificates {
+        client_tls: None,
+        root_cert: Some(pem.to_vec()),
+    }
 }

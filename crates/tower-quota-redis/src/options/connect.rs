@@ -55,7 +55,8 @@ impl RedisOptions {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub async fn client(self, client: Client) -> Result<RedisStore, RedisStoreError> {
-        self.connected(Location::server(client.get_connection_info().clone())).await
+        self.connected(Location::server(client.get_connection_info().clone()))
+            .await
     }
 
     /// Connects to the primary that sentinels know by a name. The URLs are those of the sentinels, with their own user
@@ -106,16 +107,26 @@ impl RedisOptions {
     }
 
     fn links(&self, location: &Location) -> Result<Arc<[Link]>, RedisConfigError> {
-        (0..self.connections.get()).map(|_| location.link(self.link_settings())).collect()
+        (0..self.connections.get())
+            .map(|_| location.link(self.link_settings()))
+            .collect()
     }
 
     fn link_settings(&self) -> LinkSettings {
-        LinkSettings { connect_timeout: self.connect_timeout.max(self.deadline), runtime: self.runtime.clone() }
+        LinkSettings {
+            connect_timeout: self.connect_timeout.max(self.deadline),
+            runtime: self.runtime.clone(),
+        }
     }
 
     async fn connected(self, location: Location) -> Result<RedisStore, RedisStoreError> {
         let (is_lazy, timeout) = (self.lazy, self.connect_timeout);
-        let name: Arc<str> = self.server_name.as_ref().unwrap_or(&location.name).as_str().into();
+        let name: Arc<str> = self
+            .server_name
+            .as_ref()
+            .unwrap_or(&location.name)
+            .as_str()
+            .into();
         let links = self.links(&location)?;
         let store = self.store(Arc::clone(&links), location)?;
         if is_lazy {
@@ -132,13 +143,18 @@ impl RedisOptions {
         let source = match tokio::time::timeout(timeout, connect).await {
             // A server may let everyone in and refuse to decide. What passes by itself is no reason to stay down.
             Ok(Ok(())) => match store.try_call().await {
-                Err(error @ RedisStoreError::Refused { .. }) if !error.is_transient() => return Err(error),
+                Err(error @ RedisStoreError::Refused { .. }) if !error.is_transient() => {
+                    return Err(error);
+                }
                 _ => return Ok(store),
             },
             Ok(Err(error)) => error,
             Err(_) => (ErrorKind::Io, "no answer within the connect timeout").into(),
         };
-        Err(RedisStoreError::Connect { server: name, source: Arc::new(source) })
+        Err(RedisStoreError::Connect {
+            server: name,
+            source: Arc::new(source),
+        })
     }
 
     fn store(self, links: Arc<[Link]>, location: Location) -> Result<RedisStore, RedisStoreError> {
@@ -153,9 +169,23 @@ impl RedisOptions {
             _ => NonZeroUsize::MIN,
         });
         let settings = self.link_settings();
-        let keys = KeyNames::new(&self.prefix, self.secret.as_deref(), self.readable_keys, partitions)?;
-        let server: Arc<str> = self.server_name.as_ref().unwrap_or(&location.name).as_str().into();
-        let slots = if partitions.get() == 1 { SLOTS } else { SLOTS_OF_SEVERAL_PARTITIONS };
+        let keys = KeyNames::new(
+            &self.prefix,
+            self.secret.as_deref(),
+            self.readable_keys,
+            partitions,
+        )?;
+        let server: Arc<str> = self
+            .server_name
+            .as_ref()
+            .unwrap_or(&location.name)
+            .as_str()
+            .into();
+        let slots = if partitions.get() == 1 {
+            SLOTS
+        } else {
+            SLOTS_OF_SEVERAL_PARTITIONS
+        };
         let shared_slots = Arc::new(Semaphore::new(links.len() * SHARED_SLOTS));
         let batchers = (0..keys.partitions())
             .map(|partition| {
@@ -168,9 +198,20 @@ impl RedisOptions {
                     shared_slots: Arc::clone(&shared_slots),
                     settings: settings.clone(),
                 };
-                Batcher::new(caller, links.len() * slots, Breaker::new(self.failures, self.deadline))
+                Batcher::new(
+                    caller,
+                    links.len() * slots,
+                    Breaker::new(self.failures, self.deadline),
+                )
             })
             .collect();
-        Ok(RedisStore::new(batchers, keys, self.deadline, server, location, settings))
+        Ok(RedisStore::new(
+            batchers,
+            keys,
+            self.deadline,
+            server,
+            location,
+            settings,
+        ))
     }
 }

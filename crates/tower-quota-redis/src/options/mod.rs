@@ -214,6 +214,9 @@ mod tests {
     #[test]
     fn debug_output_hides_the_secret() {
         let shown = format!("{:?}", RedisStore::options().secret("0123456789abcdef"));
-        assert!(shown.contains("\"quota\"") && !shown.contains("0123") && !shown.contains("48, 49"), "{shown}");
+        assert!(
+            shown.contains("\"quota\"") && !shown.contains("0123") && !shown.contains("48, 49"),
+            "{shown}"
+        );
     }
 }

@@ -15,9 +15,16 @@ pub(super) fn unwrap(error: RedisError) -> RedisError {
 }
 
 fn inner(error: &RedisError) -> Option<RedisError> {
-    let detail = error.detail().filter(|_| error.kind() == ErrorKind::Server(ServerErrorKind::ResponseError))?;
-    let (_, reply) = detail.strip_prefix("Error running script")?.split_once(": -")?;
-    parse_redis_value(format!("-{reply}\r\n").as_bytes()).ok()?.extract_error().err()
+    let detail = error
+        .detail()
+        .filter(|_| error.kind() == ErrorKind::Server(ServerErrorKind::ResponseError))?;
+    let (_, reply) = detail
+        .strip_prefix("Error running script")?
+        .split_once(": -")?;
+    parse_redis_value(format!("-{reply}\r\n").as_bytes())
+        .ok()?
+        .extract_error()
+        .err()
 }
 
 #[cfg(test)]
@@ -31,12 +38,22 @@ mod tests {
 
     #[test]
     fn wrapped_error_keeps_its_code() {
-        let wrapped =
-            |inner| format!("ERR Error running script (call to f_58): @user_script:7: @user_script: 7: {inner}");
-        let error = unwrapped(&wrapped("-READONLY You can't write against a read only replica."));
+        let wrapped = |inner| {
+            format!(
+                "ERR Error running script (call to f_58): @user_script:7: @user_script: 7: {inner}"
+            )
+        };
+        let error = unwrapped(&wrapped(
+            "-READONLY You can't write against a read only replica.",
+        ));
         assert_eq!(error.kind(), ErrorKind::Server(ServerErrorKind::ReadOnly));
-        assert_eq!(error.detail(), Some("You can't write against a read only replica."));
-        let error = unwrapped(&wrapped("-OOM command not allowed when used memory > 'maxmemory'."));
+        assert_eq!(
+            error.detail(),
+            Some("You can't write against a read only replica.")
+        );
+        let error = unwrapped(&wrapped(
+            "-OOM command not allowed when used memory > 'maxmemory'.",
+        ));
         assert_eq!(error.code(), Some("OOM"));
     }
 

@@ -39,7 +39,11 @@ static SCRIPT: LazyLock<(String, Script)> = LazyLock::new(|| {
 ///
 /// A server that does not know the script has certainly not run it: then, and only then, the source is sent, which
 /// also makes it known.
-pub(crate) async fn run(connection: &mut impl ConnectionLike, key: &str, call: &Call) -> RedisResult<Value> {
+pub(crate) async fn run(
+    connection: &mut impl ConnectionLike,
+    key: &str,
+    call: &Call,
+) -> RedisResult<Value> {
     let (source, script) = &*SCRIPT;
     match send(connection, "EVALSHA", script.get_hash(), key, call).await {
         Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
@@ -64,5 +68,9 @@ async fn send(
     if call.keys.is_empty() {
         command.arg(key);
     }
-    command.arg(&call.request).query_async(connection).await.map_err(inner_error::unwrap)
+    command
+        .arg(&call.request)
+        .query_async(connection)
+        .await
+        .map_err(inner_error::unwrap)
 }

@@ -78,7 +78,9 @@ pub(crate) fn with_constants(lua: &str) -> String {
     while let Some(start) = rest.find(is_of_name) {
         source.push_str(&rest[..start]);
         let word = &rest[start..];
-        let end = word.find(|symbol| !is_of_name(symbol)).unwrap_or(word.len());
+        let end = word
+            .find(|symbol| !is_of_name(symbol))
+            .unwrap_or(word.len());
         match SHARED.iter().find(|(name, _)| *name == &word[..end]) {
             Some((_, value)) => source.push_str(&value.to_string()),
             None => source.push_str(&word[..end]),

@@ -31,7 +31,9 @@ impl<'a> Reply<'a> {
     /// Reads the answer to the next decision. The bytes are not trusted.
     pub(crate) fn next(&mut self, template: &Template) -> Result<Decision, Unreadable> {
         let decision = match byte(&mut self.0) {
-            Some(outcome @ (TAKEN | REFUSED)) if template.is_plain => self.buckets(template, outcome == TAKEN),
+            Some(outcome @ (TAKEN | REFUSED)) if template.is_plain => {
+                self.buckets(template, outcome == TAKEN)
+            }
             Some(DECIDED) => self.statuses(template),
             Some(UNREADABLE) => return Err(Unreadable::State),
             Some(NO_MEMORY) => return Err(Unreadable::Memory),
@@ -46,20 +48,31 @@ impl<'a> Reply<'a> {
     /// Reads a plain decision: each limit's status follows from what is used of its bucket.
     fn buckets(&mut self, template: &Template, is_taken: bool) -> Option<Decision> {
         self.decision(template, Operation::Check, |rest, part| {
-            let (asked, taken) = if is_taken { (0, part.cost) } else { (part.cost, 0) };
+            let (asked, taken) = if is_taken {
+                (0, part.cost)
+            } else {
+                (part.cost, 0)
+            };
             let used = read_u56(rest)?;
-            Some(LimitStatus { taken, ..LimitStatus::of_bucket(part.name, &part.quota, used, asked) })
+            Some(LimitStatus {
+                taken,
+                ..LimitStatus::of_bucket(part.name, &part.quota, used, asked)
+            })
         })
     }
 
     fn statuses(&mut self, template: &Template) -> Option<Decision> {
         self.decision(template, template.operation, |rest, part| {
-            let remaining = read_u56(rest).filter(|&remaining| remaining <= part.quota.capacity())?;
+            let remaining =
+                read_u56(rest).filter(|&remaining| remaining <= part.quota.capacity())?;
             let (reset, verdict, micros) = (read_u56(rest)?, byte(rest)?, read_u56(rest)?);
             let left = Left::new(remaining, Duration::from_micros(reset));
             let (left, outcome) = match (verdict, part.max_wait_micros) {
                 // The answer to a request that would not wait says when the next one is admitted.
-                (ADMIT, 0) if micros <= reset => (left.again_after(Duration::from_micros(micros)), Outcome::Allow),
+                (ADMIT, 0) if micros <= reset => (
+                    left.again_after(Duration::from_micros(micros)),
+                    Outcome::Allow,
+                ),
                 (ADMIT, 0) => return None,
                 _ => (left, outcome(verdict, micros)?),
             };
@@ -83,11 +96,16 @@ impl<'a> Reply<'a> {
     ) -> Option<Decision> {
         let rest = &mut self.0;
         let at = Timestamp::from_micros(read_u56(rest)?);
-        let mut statuses: SmallVec<[Option<LimitStatus>; 4]> = SmallVec::from_elem(None, template.charges.len());
+        let mut statuses: SmallVec<[Option<LimitStatus>; 4]> =
+            SmallVec::from_elem(None, template.charges.len());
         for (position, part) in template.by_client() {
             statuses[position] = Some(read(rest, part)?);
         }
-        Some(Decision::from_statuses(operation, at, statuses.into_iter().flatten()))
+        Some(Decision::from_statuses(
+            operation,
+            at,
+            statuses.into_iter().flatten(),
+        ))
     }
 }
 
@@ -115,14 +133,22 @@ mod tests {
 
     fn template() -> Template {
         let quota = Quota::per_second(3);
-        Template::new(Operation::Check, &[Charge::new("one", &quota, &Key::EVERYONE)], |_| 0)
+        Template::new(
+            Operation::Check,
+            &[Charge::new("one", &quota, &Key::EVERYONE)],
+            |_| 0,
+        )
     }
 
     fn reply(remaining: u64, verdict: u8) -> Vec<u8> {
         let mut bytes = vec![DECIDED];
-        [7, remaining, 5].into_iter().for_each(|number| push_u56(&mut bytes, number));
+        [7, remaining, 5]
+            .into_iter()
+            .for_each(|number| push_u56(&mut bytes, number));
         bytes.push(verdict);
-        [0, 1].into_iter().for_each(|number| push_u56(&mut bytes, number));
+        [0, 1]
+            .into_iter()
+            .for_each(|number| push_u56(&mut bytes, number));
         bytes
     }
 
@@ -132,7 +158,10 @@ mod tests {
         assert_eq!(decision.at(), Timestamp::from_micros(7));
         let status = decision.statuses()[0];
         assert_eq!((status.limit, status.remaining()), (3, 2));
-        assert_eq!((status.reset_after(), status.outcome), (Duration::from_micros(5), Outcome::Allow));
+        assert_eq!(
+            (status.reset_after(), status.outcome),
+            (Duration::from_micros(5), Outcome::Allow)
+        );
         assert_eq!((status.taken, status.is_shadow), (1, false));
     }
 
@@ -141,12 +170,21 @@ mod tests {
         let quota = Quota::per_second(3);
         let used = 2 * quota.grain();
         let mut bytes = vec![TAKEN];
-        [7, used].into_iter().for_each(|number| push_u56(&mut bytes, number));
+        [7, used]
+            .into_iter()
+            .for_each(|number| push_u56(&mut bytes, number));
         let taken = Reply::new(&bytes).next(&template()).unwrap();
-        assert_eq!((taken.statuses()[0].remaining(), taken.statuses()[0].taken), (1, 1));
+        assert_eq!(
+            (taken.statuses()[0].remaining(), taken.statuses()[0].taken),
+            (1, 1)
+        );
         assert!(taken.is_allowed());
         for shorter in 0..bytes.len() {
-            assert_eq!(Reply::new(&bytes[..shorter]).next(&template()), Err(Unreadable::Reply), "{shorter} bytes");
+            assert_eq!(
+                Reply::new(&bytes[..shorter]).next(&template()),
+                Err(Unreadable::Reply),
+                "{shorter} bytes"
+            );
         }
     }
 
@@ -157,11 +195,27 @@ mod tests {
             let decision = Reply::new(&complete[..shorter]).next(&template());
             assert_eq!(decision, Err(Unreadable::Reply), "{shorter} bytes");
         }
-        assert_eq!(Reply::new(&reply(2, 3)).next(&template()), Err(Unreadable::Reply), "no such verdict");
-        assert_eq!(Reply::new(&reply(4, ADMIT)).next(&template()), Err(Unreadable::Reply), "more than the capacity");
+        assert_eq!(
+            Reply::new(&reply(2, 3)).next(&template()),
+            Err(Unreadable::Reply),
+            "no such verdict"
+        );
+        assert_eq!(
+            Reply::new(&reply(4, ADMIT)).next(&template()),
+            Err(Unreadable::Reply),
+            "more than the capacity"
+        );
         let late = [&complete[..23], &[255; 7], &complete[30..]].concat();
-        assert_eq!(Reply::new(&late).next(&template()), Err(Unreadable::Reply), "as much fits after the reset");
-        assert_eq!(Reply::new(&[9; 60]).next(&template()), Err(Unreadable::Reply), "no such answer");
+        assert_eq!(
+            Reply::new(&late).next(&template()),
+            Err(Unreadable::Reply),
+            "as much fits after the reset"
+        );
+        assert_eq!(
+            Reply::new(&[9; 60]).next(&template()),
+            Err(Unreadable::Reply),
+            "no such answer"
+        );
     }
 
     #[test]

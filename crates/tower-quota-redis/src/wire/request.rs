@@ -6,8 +6,8 @@ use tower_quota_core::stored::{SlotHead, push_u56};
 use tower_quota_core::{Algorithm, Operation, Quota, Timestamp};
 
 use super::{
-    AT_MOST, CHARGE_ANYWAY, CHECK, COUNTS_REFUSALS, PEEK, PENALTY, QUEUES, REFUND, REFUNDABLE, REFUSED_ALREADY, RESET,
-    SHADOW,
+    AT_MOST, CHARGE_ANYWAY, CHECK, COUNTS_REFUSALS, PEEK, PENALTY, QUEUES, REFUND, REFUNDABLE,
+    REFUSED_ALREADY, RESET, SHADOW,
 };
 use crate::keys::EntryKey;
 use crate::template::{ChargeTemplate, Template};
@@ -40,7 +40,8 @@ impl<'a> Request<'a> {
     /// Adds a decision, to be decided after those before it.
     pub(crate) fn decide(&mut self, template: &'a Template, clients: &'a [EntryKey]) {
         let template = self.template(template);
-        self.decision_bytes.extend_from_slice(&template.to_le_bytes());
+        self.decision_bytes
+            .extend_from_slice(&template.to_le_bytes());
         for client in clients {
             let key = self.key(client);
             self.decision_bytes.extend_from_slice(&key.to_le_bytes());
@@ -50,14 +51,21 @@ impl<'a> Request<'a> {
 
     /// Returns the call, to be decided at an instant or at the server's own time.
     pub(crate) fn into_call(self, instant: Option<Timestamp>) -> Call {
-        let mut bytes = Vec::with_capacity(12 + self.template_bytes.len() + self.decision_bytes.len());
+        let mut bytes =
+            Vec::with_capacity(12 + self.template_bytes.len() + self.decision_bytes.len());
         bytes.push(u8::from(instant.is_some()));
-        push_u56(&mut bytes, instant.map_or(0, |instant| instant.as_micros().min(LATEST)));
+        push_u56(
+            &mut bytes,
+            instant.map_or(0, |instant| instant.as_micros().min(LATEST)),
+        );
         bytes.extend_from_slice(&count(self.templates.len()).to_le_bytes());
         bytes.extend_from_slice(&self.decisions.to_le_bytes());
         bytes.extend_from_slice(&self.template_bytes);
         bytes.extend_from_slice(&self.decision_bytes);
-        Call { keys: self.keys.into_iter().cloned().collect(), request: bytes }
+        Call {
+            keys: self.keys.into_iter().cloned().collect(),
+            request: bytes,
+        }
     }
 
     fn template(&mut self, template: &'a Template) -> u16 {
@@ -73,11 +81,18 @@ impl<'a> Request<'a> {
             Operation::Refuse => (REFUSED_ALREADY, 0),
             Operation::Peek => (PEEK, 0),
         };
-        self.template_bytes.extend_from_slice(&[u8::from(template.is_plain), operation]);
+        self.template_bytes
+            .extend_from_slice(&[u8::from(template.is_plain), operation]);
         push_u56(&mut self.template_bytes, taken_at.min(MOST_EXACT));
-        self.template_bytes.extend_from_slice(&count(template.clients).to_le_bytes());
-        let penalties = template.charges.iter().filter(|part| part.penalty.is_some()).count();
-        self.template_bytes.extend_from_slice(&count(template.charges.len() + penalties).to_le_bytes());
+        self.template_bytes
+            .extend_from_slice(&count(template.clients).to_le_bytes());
+        let penalties = template
+            .charges
+            .iter()
+            .filter(|part| part.penalty.is_some())
+            .count();
+        self.template_bytes
+            .extend_from_slice(&count(template.charges.len() + penalties).to_le_bytes());
         template.by_client().for_each(|(_, part)| self.charge(part));
         self.templates.push(template);
         count(self.templates.len())
@@ -90,21 +105,41 @@ impl<'a> Request<'a> {
             | flag(AT_MOST, part.is_at_most)
             | flag(REFUNDABLE, part.is_refundable);
         let (id, strikes_id) = (part.name.id(), part.name.strikes_id());
-        self.counter(part, flags, part.cost, part.max_wait_micros, [id, strikes_id]);
+        self.counter(
+            part,
+            flags,
+            part.cost,
+            part.max_wait_micros,
+            [id, strikes_id],
+        );
         self.quota(id, &part.quota);
         if let Some(penalty) = &part.penalty {
-            self.counter(part, PENALTY, penalty.most_debt(), 0, [strikes_id, strikes_id]);
+            self.counter(
+                part,
+                PENALTY,
+                penalty.most_debt(),
+                0,
+                [strikes_id, strikes_id],
+            );
             self.quota(strikes_id, penalty.strikes());
         }
     }
 
-    fn counter(&mut self, part: &ChargeTemplate, flags: u8, cost: u64, max_wait_micros: u64, ids: [u32; 2]) {
+    fn counter(
+        &mut self,
+        part: &ChargeTemplate,
+        flags: u8,
+        cost: u64,
+        max_wait_micros: u64,
+        ids: [u32; 2],
+    ) {
         let bytes = &mut self.template_bytes;
         bytes.extend_from_slice(&count(part.client + 1).to_le_bytes());
         bytes.push(flags);
         push_u56(bytes, cost.min(MOST_EXACT));
         push_u56(bytes, max_wait_micros);
-        ids.into_iter().for_each(|id| bytes.extend_from_slice(&id.to_le_bytes()));
+        ids.into_iter()
+            .for_each(|id| bytes.extend_from_slice(&id.to_le_bytes()));
     }
 
     /// Appends the numbers of a quota at their full width, then the head of a stored slot after its length.
@@ -112,7 +147,9 @@ impl<'a> Request<'a> {
         let bytes = &mut self.template_bytes;
         let head = SlotHead::of(quota);
         bytes.push(head.kind);
-        [head.capacity, head.grain, head.pace, head.offset].into_iter().for_each(|number| push_u56(bytes, number));
+        [head.capacity, head.grain, head.pace, head.offset]
+            .into_iter()
+            .for_each(|number| push_u56(bytes, number));
         let length = bytes.len();
         bytes.push(0);
         head.push(id, bytes);

@@ -15,7 +15,9 @@ use tower_quota_testkit::RedisServer;
 pub(crate) const TEST_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) fn options() -> RedisOptions {
-    RedisStore::options().deadline(TEST_TIMEOUT).connect_timeout(TEST_TIMEOUT)
+    RedisStore::options()
+        .deadline(TEST_TIMEOUT)
+        .connect_timeout(TEST_TIMEOUT)
 }
 
 pub(crate) async fn store_on(server: &RedisServer) -> RedisStore {
@@ -31,7 +33,11 @@ pub(crate) const HOUR: Quota = Quota::per_hour(1_000);
 /// Checks one unit of a client of `HOUR`. Returns how many are left.
 pub(crate) async fn check(store: &RedisStore) -> Result<u64, RedisStoreError> {
     let ann = user("ann");
-    Ok(store.check(&[Charge::new("hour", &HOUR, &ann)]).await?.statuses()[0].remaining())
+    Ok(store
+        .check(&[Charge::new("hour", &HOUR, &ann)])
+        .await?
+        .statuses()[0]
+        .remaining())
 }
 
 /// A decision that is asked for and may be answered later.
@@ -47,7 +53,10 @@ pub(crate) fn ask(store: &RedisStore, name: &str) -> Asked {
 pub(crate) async fn until_answered(store: &RedisStore) {
     let (quota, client, clock) = (Quota::per_hour(1), user("ann"), MonotonicClock::new());
     let began = clock.now();
-    while let Err(error) = store.check(&[Charge::new("hour", &quota, &client).cost(0)]).await {
+    while let Err(error) = store
+        .check(&[Charge::new("hour", &quota, &client).cost(0)])
+        .await
+    {
         assert!(clock.now().since(began) < TEST_TIMEOUT, "{error:?}");
         // An open breaker answers at once, and the task that probes needs its turn.
         tokio::task::yield_now().await;
@@ -56,7 +65,10 @@ pub(crate) async fn until_answered(store: &RedisStore) {
 
 /// Opens a connection of the test's own.
 pub(crate) fn look_at(server: &RedisServer) -> Connection {
-    Client::open(server.url()).unwrap().get_connection().unwrap()
+    Client::open(server.url())
+        .unwrap()
+        .get_connection()
+        .unwrap()
 }
 
 /// Returns what is stored: the name of each key and the size of its entry in bytes. Fails if a key would live for ever.
@@ -70,7 +82,10 @@ pub(crate) fn entries(server: &RedisServer) -> Vec<(String, usize)> {
         let left: i64 = redis::cmd("PTTL").arg(&key).query(&mut connection).unwrap();
         assert!(left > 0 || left == -2, "{key} has a time to live of {left}");
         if left != -2 {
-            let size: usize = redis::cmd("STRLEN").arg(&key).query(&mut connection).unwrap();
+            let size: usize = redis::cmd("STRLEN")
+                .arg(&key)
+                .query(&mut connection)
+                .unwrap();
             found.push((key, size));
         }
     }
@@ -79,8 +94,16 @@ pub(crate) fn entries(server: &RedisServer) -> Vec<(String, usize)> {
 
 /// Returns how often the server has run a command since it was started or its statistics were reset.
 pub(crate) fn calls(server: &RedisServer, command: &str) -> u64 {
-    let statistics: String = redis::cmd("INFO").arg("commandstats").query(&mut look_at(server)).unwrap();
+    let statistics: String = redis::cmd("INFO")
+        .arg("commandstats")
+        .query(&mut look_at(server))
+        .unwrap();
     let start = format!("cmdstat_{command}:calls=");
-    let Some(line) = statistics.lines().find_map(|line| line.strip_prefix(&start)) else { return 0 };
+    let Some(line) = statistics
+        .lines()
+        .find_map(|line| line.strip_prefix(&start))
+    else {
+        return 0;
+    };
     line.split(',').next().unwrap().parse().unwrap()
 }

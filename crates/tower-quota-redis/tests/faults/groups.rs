@@ -11,12 +11,18 @@ use crate::server_count::CountCheck;
 
 async fn in_cluster(cluster: &RedisCluster, deadline: Duration) -> Trial {
     // The nodes that are not given are found through those that are.
-    let store = options(deadline).cluster(&cluster.urls()[..4]).await.unwrap();
+    let store = options(deadline)
+        .cluster(&cluster.urls()[..4])
+        .await
+        .unwrap();
     Trial::start(store, deadline).await
 }
 
 async fn under_sentinels(group: &RedisSentinel) -> Trial {
-    let store = options(DEADLINE).sentinel(group.urls(), RedisSentinel::MASTER_NAME).await.unwrap();
+    let store = options(DEADLINE)
+        .sentinel(group.urls(), RedisSentinel::MASTER_NAME)
+        .await
+        .unwrap();
     Trial::start(store, DEADLINE).await
 }
 
@@ -36,7 +42,14 @@ async fn cluster_recovers_from_a_killed_primary() {
         pause(FAULT_TIME).await;
     }
     // Charges that were not replicated yet are taken again: at most those of a few requests.
-    trial.end("cluster: each primary killed in turn", 2 * CAP, CountCheck::MayLack, Some(recovery)).await;
+    trial
+        .end(
+            "cluster: each primary killed in turn",
+            2 * CAP,
+            CountCheck::MayLack,
+            Some(recovery),
+        )
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -53,7 +66,14 @@ async fn cluster_recovers_from_a_silent_primary() {
         cluster.node(primary).resume();
         pause(FAULT_TIME).await;
     }
-    trial.end("cluster: each primary stopped in turn", 2 * CAP, CountCheck::MayLack, Some(recovery)).await;
+    trial
+        .end(
+            "cluster: each primary stopped in turn",
+            2 * CAP,
+            CountCheck::MayLack,
+            Some(recovery),
+        )
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -61,8 +81,15 @@ async fn moved_slots_are_charged_once() {
     let _alone = alone().await;
     let cluster = RedisCluster::start();
     let trial = in_cluster(&cluster, TEST_TIMEOUT).await;
-    let slots: BTreeSet<u16> = trial.names().iter().map(|name| cluster.slot(name)).collect();
-    let slots: Vec<(u16, usize)> = slots.into_iter().map(|slot| (slot, cluster.owner(slot).unwrap())).collect();
+    let slots: BTreeSet<u16> = trial
+        .names()
+        .iter()
+        .map(|name| cluster.slot(name))
+        .collect();
+    let slots: Vec<(u16, usize)> = slots
+        .into_iter()
+        .map(|slot| (slot, cluster.owner(slot).unwrap()))
+        .collect();
     assert_eq!(slots.len(), 12, "one for each partition");
     for from in 0..3 {
         for (slot, _) in slots.iter().filter(|(_, owner)| *owner == from) {
@@ -71,9 +98,19 @@ async fn moved_slots_are_charged_once() {
         cluster.settle();
     }
     let recovery = trial.recovery_of_all(trial.now()).await;
-    let moved = slots.iter().filter(|(slot, owner)| cluster.owner(*slot) == Some((owner + 1) % 3)).count();
+    let moved = slots
+        .iter()
+        .filter(|(slot, owner)| cluster.owner(*slot) == Some((owner + 1) % 3))
+        .count();
     assert_eq!(moved, slots.len());
-    let outcome = trial.end("cluster: all slots in use moved", CAP, CountCheck::Exact, Some(recovery)).await;
+    let outcome = trial
+        .end(
+            "cluster: all slots in use moved",
+            CAP,
+            CountCheck::Exact,
+            Some(recovery),
+        )
+        .await;
     assert_eq!(outcome.unsure, 0, "nothing is late or lost: {outcome:?}");
 }
 
@@ -85,7 +122,14 @@ async fn sentinels_replace_a_killed_primary() {
     group.kill(0);
     group.wait_for_promotion(1);
     let recovery = trial.recovery(trial.now()).await;
-    trial.end("sentinel: primary killed", 2 * CAP, CountCheck::MayLack, Some(recovery)).await;
+    trial
+        .end(
+            "sentinel: primary killed",
+            2 * CAP,
+            CountCheck::MayLack,
+            Some(recovery),
+        )
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -98,7 +142,14 @@ async fn sentinels_replace_a_silent_primary() {
     let recovery = trial.recovery(trial.now()).await;
     group.server(0).resume();
     pause(FAULT_TIME).await;
-    trial.end("sentinel: primary stopped, and back as a replica", 2 * CAP, CountCheck::MayLack, Some(recovery)).await;
+    trial
+        .end(
+            "sentinel: primary stopped, and back as a replica",
+            2 * CAP,
+            CountCheck::MayLack,
+            Some(recovery),
+        )
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -109,10 +160,20 @@ async fn exchanged_roles_are_followed() {
     group.fail_over();
     group.wait_for_promotion(1);
     let recovery = trial.recovery(trial.now()).await;
-    trial.end("sentinel: roles exchanged", 2 * CAP, CountCheck::MayLack, Some(recovery)).await;
+    trial
+        .end(
+            "sentinel: roles exchanged",
+            2 * CAP,
+            CountCheck::MayLack,
+            Some(recovery),
+        )
+        .await;
 }
 
 /// Returns a slot that a primary owns from the start.
 fn first_slot(cluster: &RedisCluster, primary: usize) -> u16 {
-    (0..=u16::MAX).step_by(500).find(|&slot| cluster.owner(slot) == Some(primary)).unwrap()
+    (0..=u16::MAX)
+        .step_by(500)
+        .find(|&slot| cluster.owner(slot) == Some(primary))
+        .unwrap()
 }

@@ -26,7 +26,10 @@ impl Watchdog {
         for _ in 0..TICKERS {
             tickers.spawn(tick(Arc::clone(&worst)));
         }
-        Self { worst, _tickers: tickers }
+        Self {
+            worst,
+            _tickers: tickers,
+        }
     }
 
     /// Returns how late the latest tick has been so far.

@@ -34,26 +34,48 @@ pub(crate) struct LoadCounters {
 }
 
 /// Asks until the trial is over.
-pub(crate) async fn work(store: RedisStore, is_capped: bool, counters: Arc<LoadCounters>, clock: Arc<MonotonicClock>) {
-    let (quota, key) = if is_capped { (CAPPED, key("capped")) } else { (COUNTED, key("counted")) };
+pub(crate) async fn work(
+    store: RedisStore,
+    is_capped: bool,
+    counters: Arc<LoadCounters>,
+    clock: Arc<MonotonicClock>,
+) {
+    let (quota, key) = if is_capped {
+        (CAPPED, key("capped"))
+    } else {
+        (COUNTED, key("counted"))
+    };
     while !counters.is_over.load(Ordering::Relaxed) {
         let asked = clock.now();
         let answer = store.check(&[Charge::new("all", &quota, &key)]).await;
         let waited = clock.now().since(asked);
-        counters.longest.fetch_max(u64::try_from(waited.as_micros()).unwrap(), Ordering::Relaxed);
+        counters.longest.fetch_max(
+            u64::try_from(waited.as_micros()).unwrap(),
+            Ordering::Relaxed,
+        );
         match answer {
             Ok(decision) => {
-                let passed = if is_capped { &counters.capped } else { &counters.counted };
+                let passed = if is_capped {
+                    &counters.capped
+                } else {
+                    &counters.counted
+                };
                 passed.fetch_add(u64::from(decision.is_allowed()), Ordering::Relaxed);
-                counters.refused.fetch_add(u64::from(!decision.is_allowed()), Ordering::Relaxed);
+                counters
+                    .refused
+                    .fetch_add(u64::from(!decision.is_allowed()), Ordering::Relaxed);
             }
             Err(error) => {
                 counters.failed.fetch_add(1, Ordering::Relaxed);
                 let may_be_counted = matches!(
                     error,
-                    RedisStoreError::Deadline { .. } | RedisStoreError::Lost { .. } | RedisStoreError::Garbled { .. }
+                    RedisStoreError::Deadline { .. }
+                        | RedisStoreError::Lost { .. }
+                        | RedisStoreError::Garbled { .. }
                 );
-                counters.unsure.fetch_add(u64::from(may_be_counted && !is_capped), Ordering::Relaxed);
+                counters
+                    .unsure
+                    .fetch_add(u64::from(may_be_counted && !is_capped), Ordering::Relaxed);
             }
         }
         // An open breaker answers at once.

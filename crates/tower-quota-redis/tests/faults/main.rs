@@ -1,7 +1,11 @@
 //! Faults on real servers: how long a request waits, what is admitted, and how soon decisions are made again. Each test
 //! prints its row of `docs/FAULTS.md`.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops at the first surprise")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
 
 mod groups;
 mod lag;

@@ -26,7 +26,12 @@ async fn refused_connections_recover() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_over_the_deadline_recover() {
     let late = DEADLINE + Duration::from_millis(50);
-    under(Fault::Delay(late), "answers 50 ms after the deadline", FAULT_TIME).await;
+    under(
+        Fault::Delay(late),
+        "answers 50 ms after the deadline",
+        FAULT_TIME,
+    )
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -41,7 +46,14 @@ async fn answers_under_the_deadline_succeed() {
     pause(3 * FAULT_TIME).await;
     proxy.heal();
     let recovery = trial.recovery(trial.now()).await;
-    let outcome = trial.end("answers under the deadline, after 600 ms", CAP, CountCheck::Exact, Some(recovery)).await;
+    let outcome = trial
+        .end(
+            "answers under the deadline, after 600 ms",
+            CAP,
+            CountCheck::Exact,
+            Some(recovery),
+        )
+        .await;
     let is_machine_at_fault = outcome.lag > (deadline - 2 * delay) / 4;
     assert!(outcome.failed == 0 || is_machine_at_fault, "{outcome:?}");
 }
@@ -58,7 +70,14 @@ async fn cut_replies_are_charged_once() {
         until("the reply is cut", || proxy.fault().is_none()).await;
         recovery = recovery.max(trial.recovery(trial.now()).await);
     }
-    let outcome = trial.end("cut in mid-reply, 30 times", CAP, CountCheck::Exact, Some(recovery)).await;
+    let outcome = trial
+        .end(
+            "cut in mid-reply, 30 times",
+            CAP,
+            CountCheck::Exact,
+            Some(recovery),
+        )
+        .await;
     assert!(outcome.failed > 0 && outcome.unsure > 0, "{outcome:?}");
 }
 
@@ -75,5 +94,7 @@ async fn under(fault: Fault, name: &str, lasting: Duration) {
     let recovery = trial.recovery(trial.now()).await;
     // What was held back is delivered.
     pause(DEADLINE).await;
-    trial.end(name, CAP, CountCheck::Exact, Some(recovery)).await;
+    trial
+        .end(name, CAP, CountCheck::Exact, Some(recovery))
+        .await;
 }

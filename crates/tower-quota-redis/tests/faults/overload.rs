@@ -22,8 +22,7 @@ const STORES: usize = 2;
 const TICK: Duration = Duration::from_millis(5);
 const QUOTA: Quota = Quota::per_hour(1_000_000);
 /// A long name of a readable key: most bytes on the link belong to decisions, not to a call's header.
-const NAME: &str =
-    "a-client-with-a-name-of-about-a-hundred-characters-which-is-sent-as-it-is-because-keys-are-readable";
+const NAME: &str = "a-client-with-a-name-of-about-a-hundred-characters-which-is-sent-as-it-is-because-keys-are-readable";
 
 /// The results of the decisions of a load.
 #[derive(Debug, Default)]
@@ -59,7 +58,11 @@ fn micros(span: Duration) -> u64 {
 async fn stores(link: &FaultProxy, deadline: Duration) -> Vec<RedisStore> {
     let mut stores = Vec::new();
     for _ in 0..STORES {
-        let store = options(deadline).readable_keys(true).connect(&link.url()).await.unwrap();
+        let store = options(deadline)
+            .readable_keys(true)
+            .connect(&link.url())
+            .await
+            .unwrap();
         until_answered(&store).await;
         stores.push(store);
     }
@@ -96,9 +99,15 @@ async fn capacity(link: &FaultProxy) -> u64 {
 }
 
 /// Asks at a rate for more than a deadline, and returns how many a second were answered in time.
-async fn offer(stores: &[RedisStore], per_second: u64, lasting: Duration, tally: &Arc<Tally>) -> u64 {
+async fn offer(
+    stores: &[RedisStore],
+    per_second: u64,
+    lasting: Duration,
+    tally: &Arc<Tally>,
+) -> u64 {
     let clock = MonotonicClock::new();
-    let (began, mut asked, mut tasks, mut next_store) = (clock.now(), 0, JoinSet::new(), stores.iter().cycle());
+    let (began, mut asked, mut tasks, mut next_store) =
+        (clock.now(), 0, JoinSet::new(), stores.iter().cycle());
     // The first answers come up to a deadline later.
     let mut counted_from = None;
     loop {
@@ -143,9 +152,18 @@ async fn overload_keeps_goodput_near_capacity() {
     let mut shares = Vec::new();
     for (times, seconds) in [(1, 4), (2, 10), (4, 10), (8, 10)] {
         let tally = Arc::new(Tally::default());
-        let goodput = offer(&stores, times * capacity, Duration::from_secs(seconds), &tally).await;
+        let goodput = offer(
+            &stores,
+            times * capacity,
+            Duration::from_secs(seconds),
+            &tally,
+        )
+        .await;
         shares.push(goodput * 100 / capacity);
-        println!("| {times} x | {goodput}/s | {} % | {tally:?} |", shares[shares.len() - 1]);
+        println!(
+            "| {times} x | {goodput}/s | {} % | {tally:?} |",
+            shares[shares.len() - 1]
+        );
     }
     assert!(shares.iter().all(|&share| share >= 80), "{shares:?}");
     // The overload ends: what is asked a deadline later is answered.

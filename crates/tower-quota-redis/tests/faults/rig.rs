@@ -59,10 +59,27 @@ impl Trial {
         let counters = Arc::new(LoadCounters::default());
         let watchdog = Watchdog::start();
         let workers = (0..WORKERS)
-            .map(|i| tokio::spawn(work(store.clone(), i % 2 == 0, Arc::clone(&counters), Arc::clone(&clock))))
+            .map(|i| {
+                tokio::spawn(work(
+                    store.clone(),
+                    i % 2 == 0,
+                    Arc::clone(&counters),
+                    Arc::clone(&clock),
+                ))
+            })
             .collect();
-        let trial = Self { store, deadline, counters, workers, clock, watchdog };
-        until("the load is under way", || trial.counters.capped.load(Ordering::Relaxed) >= CAP / 3).await;
+        let trial = Self {
+            store,
+            deadline,
+            counters,
+            workers,
+            clock,
+            watchdog,
+        };
+        until("the load is under way", || {
+            trial.counters.capped.load(Ordering::Relaxed) >= CAP / 3
+        })
+        .await;
         trial
     }
 
@@ -73,7 +90,10 @@ impl Trial {
     /// Waits until the fault makes a request fail.
     pub(crate) async fn until_some_fail(&self) {
         let before = self.counters.failed.load(Ordering::Relaxed);
-        until("a request fails", || self.counters.failed.load(Ordering::Relaxed) > before).await;
+        until("a request fails", || {
+            self.counters.failed.load(Ordering::Relaxed) > before
+        })
+        .await;
     }
 
     /// Returns how long it took, from an instant on, until requests were answered again.
@@ -92,7 +112,9 @@ impl Trial {
 
     /// Returns the names of the keys under load, and of those that recoveries ask for.
     pub(crate) fn names(&self) -> Vec<String> {
-        let keys = [key("capped"), key("counted")].into_iter().chain((0..OTHERS).map(other));
+        let keys = [key("capped"), key("counted")]
+            .into_iter()
+            .chain((0..OTHERS).map(other));
         keys.map(|key| self.store.key_of(&key)).collect()
     }
 
@@ -100,7 +122,10 @@ impl Trial {
         loop {
             let answer = self.store.check(&[Charge::new("all", &COUNTED, key)]).await;
             let (taken, lag) = (self.now().since(since), self.watchdog.worst());
-            assert!(taken < RECOVERY + STEPS * lag, "no recovery within {taken:?}, with a lag of {lag:?}: {answer:?}");
+            assert!(
+                taken < RECOVERY + STEPS * lag,
+                "no recovery within {taken:?}, with a lag of {lag:?}: {answer:?}"
+            );
             if answer.is_ok() {
                 return taken;
             }
@@ -119,7 +144,10 @@ impl Trial {
         if recovery.is_some() {
             // Long enough that too many would have been admitted, if they could.
             self.counters.refused.store(0, Ordering::Relaxed);
-            until("the limit refuses", || self.counters.refused.load(Ordering::Relaxed) >= 20).await;
+            until("the limit refuses", || {
+                self.counters.refused.load(Ordering::Relaxed) >= 20
+            })
+            .await;
         }
         self.counters.is_over.store(true, Ordering::Relaxed);
         for worker in self.workers {
@@ -136,7 +164,10 @@ impl Trial {
             failed: read(&counters.failed),
             unsure: read(&counters.unsure),
         };
-        let recovery = recovery.map_or_else(|| "-".to_owned(), |recovery| format!("{} ms", recovery.as_millis()));
+        let recovery = recovery.map_or_else(
+            || "-".to_owned(),
+            |recovery| format!("{} ms", recovery.as_millis()),
+        );
         println!(
             "| {fault} | {} of {} ms | {} of {allowed} | {recovery} |",
             outcome.longest.as_millis(),
@@ -144,7 +175,10 @@ impl Trial {
             outcome.capped,
         );
         println!("{outcome:?}");
-        assert!(outcome.longest <= self.deadline + outcome.lag + MARGIN, "{fault}: {outcome:?}");
+        assert!(
+            outcome.longest <= self.deadline + outcome.lag + MARGIN,
+            "{fault}: {outcome:?}"
+        );
         assert!(outcome.capped <= allowed, "{fault}: {outcome:?}");
         outcome.assert_server_count(count_check, &self.store).await;
         outcome
@@ -166,7 +200,10 @@ pub(crate) async fn store_at(url: &str, deadline: Duration) -> RedisStore {
 pub(crate) async fn until_answered(store: &RedisStore) {
     let (clock, probe) = (MonotonicClock::new(), key("probe"));
     let began = clock.now();
-    while let Err(error) = store.check(&[Charge::new("all", &COUNTED, &probe).cost(0)]).await {
+    while let Err(error) = store
+        .check(&[Charge::new("all", &COUNTED, &probe).cost(0)])
+        .await
+    {
         assert!(clock.now().since(began) < TEST_TIMEOUT, "{error:?}");
         pause(Duration::from_millis(1)).await;
     }
@@ -182,7 +219,10 @@ pub(crate) async fn until_open(store: &RedisStore, key: &Key<'_>) {
                 assert!(error.is_transient());
                 return;
             }
-            answer => assert!(clock.now().since(began) < TEST_TIMEOUT, "the breaker does not open: {answer:?}"),
+            answer => assert!(
+                clock.now().since(began) < TEST_TIMEOUT,
+                "the breaker does not open: {answer:?}"
+            ),
         }
         pause(Duration::from_millis(1)).await;
     }
@@ -193,18 +233,26 @@ pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let clock = MonotonicClock::new();
     let began = clock.now();
     while !is_so() {
-        assert!(clock.now().since(began) < TEST_TIMEOUT, "timed out waiting until {what}");
+        assert!(
+            clock.now().since(began) < TEST_TIMEOUT,
+            "timed out waiting until {what}"
+        );
         pause(Duration::from_millis(1)).await;
     }
 }
 
 /// Returns the number in a server's `INFO` that follows the start of a line; 0 if there is none.
 pub(crate) fn number_in(info: &str, start: &str) -> usize {
-    let Some(rest) = info.lines().find_map(|line| line.strip_prefix(start)) else { return 0 };
+    let Some(rest) = info.lines().find_map(|line| line.strip_prefix(start)) else {
+        return 0;
+    };
     rest.split(',').next().unwrap().trim().parse().unwrap()
 }
 
-#[expect(clippy::disallowed_methods, reason = "a load on a real server, and a fault that lasts for a while")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a load on a real server, and a fault that lasts for a while"
+)]
 pub(crate) async fn pause(span: Duration) {
     tokio::time::sleep(span).await;
 }

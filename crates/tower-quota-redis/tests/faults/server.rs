@@ -19,7 +19,14 @@ async fn restarted_server_recovers() {
     let recovery = trial.recovery(trial.now()).await;
     pause(FAULT_TIME).await;
     // It came back empty, so the limit may be used up again.
-    trial.end("killed and restarted, empty", 2 * CAP, CountCheck::MayLack, Some(recovery)).await;
+    trial
+        .end(
+            "killed and restarted, empty",
+            2 * CAP,
+            CountCheck::MayLack,
+            Some(recovery),
+        )
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -34,12 +41,19 @@ async fn dead_server_fails_decisions_at_once() {
     let began = trial.now();
     let quota = Quota::per_hour(1);
     for _ in 0..1_000 {
-        assert!(store.check(&[Charge::new("all", &quota, &key("late"))]).await.is_err());
+        assert!(
+            store
+                .check(&[Charge::new("all", &quota, &key("late"))])
+                .await
+                .is_err()
+        );
     }
     let each = trial.now().since(began) / 1_000;
     println!("an answer with the breaker open took {each:?}, of a thousand on average");
     assert!(each < DEADLINE / 20, "{each:?}");
-    trial.end("killed for good", CAP, CountCheck::Skipped, None).await;
+    trial
+        .end("killed for good", CAP, CountCheck::Skipped, None)
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -52,7 +66,9 @@ async fn stopped_server_recovers() {
     pause(3 * FAULT_TIME).await;
     server.resume();
     let recovery = trial.recovery(trial.now()).await;
-    trial.end("SIGSTOP for 3 s", CAP, CountCheck::Exact, Some(recovery)).await;
+    trial
+        .end("SIGSTOP for 3 s", CAP, CountCheck::Exact, Some(recovery))
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -64,7 +80,14 @@ async fn flushed_script_is_sent_again() {
         server.command("SCRIPT FLUSH").unwrap();
     }
     let recovery = trial.recovery(trial.now()).await;
-    let outcome = trial.end("SCRIPT FLUSH, 200 times", CAP, CountCheck::Exact, Some(recovery)).await;
+    let outcome = trial
+        .end(
+            "SCRIPT FLUSH, 200 times",
+            CAP,
+            CountCheck::Exact,
+            Some(recovery),
+        )
+        .await;
     assert_eq!(outcome.failed, 0, "{outcome:?}");
 }
 
@@ -75,13 +98,29 @@ async fn server_out_of_memory_charges_nothing() {
     let store = store_at(&server.url(), TEST_TIMEOUT).await;
     let trial = Trial::start(store.clone(), TEST_TIMEOUT).await;
     server.command("CONFIG SET maxmemory 1").unwrap();
-    let error = store.check(&[Charge::new("all", &Quota::per_hour(1), &key("late"))]).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::Refused { .. }) && error.is_transient(), "{error:?}");
+    let error = store
+        .check(&[Charge::new("all", &Quota::per_hour(1), &key("late"))])
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, RedisStoreError::Refused { .. }) && error.is_transient(),
+        "{error:?}"
+    );
     pause(FAULT_TIME).await;
     server.command("CONFIG SET maxmemory 0").unwrap();
     let recovery = trial.recovery(trial.now()).await;
-    let outcome = trial.end("out of memory, noeviction", CAP, CountCheck::Exact, Some(recovery)).await;
-    assert!(outcome.failed > 0 && outcome.unsure == 0, "a refused call is not counted: {outcome:?}");
+    let outcome = trial
+        .end(
+            "out of memory, noeviction",
+            CAP,
+            CountCheck::Exact,
+            Some(recovery),
+        )
+        .await;
+    assert!(
+        outcome.failed > 0 && outcome.unsure == 0,
+        "a refused call is not counted: {outcome:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -89,16 +128,29 @@ async fn changed_password_recovers() {
     let _alone = alone().await;
     let server = RedisServer::start();
     let url = format!("redis://limiter:password@127.0.0.1:{}/", server.port());
-    server.command("ACL SETUSER limiter on >password ~* +@all").unwrap();
+    server
+        .command("ACL SETUSER limiter on >password ~* +@all")
+        .unwrap();
     let store = store_at(&url, DEADLINE).await;
     let trial = Trial::start(store.clone(), DEADLINE).await;
-    server.command("ACL SETUSER limiter resetpass >another").unwrap();
+    server
+        .command("ACL SETUSER limiter resetpass >another")
+        .unwrap();
     server.command("CLIENT KILL USER limiter").unwrap();
     pause(FAULT_TIME).await;
     until_open(&store, &key("late")).await;
-    server.command("ACL SETUSER limiter resetpass >password").unwrap();
+    server
+        .command("ACL SETUSER limiter resetpass >password")
+        .unwrap();
     let recovery = trial.recovery(trial.now()).await;
-    trial.end("password changed and changed back", CAP, CountCheck::Exact, Some(recovery)).await;
+    trial
+        .end(
+            "password changed and changed back",
+            CAP,
+            CountCheck::Exact,
+            Some(recovery),
+        )
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -109,11 +161,22 @@ async fn demoted_server_recovers() {
     let trial = Trial::start(store.clone(), TEST_TIMEOUT).await;
     // A replica of a primary that does not exist.
     server.command("REPLICAOF 127.0.0.1 1").unwrap();
-    let error = store.check(&[Charge::new("all", &Quota::per_hour(1), &key("late"))]).await.unwrap_err();
-    assert!(matches!(error, RedisStoreError::Refused { .. }) && error.is_transient(), "{error:?}");
+    let error = store
+        .check(&[Charge::new("all", &Quota::per_hour(1), &key("late"))])
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, RedisStoreError::Refused { .. }) && error.is_transient(),
+        "{error:?}"
+    );
     pause(FAULT_TIME).await;
     server.command("REPLICAOF NO ONE").unwrap();
     let recovery = trial.recovery(trial.now()).await;
-    let outcome = trial.end("READONLY replica", CAP, CountCheck::Exact, Some(recovery)).await;
-    assert!(outcome.failed > 0 && outcome.unsure == 0, "a refused call is not counted: {outcome:?}");
+    let outcome = trial
+        .end("READONLY replica", CAP, CountCheck::Exact, Some(recovery))
+        .await;
+    assert!(
+        outcome.failed > 0 && outcome.unsure == 0,
+        "a refused call is not counted: {outcome:?}"
+    );
 }

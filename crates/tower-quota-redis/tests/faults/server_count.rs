@@ -41,8 +41,14 @@ impl Outcome {
         };
         until_answered(store).await;
         let counted = key("counted");
-        let peek = store.check(&[Charge::new("all", &COUNTED, &counted).cost(0)]).await.unwrap();
+        let peek = store
+            .check(&[Charge::new("all", &COUNTED, &counted).cost(0)])
+            .await
+            .unwrap();
         let taken = COUNTED.capacity() - peek.statuses()[0].remaining();
-        assert!((sure..=self.counted + self.unsure).contains(&taken), "{taken} were counted: {self:?}");
+        assert!(
+            (sure..=self.counted + self.unsure).contains(&taken),
+            "{taken} were counted: {self:?}"
+        );
     }
 }

@@ -35,14 +35,24 @@ async fn clients_with_wrong_clocks_share_one_limit() {
     let home = tempfile::tempdir().unwrap();
     let (source, library) = (home.path().join("clock.c"), home.path().join("clock.so"));
     fs::write(&source, LIBRARY).unwrap();
-    let compiled = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status().unwrap();
+    let compiled = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(&library)
+        .arg(&source)
+        .status()
+        .unwrap();
     assert!(compiled.success());
 
     let clients: Vec<_> = ["-5", "0", "7"]
         .into_iter()
         .map(|hours| {
             Command::new(env::current_exe().unwrap())
-                .args(["--exact", "skew::client_with_skewed_clock_changes_nothing", "--ignored", "--nocapture"])
+                .args([
+                    "--exact",
+                    "skew::client_with_skewed_clock_changes_nothing",
+                    "--ignored",
+                    "--nocapture",
+                ])
                 .envs([("HOURS_OFF", hours), ("REDIS_URL", &server.url())])
                 .env("LD_PRELOAD", &library)
                 .stdout(Stdio::piped())
@@ -57,27 +67,44 @@ async fn clients_with_wrong_clocks_share_one_limit() {
         let text = String::from_utf8(output.stdout).unwrap();
         assert!(output.status.success(), "{text}");
         let value = |name: &str| -> u64 {
-            let found = text.split_whitespace().find_map(|word| word.strip_prefix(name)).unwrap();
+            let found = text
+                .split_whitespace()
+                .find_map(|word| word.strip_prefix(name))
+                .unwrap();
             found.parse().unwrap()
         };
         admitted += value("admitted=");
         clocks.push(value("clock="));
     }
     clocks.sort_unstable();
-    assert!(clocks[2] - clocks[0] > 11 * 3600, "their clocks agree: {clocks:?}");
-    println!("| clients with clocks 5 h behind, right, and 7 h ahead | - | {admitted} of {CAP} | - |");
+    assert!(
+        clocks[2] - clocks[0] > 11 * 3600,
+        "their clocks agree: {clocks:?}"
+    );
+    println!(
+        "| clients with clocks 5 h behind, right, and 7 h ahead | - | {admitted} of {CAP} | - |"
+    );
     assert_eq!(admitted, CAP);
 }
 
 #[tokio::test]
 #[ignore = "is run by the test above, in a process with another clock"]
-#[expect(clippy::disallowed_methods, reason = "to show that the clock is another")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "to show that the clock is another"
+)]
 async fn client_with_skewed_clock_changes_nothing() {
-    let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let clock = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_secs();
     let store = store_at(&env::var("REDIS_URL").unwrap(), TEST_TIMEOUT).await;
     let mut admitted = 0;
     for _ in 0..CAP {
-        let decision = store.check(&[Charge::new("all", &QUOTA, &key("skewed"))]).await.unwrap();
+        let decision = store
+            .check(&[Charge::new("all", &QUOTA, &key("skewed"))])
+            .await
+            .unwrap();
         admitted += u64::from(decision.is_allowed());
     }
     println!("clock={clock} admitted={admitted}");

@@ -10,7 +10,9 @@ use tower_quota_redis::{RedisStore, RedisStoreError};
 use tower_quota_testkit::{RedisCluster, RedisServer};
 
 use crate::load::key;
-use crate::rig::{DEADLINE, TEST_TIMEOUT, alone, number_in, options, pause, until_answered, until_open};
+use crate::rig::{
+    DEADLINE, TEST_TIMEOUT, alone, number_in, options, pause, until_answered, until_open,
+};
 
 const QUOTA: Quota = Quota::per_hour(1_000_000);
 const SECONDS: usize = 4;
@@ -24,11 +26,19 @@ struct Watched {
 
 impl Watched {
     fn new(server: &RedisServer) -> Self {
-        Self { connection: Client::open(server.url()).unwrap().get_connection().unwrap() }
+        Self {
+            connection: Client::open(server.url())
+                .unwrap()
+                .get_connection()
+                .unwrap(),
+        }
     }
 
     fn number(&mut self, start: &str) -> usize {
-        let info: String = redis::cmd("INFO").arg("everything").query(&mut self.connection).unwrap();
+        let info: String = redis::cmd("INFO")
+            .arg("everything")
+            .query(&mut self.connection)
+            .unwrap();
         number_in(&info, start)
     }
 
@@ -60,7 +70,13 @@ fn take_away(cluster: &mut RedisCluster, failure: PrimaryFailure) {
 
 async fn ask(store: RedisStore, first: usize) {
     for i in (first..).step_by(7) {
-        let _ = store.check(&[Charge::new("all", &QUOTA, &key(&format!("key {}", i % KEYS)))]).await;
+        let _ = store
+            .check(&[Charge::new(
+                "all",
+                &QUOTA,
+                &key(&format!("key {}", i % KEYS)),
+            )])
+            .await;
         pause(Duration::from_millis(1)).await;
     }
 }
@@ -83,20 +99,31 @@ async fn dials_of_survivors(failure: PrimaryFailure) {
     let mut cluster = RedisCluster::start();
     let store = options(DEADLINE).cluster(cluster.urls()).await.unwrap();
     until_answered(&store).await;
-    let mut survivors: Vec<Watched> = [1, 2, 4, 5].map(|node| Watched::new(cluster.node(node))).into();
+    let mut survivors: Vec<Watched> = [1, 2, 4, 5]
+        .map(|node| Watched::new(cluster.node(node)))
+        .into();
     let mut load = JoinSet::new();
     (0..16).for_each(|first| drop(load.spawn(ask(store.clone(), first))));
     pause(Duration::from_millis(200)).await;
     let before: Vec<usize> = survivors.iter_mut().map(Watched::connections).collect();
     take_away(&mut cluster, failure);
     pause(Duration::from_secs(SECONDS as u64)).await;
-    let asked =
-        survivors[0].number("cmdstat_cluster|slots:calls=") + survivors[1].number("cmdstat_cluster|slots:calls=");
+    let asked = survivors[0].number("cmdstat_cluster|slots:calls=")
+        + survivors[1].number("cmdstat_cluster|slots:calls=");
     let pings = survivors[0].number("cmdstat_ping:calls=");
-    println!("the two other primaries were asked for slots {asked} times, and one for a ping {pings} times");
-    let made: Vec<usize> = survivors.iter_mut().zip(before).map(|(node, before)| node.connections() - before).collect();
+    println!(
+        "the two other primaries were asked for slots {asked} times, and one for a ping {pings} times"
+    );
+    let made: Vec<usize> = survivors
+        .iter_mut()
+        .zip(before)
+        .map(|(node, before)| node.connections() - before)
+        .collect();
     load.shutdown().await;
-    println!("{failure:?}: {made:?} connections to the other nodes in {SECONDS} s: {:?}", store.stats());
+    println!(
+        "{failure:?}: {made:?} connections to the other nodes in {SECONDS} s: {:?}",
+        store.stats()
+    );
     assert!(made.iter().all(|&made| made <= 8), "{made:?}");
 }
 
@@ -116,19 +143,39 @@ async fn many_silent_partitions_delay_no_others() {
     let _alone = alone().await;
     let mut cluster = RedisCluster::start();
     let partitions = NonZeroUsize::new(240).unwrap();
-    let store = options(TEST_TIMEOUT / 2).partitions(partitions).cluster(cluster.urls()).await.unwrap();
+    let store = options(TEST_TIMEOUT / 2)
+        .partitions(partitions)
+        .cluster(cluster.urls())
+        .await
+        .unwrap();
     until_answered(&store).await;
-    let is_on_silent = |key: &Key<'_>| matches!(cluster.owner(cluster.slot(&store.key_of(key))), None | Some(0));
-    let (silent, others): (Vec<_>, Vec<_>) = (0..KEYS).map(|i| key(&format!("key {i}"))).partition(is_on_silent);
+    let is_on_silent = |key: &Key<'_>| {
+        matches!(
+            cluster.owner(cluster.slot(&store.key_of(key))),
+            None | Some(0)
+        )
+    };
+    let (silent, others): (Vec<_>, Vec<_>) = (0..KEYS)
+        .map(|i| key(&format!("key {i}")))
+        .partition(is_on_silent);
     take_away(&mut cluster, PrimaryFailure::Silent);
     let (mut waiting, mut answers) = (JoinSet::new(), JoinSet::new());
-    silent.iter().for_each(|key| drop(waiting.spawn(store.check(&[Charge::new("all", &QUOTA, key)]))));
+    silent
+        .iter()
+        .for_each(|key| drop(waiting.spawn(store.check(&[Charge::new("all", &QUOTA, key)]))));
     pause(Duration::from_millis(20)).await;
-    others.iter().for_each(|key| drop(answers.spawn(store.check(&[Charge::new("all", &QUOTA, key)]))));
+    others
+        .iter()
+        .for_each(|key| drop(answers.spawn(store.check(&[Charge::new("all", &QUOTA, key)]))));
     while let Some(answer) = answers.join_next().await {
         assert!(answer.unwrap().unwrap().is_allowed());
     }
-    assert!(waiting.len() > 60 && others.len() > 200, "{} and {} keys", waiting.len(), others.len());
+    assert!(
+        waiting.len() > 60 && others.len() > 200,
+        "{} and {} keys",
+        waiting.len(),
+        others.len()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -142,7 +189,10 @@ async fn failing_decisions_cost_survivors_nothing() {
     take_away(&mut cluster, PrimaryFailure::Killed);
     until_open(&store, &keys[2]).await;
     let before = survivors.each_mut().map(|node| node.calls());
-    let charges: Vec<Charge<'_>> = keys.iter().map(|key| Charge::new("all", &QUOTA, key)).collect();
+    let charges: Vec<Charge<'_>> = keys
+        .iter()
+        .map(|key| Charge::new("all", &QUOTA, key))
+        .collect();
     let (mut refused, mut failed) = (0, 0);
     while refused < 500 {
         match store.check(&charges).await.unwrap_err() {
@@ -152,7 +202,9 @@ async fn failing_decisions_cost_survivors_nothing() {
         pause(Duration::from_millis(2)).await;
     }
     let calls = survivors.each_mut().map(|node| node.calls());
-    println!("{refused} decisions failed at once, {failed} when they tried; calls on the others: {before:?} {calls:?}");
+    println!(
+        "{refused} decisions failed at once, {failed} when they tried; calls on the others: {before:?} {calls:?}"
+    );
     assert!(failed > 0, "the server is tried again");
     assert_eq!(calls, before);
 }

@@ -12,8 +12,8 @@ use tower_quota_testkit::{Fault, FaultProxy, RedisCluster, RedisServer};
 
 use crate::load::{CAP, key};
 use crate::rig::{
-    DEADLINE, FAULT_TIME, TEST_TIMEOUT, Trial, alone, number_in, options, pause, store_at, until, until_answered,
-    until_open,
+    DEADLINE, FAULT_TIME, TEST_TIMEOUT, Trial, alone, number_in, options, pause, store_at, until,
+    until_answered, until_open,
 };
 use crate::server_count::CountCheck;
 
@@ -38,13 +38,17 @@ async fn dead_server_is_dialled_rarely() {
     let attempts = Attempts::at([&proxy]).await;
     pause(FAULT_TIME).await;
     attempts.are_few("connections in a second with an open breaker");
-    let outcome = trial.end("tried while away", CAP, CountCheck::Skipped, None).await;
+    let outcome = trial
+        .end("tried while away", CAP, CountCheck::Skipped, None)
+        .await;
     // The last clone is dropped. What was under way ends.
     pause(FAULT_TIME).await;
     let before = accepted(&proxy);
     pause(FAULT_TIME).await;
     assert_eq!(proxy.connections(), before, "a dropped store dials nothing");
-    outcome.assert_server_count(CountCheck::Exact, &store_at(&server.url(), DEADLINE).await).await;
+    outcome
+        .assert_server_count(CountCheck::Exact, &store_at(&server.url(), DEADLINE).await)
+        .await;
 }
 
 // All nodes fall silent, so that none is promoted. They count what they were sent when they resume.
@@ -67,14 +71,27 @@ async fn silent_cluster_is_tried_rarely() {
     drop(store);
     let most = most_within(clock.now().since(began));
     let most_of_each_since = most_within(clock.now().since(resumed));
-    let statistics: Vec<String> = (0..6).map(|i| cluster.node(i).command("INFO everything").unwrap()).collect();
-    let trials: usize = statistics.iter().map(|text| number_in(text, "cmdstat_mget:calls=")).sum();
-    let connections =
-        statistics.iter().map(|text| number_in(text, "total_connections_received:")).max().unwrap_or_default();
-    println!("{trials} trials and calls, {connections} connections to a node; one series of attempts: {most}");
+    let statistics: Vec<String> = (0..6)
+        .map(|i| cluster.node(i).command("INFO everything").unwrap())
+        .collect();
+    let trials: usize = statistics
+        .iter()
+        .map(|text| number_in(text, "cmdstat_mget:calls="))
+        .sum();
+    let connections = statistics
+        .iter()
+        .map(|text| number_in(text, "total_connections_received:"))
+        .max()
+        .unwrap_or_default();
+    println!(
+        "{trials} trials and calls, {connections} connections to a node; one series of attempts: {most}"
+    );
     // Calls of the script, by which each partition has noticed, use the command too: up to three calls, twice or so
     // each. As soon as there is a connection again, partitions probe each for itself.
-    assert!(trials <= most + (8 + most_of_each_since) * PARTITIONS, "{trials} probes");
+    assert!(
+        trials <= most + (8 + most_of_each_since) * PARTITIONS,
+        "{trials} probes"
+    );
     // An attempt asks a node for a sign of life first, and then has the client connect. The rest is what the client
     // repairs of itself until it is given up, a replica that has lost its primary, and this test.
     assert!(connections <= 2 * most + 8, "{connections} connections");
@@ -95,7 +112,9 @@ async fn dead_cluster_is_dialled_rarely() {
         pause(Duration::from_millis(3)).await;
     }
     until_all_open(&store).await;
-    let proxies: Vec<FaultProxy> = (0..6).map(|node| FaultProxy::in_place_of(cluster.node(node).port())).collect();
+    let proxies: Vec<FaultProxy> = (0..6)
+        .map(|node| FaultProxy::in_place_of(cluster.node(node).port()))
+        .collect();
     // That ends when many calls in a row have failed and the client is dropped.
     pause(FAULT_TIME).await;
     let attempts = Attempts::at(&proxies).await;
@@ -108,7 +127,9 @@ async fn dead_cluster_is_dialled_rarely() {
 async fn ask_about_many(store: RedisStore, first: usize) {
     let quota = Quota::per_hour(1);
     for i in (first..).step_by(7) {
-        let _ = store.check(&[Charge::new("all", &quota, &nth_key(i % KEYS))]).await;
+        let _ = store
+            .check(&[Charge::new("all", &quota, &nth_key(i % KEYS))])
+            .await;
         // An open breaker answers at once.
         tokio::task::yield_now().await;
     }
@@ -133,12 +154,22 @@ impl<'a> Attempts<'a> {
         // What the last calls have begun has ended when several attempts have been made since.
         for proxy in &proxies {
             let early = proxy.connections();
-            until("several attempts have been made", || proxy.connections() >= early + SEVERAL).await;
+            until("several attempts have been made", || {
+                proxy.connections() >= early + SEVERAL
+            })
+            .await;
         }
         let clock = MonotonicClock::new();
         let began = clock.now();
-        let proxies = proxies.into_iter().map(|proxy| (proxy, accepted(proxy))).collect();
-        Self { clock, began, proxies }
+        let proxies = proxies
+            .into_iter()
+            .map(|proxy| (proxy, accepted(proxy)))
+            .collect();
+        Self {
+            clock,
+            began,
+            proxies,
+        }
     }
 
     /// Asserts that only the link makes attempts, each at least a pause after the one before.
@@ -146,7 +177,12 @@ impl<'a> Attempts<'a> {
     /// At most one attempt that had begun before is counted. An attempt is one connection to each node: the client
     /// makes more only when one answers.
     fn are_few(self, what: &str) {
-        let made = self.proxies.iter().map(|(proxy, before)| proxy.connections() - before).max().unwrap();
+        let made = self
+            .proxies
+            .iter()
+            .map(|(proxy, before)| proxy.connections() - before)
+            .max()
+            .unwrap();
         let most = most_within(self.clock.now().since(self.began)) + 1;
         println!("{made} of at most {most} {what}");
         assert!(made <= most, "{made} of at most {most} {what}");
@@ -164,7 +200,11 @@ fn accepted(proxy: &FaultProxy) -> usize {
 }
 
 async fn of_cluster(urls: &[String]) -> RedisStore {
-    let store = options(DEADLINE).breaker(NonZeroU32::MIN).cluster(urls).await.unwrap();
+    let store = options(DEADLINE)
+        .breaker(NonZeroU32::MIN)
+        .cluster(urls)
+        .await
+        .unwrap();
     until_answered(&store).await;
     store
 }

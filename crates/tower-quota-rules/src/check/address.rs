@@ -12,7 +12,10 @@ impl Checker<'_> {
         let place = Place::of("client_ip");
         match rule.hops {
             Some(hops) if !(1..=32).contains(&hops) => {
-                self.error(place.field("hops"), format_args!("{hops} proxies cannot be counted back: give 1 to 32"));
+                self.error(
+                    place.field("hops"),
+                    format_args!("{hops} proxies cannot be counted back: give 1 to 32"),
+                );
             }
             Some(_) if !rule.trusted_proxies.is_empty() => {
                 self.error(
@@ -34,19 +37,32 @@ impl Checker<'_> {
             if let Some(bits) = bits
                 && !(1..=most).contains(&bits)
             {
-                let text = format_args!("{bits} bits of an address do not tell clients apart: give 1 to {most}");
+                let text = format_args!(
+                    "{bits} bits of an address do not tell clients apart: give 1 to {most}"
+                );
                 self.error(place.field(field), text);
             }
         }
     }
 
     pub(super) fn adaptive_block(&mut self) {
-        let Some(rule) = &self.document.adaptive_block else { return };
+        let Some(rule) = &self.document.adaptive_block else {
+            return;
+        };
         let place = Place::of("adaptive_block");
-        let most = rule.most.map_or(Duration::from_secs(86_400), Duration::from);
-        for (field, span) in [("after", Some(rule.after)), ("first", Some(rule.first)), ("most", rule.most)] {
+        let most = rule
+            .most
+            .map_or(Duration::from_secs(86_400), Duration::from);
+        for (field, span) in [
+            ("after", Some(rule.after)),
+            ("first", Some(rule.first)),
+            ("most", rule.most),
+        ] {
             if span.is_some_and(|span| Duration::from(span).is_zero()) {
-                self.error(place.field(field), "a time span of 0 blocks nothing: give at least 1s");
+                self.error(
+                    place.field(field),
+                    "a time span of 0 blocks nothing: give at least 1s",
+                );
             }
         }
         if Duration::from(rule.first) > most {
@@ -57,9 +73,14 @@ impl Checker<'_> {
             self.error(place.field("first"), text);
         }
         if rule.factor == Some(0) {
-            self.error(place.field("factor"), "a factor of 0 makes no block longer: give 1 or more");
+            self.error(
+                place.field("factor"),
+                "a factor of 0 makes no block longer: give 1 or more",
+            );
         }
-        if rule.by != Some(BlockBy::Network) && (rule.prefix_v4.is_some() || rule.prefix_v6.is_some()) {
+        if rule.by != Some(BlockBy::Network)
+            && (rule.prefix_v4.is_some() || rule.prefix_v6.is_some())
+        {
             self.warning(
                 place.field("by"),
                 "keys are blocked, so that the prefixes mean nothing: write \"by\" as \"network\", or remove them",

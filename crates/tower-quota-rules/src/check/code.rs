@@ -22,16 +22,28 @@ impl<'d> Checker<'d> {
                 self.part(place.field("cost"), "cost", name, &self.parts.costs);
             }
             if let Some(SettleText::Code(name)) = &rule.settle {
-                self.part(place.field("settle"), "rule of settling", name, &self.parts.rules);
+                self.part(
+                    place.field("settle"),
+                    "rule of settling",
+                    name,
+                    &self.parts.rules,
+                );
             }
             for (field, matches) in [("when", &rule.when), ("unless", &rule.unless)] {
                 self.matches(&place.field(field), matches.as_ref());
             }
         }
         for (index, route) in document.routes.iter().enumerate() {
-            self.matching(&Place::of("routes").index(index).field("match"), &route.matching);
+            self.matching(
+                &Place::of("routes").index(index).field("match"),
+                &route.matching,
+            );
         }
-        for (field, list) in [("skip", &document.skip), ("allow", &document.allow), ("block", &document.block)] {
+        for (field, list) in [
+            ("skip", &document.skip),
+            ("allow", &document.allow),
+            ("block", &document.block),
+        ] {
             for (index, matching) in list.iter().enumerate() {
                 self.matching(&Place::of(field).index(index), matching);
             }
@@ -40,24 +52,36 @@ impl<'d> Checker<'d> {
 
     fn key(&mut self, place: &Place, key: &'d KeyRule) {
         match key {
-            KeyRule::One(KeyText::Code(name)) => self.part(place.clone(), "key", name, &self.parts.keys),
-            KeyRule::One(text @ (KeyText::Route | KeyText::PathParameter(_))) if !cfg!(feature = "axum") => {
+            KeyRule::One(KeyText::Code(name)) => {
+                self.part(place.clone(), "key", name, &self.parts.keys)
+            }
+            KeyRule::One(text @ (KeyText::Route | KeyText::PathParameter(_)))
+                if !cfg!(feature = "axum") =>
+            {
                 self.error(
                     place.clone(),
-                    format_args!("the key \"{text}\" is axum's: build the service with the feature `axum`"),
+                    format_args!(
+                        "the key \"{text}\" is axum's: build the service with the feature `axum`"
+                    ),
                 );
             }
             KeyRule::One(_) => {}
-            KeyRule::First(keys) => keys.iter().enumerate().for_each(|(index, key)| self.key(&place.index(index), key)),
+            KeyRule::First(keys) => keys
+                .iter()
+                .enumerate()
+                .for_each(|(index, key)| self.key(&place.index(index), key)),
             KeyRule::All(keys) => {
-                keys.iter().enumerate().for_each(|(index, key)| self.key(&place.field("all").index(index), key));
+                keys.iter()
+                    .enumerate()
+                    .for_each(|(index, key)| self.key(&place.field("all").index(index), key));
             }
         }
     }
 
     fn matches(&mut self, place: &Place, matches: Option<&'d Many<Match>>) {
         let all = matches.into_iter().flat_map(|matches| &matches.0);
-        all.enumerate().for_each(|(index, matching)| self.matching(&place.index(index), matching));
+        all.enumerate()
+            .for_each(|(index, matching)| self.matching(&place.index(index), matching));
     }
 
     fn matching(&mut self, place: &Place, matching: &'d Match) {
@@ -66,7 +90,12 @@ impl<'d> Checker<'d> {
             self.error(place.field("route"), text);
         }
         for (index, name) in matching.code.iter().flat_map(|names| &names.0).enumerate() {
-            self.part(place.field("code").index(index), "condition", name, &self.parts.conditions);
+            self.part(
+                place.field("code").index(index),
+                "condition",
+                name,
+                &self.parts.conditions,
+            );
         }
         self.matches(&place.field("not"), matching.not.as_ref());
     }

@@ -9,7 +9,11 @@ pub(super) fn covers(wide: &Match, narrow: &Match) -> bool {
     }
     contains(&wide.method, &narrow.method, PartialEq::eq)
         && contains(&wide.host, &narrow.host, |wide, narrow| {
-            wide == narrow || wide.as_str().strip_prefix('*').is_some_and(|domain| narrow.as_str().ends_with(domain))
+            wide == narrow
+                || wide
+                    .as_str()
+                    .strip_prefix('*')
+                    .is_some_and(|domain| narrow.as_str().ends_with(domain))
         })
         && contains(&wide.path, &narrow.path, path_covers)
         && contains(&wide.route, &narrow.route, PartialEq::eq)
@@ -24,11 +28,18 @@ pub(super) fn covers(wide: &Match, narrow: &Match) -> bool {
 }
 
 /// Returns whether each value of the narrower condition is covered by one of the wider.
-fn contains<T>(wide: &Option<Many<T>>, narrow: &Option<Many<T>>, covers: impl Fn(&T, &T) -> bool) -> bool {
+fn contains<T>(
+    wide: &Option<Many<T>>,
+    narrow: &Option<Many<T>>,
+    covers: impl Fn(&T, &T) -> bool,
+) -> bool {
     match (wide, narrow) {
         (None, _) => true,
         (Some(_), None) => false,
-        (Some(wide), Some(narrow)) => narrow.0.iter().all(|narrow| wide.0.iter().any(|wide| covers(wide, narrow))),
+        (Some(wide), Some(narrow)) => narrow
+            .0
+            .iter()
+            .all(|narrow| wide.0.iter().any(|wide| covers(wide, narrow))),
     }
 }
 
@@ -39,7 +50,10 @@ fn path_covers(wide: &PathMatch, narrow: &PathMatch) -> bool {
             let is_rest = rest.is_some_and(|(before, _)| {
                 // The rest must not be empty. Before it there must be no parameter, whose name could differ.
                 !before.contains('{')
-                    && narrow.as_str().strip_prefix(before).is_some_and(|rest| rest.len() > 1 && rest.starts_with('/'))
+                    && narrow
+                        .as_str()
+                        .strip_prefix(before)
+                        .is_some_and(|rest| rest.len() > 1 && rest.starts_with('/'))
             });
             wide == narrow || is_rest
         }

@@ -15,13 +15,16 @@ impl<'d> Checker<'d> {
     pub(super) fn limits(&mut self) {
         for limit in all_limits(self.document) {
             let place = limit.place();
-            self.capacity(limit.rule, limit.rule.quota.quota(), || place.field("quota"));
+            self.capacity(limit.rule, limit.rule.quota.quota(), || {
+                place.field("quota")
+            });
             self.waits(limit, &place);
             self.penalty(limit.rule, &place);
             if limit.rule.cost == Some(CostText::Constant(0)) {
                 let name = limit.rule.name.as_str();
-                let text =
-                    format_args!("a cost of 0 charges nothing, so that {name:?} limits no client: give at least 1");
+                let text = format_args!(
+                    "a cost of 0 charges nothing, so that {name:?} limits no client: give at least 1"
+                );
                 self.warning(place.field("cost"), text);
             }
         }
@@ -29,7 +32,9 @@ impl<'d> Checker<'d> {
 
     /// Checks that a quota of a limit can admit a request, and that it can be divided among the instances.
     pub(super) fn capacity(&mut self, rule: &LimitRule, quota: &Quota, place: impl Fn() -> Place) {
-        let longest = rule.max_wait.map_or(Limit::DEFAULT_MAX_WAIT, Duration::from);
+        let longest = rule
+            .max_wait
+            .map_or(Limit::DEFAULT_MAX_WAIT, Duration::from);
         let quota = quota.for_waits_of(longest);
         let cost = match rule.cost {
             Some(CostText::Constant(units)) => units,
@@ -55,11 +60,24 @@ impl<'d> Checker<'d> {
         let quota = rule.quota.quota();
         // A tier may count the same limit in a bucket.
         let counts_in_bucket = || {
-            let tiers = self.document.tiers.values().filter_map(|tier| tier.limits.get(rule.name.as_str()));
-            let overrides = self.document.overrides.values().filter_map(|single| single.limits.get(rule.name.as_str()));
-            tiers.chain(overrides).filter_map(|grant| grant.quota()).any(|quota| quota.algorithm().is_bucket())
+            let tiers = self
+                .document
+                .tiers
+                .values()
+                .filter_map(|tier| tier.limits.get(rule.name.as_str()));
+            let overrides = self
+                .document
+                .overrides
+                .values()
+                .filter_map(|single| single.limits.get(rule.name.as_str()));
+            tiers
+                .chain(overrides)
+                .filter_map(|grant| grant.quota())
+                .any(|quota| quota.algorithm().is_bucket())
         };
-        let waits = rule.max_wait.is_some_and(|longest| !Duration::from(longest).is_zero());
+        let waits = rule
+            .max_wait
+            .is_some_and(|longest| !Duration::from(longest).is_zero());
         if waits && !quota.algorithm().is_bucket() && !counts_in_bucket() {
             let text = format_args!(
                 "{:?} cannot make requests wait, since a {} has no turns: remove \"max_wait\", or count in a bucket",
@@ -71,7 +89,9 @@ impl<'d> Checker<'d> {
         let never_waits = !waits && quota.algorithm() != tower_quota::Algorithm::LeakyBucket;
         if rule.wait_jitter.is_some() && never_waits {
             let name = rule.name.as_str();
-            let text = format_args!("{name:?} makes no request wait: add \"max_wait\", or remove \"wait_jitter\"");
+            let text = format_args!(
+                "{name:?} makes no request wait: add \"max_wait\", or remove \"wait_jitter\""
+            );
             self.warning(place.field("wait_jitter"), text);
         }
     }
@@ -80,7 +100,10 @@ impl<'d> Checker<'d> {
         let Some(penalty) = rule.penalty else { return };
         let place = place.field("penalty");
         if penalty.after == 0 {
-            self.error(place.field("after"), "a penalty after 0 refusals blocks before it refuses: give at least 1");
+            self.error(
+                place.field("after"),
+                "a penalty after 0 refusals blocks before it refuses: give at least 1",
+            );
         } else if let Err(error) = Penalty::try_from(penalty) {
             self.error(place.clone(), error);
         }
@@ -101,10 +124,13 @@ impl<'d> Checker<'d> {
 fn may_be_missing(key: &KeyRule, parts: &CodeParts) -> bool {
     match key {
         // Without a peer's address the request is answered as a mistake of the server.
-        KeyRule::One(KeyText::None | KeyText::ClientIp { .. } | KeyText::Method | KeyText::Path) => false,
-        KeyRule::One(KeyText::Code(name)) => {
-            parts.keys.get(name.as_str()).is_some_and(|extractor| is_missing(&**extractor))
-        }
+        KeyRule::One(
+            KeyText::None | KeyText::ClientIp { .. } | KeyText::Method | KeyText::Path,
+        ) => false,
+        KeyRule::One(KeyText::Code(name)) => parts
+            .keys
+            .get(name.as_str())
+            .is_some_and(|extractor| is_missing(&**extractor)),
         KeyRule::One(_) => true,
         KeyRule::First(keys) => keys.iter().all(|key| may_be_missing(key, parts)),
         KeyRule::All(keys) => keys.iter().any(|key| may_be_missing(key, parts)),

@@ -9,7 +9,11 @@ use crate::text::KeyText;
 impl<'d> Checker<'d> {
     pub(super) fn lists(&mut self) {
         let document = self.document;
-        for (field, list) in [("skip", &document.skip), ("allow", &document.allow), ("block", &document.block)] {
+        for (field, list) in [
+            ("skip", &document.skip),
+            ("allow", &document.allow),
+            ("block", &document.block),
+        ] {
             for (index, matching) in list.iter().enumerate() {
                 let place = Place::of(field).index(index);
                 self.everything(field, place.clone(), matching);
@@ -20,11 +24,16 @@ impl<'d> Checker<'d> {
 
     /// Checks that a list does not match every request.
     fn everything(&mut self, field: &str, place: Place, matching: &Match) {
-        let covers_keys = matching.key.as_ref().is_some_and(|keys| keys.0.iter().any(|key| key.as_str() == "*"));
-        let covers_networks = matching
-            .network
+        let covers_keys = matching
+            .key
             .as_ref()
-            .is_some_and(|networks| networks.0.iter().any(|network| network.as_str().ends_with("/0")));
+            .is_some_and(|keys| keys.0.iter().any(|key| key.as_str() == "*"));
+        let covers_networks = matching.network.as_ref().is_some_and(|networks| {
+            networks
+                .0
+                .iter()
+                .any(|network| network.as_str().ends_with("/0"))
+        });
         let mut rest = matching.clone();
         if covers_keys {
             rest.key = None;
@@ -38,14 +47,25 @@ impl<'d> Checker<'d> {
         match (field, matching.is_empty()) {
             // Requests without the key match no pattern of keys.
             ("block", _) if !covers_keys => {
-                self.error(place, "this blocks every client: say which, by a key, a network or a path");
+                self.error(
+                    place,
+                    "this blocks every client: say which, by a key, a network or a path",
+                );
             }
             ("skip", true) => {
-                self.error(place, "this skips every request, so that no limit is asked: say which requests");
+                self.error(
+                    place,
+                    "this skips every request, so that no limit is asked: say which requests",
+                );
             }
-            (_, true) => self.error(place, "this allows every request, so that no limit is asked: say which requests"),
+            (_, true) => self.error(
+                place,
+                "this allows every request, so that no limit is asked: say which requests",
+            ),
             _ => {
-                let text = format_args!("nearly every request matches this: say which requests to {field}");
+                let text = format_args!(
+                    "nearly every request matches this: say which requests to {field}"
+                );
                 self.warning(place, text);
             }
         }
@@ -53,7 +73,10 @@ impl<'d> Checker<'d> {
 
     /// Checks that the key of a pattern is there.
     fn pattern_of_keys(&mut self, place: &Place, matching: &Match) {
-        let has_no_text = matches!(self.default_key(), KeyRule::One(KeyText::None) | KeyRule::All(_));
+        let has_no_text = matches!(
+            self.default_key(),
+            KeyRule::One(KeyText::None) | KeyRule::All(_)
+        );
         if matching.key.is_some() && has_no_text {
             let text = "the key of \"defaults\" has no text, so that this matches no request: choose another key there";
             self.error(place.field("key"), text);

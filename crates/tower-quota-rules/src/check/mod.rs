@@ -46,7 +46,15 @@ pub(crate) fn check(document: &Document, parts: &CodeParts, known: &KnownNames) 
     }
     let problems = Problems::default();
     let replaced = vec![false; limits.len()];
-    let mut checker = Checker { document, parts, known, limits, replaced, problems, budget: Budget::default() };
+    let mut checker = Checker {
+        document,
+        parts,
+        known,
+        limits,
+        replaced,
+        problems,
+        budget: Budget::default(),
+    };
     checker.root();
     checker.names();
     checker.code();
@@ -90,14 +98,21 @@ impl<'d> PlacedLimit<'d> {
     fn siblings(self) -> impl Iterator<Item = PlacedLimit<'d>> {
         self.route.into_iter().flat_map(|(index, route)| {
             let limits = route.limits.iter().enumerate();
-            limits.map(move |(position, rule)| PlacedLimit { rule, position, route: Some((index, route)) })
+            limits.map(move |(position, rule)| PlacedLimit {
+                rule,
+                position,
+                route: Some((index, route)),
+            })
         })
     }
 
     fn place(&self) -> Place {
         match self.route {
             None => Place::of("limits").index(self.position),
-            Some((route, _)) => Place::of("routes").index(route).field("limits").index(self.position),
+            Some((route, _)) => Place::of("routes")
+                .index(route)
+                .field("limits")
+                .index(self.position),
         }
     }
 }
@@ -105,11 +120,23 @@ impl<'d> PlacedLimit<'d> {
 /// Returns all limits of a document, those of every request first.
 fn all_limits(document: &Document) -> impl Iterator<Item = PlacedLimit<'_>> {
     let global = document.limits.iter().enumerate();
-    let global = global.map(|(position, rule)| PlacedLimit { rule, position, route: None });
-    let routed = document.routes.iter().enumerate().flat_map(|(index, route)| {
-        let limits = route.limits.iter().enumerate();
-        limits.map(move |(position, rule)| PlacedLimit { rule, position, route: Some((index, route)) })
+    let global = global.map(|(position, rule)| PlacedLimit {
+        rule,
+        position,
+        route: None,
     });
+    let routed = document
+        .routes
+        .iter()
+        .enumerate()
+        .flat_map(|(index, route)| {
+            let limits = route.limits.iter().enumerate();
+            limits.map(move |(position, rule)| PlacedLimit {
+                rule,
+                position,
+                route: Some((index, route)),
+            })
+        });
     global.chain(routed)
 }
 
@@ -123,7 +150,13 @@ impl<'d> Checker<'d> {
     }
 
     /// Reports a name that nothing has.
-    fn unknown<'n>(&mut self, place: Place, what: &str, name: &str, known: impl Iterator<Item = &'n str>) {
+    fn unknown<'n>(
+        &mut self,
+        place: Place,
+        what: &str,
+        name: &str,
+        known: impl Iterator<Item = &'n str>,
+    ) {
         if self.problems.is_full() {
             return self.problems.count(1);
         }
@@ -149,7 +182,12 @@ impl<'d> Checker<'d> {
 
     fn unknown_tier(&mut self, place: Place, name: &str) {
         let document = self.document;
-        self.unknown(place, "tier", name, document.tiers.keys().map(crate::text::NameText::as_str));
+        self.unknown(
+            place,
+            "tier",
+            name,
+            document.tiers.keys().map(crate::text::NameText::as_str),
+        );
     }
 
     /// Returns the key that tiers and patterns of keys mean.
@@ -163,10 +201,16 @@ impl<'d> Checker<'d> {
         if let Some(version) = self.document.version
             && version != 1
         {
-            self.error(Place::of("version"), format_args!("version {version} of the format is not known: write 1"));
+            self.error(
+                Place::of("version"),
+                format_args!("version {version} of the format is not known: write 1"),
+            );
         }
         if self.document.instances == Some(0) {
-            self.error(Place::of("instances"), "a quota cannot be divided among 0 instances: give at least 1");
+            self.error(
+                Place::of("instances"),
+                "a quota cannot be divided among 0 instances: give at least 1",
+            );
         }
         self.client_ip();
         self.adaptive_block();

@@ -18,11 +18,14 @@ impl<'d> Checker<'d> {
                 let place = limit.place().field("name");
                 if first.rule.name != limit.rule.name {
                     let other = first.rule.name.as_str();
-                    let text = format!("the names {name:?} and {other:?} are stored under the same number: rename one");
+                    let text = format!(
+                        "the names {name:?} and {other:?} are stored under the same number: rename one"
+                    );
                     self.error(place, text);
                 } else if !core::ptr::eq(first.rule, limit.rule) {
                     if !self.known.is_partial {
-                        self.problems.push(repeated_limit(place, name, &first.place()));
+                        self.problems
+                            .push(repeated_limit(place, name, &first.place()));
                     }
                     break;
                 }
@@ -33,7 +36,9 @@ impl<'d> Checker<'d> {
 
 /// Makes the problem of a limit that has the name of an earlier one.
 pub(crate) fn repeated_limit(place: Place, name: &str, first: &Place) -> Problem {
-    let text = format_args!("the limit {name:?} is there already, at {first}: give each a name of its own");
+    let text = format_args!(
+        "the limit {name:?} is there already, at {first}: give each a name of its own"
+    );
     Problem::error(place, text)
 }
 
@@ -46,7 +51,9 @@ fn stored_numbers(limit: &PlacedLimit<'_>) -> impl Iterator<Item = u32> + use<> 
 
 fn numbers_of(name: &str) -> [u32; 2] {
     let fnv1a = |hash: u32, bytes: &[u8]| {
-        bytes.iter().fold(hash, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
+        bytes.iter().fold(hash, |hash, byte| {
+            (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
+        })
     };
     let number = fnv1a(0x811c_9dc5, name.as_bytes());
     [number, fnv1a(number, b" penalty")]

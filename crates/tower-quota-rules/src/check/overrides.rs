@@ -22,7 +22,11 @@ impl Checker<'_> {
         if !uses_keys {
             return;
         }
-        let field = if document.overrides.is_empty() { "assign" } else { "overrides" };
+        let field = if document.overrides.is_empty() {
+            "assign"
+        } else {
+            "overrides"
+        };
         let key = self.default_key();
         let meaning = match meaning(key) {
             Ok(meaning) => meaning,
@@ -37,7 +41,10 @@ impl Checker<'_> {
         for (key, single) in &document.overrides {
             let place = || Place::of("overrides").field(key);
             if key.is_empty() {
-                self.error(place(), "an empty key is a missing one: give the client's key");
+                self.error(
+                    place(),
+                    "an empty key is a missing one: give the client's key",
+                );
             }
             if meaning.address {
                 self.address(key, &meaning);
@@ -79,11 +86,20 @@ impl Checker<'_> {
 fn meaning(key: &KeyRule) -> Result<Meaning, &'static str> {
     match key {
         KeyRule::One(KeyText::None) => Err("is \"none\""),
-        KeyRule::One(KeyText::ClientIp { .. }) => Ok(Meaning { address: true, text: false }),
-        KeyRule::One(_) => Ok(Meaning { address: false, text: true }),
+        KeyRule::One(KeyText::ClientIp { .. }) => Ok(Meaning {
+            address: true,
+            text: false,
+        }),
+        KeyRule::One(_) => Ok(Meaning {
+            address: false,
+            text: true,
+        }),
         KeyRule::All(_) => Err("is several together"),
         KeyRule::First(keys) => {
-            let mut all = Meaning { address: false, text: false };
+            let mut all = Meaning {
+                address: false,
+                text: false,
+            };
             for key in keys {
                 let part = meaning(key)?;
                 all.address |= part.address;

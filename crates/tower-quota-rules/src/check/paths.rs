@@ -21,7 +21,11 @@ impl Checker<'_> {
                 }
             }
         }
-        for (field, list) in [("skip", &document.skip), ("allow", &document.allow), ("block", &document.block)] {
+        for (field, list) in [
+            ("skip", &document.skip),
+            ("allow", &document.allow),
+            ("block", &document.block),
+        ] {
             for (index, matching) in list.iter().enumerate() {
                 self.each_path(&Place::of(field).index(index), matching);
             }
@@ -51,7 +55,12 @@ impl Checker<'_> {
                 }
             }
         }
-        for (index, matching) in matching.not.iter().flat_map(|matches| &matches.0).enumerate() {
+        for (index, matching) in matching
+            .not
+            .iter()
+            .flat_map(|matches| &matches.0)
+            .enumerate()
+        {
             self.each_path(&place.field("not").index(index), matching);
         }
     }
@@ -59,13 +68,19 @@ impl Checker<'_> {
 
 /// Returns whether an expression is anchored, and begins with another character than a slash.
 fn matches_no_path(expression: &str) -> bool {
-    let Ok(hir) = regex_syntax::parse(expression) else { return false };
+    let Ok(hir) = regex_syntax::parse(expression) else {
+        return false;
+    };
     if !hir.properties().look_set_prefix().contains(Look::Start) {
         return false;
     }
     let prefixes = Extractor::new().extract(&hir);
     let starts_elsewhere = |bytes: &[u8]| bytes.first().is_some_and(|byte| *byte != b'/');
-    prefixes.literals().is_some_and(|literals| literals.iter().all(|literal| starts_elsewhere(literal.as_bytes())))
+    prefixes.literals().is_some_and(|literals| {
+        literals
+            .iter()
+            .all(|literal| starts_elsewhere(literal.as_bytes()))
+    })
 }
 
 #[cfg(test)]

@@ -10,7 +10,10 @@ impl Checker<'_> {
         for (index, route) in document.routes.iter().enumerate() {
             let place = Place::of("routes").index(index);
             if route.limits.is_empty() {
-                self.warning(place.field("limits"), "this route has no limits: add one, or remove the route");
+                self.warning(
+                    place.field("limits"),
+                    "this route has no limits: add one, or remove the route",
+                );
             }
             if route.matching.is_empty() {
                 self.warning(
@@ -18,7 +21,11 @@ impl Checker<'_> {
                     "this route matches every request: write its limits under \"limits\"",
                 );
             }
-            for (field, list) in [("skip", &document.skip), ("allow", &document.allow), ("block", &document.block)] {
+            for (field, list) in [
+                ("skip", &document.skip),
+                ("allow", &document.allow),
+                ("block", &document.block),
+            ] {
                 for (position, listed) in list.iter().enumerate() {
                     if !self.budget.take() {
                         return;

@@ -11,7 +11,8 @@ impl Checker<'_> {
             if let Some(path) = &sample.request.path
                 && !path.starts_with('/')
             {
-                let text = format_args!("{path:?} is not the path of a request: begin it with \"/\"");
+                let text =
+                    format_args!("{path:?} is not the path of a request: begin it with \"/\"");
                 self.error(place.field("request").field("path"), text);
             }
             let expected = place.field("expect");
@@ -22,7 +23,10 @@ impl Checker<'_> {
             }
             for name in sample.expect.limits.iter().flat_map(|limits| limits.keys()) {
                 if !self.is_limit(name.as_str()) {
-                    self.unknown_limit(expected.field("limits").field(name.as_str()), name.as_str());
+                    self.unknown_limit(
+                        expected.field("limits").field(name.as_str()),
+                        name.as_str(),
+                    );
                 }
             }
         }

@@ -14,7 +14,8 @@ pub(super) fn is_stricter(strict: &Quota, loose: &Quota) -> bool {
             algorithm if algorithm.is_bucket() => strict.capacity(),
             _ => strict.units().saturating_mul(2),
         };
-        let is_slower = u128::from(strict.units()) * loose_micros <= u128::from(loose.units()) * strict_micros;
+        let is_slower =
+            u128::from(strict.units()) * loose_micros <= u128::from(loose.units()) * strict_micros;
         return is_slower && burst <= loose.capacity();
     }
     most_within(strict, loose_micros) <= u128::from(loose.units())
@@ -24,7 +25,9 @@ pub(super) fn is_stricter(strict: &Quota, loose: &Quota) -> bool {
 fn most_within(quota: &Quota, micros: u128) -> u128 {
     let (units, period) = (u128::from(quota.units()), quota.period().as_micros());
     match quota.algorithm() {
-        algorithm if algorithm.is_bucket() => u128::from(quota.capacity()) + units * micros / period,
+        algorithm if algorithm.is_bucket() => {
+            u128::from(quota.capacity()) + units * micros / period
+        }
         // In each period that the window touches.
         Algorithm::SlidingLog => units * micros.div_ceil(period),
         _ => units * (micros.div_ceil(period) + 1),
@@ -47,11 +50,27 @@ mod tests {
             (minute, Quota::per_hour(300), false),
             (minute, Quota::per_hour(1_000).fixed_window(), true),
             (minute, Quota::per_hour(600).fixed_window(), false),
-            (Quota::per_minute(10).sliding_log(), Quota::per_hour(600).sliding_log(), true),
-            (Quota::per_minute(10).fixed_window(), Quota::per_minute(20).fixed_window(), true),
-            (Quota::per_minute(10).leaky_bucket(), Quota::per_hour(10_000), false),
+            (
+                Quota::per_minute(10).sliding_log(),
+                Quota::per_hour(600).sliding_log(),
+                true,
+            ),
+            (
+                Quota::per_minute(10).fixed_window(),
+                Quota::per_minute(20).fixed_window(),
+                true,
+            ),
+            (
+                Quota::per_minute(10).leaky_bucket(),
+                Quota::per_hour(10_000),
+                false,
+            ),
         ] {
-            assert_eq!(is_stricter(&strict, &loose), expected, "{strict:?} {loose:?}");
+            assert_eq!(
+                is_stricter(&strict, &loose),
+                expected,
+                "{strict:?} {loose:?}"
+            );
         }
     }
 }

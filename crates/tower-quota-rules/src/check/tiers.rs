@@ -16,7 +16,9 @@ impl<'d> Checker<'d> {
         for (name, tier) in &document.tiers {
             let place = Place::of("tiers").field(name.as_str());
             self.grants(|| place.clone(), &tier.limits);
-            let Some(extends) = &tier.extends else { continue };
+            let Some(extends) = &tier.extends else {
+                continue;
+            };
             let place = place.field("extends");
             if !self.is_tier(extends.as_str()) {
                 self.unknown_tier(place, extends.as_str());
@@ -69,8 +71,12 @@ impl<'d> Checker<'d> {
             let next = tiers.get(*way.last()?)?.extends.as_ref()?.as_str();
             if next == name {
                 let first = way.iter().min_by_key(|tier| tiers.get_index_of(**tier));
-                return (first == Some(&name))
-                    .then(|| format!("extends itself, by {} -> {name}: remove one of these", way.join(" -> ")));
+                return (first == Some(&name)).then(|| {
+                    format!(
+                        "extends itself, by {} -> {name}: remove one of these",
+                        way.join(" -> ")
+                    )
+                });
             }
             // A circle that this tier only leads into is reported where it is.
             if way.contains(&next) {
@@ -78,7 +84,9 @@ impl<'d> Checker<'d> {
             }
             way.push(next);
         }
-        Some(format!("extends more than {MAX_EXTENDED} tiers, one by the other: extend fewer"))
+        Some(format!(
+            "extends more than {MAX_EXTENDED} tiers, one by the other: extend fewer"
+        ))
     }
 }
 
@@ -97,13 +105,19 @@ impl<'d> Assigned<'d> {
     /// Returns an earlier pattern that matches every key of this one.
     fn covers(&self, pattern: &KeyPattern) -> Option<&'d KeyPattern> {
         let (literal, _) = pattern.literal_prefix();
-        let mut lengths = (0..=literal.len()).filter_map(|length| self.prefixes.get(&literal[..length]));
-        lengths.next().or_else(|| self.others.iter().find(|earlier| earlier.covers(pattern))).copied()
+        let mut lengths =
+            (0..=literal.len()).filter_map(|length| self.prefixes.get(&literal[..length]));
+        lengths
+            .next()
+            .or_else(|| self.others.iter().find(|earlier| earlier.covers(pattern)))
+            .copied()
     }
 
     fn add(&mut self, pattern: &'d KeyPattern) {
         if pattern.is_prefix() {
-            self.prefixes.entry(pattern.literal_prefix().0).or_insert(pattern);
+            self.prefixes
+                .entry(pattern.literal_prefix().0)
+                .or_insert(pattern);
         } else if self.others.len() < Self::MOST_OTHERS {
             self.others.push(pattern);
         }

@@ -22,16 +22,23 @@ impl<'d> Checker<'d> {
         let replaced = core::mem::take(&mut self.replaced);
         let positions = self.limits.clone();
         let fixed = |limit: &PlacedLimit<'_>| {
-            positions.get_index_of(limit.rule.name.as_str()).is_some_and(|position| !replaced[position])
+            positions
+                .get_index_of(limit.rule.name.as_str())
+                .is_some_and(|position| !replaced[position])
         };
-        let global: Vec<PlacedLimit<'d>> =
-            all_limits(document).filter(|limit| limit.route.is_none()).filter(fixed).collect();
+        let global: Vec<PlacedLimit<'d>> = all_limits(document)
+            .filter(|limit| limit.route.is_none())
+            .filter(fixed)
+            .collect();
         for limit in all_limits(document).filter(fixed) {
             for other in global.iter().copied().chain(limit.siblings().filter(fixed)) {
                 if !self.budget.take() {
                     return;
                 }
-                let (one, loose) = ((other, other.rule.quota.quota()), (limit, limit.rule.quota.quota()));
+                let (one, loose) = (
+                    (other, other.rule.quota.quota()),
+                    (limit, limit.rule.quota.quota()),
+                );
                 if core::ptr::eq(other.rule, limit.rule) || !self.decides_for(one, loose) {
                     continue;
                 }
@@ -56,21 +63,37 @@ impl<'d> Checker<'d> {
         if document.tiers.is_empty() {
             return;
         }
-        let overrides = document.overrides.values().flat_map(|single| &single.limits);
+        let overrides = document
+            .overrides
+            .values()
+            .flat_map(|single| &single.limits);
         let overridden: HashSet<&str> = overrides.map(|(name, _)| name.as_str()).collect();
         let is_fixed = |limit: &PlacedLimit<'_>| !overridden.contains(limit.rule.name.as_str());
-        let global: Vec<PlacedLimit<'d>> =
-            all_limits(document).filter(|limit| limit.route.is_none()).filter(is_fixed).collect();
+        let global: Vec<PlacedLimit<'d>> = all_limits(document)
+            .filter(|limit| limit.route.is_none())
+            .filter(is_fixed)
+            .collect();
         for (tier_name, tier) in &document.tiers {
             for (name, grant) in &tier.limits {
                 let name = name.as_str();
-                let (Some(limit), Some(quota)) = (self.limits.get(name).copied(), grant.quota()) else { continue };
-                for other in global.iter().copied().chain(limit.siblings().filter(is_fixed)) {
+                let (Some(limit), Some(quota)) = (self.limits.get(name).copied(), grant.quota())
+                else {
+                    continue;
+                };
+                for other in global
+                    .iter()
+                    .copied()
+                    .chain(limit.siblings().filter(is_fixed))
+                {
                     if !self.budget.take() {
                         return;
                     }
-                    let Some(strict) = self.quota_in(tier, other) else { continue };
-                    if core::ptr::eq(other.rule, limit.rule) || !self.decides_for((other, strict), (limit, quota)) {
+                    let Some(strict) = self.quota_in(tier, other) else {
+                        continue;
+                    };
+                    if core::ptr::eq(other.rule, limit.rule)
+                        || !self.decides_for((other, strict), (limit, quota))
+                    {
                         continue;
                     }
                     let other = other.rule.name.as_str();
@@ -80,7 +103,10 @@ impl<'d> Checker<'d> {
                         tier_name.as_str(),
                         QuotaText::from(*strict)
                     );
-                    let place = Place::of("tiers").field(tier_name.as_str()).field("limits").field(name);
+                    let place = Place::of("tiers")
+                        .field(tier_name.as_str())
+                        .field("limits")
+                        .field(name);
                     self.warning(place, text);
                     break;
                 }
@@ -96,20 +122,30 @@ impl<'d> Checker<'d> {
             if let Some(grant) = tier.limits.get(limit.rule.name.as_str()) {
                 return grant.quota();
             }
-            next = tier.extends.as_ref().and_then(|name| self.document.tiers.get(name.as_str()));
+            next = tier
+                .extends
+                .as_ref()
+                .and_then(|name| self.document.tiers.get(name.as_str()));
         }
         Some(limit.rule.quota.quota())
     }
 
     /// Returns whether a limit refuses whatever another one would.
-    fn decides_for(&self, (strict, one_quota): Counting<'_>, (loose, other_quota): Counting<'_>) -> bool {
+    fn decides_for(
+        &self,
+        (strict, one_quota): Counting<'_>,
+        (loose, other_quota): Counting<'_>,
+    ) -> bool {
         let (one, other) = (strict.rule, loose.rule);
         let key = |key| -> &crate::document::KeyRule { Option::unwrap_or(key, self.default_key()) };
         // A request that waits for its turn is counted by the other limit before that comes.
-        let waits = one.max_wait.is_some_and(|longest| !Duration::from(longest).is_zero());
-        let is_plain = !waits && !one.shadow && !one.at_most && one.settle.is_none() && other.settle.is_none();
-        let same_requests =
-            (one.when.is_none() || one.when == other.when) && (one.unless.is_none() || one.unless == other.unless);
+        let waits = one
+            .max_wait
+            .is_some_and(|longest| !Duration::from(longest).is_zero());
+        let is_plain =
+            !waits && !one.shadow && !one.at_most && one.settle.is_none() && other.settle.is_none();
+        let same_requests = (one.when.is_none() || one.when == other.when)
+            && (one.unless.is_none() || one.unless == other.unless);
         let same_cost = match (&one.cost, &other.cost) {
             (None, None) => true,
             (Some(CostText::Code(_)), _) => false,
@@ -117,7 +153,9 @@ impl<'d> Checker<'d> {
         };
         let same_choices = self.choices(one) == self.choices(other);
         // Of two that are alike, the later is useless. A limit with a penalty does more than refuse.
-        let comes_first = || strict.route.is_none() && loose.route.is_some() || (strict.position < loose.position);
+        let comes_first = || {
+            strict.route.is_none() && loose.route.is_some() || (strict.position < loose.position)
+        };
         is_plain
             && same_requests
             && same_cost
@@ -132,8 +170,14 @@ impl<'d> Checker<'d> {
     /// Returns what a limit does with requests without its key, and without its store.
     fn choices(&self, rule: &LimitRule) -> (MissingRule, StoreFailureRule) {
         let defaults = &self.document.defaults;
-        let missing = rule.missing.or(defaults.missing).unwrap_or(MissingRule::Share);
-        let on_store_failure = rule.on_store_failure.or(defaults.on_store_failure).unwrap_or(StoreFailureRule::Allow);
+        let missing = rule
+            .missing
+            .or(defaults.missing)
+            .unwrap_or(MissingRule::Share);
+        let on_store_failure = rule
+            .on_store_failure
+            .or(defaults.on_store_failure)
+            .unwrap_or(StoreFailureRule::Allow);
         (missing, on_store_failure)
     }
 }

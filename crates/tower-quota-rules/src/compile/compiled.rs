@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use tower_quota::when;
-use tower_quota::{Chosen, Described, Explained, Explainer, Key, Limit, Name, Policy, Quota, RequestHead};
+use tower_quota::{
+    Chosen, Described, Explained, Explainer, Key, Limit, Name, Policy, Quota, RequestHead,
+};
 
 use super::conditions::Context;
 use super::index::Matches;
@@ -41,7 +43,8 @@ struct Index {
 /// [`Problems`] with all that cannot be compiled.
 pub(crate) fn compile(document: &Arc<Document>, code: &CodeParts) -> Result<Compiled, Problems> {
     let mut problems = Problems::default();
-    let compiled = Compiler::new(document, code, &mut problems).and_then(|compiler| compiler.compile(&mut problems));
+    let compiled = Compiler::new(document, code, &mut problems)
+        .and_then(|compiler| compiler.compile(&mut problems));
     match compiled {
         Some(compiled) if !problems.has_errors() => Ok(compiled),
         _ => Err(problems),
@@ -51,7 +54,9 @@ pub(crate) fn compile(document: &Arc<Document>, code: &CodeParts) -> Result<Comp
 impl Compiled {
     /// Returns what the policy does with a request.
     pub(crate) fn explain(&self, head: &RequestHead<'_>) -> Explained {
-        self.explainer.get_or_init(|| self.policy.explainer()).explain(head)
+        self.explainer
+            .get_or_init(|| self.policy.explainer())
+            .explain(head)
     }
 
     /// Returns the tier of a request.
@@ -65,7 +70,9 @@ impl Index {
     fn choose(&self, head: &RequestHead<'_>, chosen: &mut Chosen<'_>) {
         let granted = self.tiers.of(head);
         let mut add = |limit: u32| {
-            let Ok(position) = usize::try_from(limit) else { return };
+            let Ok(position) = usize::try_from(limit) else {
+                return;
+            };
             match granted.quota(limit) {
                 None => chosen.add(position, None),
                 Some(Some(quota)) => chosen.add(position, Some(quota)),
@@ -74,7 +81,8 @@ impl Index {
             }
         };
         self.everywhere.iter().for_each(|limit| add(*limit));
-        self.matches.find(head, |(first, end)| (first..end).for_each(&mut add));
+        self.matches
+            .find(head, |(first, end)| (first..end).for_each(&mut add));
     }
 
     /// Returns the quota that a client has instead of a limit's own, as far as its key alone says.
@@ -92,17 +100,36 @@ struct Compiler<'a> {
 }
 
 impl<'a> Compiler<'a> {
-    fn new(document: &'a Arc<Document>, code: &'a CodeParts, problems: &mut Problems) -> Option<Self> {
+    fn new(
+        document: &'a Arc<Document>,
+        code: &'a CodeParts,
+        problems: &mut Problems,
+    ) -> Option<Self> {
         let made = client_ip(&document.client_ip).and_then(|client_ip| {
-            let keys = Keys { client_ip: &client_ip, code };
-            let source = keys.source(&default_key(&document.defaults), &Place::of("defaults").field("key"))?;
-            Ok(Self { document, code, client_ip, default_key: Arc::new(source) })
+            let keys = Keys {
+                client_ip: &client_ip,
+                code,
+            };
+            let source = keys.source(
+                &default_key(&document.defaults),
+                &Place::of("defaults").field("key"),
+            )?;
+            Ok(Self {
+                document,
+                code,
+                client_ip,
+                default_key: Arc::new(source),
+            })
         });
         made.map_err(|problem| problems.push(problem)).ok()
     }
 
     const fn context(&self) -> Context<'_> {
-        Context { code: self.code, client_ip: &self.client_ip, default_key: &self.default_key }
+        Context {
+            code: self.code,
+            client_ip: &self.client_ip,
+            default_key: &self.default_key,
+        }
     }
 
     fn compile(&self, problems: &mut Problems) -> Option<Compiled> {
@@ -118,7 +145,11 @@ impl<'a> Compiler<'a> {
                 Some(when) => {
                     let place = place.field("when");
                     let found = (position, number(limits.len()));
-                    matches.extend(when.0.iter().map(|matching| (matching, place.clone(), found)));
+                    matches.extend(
+                        when.0
+                            .iter()
+                            .map(|matching| (matching, place.clone(), found)),
+                    );
                 }
             }
         }
@@ -126,17 +157,40 @@ impl<'a> Compiler<'a> {
             let place = Place::of("routes").index(at);
             let first = number(limits.len());
             for (at, rule) in route.limits.iter().enumerate() {
-                self.add(rule, false, place.field("limits").index(at), &mut limits, problems);
+                self.add(
+                    rule,
+                    false,
+                    place.field("limits").index(at),
+                    &mut limits,
+                    problems,
+                );
             }
-            matches.push((&route.matching, place.field("match"), (first, number(limits.len()))));
+            matches.push((
+                &route.matching,
+                place.field("match"),
+                (first, number(limits.len())),
+            ));
         }
-        let rules = || document.limits.iter().chain(document.routes.iter().flat_map(|route| &route.limits));
+        let rules = || {
+            document
+                .limits
+                .iter()
+                .chain(document.routes.iter().flat_map(|route| &route.limits))
+        };
         let names: HashMap<&str, u32> = rules().map(|rule| rule.name.as_str()).zip(0..).collect();
         let matches = Matches::new(matches, self.context(), problems);
         let tiers = Tiers::new(document, &names, &self.default_key, problems);
-        let index = Arc::new(Index { everywhere, matches, tiers });
+        let index = Arc::new(Index {
+            everywhere,
+            matches,
+            tiers,
+        });
         let policy = self.policy(limits, &index, problems)?;
-        Some(Compiled { policy: self.with_lists(policy, problems), index, explainer: OnceLock::new() })
+        Some(Compiled {
+            policy: self.with_lists(policy, problems),
+            index,
+            explainer: OnceLock::new(),
+        })
     }
 
     fn add(
@@ -147,8 +201,15 @@ impl<'a> Compiler<'a> {
         limits: &mut Vec<(Limit, Place)>,
         problems: &mut Problems,
     ) {
-        let keys = Keys { client_ip: &self.client_ip, code: self.code };
-        let made = Limits { defaults: &self.document.defaults, keys, context: self.context() };
+        let keys = Keys {
+            client_ip: &self.client_ip,
+            code: self.code,
+        };
+        let made = Limits {
+            defaults: &self.document.defaults,
+            keys,
+            context: self.context(),
+        };
         match made.limit(rule, is_found_by_when, &place) {
             Ok(limit) => limits.push((limit, place)),
             Err(problem) => {
@@ -160,7 +221,12 @@ impl<'a> Compiler<'a> {
     }
 
     /// Makes the policy of these limits, of which the index chooses.
-    fn policy(&self, limits: Vec<(Limit, Place)>, index: &Arc<Index>, problems: &mut Problems) -> Option<Policy> {
+    fn policy(
+        &self,
+        limits: Vec<(Limit, Place)>,
+        index: &Arc<Index>,
+        problems: &mut Problems,
+    ) -> Option<Policy> {
         let mut policy = Policy::new();
         if let Some(instances) = self.document.instances {
             match policy.try_instances(instances) {
@@ -179,12 +245,24 @@ impl<'a> Compiler<'a> {
                 return limit.clone();
             }
             let index = Arc::clone(index);
-            limit.clone().quota_of_key(move |key| index.quota_of(at, key))
+            limit
+                .clone()
+                .quota_of_key(move |key| index.quota_of(at, key))
         };
         let chooser = Arc::clone(index);
-        let choose = move |head: &RequestHead<'_>, chosen: &mut Chosen<'_>| chooser.choose(head, chosen);
-        match policy.clone().try_choose(limits.iter().map(|(limit, _)| limit).zip(0..).map(with_tiers), choose) {
-            Ok(policy) => Some(policy.describe_choice(Described::Value(Arc::clone(self.document) as _))),
+        let choose =
+            move |head: &RequestHead<'_>, chosen: &mut Chosen<'_>| chooser.choose(head, chosen);
+        match policy.clone().try_choose(
+            limits
+                .iter()
+                .map(|(limit, _)| limit)
+                .zip(0..)
+                .map(with_tiers),
+            choose,
+        ) {
+            Ok(policy) => {
+                Some(policy.describe_choice(Described::Value(Arc::clone(self.document) as _)))
+            }
             Err(_) => {
                 // Added one by one, to tell the places of all that are invalid.
                 for (limit, place) in limits {
@@ -203,10 +281,15 @@ impl<'a> Compiler<'a> {
         let document = self.document;
         let mut list = |field: &str, matches: &[Match]| {
             let places = (0..).map(|at| Place::of(field).index(at));
-            let entries = matches.iter().zip(places).map(|(matching, place)| (matching, place, ()));
+            let entries = matches
+                .iter()
+                .zip(places)
+                .map(|(matching, place)| (matching, place, ()));
             let index = Matches::new(entries, self.context(), problems);
             let description = Described::Value(Arc::new(matches.to_vec()));
-            (!index.is_empty()).then(|| when::described(description, move |head: &RequestHead<'_>| index.has(head)))
+            (!index.is_empty()).then(|| {
+                when::described(description, move |head: &RequestHead<'_>| index.has(head))
+            })
         };
         if let Some(allowed) = list("allow", &document.allow) {
             policy = policy.allow(allowed);

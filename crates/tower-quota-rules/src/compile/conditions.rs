@@ -38,7 +38,11 @@ pub(crate) enum Field<'m> {
 }
 
 /// Returns the condition of a match.
-pub(crate) fn condition(matching: &Match, context: Context<'_>, place: &Place) -> Result<Box<dyn Condition>, Problem> {
+pub(crate) fn condition(
+    matching: &Match,
+    context: Context<'_>,
+    place: &Place,
+) -> Result<Box<dyn Condition>, Problem> {
     Ok(when::every(conditions(matching, None, context, place)?))
 }
 
@@ -51,12 +55,19 @@ pub(crate) fn conditions(
 ) -> Result<Vec<Box<dyn Condition>>, Problem> {
     let mut all: Vec<Box<dyn Condition>> = Vec::new();
     let is_open = |field| found_by != Some(field);
-    let invalid = |field: &str, error: &dyn core::fmt::Display| Problem::error(place.field(field), error);
+    let invalid =
+        |field: &str, error: &dyn core::fmt::Display| Problem::error(place.field(field), error);
     if let Some(methods) = matching.method.as_ref().filter(|_| is_open(Field::Method)) {
-        all.push(when::method(methods.0.iter().filter_map(|text| method(text.as_str()))));
+        all.push(when::method(
+            methods.0.iter().filter_map(|text| method(text.as_str())),
+        ));
     }
     if let Some(hosts) = matching.host.as_ref().filter(|_| is_open(Field::Host)) {
-        let hosts: Result<Vec<_>, _> = hosts.0.iter().map(|host| when::try_host(host.as_str())).collect();
+        let hosts: Result<Vec<_>, _> = hosts
+            .0
+            .iter()
+            .map(|host| when::try_host(host.as_str()))
+            .collect();
         all.push(when::any(hosts.map_err(|error| invalid("host", &error))?));
     }
     if let Some(paths) = matching.path.as_ref().filter(|_| is_open(Field::Path)) {
@@ -66,12 +77,17 @@ pub(crate) fn conditions(
     if let Some(routes) = &matching.route {
         #[cfg(feature = "axum")]
         if is_open(Field::Route) {
-            all.push(when::any(routes.0.iter().map(|route| when::route(&**route))));
+            all.push(when::any(
+                routes.0.iter().map(|route| when::route(&**route)),
+            ));
         }
         #[cfg(not(feature = "axum"))]
         {
             let _ = routes;
-            return Err(invalid("route", &"routes are those of axum: build the program with the feature \"axum\""));
+            return Err(invalid(
+                "route",
+                &"routes are those of axum: build the program with the feature \"axum\"",
+            ));
         }
     }
     for (name, patterns) in &matching.header.0 {
@@ -83,38 +99,74 @@ pub(crate) fn conditions(
     if let Some(patterns) = matching.key.as_ref().filter(|_| is_open(Field::Key)) {
         all.push(matches_any(Arc::clone(context.default_key), &patterns.0));
     }
-    if let Some(networks) = matching.network.as_ref().filter(|_| is_open(Field::Network)) {
+    if let Some(networks) = matching
+        .network
+        .as_ref()
+        .filter(|_| is_open(Field::Network))
+    {
         let networks = networks.0.iter().map(|network| network.as_str());
         let condition = when::try_address_in(context.client_ip.clone(), networks);
         all.push(condition.map_err(|error| invalid("network", &error))?);
     }
-    if let Some(services) = matching.grpc_service.as_ref().filter(|_| is_open(Field::GrpcService)) {
-        let services: Result<Vec<_>, _> = services.0.iter().map(|name| when::try_grpc_service(name.as_str())).collect();
-        all.push(when::any(services.map_err(|error| invalid("grpc_service", &error))?));
+    if let Some(services) = matching
+        .grpc_service
+        .as_ref()
+        .filter(|_| is_open(Field::GrpcService))
+    {
+        let services: Result<Vec<_>, _> = services
+            .0
+            .iter()
+            .map(|name| when::try_grpc_service(name.as_str()))
+            .collect();
+        all.push(when::any(
+            services.map_err(|error| invalid("grpc_service", &error))?,
+        ));
     }
-    if let Some(methods) = matching.grpc_method.as_ref().filter(|_| is_open(Field::GrpcMethod)) {
-        let methods: Result<Vec<_>, _> = methods.0.iter().map(|name| when::try_grpc_method(name.as_str())).collect();
-        all.push(when::any(methods.map_err(|error| invalid("grpc_method", &error))?));
+    if let Some(methods) = matching
+        .grpc_method
+        .as_ref()
+        .filter(|_| is_open(Field::GrpcMethod))
+    {
+        let methods: Result<Vec<_>, _> = methods
+            .0
+            .iter()
+            .map(|name| when::try_grpc_method(name.as_str()))
+            .collect();
+        all.push(when::any(
+            methods.map_err(|error| invalid("grpc_method", &error))?,
+        ));
     }
     if matching.cors_preflight {
         all.push(when::cors_preflight());
     }
     if let Some(names) = matching.code.as_ref().filter(|_| is_open(Field::Code)) {
-        let given: Result<Vec<_>, _> =
-            names.0.iter().map(|name| code_condition(name.as_str(), context, place)).collect();
-        all.push(when::any(given?.into_iter().map(|given| move |head: &RequestHead<'_>| given(head))));
+        let given: Result<Vec<_>, _> = names
+            .0
+            .iter()
+            .map(|name| code_condition(name.as_str(), context, place))
+            .collect();
+        all.push(when::any(
+            given?
+                .into_iter()
+                .map(|given| move |head: &RequestHead<'_>| given(head)),
+        ));
     }
     if let Some(excluded) = &matching.not {
         let excluded = excluded.0.iter().enumerate();
-        let excluded: Result<Vec<_>, _> =
-            excluded.map(|(at, excluded)| condition(excluded, context, &place.field("not").index(at))).collect();
+        let excluded: Result<Vec<_>, _> = excluded
+            .map(|(at, excluded)| condition(excluded, context, &place.field("not").index(at)))
+            .collect();
         all.push(when::not(when::any(excluded?)));
     }
     Ok(all)
 }
 
 /// Returns the condition that a program gives by this name.
-pub(crate) fn code_condition(name: &str, context: Context<'_>, place: &Place) -> Result<Arc<dyn Condition>, Problem> {
+pub(crate) fn code_condition(
+    name: &str,
+    context: Context<'_>,
+    place: &Place,
+) -> Result<Arc<dyn Condition>, Problem> {
     let known = &context.code.conditions;
     let unknown = || unknown_code(place.field("code"), name, known.keys());
     known.get(name).cloned().ok_or_else(unknown)
@@ -137,7 +189,9 @@ fn path_condition(path: &PathMatch) -> Result<Box<dyn Condition>, when::PatternE
         PathMatch::Pattern(pattern) => when::try_path(pattern.as_str()),
         PathMatch::Regex(regex) => {
             let regex = regex.regex().clone();
-            Ok(Box::new(move |head: &RequestHead<'_>| regex.is_match(head.path())))
+            Ok(Box::new(move |head: &RequestHead<'_>| {
+                regex.is_match(head.path())
+            }))
         }
     }
 }
@@ -147,7 +201,9 @@ fn matches_any(source: Arc<KeySource>, patterns: &[KeyPattern]) -> Box<dyn Condi
     let patterns: Box<[KeyPattern]> = patterns.into();
     Box::new(move |head: &RequestHead<'_>| {
         let mut matches = false;
-        source.each_text(head, &mut |text| matches |= patterns.iter().any(|pattern| pattern.matches(text)));
+        source.each_text(head, &mut |text| {
+            matches |= patterns.iter().any(|pattern| pattern.matches(text))
+        });
         matches
     })
 }

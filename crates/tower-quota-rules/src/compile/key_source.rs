@@ -53,12 +53,17 @@ impl KeySource {
 
     /// Returns the key that counts, with the position of its part.
     pub(crate) fn find<'r>(&self, head: &RequestHead<'r>) -> Option<(usize, Key<'r>)> {
-        self.parts.iter().enumerate().find_map(|(position, part)| Some((position, part.extractor.extract(head)?)))
+        self.parts
+            .iter()
+            .enumerate()
+            .find_map(|(position, part)| Some((position, part.extractor.extract(head)?)))
     }
 
     /// Returns the position of the part that makes keys of this scope.
     pub(crate) fn part_of(&self, scope: Name) -> Option<usize> {
-        self.parts.iter().position(|part| part.extractor.scope() == scope)
+        self.parts
+            .iter()
+            .position(|part| part.extractor.scope() == scope)
     }
 
     /// Returns whether the keys of a part are texts.
@@ -70,16 +75,27 @@ impl KeySource {
     ///
     /// With it comes the position of the part that finds it; `None` for a text, which any part may find.
     pub(crate) fn parse(&self, text: &str) -> Option<(Option<usize>, Key<'static>)> {
-        let others = self.parts.iter().enumerate().filter(|(_, part)| !part.is_text);
-        let other = |(position, part): (usize, &KeyPart)| Some((Some(position), part.extractor.parse(text)?));
+        let others = self
+            .parts
+            .iter()
+            .enumerate()
+            .filter(|(_, part)| !part.is_text);
+        let other = |(position, part): (usize, &KeyPart)| {
+            Some((Some(position), part.extractor.parse(text)?))
+        };
         let texts = self.parts.iter().filter(|part| part.is_text);
         let text = |part: &KeyPart| Some((None, part.extractor.parse(text)?));
-        others.filter_map(other).next().or_else(|| texts.filter_map(text).next())
+        others
+            .filter_map(other)
+            .next()
+            .or_else(|| texts.filter_map(text).next())
     }
 }
 
 impl fmt::Debug for KeySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.parts.iter().map(|part| part.extractor.scope())).finish()
+        f.debug_list()
+            .entries(self.parts.iter().map(|part| part.extractor.scope()))
+            .finish()
     }
 }

@@ -23,38 +23,57 @@ type Extractor = Arc<dyn KeyExtractor>;
 
 /// Returns the extractor of the key `client_ip`.
 pub(crate) fn client_ip(rule: &ClientIpRule) -> Result<ClientIp, Problem> {
-    let invalid = |field: &str, error: &dyn fmt::Display| Problem::error(Place::of("client_ip").field(field), error);
+    let invalid = |field: &str, error: &dyn fmt::Display| {
+        Problem::error(Place::of("client_ip").field(field), error)
+    };
     let mut client_ip = key::client_ip();
     let proxies = match rule.hops {
         Some(hops) => Some(Proxies::try_hops(hops).map_err(|error| invalid("hops", &error))?),
         None if rule.trusted_proxies.is_empty() => None,
         None => {
             let networks = rule.trusted_proxies.iter().map(|network| network.as_str());
-            Some(Proxies::try_networks(networks).map_err(|error| invalid("trusted_proxies", &error))?)
+            Some(
+                Proxies::try_networks(networks)
+                    .map_err(|error| invalid("trusted_proxies", &error))?,
+            )
         }
     };
     if let Some(proxies) = proxies {
-        client_ip = client_ip.behind(proxies, source(rule).map_err(|error| invalid("header", &error))?);
+        client_ip = client_ip.behind(
+            proxies,
+            source(rule).map_err(|error| invalid("header", &error))?,
+        );
     }
     if let Some(bits) = rule.prefix_v4 {
-        client_ip = client_ip.try_prefix_v4(bits).map_err(|error| invalid("prefix_v4", &error))?;
+        client_ip = client_ip
+            .try_prefix_v4(bits)
+            .map_err(|error| invalid("prefix_v4", &error))?;
     }
     if let Some(bits) = rule.prefix_v6 {
-        client_ip = client_ip.try_prefix_v6(bits).map_err(|error| invalid("prefix_v6", &error))?;
+        client_ip = client_ip
+            .try_prefix_v6(bits)
+            .map_err(|error| invalid("prefix_v6", &error))?;
     }
     Ok(client_ip)
 }
 
 /// Returns the header in which proxies report the client.
 fn source(rule: &ClientIpRule) -> Result<Source, http::header::InvalidHeaderName> {
-    rule.header.as_ref().map_or(Ok(Source::XForwardedFor), |name| Source::try_header(name.as_str()))
+    rule.header
+        .as_ref()
+        .map_or(Ok(Source::XForwardedFor), |name| {
+            Source::try_header(name.as_str())
+        })
 }
 
 impl Keys<'_> {
     /// Returns the extractor of a key.
     pub(crate) fn extractor(&self, rule: &KeyRule, place: &Place) -> Result<Extractor, Problem> {
         let parts = |keys: &[KeyRule]| {
-            let parts = keys.iter().enumerate().map(|(at, key)| self.extractor(key, &place.index(at)));
+            let parts = keys
+                .iter()
+                .enumerate()
+                .map(|(at, key)| self.extractor(key, &place.index(at)));
             parts.collect::<Result<Vec<Extractor>, Problem>>()
         };
         Ok(match rule {
@@ -76,7 +95,9 @@ impl Keys<'_> {
 
     fn add_to(&self, source: &mut KeySource, rule: &KeyRule, place: &Place) -> Result<(), Problem> {
         if let KeyRule::First(keys) = rule {
-            return keys.iter().try_for_each(|key| self.add_to(source, key, place));
+            return keys
+                .iter()
+                .try_for_each(|key| self.add_to(source, key, place));
         }
         let extractor = self.extractor(rule, place)?;
         let is_text = matches!(rule, KeyRule::One(_)) && !extractor.counts_addresses();
@@ -91,14 +112,20 @@ impl Keys<'_> {
             KeyText::ClientIp { v4, v6 } => {
                 let mut client_ip = self.client_ip.clone();
                 if let Some(bits) = v4 {
-                    client_ip = client_ip.try_prefix_v4(*bits).map_err(|error| invalid(&error))?;
+                    client_ip = client_ip
+                        .try_prefix_v4(*bits)
+                        .map_err(|error| invalid(&error))?;
                 }
                 if let Some(bits) = v6 {
-                    client_ip = client_ip.try_prefix_v6(*bits).map_err(|error| invalid(&error))?;
+                    client_ip = client_ip
+                        .try_prefix_v6(*bits)
+                        .map_err(|error| invalid(&error))?;
                 }
                 Arc::new(client_ip)
             }
-            KeyText::Header(name) => Arc::new(key::try_header(name.as_str()).map_err(|error| invalid(&error))?),
+            KeyText::Header(name) => {
+                Arc::new(key::try_header(name.as_str()).map_err(|error| invalid(&error))?)
+            }
             KeyText::Bearer => Arc::new(key::bearer()),
             KeyText::BasicUser => Arc::new(key::basic_user()),
             KeyText::Cookie(name) => Arc::new(key::cookie(String::from(&**name))),
@@ -109,7 +136,9 @@ impl Keys<'_> {
             KeyText::PathParameter(name) => Arc::new(key::path_parameter(String::from(&**name))),
             #[cfg(not(feature = "axum"))]
             KeyText::Route | KeyText::PathParameter(_) => {
-                return Err(invalid(&"routes are those of axum: build the program with the feature \"axum\""));
+                return Err(invalid(
+                    &"routes are those of axum: build the program with the feature \"axum\"",
+                ));
             }
             KeyText::PathSegment(number) => Arc::new(key::path_segment(*number)),
             KeyText::Path => Arc::new(key::path()),
@@ -117,7 +146,9 @@ impl Keys<'_> {
             KeyText::Method => Arc::new(key::method()),
             KeyText::GrpcService => Arc::new(key::grpc_service()),
             KeyText::GrpcMethod => Arc::new(key::grpc_method()),
-            KeyText::Metadata(name) => Arc::new(key::try_metadata(name.as_str()).map_err(|error| invalid(&error))?),
+            KeyText::Metadata(name) => {
+                Arc::new(key::try_metadata(name.as_str()).map_err(|error| invalid(&error))?)
+            }
             KeyText::Code(name) => {
                 let known = &self.code.keys;
                 let unknown = || unknown_code(place.clone(), name.as_str(), known.keys());

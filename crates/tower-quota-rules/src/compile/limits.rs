@@ -3,7 +3,9 @@
 use core::fmt;
 use std::sync::Arc;
 
-use tower_quota::settle::{Settle, body_bytes, by_handler, only_failures, only_successes, try_cost_header};
+use tower_quota::settle::{
+    Settle, body_bytes, by_handler, only_failures, only_successes, try_cost_header,
+};
 use tower_quota::when::{self, Condition};
 use tower_quota::{Limit, Penalty, Quota, cost};
 
@@ -24,17 +26,29 @@ pub(crate) struct Limits<'a> {
 
 /// Returns the key of `defaults`.
 pub(crate) fn default_key(defaults: &Defaults) -> KeyRule {
-    defaults.key.clone().unwrap_or(KeyRule::One(KeyText::ClientIp { v4: None, v6: None }))
+    defaults
+        .key
+        .clone()
+        .unwrap_or(KeyRule::One(KeyText::ClientIp { v4: None, v6: None }))
 }
 
 impl Limits<'_> {
     /// Makes a limit. Its field `when` is left out where an index finds it by that.
-    pub(crate) fn limit(&self, rule: &LimitRule, is_found_by_when: bool, place: &Place) -> Result<Limit, Problem> {
-        let invalid = |field: &str, error: &dyn fmt::Display| Problem::error(place.field(field), error);
+    pub(crate) fn limit(
+        &self,
+        rule: &LimitRule,
+        is_found_by_when: bool,
+        place: &Place,
+    ) -> Result<Limit, Problem> {
+        let invalid =
+            |field: &str, error: &dyn fmt::Display| Problem::error(place.field(field), error);
         let mut limit = Limit::new(&rule.name, Quota::from(rule.quota));
         limit = match &rule.key {
             Some(key) => limit.by(self.keys.extractor(key, &place.field("key"))?),
-            None => limit.by(self.keys.extractor(&default_key(self.defaults), &Place::of("defaults").field("key"))?),
+            None => limit.by(self.keys.extractor(
+                &default_key(self.defaults),
+                &Place::of("defaults").field("key"),
+            )?),
         };
         if let Some(cost) = &rule.cost {
             limit = self.with_cost(limit, cost, &place.field("cost"))?;
@@ -70,7 +84,8 @@ impl Limits<'_> {
             limit = limit.at_most();
         }
         if let Some(penalty) = rule.penalty {
-            limit = limit.penalty(Penalty::try_from(penalty).map_err(|error| invalid("penalty", &error))?);
+            limit = limit
+                .penalty(Penalty::try_from(penalty).map_err(|error| invalid("penalty", &error))?);
         }
         if let Some(settle) = &rule.settle {
             limit = self.with_settle(limit, settle, &place.field("settle"))?;
@@ -88,7 +103,10 @@ impl Limits<'_> {
     }
 
     fn any(&self, matches: &Many<Match>, place: &Place) -> Result<Box<dyn Condition>, Problem> {
-        let conditions = matches.0.iter().map(|matching| condition(matching, self.context, place));
+        let conditions = matches
+            .0
+            .iter()
+            .map(|matching| condition(matching, self.context, place));
         Ok(when::any(conditions.collect::<Result<Vec<_>, Problem>>()?))
     }
 
@@ -96,9 +114,12 @@ impl Limits<'_> {
         Ok(match text {
             CostText::Constant(units) => limit.cost(*units),
             CostText::Header { name, default } => limit.cost_with(
-                cost::try_header(name.as_str(), *default).map_err(|error| Problem::error(place.clone(), error))?,
+                cost::try_header(name.as_str(), *default)
+                    .map_err(|error| Problem::error(place.clone(), error))?,
             ),
-            CostText::BodySize { unit, default } => limit.cost_with(cost::body_size(*unit, *default)),
+            CostText::BodySize { unit, default } => {
+                limit.cost_with(cost::body_size(*unit, *default))
+            }
             CostText::Code(name) => {
                 let known = &self.context.code.costs;
                 let given = known.get(name.as_str()).map(Arc::clone);
@@ -109,20 +130,33 @@ impl Limits<'_> {
         })
     }
 
-    fn with_settle(&self, limit: Limit, text: &SettleText, place: &Place) -> Result<Limit, Problem> {
+    fn with_settle(
+        &self,
+        limit: Limit,
+        text: &SettleText,
+        place: &Place,
+    ) -> Result<Limit, Problem> {
         Ok(match text {
             SettleText::Handler => limit.settle(by_handler()),
             SettleText::OnlyFailures => limit.settle(only_failures()),
             SettleText::OnlySuccesses => limit.settle(only_successes()),
-            SettleText::CostHeader(name) => {
-                limit.settle(try_cost_header(name.as_str()).map_err(|error| Problem::error(place.clone(), error))?)
-            }
+            SettleText::CostHeader(name) => limit.settle(
+                try_cost_header(name.as_str())
+                    .map_err(|error| Problem::error(place.clone(), error))?,
+            ),
             SettleText::BodyBytes { unit, cut: false } => limit.settle(body_bytes(*unit)),
-            SettleText::BodyBytes { unit, cut: true } => limit.settle(body_bytes(*unit).cut_when_spent()),
+            SettleText::BodyBytes { unit, cut: true } => {
+                limit.settle(body_bytes(*unit).cut_when_spent())
+            }
             SettleText::Code(name) => {
                 let known = &self.context.code.rules;
                 let unknown = || unknown_code(place.clone(), name.as_str(), known.keys());
-                limit.settle(known.get(name.as_str()).map(Arc::clone).ok_or_else(unknown)?)
+                limit.settle(
+                    known
+                        .get(name.as_str())
+                        .map(Arc::clone)
+                        .ok_or_else(unknown)?,
+                )
             }
         })
     }

@@ -65,9 +65,16 @@ impl PackedMapBuilder {
 
     /// Adds a key. Of two equal ones, the later is found.
     pub(crate) fn insert(&mut self, group: u32, key: &[u8], number: u32) {
-        let (Ok(length), Ok(long)) = (u32::try_from(key.len()), u32::try_from(self.long_keys.len())) else { return };
+        let (Ok(length), Ok(long)) = (
+            u32::try_from(key.len()),
+            u32::try_from(self.long_keys.len()),
+        ) else {
+            return;
+        };
         let start = self.entries.len();
-        [group, number, length].into_iter().for_each(|number| push(&mut self.entries, number));
+        [group, number, length]
+            .into_iter()
+            .for_each(|number| push(&mut self.entries, number));
         if key.len() <= LONGEST {
             self.entries.extend_from_slice(key);
         } else {
@@ -76,17 +83,22 @@ impl PackedMapBuilder {
         }
         // At most three numbers and the longest key: less than a line.
         let bytes = u8::try_from(self.entries.len() - start).unwrap_or(u8::MAX);
-        self.keys.push((hash(&self.hasher, group, key), start, bytes));
+        self.keys
+            .push((hash(&self.hasher, group, key), start, bytes));
     }
 
     pub(crate) fn build(mut self) -> PackedMap {
         let homes = self.entries.len() * 100 / (FILLED * ROOM) + 1;
         // Later entries come first in their line.
-        self.keys.sort_unstable_by_key(|(hash, start, _)| (*hash, core::cmp::Reverse(*start)));
+        self.keys
+            .sort_unstable_by_key(|(hash, start, _)| (*hash, core::cmp::Reverse(*start)));
         let mut lines = vec![CacheLine([0; LINE]); homes];
         let mut at = 0;
         for (hash, start, bytes) in &self.keys {
-            let entry = self.entries.get(*start..*start + usize::from(*bytes)).unwrap_or_default();
+            let entry = self
+                .entries
+                .get(*start..*start + usize::from(*bytes))
+                .unwrap_or_default();
             let home = home(*hash, homes);
             at = at.max(home);
             while lines.get_mut(at).is_some_and(|line| !add(line, entry)) {
@@ -95,10 +107,20 @@ impl PackedMapBuilder {
                     lines.push(CacheLine([0; LINE]));
                 }
             }
-            lines.get_mut(home..at).unwrap_or_default().iter_mut().for_each(|line| line.0[0] |= GOES_ON);
+            lines
+                .get_mut(home..at)
+                .unwrap_or_default()
+                .iter_mut()
+                .for_each(|line| line.0[0] |= GOES_ON);
         }
         let (lines, long_keys) = (lines.into(), self.long_keys.into());
-        PackedMap { hasher: self.hasher, lines, homes, long_keys, length: self.keys.len() }
+        PackedMap {
+            hasher: self.hasher,
+            lines,
+            homes,
+            long_keys,
+            length: self.keys.len(),
+        }
     }
 }
 
@@ -127,8 +149,12 @@ impl PackedMap {
     /// Returns whether an entry has this key, which is as long as its own.
     #[inline]
     fn is_key(&self, entry: &PackedEntry<'_>, key: &[u8]) -> bool {
-        let Some(start) = entry.long_at() else { return entry.kept == key };
-        self.long_keys.get(start..).is_some_and(|keys| keys.starts_with(key))
+        let Some(start) = entry.long_at() else {
+            return entry.kept == key;
+        };
+        self.long_keys
+            .get(start..)
+            .is_some_and(|keys| keys.starts_with(key))
     }
 
     /// Returns the number of entries.
@@ -140,7 +166,9 @@ impl PackedMap {
 /// Adds an entry to a line. Returns `false` if it has no room.
 fn add(CacheLine([used, room @ ..]): &mut CacheLine, entry: &[u8]) -> bool {
     let start = usize::from(*used & !GOES_ON);
-    let Some(place) = room.get_mut(start..start + entry.len()) else { return false };
+    let Some(place) = room.get_mut(start..start + entry.len()) else {
+        return false;
+    };
     place.copy_from_slice(entry);
     *used += u8::try_from(entry.len()).unwrap_or_default();
     true
@@ -148,7 +176,9 @@ fn add(CacheLine([used, room @ ..]): &mut CacheLine, entry: &[u8]) -> bool {
 
 /// Returns the hash of a key. An odd factor spreads neighbouring groups over all lines.
 fn hash(hasher: &RandomState, group: u32, key: &[u8]) -> u64 {
-    hasher.hash_one(key).wrapping_add(u64::from(group).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    hasher
+        .hash_one(key)
+        .wrapping_add(u64::from(group).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 /// Returns the line of a hash. Hashes in order are in lines in order.
@@ -175,8 +205,20 @@ impl<'m> PackedEntry<'m> {
         let (number, rest) = pop(rest)?;
         let (length, rest) = pop(rest)?;
         let length = length as usize;
-        let (kept, rest) = rest.split_at_checked(if length <= LONGEST { length } else { size_of::<u32>() })?;
-        Some((Self { group, number, length, kept }, rest))
+        let (kept, rest) = rest.split_at_checked(if length <= LONGEST {
+            length
+        } else {
+            size_of::<u32>()
+        })?;
+        Some((
+            Self {
+                group,
+                number,
+                length,
+                kept,
+            },
+            rest,
+        ))
     }
 
     /// Returns where the key begins among the long ones, if it is one of them.

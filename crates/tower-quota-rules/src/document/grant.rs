@@ -36,7 +36,11 @@ impl FromStr for Grant {
     type Err = TextError;
 
     fn from_str(text: &str) -> Result<Self, TextError> {
-        if text.trim() == "unlimited" { Ok(Self::Unlimited) } else { text.parse().map(Self::Quota) }
+        if text.trim() == "unlimited" {
+            Ok(Self::Unlimited)
+        } else {
+            text.parse().map(Self::Quota)
+        }
     }
 }
 
@@ -64,7 +68,10 @@ impl Grants {
     /// Returns the quota of a limit, if one is given. It compares the names in order.
     #[must_use]
     pub fn get(&self, limit: &str) -> Option<&Grant> {
-        self.0.iter().find(|(name, _)| name.as_str() == limit).map(|(_, grant)| grant)
+        self.0
+            .iter()
+            .find(|(name, _)| name.as_str() == limit)
+            .map(|(_, grant)| grant)
     }
 
     /// Returns the limits and their quotas, in the order of the document.
@@ -119,7 +126,8 @@ impl<'de> Deserialize<'de> for Grants {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Grants, A::Error> {
-                let mut grants: Vec<(NameText, Grant)> = Vec::with_capacity(map.size_hint().unwrap_or(0).min(64));
+                let mut grants: Vec<(NameText, Grant)> =
+                    Vec::with_capacity(map.size_hint().unwrap_or(0).min(64));
                 while let Some(entry) = map.next_entry::<NameText, Grant>()? {
                     grants.push(entry);
                 }

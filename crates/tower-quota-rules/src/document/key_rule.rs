@@ -67,9 +67,12 @@ impl<'de> Deserialize<'de> for KeyRule {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<KeyRule, A::Error> {
-                let together: Together<Vec<KeyRule>> = Together::deserialize(MapAccessDeserializer::new(map))?;
+                let together: Together<Vec<KeyRule>> =
+                    Together::deserialize(MapAccessDeserializer::new(map))?;
                 if together.all.is_empty() {
-                    return Err(A::Error::custom("no keys together are no key: give at least one, or write \"none\""));
+                    return Err(A::Error::custom(
+                        "no keys together are no key: give at least one, or write \"none\"",
+                    ));
                 }
                 Ok(KeyRule::All(together.all))
             }

@@ -57,7 +57,9 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Reader<T> {
             all.push(one);
         }
         if all.is_empty() {
-            return Err(A::Error::custom("an empty list matches no request: give a value, or leave the field out"));
+            return Err(A::Error::custom(
+                "an empty list matches no request: give a value, or leave the field out",
+            ));
         }
         Ok(all)
     }

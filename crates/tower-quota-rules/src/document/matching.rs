@@ -4,7 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{HeaderMatches, Many, PathMatch, is_unset};
-use crate::text::{GrpcMethod, GrpcService, HostPattern, KeyPattern, MethodText, NameText, Network};
+use crate::text::{
+    GrpcMethod, GrpcService, HostPattern, KeyPattern, MethodText, NameText, Network,
+};
 
 /// Conditions on requests: all that are given must hold. Where a list is given, one of its values is enough.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

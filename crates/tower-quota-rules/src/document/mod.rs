@@ -40,7 +40,10 @@ pub use self::sample::{Sample, SampleRequest};
 pub use self::tier::{OverrideRule, TierRule};
 
 /// Returns whether a flag is not set, so that it is not printed.
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
 const fn is_unset(flag: &bool) -> bool {
     !*flag
 }

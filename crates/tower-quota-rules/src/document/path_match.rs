@@ -66,7 +66,10 @@ impl JsonSchema for PathMatch {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let (pattern, regex) = (generator.subschema_for::<PathPattern>(), generator.subschema_for::<PathRegex>());
+        let (pattern, regex) = (
+            generator.subschema_for::<PathPattern>(),
+            generator.subschema_for::<PathRegex>(),
+        );
         json_schema!({ "anyOf": [pattern, {
             "type": "object",
             "properties": { "regex": regex },

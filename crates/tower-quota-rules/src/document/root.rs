@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AdaptiveBlock, AssignRule, ClientIpRule, Defaults, LimitRule, Match, OverrideRule, RouteRule, Sample, TierRule,
+    AdaptiveBlock, AssignRule, ClientIpRule, Defaults, LimitRule, Match, OverrideRule, RouteRule,
+    Sample, TierRule,
 };
 use crate::text::NameText;
 

@@ -82,20 +82,34 @@ impl Rules {
         show: &dyn Fn(&Key<'_>) -> String,
     ) -> Explanation {
         let tier = self.tier(head);
-        let without_limits =
-            |outcome| Explanation { outcome, tier: tier.map(text), missing_key: None, limits: Vec::new() };
+        let without_limits = |outcome| Explanation {
+            outcome,
+            tier: tier.map(text),
+            missing_key: None,
+            limits: Vec::new(),
+        };
         match explained {
             Explained::Skipped => without_limits(OutcomeText::Skipped),
             Explained::Allowed => without_limits(OutcomeText::Allowed),
             Explained::Blocked => without_limits(OutcomeText::Blocked),
-            Explained::MissingKey(scope) | Explained::Unauthenticated(scope) => {
-                Explanation { missing_key: Some(text(scope)), ..without_limits(OutcomeText::Limited) }
-            }
+            Explained::MissingKey(scope) | Explained::Unauthenticated(scope) => Explanation {
+                missing_key: Some(text(scope)),
+                ..without_limits(OutcomeText::Limited)
+            },
             Explained::Limited(limits) => {
-                let limits = limits.iter().map(|limit| LimitExplanation::of(limit, show)).collect();
-                Explanation { limits, ..without_limits(OutcomeText::Limited) }
+                let limits = limits
+                    .iter()
+                    .map(|limit| LimitExplanation::of(limit, show))
+                    .collect();
+                Explanation {
+                    limits,
+                    ..without_limits(OutcomeText::Limited)
+                }
             }
-            _ => Explanation { missing_key: Some("ip".into()), ..without_limits(OutcomeText::Limited) },
+            _ => Explanation {
+                missing_key: Some("ip".into()),
+                ..without_limits(OutcomeText::Limited)
+            },
         }
     }
 }

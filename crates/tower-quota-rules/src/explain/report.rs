@@ -68,10 +68,17 @@ impl Rules {
 
     fn differences(&self, sample: &Sample) -> Vec<String> {
         if sample.request.route.is_some() {
-            return vec!["a sample cannot have a route, which axum alone gives: match the path instead".into()];
+            return vec![
+                "a sample cannot have a route, which axum alone gives: match the path instead"
+                    .into(),
+            ];
         }
         match sample.request.to_request() {
-            Ok(request) => compare(self.document(), &sample.expect, &self.explain(&RequestHead::of(&request))),
+            Ok(request) => compare(
+                self.document(),
+                &sample.expect,
+                &self.explain(&RequestHead::of(&request)),
+            ),
             Err(error) => vec![format!("no request can be so: {error}")],
         }
     }
@@ -89,34 +96,66 @@ impl TestReport {
 fn compare(document: &Document, expected: &Expected, found: &Explanation) -> Vec<String> {
     let mut differences = Vec::new();
     if let Some(outcome) = expected.outcome.filter(|outcome| *outcome != found.outcome) {
-        differences.push(format!("expected it to be {}, it is {}", word(outcome), word(found.outcome)));
+        differences.push(format!(
+            "expected it to be {}, it is {}",
+            word(outcome),
+            word(found.outcome)
+        ));
     }
-    if let Some(tier) = expected.tier.as_ref().filter(|tier| found.tier.as_deref() != Some(tier.as_str())) {
-        let found = found.tier.as_deref().map_or_else(|| String::from("none"), |tier| format!("{tier:?}"));
-        differences.push(format!("expected the tier {:?}, it is {found}", tier.as_str()));
+    if let Some(tier) = expected
+        .tier
+        .as_ref()
+        .filter(|tier| found.tier.as_deref() != Some(tier.as_str()))
+    {
+        let found = found
+            .tier
+            .as_deref()
+            .map_or_else(|| String::from("none"), |tier| format!("{tier:?}"));
+        differences.push(format!(
+            "expected the tier {:?}, it is {found}",
+            tier.as_str()
+        ));
     }
-    let Some(limits) = &expected.limits else { return differences };
+    let Some(limits) = &expected.limits else {
+        return differences;
+    };
     if let Some(scope) = &found.missing_key {
-        differences.push(format!("expected limits, it is refused without the key {scope:?}"));
+        differences.push(format!(
+            "expected limits, it is refused without the key {scope:?}"
+        ));
         return differences;
     }
     for (name, grant) in limits {
-        let asked = found.limits.iter().find(|limit| limit.name == name.as_str());
+        let asked = found
+            .limits
+            .iter()
+            .find(|limit| limit.name == name.as_str());
         match (grant, asked) {
-            (Grant::Quota(quota), Some(asked)) if is_quota(document, name.as_str(), *quota, asked.quota) => {}
+            (Grant::Quota(quota), Some(asked))
+                if is_quota(document, name.as_str(), *quota, asked.quota) => {}
             (Grant::Quota(quota), Some(asked)) => {
-                differences.push(format!("expected {quota} of the limit {:?}, it is {}", name.as_str(), asked.quota));
+                differences.push(format!(
+                    "expected {quota} of the limit {:?}, it is {}",
+                    name.as_str(),
+                    asked.quota
+                ));
             }
-            (Grant::Quota(_), None) => {
-                differences.push(format!("expected the limit {:?}, it is not asked", name.as_str()))
-            }
-            (Grant::Unlimited, Some(_)) => {
-                differences.push(format!("expected no limit {:?}, it is asked", name.as_str()))
-            }
+            (Grant::Quota(_), None) => differences.push(format!(
+                "expected the limit {:?}, it is not asked",
+                name.as_str()
+            )),
+            (Grant::Unlimited, Some(_)) => differences.push(format!(
+                "expected no limit {:?}, it is asked",
+                name.as_str()
+            )),
             (Grant::Unlimited, None) => {}
         }
     }
-    for asked in found.limits.iter().filter(|asked| !limits.contains_key(asked.name.as_str())) {
+    for asked in found
+        .limits
+        .iter()
+        .filter(|asked| !limits.contains_key(asked.name.as_str()))
+    {
         differences.push(format!("expected no limit {:?}, it is asked", asked.name));
     }
     differences
@@ -126,8 +165,13 @@ fn compare(document: &Document, expected: &Expected, found: &Explanation) -> Vec
 ///
 /// The queue of a leaky bucket is as long as the limit's longest wait, if the quota does not say otherwise.
 fn is_quota(document: &Document, name: &str, expected: QuotaText, found: QuotaText) -> bool {
-    let mut rules = document.limits.iter().chain(document.routes.iter().flat_map(|route| &route.limits));
-    let longest = rules.find(|rule| rule.name.as_str() == name).and_then(|rule| rule.max_wait);
+    let mut rules = document
+        .limits
+        .iter()
+        .chain(document.routes.iter().flat_map(|route| &route.limits));
+    let longest = rules
+        .find(|rule| rule.name.as_str() == name)
+        .and_then(|rule| rule.max_wait);
     let longest = longest.map_or(Limit::DEFAULT_MAX_WAIT, Duration::from);
     Quota::from(expected).for_waits_of(longest) == *found.quota()
 }
@@ -145,7 +189,12 @@ impl fmt::Display for TestReport {
     /// Writes each failure on a line of its own, and how many tests passed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for failure in &self.failures {
-            writeln!(f, "tests[{}]: {}", failure.test, failure.differences.join("; "))?;
+            writeln!(
+                f,
+                "tests[{}]: {}",
+                failure.test,
+                failure.differences.join("; ")
+            )?;
         }
         write!(f, "{} passed, {} failed", self.passed, self.failures.len())
     }

@@ -20,11 +20,17 @@ pub(super) fn hashed(key: &Key<'_>) -> String {
 #[must_use]
 pub fn readable_key(key: &Key<'_>) -> String {
     let bytes = key.as_bytes();
-    if key.scope().as_str().starts_with(client_ip().scope().as_str())
+    if key
+        .scope()
+        .as_str()
+        .starts_with(client_ip().scope().as_str())
         && let Some(address) = key.to_address()
     {
-        let network =
-            if bytes.len() < 16 && address.is_ipv6() { format!("/{}", bytes.len() * 8) } else { String::new() };
+        let network = if bytes.len() < 16 && address.is_ipv6() {
+            format!("/{}", bytes.len() * 8)
+        } else {
+            String::new()
+        };
         return format!("{address}{network}");
     }
     match core::str::from_utf8(bytes) {

@@ -11,7 +11,10 @@ pub struct By {
 impl By {
     /// Names the author: a person, a program, the subject of a token.
     pub fn new(author: impl Into<String>) -> Self {
-        Self { author: author.into(), comment: String::new() }
+        Self {
+            author: author.into(),
+            comment: String::new(),
+        }
     }
 
     /// Sets the reason.

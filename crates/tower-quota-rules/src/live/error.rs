@@ -60,7 +60,10 @@ impl fmt::Display for ChangeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Invalid(problems) => problems.fmt(f),
-            Self::Beside(error) => write!(f, "the document cannot run beside the one in force: {error}"),
+            Self::Beside(error) => write!(
+                f,
+                "the document cannot run beside the one in force: {error}"
+            ),
             Self::Refused(reason) => f.write_str(reason),
             Self::Store(error) => error.fmt(f),
         }

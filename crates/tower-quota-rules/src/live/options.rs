@@ -113,7 +113,10 @@ impl LiveOptions {
     /// Passes each compiled policy through this function, to add parts of the code.
     ///
     /// They are look-ups, conditions and limits. It must not panic: add limits with names that no document uses.
-    pub fn with_policy(mut self, change: impl Fn(Policy) -> Policy + Send + Sync + 'static) -> Self {
+    pub fn with_policy(
+        mut self,
+        change: impl Fn(Policy) -> Policy + Send + Sync + 'static,
+    ) -> Self {
         self.with_policy = Arc::new(change);
         self
     }

@@ -22,9 +22,14 @@ pub struct Time(i64);
 impl Time {
     /// Returns the machine's time.
     #[must_use]
-    #[expect(clippy::disallowed_methods, reason = "operators read it, and other machines compare it")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "operators read it, and other machines compare it"
+    )]
     pub fn now() -> Self {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         Self::from_unix_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
 
@@ -49,7 +54,10 @@ impl Time {
     /// Returns the instant this much later, at most the year 9999.
     #[must_use]
     pub fn after(self, length: Duration) -> Self {
-        Self::from_unix_millis(self.0.saturating_add(i64::try_from(length.as_millis()).unwrap_or(i64::MAX)))
+        Self::from_unix_millis(
+            self.0
+                .saturating_add(i64::try_from(length.as_millis()).unwrap_or(i64::MAX)),
+        )
     }
 }
 
@@ -68,7 +76,11 @@ pub struct TimeError(String);
 
 impl fmt::Display for TimeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} is not a time: write it as RFC 3339, such as \"2026-05-01T12:00:00Z\"", self.0)
+        write!(
+            f,
+            "{:?} is not a time: write it as RFC 3339, such as \"2026-05-01T12:00:00Z\"",
+            self.0
+        )
     }
 }
 
@@ -106,8 +118,14 @@ mod tests {
             let time = Time::from_unix_millis(millis);
             assert_eq!(time.to_string().parse(), Ok(time), "{time}");
         }
-        assert_eq!(Time::from_unix_millis(1_777_636_800_000).to_string(), "2026-05-01T12:00:00Z");
-        assert_eq!("2026-05-01T14:00:00+02:00".parse(), Ok(Time::from_unix_millis(1_777_636_800_000)));
+        assert_eq!(
+            Time::from_unix_millis(1_777_636_800_000).to_string(),
+            "2026-05-01T12:00:00Z"
+        );
+        assert_eq!(
+            "2026-05-01T14:00:00+02:00".parse(),
+            Ok(Time::from_unix_millis(1_777_636_800_000))
+        );
     }
 
     #[test]
@@ -116,6 +134,11 @@ mod tests {
             let error = text.parse::<Time>().unwrap_err();
             assert!(error.to_string().contains("RFC 3339"), "{error}");
         }
-        assert_eq!(Time::from_unix_millis(i64::MAX).after(Duration::MAX).unix_millis(), LAST_MILLIS);
+        assert_eq!(
+            Time::from_unix_millis(i64::MAX)
+                .after(Duration::MAX)
+                .unix_millis(),
+            LAST_MILLIS
+        );
     }
 }

@@ -28,16 +28,42 @@ impl Version {
     /// Makes the version that a new document becomes under this number, now.
     #[must_use]
     pub fn new(number: u64, new: NewVersion) -> Self {
-        let NewVersion { author, comment, format, text, .. } = new;
-        Self { number, author, comment, time: Time::now(), format, text }
+        let NewVersion {
+            author,
+            comment,
+            format,
+            text,
+            ..
+        } = new;
+        Self {
+            number,
+            author,
+            comment,
+            time: Time::now(),
+            format,
+            text,
+        }
     }
 
     /// Returns the version without its text.
     #[must_use]
     pub fn info(&self) -> VersionInfo {
-        let Self { number, author, comment, time, text, .. } = self;
+        let Self {
+            number,
+            author,
+            comment,
+            time,
+            text,
+            ..
+        } = self;
         let (author, comment) = (author.clone(), comment.clone());
-        VersionInfo { number: *number, author, comment, time: *time, bytes: text.len() }
+        VersionInfo {
+            number: *number,
+            author,
+            comment,
+            time: *time,
+            bytes: text.len(),
+        }
     }
 }
 
@@ -81,7 +107,14 @@ impl NewVersion {
     /// Makes a document that is to be in force at once, for all clients.
     pub fn new(text: impl Into<String>, format: Format, author: impl Into<String>) -> Self {
         let (text, author) = (text.into(), author.into());
-        Self { author, comment: String::new(), format, text, rollout: None, above: 0 }
+        Self {
+            author,
+            comment: String::new(),
+            format,
+            text,
+            rollout: None,
+            above: 0,
+        }
     }
 
     /// Sets the reason for the change.

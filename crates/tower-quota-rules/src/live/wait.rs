@@ -17,7 +17,9 @@ impl Backoff {
     }
 
     pub(crate) fn next(&mut self) -> Duration {
-        let full = SHORTEST.saturating_mul(2_u32.saturating_pow(self.0)).min(LONGEST);
+        let full = SHORTEST
+            .saturating_mul(2_u32.saturating_pow(self.0))
+            .min(LONGEST);
         self.0 = self.0.saturating_add(1);
         jittered(full)
     }
@@ -30,7 +32,10 @@ pub(crate) fn jittered(full: Duration) -> Duration {
 }
 
 /// Waits on tokio's timer.
-#[expect(clippy::disallowed_methods, reason = "pauses of background tasks; no request waits for them")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "pauses of background tasks; no request waits for them"
+)]
 pub(crate) async fn pause(length: Duration) {
     tokio::time::sleep(length).await;
 }

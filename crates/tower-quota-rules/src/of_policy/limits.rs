@@ -15,7 +15,10 @@ use crate::text::{AbandonedText, CostText, NameText, QuotaText, SettleText, Text
 impl Printer {
     pub(super) fn limit(&mut self, limit: &LimitParts) -> Result<LimitRule, PolicyPrintError> {
         let place = format!("limit {:?}", limit.name.as_str());
-        let code = |part| PolicyPrintError::Code { place: place.clone(), part };
+        let code = |part| PolicyPrintError::Code {
+            place: place.clone(),
+            part,
+        };
         if limit.has_run_time_quota {
             return Err(code("quota"));
         }
@@ -29,19 +32,26 @@ impl Printer {
             Described::Text(text) => Some(read(text, &place)?),
             _ => return Err(code("cost")),
         };
-        rule.unit = limit.unit.map(|unit| name(unit.as_str(), &place)).transpose()?;
+        rule.unit = limit
+            .unit
+            .map(|unit| name(unit.as_str(), &place))
+            .transpose()?;
         self.add_conditions(&mut rule, limit, &place)?;
         let default = self.document.defaults.missing.map(|_| MissingRule::Share);
         rule.missing = limit.missing.map(missing).or(default);
         rule.max_wait = limit.max_wait.map(Into::into);
-        rule.wait_jitter = Some(limit.wait_jitter).filter(|jitter| !jitter.is_zero()).map(Into::into);
+        rule.wait_jitter = Some(limit.wait_jitter)
+            .filter(|jitter| !jitter.is_zero())
+            .map(Into::into);
         rule.count_refusals = limit.counts_refusals;
         rule.exact = limit.is_exact;
         rule.shadow = limit.is_shadow;
         rule.at_most = limit.is_at_most;
         rule.penalty = limit.penalty.as_ref().map(penalty);
         if let Some((settle, abandoned)) = &limit.settle {
-            let Some(Described::Text(text)) = settle else { return Err(code("settle rule")) };
+            let Some(Described::Text(text)) = settle else {
+                return Err(code("settle rule"));
+            };
             rule.settle = Some(read::<SettleText>(text, &place)?);
             rule.on_abandoned = match abandoned {
                 Settle::Keep => None,
@@ -77,7 +87,10 @@ impl Printer {
 }
 
 fn read<T: FromStr<Err = TextError>>(text: &str, place: &str) -> Result<T, PolicyPrintError> {
-    text.parse().map_err(|error| PolicyPrintError::Text { place: place.to_owned(), error })
+    text.parse().map_err(|error| PolicyPrintError::Text {
+        place: place.to_owned(),
+        error,
+    })
 }
 
 fn name(text: &str, place: &str) -> Result<NameText, PolicyPrintError> {
@@ -94,7 +107,14 @@ fn missing(choice: MissingKey) -> MissingRule {
 }
 
 fn penalty(penalty: &Penalty) -> PenaltyRule {
-    let (step, steps) = (penalty.strikes().period(), u32::try_from(penalty.most_debt()).unwrap_or(u32::MAX));
+    let (step, steps) = (
+        penalty.strikes().period(),
+        u32::try_from(penalty.most_debt()).unwrap_or(u32::MAX),
+    );
     let most = step.checked_mul(steps).unwrap_or(Duration::MAX);
-    PenaltyRule { after: penalty.strikes().capacity(), step: Some(step.into()), most: Some(most.into()) }
+    PenaltyRule {
+        after: penalty.strikes().capacity(),
+        step: Some(step.into()),
+        most: Some(most.into()),
+    }
 }

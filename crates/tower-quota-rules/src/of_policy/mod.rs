@@ -34,7 +34,12 @@ impl TryFrom<&Policy> for Document {
 
     fn try_from(policy: &Policy) -> Result<Self, PolicyPrintError> {
         let parts = policy.parts();
-        let code = |part| Err(PolicyPrintError::Code { place: "the policy".to_owned(), part });
+        let code = |part| {
+            Err(PolicyPrintError::Code {
+                place: "the policy".to_owned(),
+                part,
+            })
+        };
         if parts.look_ups > 0 {
             return code("look-up");
         }
@@ -43,7 +48,9 @@ impl TryFrom<&Policy> for Document {
         }
         let compiled_from = match &parts.choices[..] {
             [] => None,
-            [Some(Described::Value(source))] if source.is::<Self>() => source.downcast_ref::<Self>().cloned(),
+            [Some(Described::Value(source))] if source.is::<Self>() => {
+                source.downcast_ref::<Self>().cloned()
+            }
             _ => return code("choice of limits"),
         };
         let mut printer = Printer {
@@ -55,7 +62,10 @@ impl TryFrom<&Policy> for Document {
         if document.instances.unwrap_or(1) != parts.instances {
             document.instances = Some(parts.instances);
         }
-        let failure = document.defaults.on_store_failure.map_or(OnStoreFailure::Allow, OnStoreFailure::from);
+        let failure = document
+            .defaults
+            .on_store_failure
+            .map_or(OnStoreFailure::Allow, OnStoreFailure::from);
         if failure != parts.on_store_failure {
             document.defaults.on_store_failure = Some(store_failure(parts.on_store_failure));
         }
@@ -80,7 +90,11 @@ struct Printer {
 }
 
 impl Printer {
-    fn list(&mut self, name: &str, conditions: &[Option<Described>]) -> Result<Vec<Match>, PolicyPrintError> {
+    fn list(
+        &mut self,
+        name: &str,
+        conditions: &[Option<Described>],
+    ) -> Result<Vec<Match>, PolicyPrintError> {
         let place = format!("the list {name:?}");
         let mut all = Vec::new();
         for condition in conditions {

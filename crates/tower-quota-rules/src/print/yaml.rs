@@ -89,7 +89,9 @@ fn flow(out: &mut String, value: &Value) {
 /// Writes a text, in quotes unless every reader of YAML takes it for a text without.
 fn text(out: &mut String, text: &str) {
     let is_plain = text.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '_'))
-        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'/' | b'.' | b' '))
+        && text.bytes().all(|byte| {
+            byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'/' | b'.' | b' ')
+        })
         && !text.ends_with(' ')
         && !looks_typed(text);
     if is_plain {
@@ -104,7 +106,12 @@ fn text(out: &mut String, text: &str) {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             // What YAML does not print, what ends a line, and what would be a byte order mark.
-            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}') => {
+            c if c.is_control()
+                || matches!(
+                    c,
+                    '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+                ) =>
+            {
                 out.push_str(&format!("\\U{:08x}", c as u32));
             }
             c => out.push(c),
@@ -116,7 +123,9 @@ fn text(out: &mut String, text: &str) {
 /// Returns whether a reader may take a text for a number, a time or a word of its own.
 fn looks_typed(text: &str) -> bool {
     const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
-    let is_number =
-        text.bytes().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b'_' | b'-' | b'.' | b'o' | b'x' | b'e'));
-    WORDS.contains(&text.to_ascii_lowercase().as_str()) || (is_number && text.starts_with(|c: char| c.is_ascii_digit()))
+    let is_number = text.bytes().all(|byte| {
+        byte.is_ascii_hexdigit() || matches!(byte, b'_' | b'-' | b'.' | b'o' | b'x' | b'e')
+    });
+    WORDS.contains(&text.to_ascii_lowercase().as_str())
+        || (is_number && text.starts_with(|c: char| c.is_ascii_digit()))
 }

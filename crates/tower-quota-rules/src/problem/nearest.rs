@@ -1,15 +1,24 @@
 //! Suggestions for names that are not known.
 
 /// Returns the known name that an unknown one is most likely to mean, if one is near enough.
-pub(crate) fn nearest<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(
+    unknown: &str,
+    known: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     // Longer texts are no names, and would take time that grows with the product of both lengths.
     if unknown.len() > 64 {
         return None;
     }
-    let distance = |name: &str| strsim::damerau_levenshtein(&unknown.to_lowercase(), &name.to_lowercase());
+    let distance =
+        |name: &str| strsim::damerau_levenshtein(&unknown.to_lowercase(), &name.to_lowercase());
     let most = 1 + unknown.chars().count() / 4;
-    let near = known.into_iter().filter(|name| name.len().abs_diff(unknown.len()) <= most);
-    near.map(|name| (distance(name), name)).filter(|(steps, _)| *steps <= most).min().map(|(_, name)| name)
+    let near = known
+        .into_iter()
+        .filter(|name| name.len().abs_diff(unknown.len()) <= most);
+    near.map(|name| (distance(name), name))
+        .filter(|(steps, _)| *steps <= most)
+        .min()
+        .map(|(_, name)| name)
 }
 
 #[cfg(test)]

@@ -51,7 +51,15 @@ impl Problem {
             Some((message, help)) => (message.to_owned(), Some(help.to_owned())),
             None => (text, None),
         };
-        Self { severity, path: place.to_string(), line: None, column: None, message, help, place }
+        Self {
+            severity,
+            path: place.to_string(),
+            line: None,
+            column: None,
+            message,
+            help,
+            place,
+        }
     }
 
     /// Makes an error, see [`Problem::new`].
@@ -61,7 +69,11 @@ impl Problem {
 
     /// Sets the line and the column.
     pub(crate) fn in_line(self, (line, column): (u32, u32)) -> Self {
-        Self { line: Some(line), column: Some(column), ..self }
+        Self {
+            line: Some(line),
+            column: Some(column),
+            ..self
+        }
     }
 
     /// Makes a warning, see [`Problem::new`].

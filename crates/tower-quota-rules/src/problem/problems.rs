@@ -42,7 +42,9 @@ impl Problems {
     /// Returns whether the document cannot be used.
     #[must_use]
     pub fn has_errors(&self) -> bool {
-        self.problems.iter().any(|problem| problem.severity == Severity::Error)
+        self.problems
+            .iter()
+            .any(|problem| problem.severity == Severity::Error)
     }
 
     /// Returns the text for people: each problem with its line of the document, and a mark below it.
@@ -70,7 +72,10 @@ impl Problems {
         }
         self.more += 1;
         if problem.severity == Severity::Error
-            && let Some(last) = self.problems.iter_mut().rfind(|listed| listed.severity == Severity::Warning)
+            && let Some(last) = self
+                .problems
+                .iter_mut()
+                .rfind(|listed| listed.severity == Severity::Warning)
         {
             *last = problem;
         }
@@ -83,12 +88,17 @@ impl Problems {
 
     /// Returns whether no further problem is listed.
     pub(crate) fn is_full(&self) -> bool {
-        self.problems.len() >= Self::MAX_LISTED && self.problems.iter().all(|listed| listed.severity == Severity::Error)
+        self.problems.len() >= Self::MAX_LISTED
+            && self
+                .problems
+                .iter()
+                .all(|listed| listed.severity == Severity::Error)
     }
 
     /// Sorts the problems by their places in the text.
     pub(crate) fn sort(&mut self) {
-        self.problems.sort_by_key(|problem| (problem.line, problem.column));
+        self.problems
+            .sort_by_key(|problem| (problem.line, problem.column));
     }
 
     pub(crate) fn iter_mut(&mut self) -> core::slice::IterMut<'_, Problem> {

@@ -10,7 +10,11 @@ const SHOWN: usize = 60;
 /// Returns all problems with excerpts of the source.
 pub(super) fn render(problems: &[Problem], more: usize, source: &str, name: &str) -> String {
     // A byte order mark is not a part of the first line.
-    let lines: Vec<&str> = source.strip_prefix('\u{feff}').unwrap_or(source).lines().collect();
+    let lines: Vec<&str> = source
+        .strip_prefix('\u{feff}')
+        .unwrap_or(source)
+        .lines()
+        .collect();
     let mut out = String::new();
     for problem in problems {
         // Writing to a string cannot fail.
@@ -22,21 +26,35 @@ pub(super) fn render(problems: &[Problem], more: usize, source: &str, name: &str
     out
 }
 
-fn write_problem(out: &mut String, problem: &Problem, lines: &[&str], name: &str) -> core::fmt::Result {
+fn write_problem(
+    out: &mut String,
+    problem: &Problem,
+    lines: &[&str],
+    name: &str,
+) -> core::fmt::Result {
     writeln!(out, "{}: {}", problem.severity, Shown(&problem.message))?;
     let place = problem.line.zip(problem.column);
     let number = place.map_or(String::new(), |(line, _)| line.to_string());
     let gutter = " ".repeat(number.len());
-    let at = if problem.path.is_empty() { String::new() } else { format!(" at {}", Shown(&problem.path)) };
+    let at = if problem.path.is_empty() {
+        String::new()
+    } else {
+        format!(" at {}", Shown(&problem.path))
+    };
     match place {
         Some((line, column)) => writeln!(out, "{gutter}--> {name}:{line}:{column}{at}")?,
         None => writeln!(out, "{gutter}--> {name}{at}")?,
     }
-    let excerpt = place.and_then(|(line, column)| Some((lines.get(line.checked_sub(1)? as usize)?, column)));
+    let excerpt =
+        place.and_then(|(line, column)| Some((lines.get(line.checked_sub(1)? as usize)?, column)));
     if let Some((line, column)) = excerpt {
         let column = column.saturating_sub(1) as usize;
         let start = column.saturating_sub(SHOWN);
-        let shown: String = line.chars().skip(start).take(column - start + SHOWN).collect();
+        let shown: String = line
+            .chars()
+            .skip(start)
+            .take(column - start + SHOWN)
+            .collect();
         let before = shown.chars().take(column - start);
         let width: usize = before.map(Shown::width).sum();
         writeln!(out, "{gutter} |")?;

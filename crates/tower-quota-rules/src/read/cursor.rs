@@ -35,20 +35,32 @@ impl<'t> Cursor<'t> {
     }
 
     fn list<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        let rest = self.tree.elements(self.node).filter(move |node| !self.is_left_out(*node));
+        let rest = self
+            .tree
+            .elements(self.node)
+            .filter(move |node| !self.is_left_out(*node));
         visitor.visit_seq(ListItems { cursor: self, rest })
     }
 
     fn map<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        let kept = move |(key, value): &(u32, u32)| !self.is_left_out(*key) && !self.is_left_out(*value);
+        let kept =
+            move |(key, value): &(u32, u32)| !self.is_left_out(*key) && !self.is_left_out(*value);
         let rest = self.tree.entries(self.node).filter(kept);
-        visitor.visit_map(Entries { cursor: self, rest, value: None })
+        visitor.visit_map(Entries {
+            cursor: self,
+            rest,
+            value: None,
+        })
     }
 
     /// Reads an integer up to this one.
     fn number(self, most: u64) -> Result<u64, ReadError> {
         let is_number = matches!(self.kind(), Kind::Number | Kind::Plain);
-        let number = self.text().parse::<u64>().ok().filter(|number| *number <= most);
+        let number = self
+            .text()
+            .parse::<u64>()
+            .ok()
+            .filter(|number| *number <= most);
         match number {
             Some(number) if is_number => Ok(number),
             _ if is_number => Err(ReadError::number(self.text(), most)),
@@ -87,7 +99,11 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
-        if self.kind() == Kind::Null { visitor.visit_none() } else { visitor.visit_some(self) }
+        if self.kind() == Kind::Null {
+            visitor.visit_none()
+        } else {
+            visitor.visit_some(self)
+        }
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
@@ -118,7 +134,10 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
     ) -> Result<V::Value, ReadError> {
         match self.kind() {
             Kind::Text | Kind::Plain => visitor.visit_enum(StrDeserializer::new(self.text())),
-            _ => Err(ReadError::invalid_type(self.unexpected(), &"one of the known words")),
+            _ => Err(ReadError::invalid_type(
+                self.unexpected(),
+                &"one of the known words",
+            )),
         }
     }
 
@@ -138,7 +157,10 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
     ) -> Result<V::Value, ReadError> {
         match self.kind() {
             Kind::Map | Kind::Null => self.map(visitor),
-            _ => Err(ReadError::invalid_type(self.unexpected(), &"a map of fields")),
+            _ => Err(ReadError::invalid_type(
+                self.unexpected(),
+                &"a map of fields",
+            )),
         }
     }
 
@@ -150,7 +172,11 @@ impl<'de> Deserializer<'de> for Cursor<'_> {
         }
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, ReadError> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -169,9 +195,16 @@ struct ListItems<'t, I> {
 impl<'de, I: Iterator<Item = u32>> SeqAccess<'de> for ListItems<'_, I> {
     type Error = ReadError;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ReadError> {
-        let Some(node) = self.rest.next() else { return Ok(None) };
-        seed.deserialize(self.cursor.at(node)).map(Some).map_err(|error| error.at(node))
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, ReadError> {
+        let Some(node) = self.rest.next() else {
+            return Ok(None);
+        };
+        seed.deserialize(self.cursor.at(node))
+            .map(Some)
+            .map_err(|error| error.at(node))
     }
 }
 
@@ -185,15 +218,25 @@ struct Entries<'t, I> {
 impl<'de, I: Iterator<Item = (u32, u32)>> MapAccess<'de> for Entries<'_, I> {
     type Error = ReadError;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, ReadError> {
-        let Some((key, value)) = self.rest.next() else { return Ok(None) };
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, ReadError> {
+        let Some((key, value)) = self.rest.next() else {
+            return Ok(None);
+        };
         self.value = Some(value);
         let text = StrDeserializer::new(self.cursor.tree.text(key));
-        seed.deserialize(text).map(Some).map_err(|error: ReadError| error.at(key))
+        seed.deserialize(text)
+            .map(Some)
+            .map_err(|error: ReadError| error.at(key))
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
-        let Some(value) = self.value.take() else { return Err(ReadError::custom("a value without its key")) };
-        seed.deserialize(self.cursor.at(value)).map_err(|error| error.at(value))
+        let Some(value) = self.value.take() else {
+            return Err(ReadError::custom("a value without its key"));
+        };
+        seed.deserialize(self.cursor.at(value))
+            .map_err(|error| error.at(value))
     }
 }

@@ -53,7 +53,11 @@ impl<'t> Elements<'t> {
     pub(super) fn document(&mut self) -> Document {
         for (first, second) in self.tree.duplicates() {
             self.left_out.insert(second);
-            let line = if self.problems.is_full() { 0 } else { self.position(first).0 };
+            let line = if self.problems.is_full() {
+                0
+            } else {
+                self.position(first).0
+            };
             let text = self.tree.text(second);
             let message = format!("{text:?} is given twice, first in line {line}");
             self.report(second, message, Some("remove one".into()));
@@ -61,7 +65,11 @@ impl<'t> Elements<'t> {
         let mut document = Document::default();
         if !matches!(self.tree.kind(0), Kind::Map | Kind::Null) {
             let help = "begin with a field, such as \"limits\"";
-            self.report(0, "a document is a map of fields, and this is none".into(), Some(help.into()));
+            self.report(
+                0,
+                "a document is a map of fields, and this is none".into(),
+                Some(help.into()),
+            );
             return document;
         }
         // Before they are compiled, which takes more time and memory than to read them.
@@ -84,13 +92,17 @@ impl<'t> Elements<'t> {
                 "assign" => document.assign = self.list(value),
                 "overrides" => {
                     let (mut read, mut known) = (HashMap::new(), HashSet::new());
-                    document.overrides = self.map(value, |elements, node| elements.single(node, &mut read, &mut known));
+                    document.overrides = self.map(value, |elements, node| {
+                        elements.single(node, &mut read, &mut known)
+                    });
                 }
                 "routes" => document.routes = self.list(value),
                 "skip" => document.skip = self.list(value),
                 "allow" => document.allow = self.list(value),
                 "block" => document.block = self.list(value),
-                "adaptive_block" => document.adaptive_block = self.element(value).unwrap_or_default(),
+                "adaptive_block" => {
+                    document.adaptive_block = self.element(value).unwrap_or_default()
+                }
                 "tests" => document.tests = self.list(value),
                 unknown => {
                     let error = ReadError::unknown_field(unknown, &FIELDS).at(key);
@@ -103,19 +115,34 @@ impl<'t> Elements<'t> {
 
     fn list<T: for<'de> Deserialize<'de>>(&mut self, list: u32) -> Vec<T> {
         if !matches!(self.tree.kind(list), Kind::List | Kind::Null) {
-            self.report(list, "this is not a list".into(), Some("write its elements in a list".into()));
+            self.report(
+                list,
+                "this is not a list".into(),
+                Some("write its elements in a list".into()),
+            );
             self.left_out.insert(list);
         }
         let elements: Vec<u32> = self.tree.elements(list).collect();
-        elements.into_iter().filter_map(|node| self.element(node)).collect()
+        elements
+            .into_iter()
+            .filter_map(|node| self.element(node))
+            .collect()
     }
 
-    fn map<K, V>(&mut self, map: u32, mut read_value: impl FnMut(&mut Self, u32) -> Option<V>) -> IndexMap<K, V>
+    fn map<K, V>(
+        &mut self,
+        map: u32,
+        mut read_value: impl FnMut(&mut Self, u32) -> Option<V>,
+    ) -> IndexMap<K, V>
     where
         K: for<'de> Deserialize<'de> + Hash + Eq,
     {
         if !matches!(self.tree.kind(map), Kind::Map | Kind::Null) {
-            self.report(map, "this is not a map".into(), Some("write names and values".into()));
+            self.report(
+                map,
+                "this is not a map".into(),
+                Some("write names and values".into()),
+            );
             self.left_out.insert(map);
         }
         let tree = self.tree;
@@ -149,7 +176,9 @@ impl<'t> Elements<'t> {
         let (tree, text) = (self.tree, self.tree.texts(node));
         match read.get(text) {
             // What is left out is left out of one only.
-            Some((same, single)) if self.left_out.is_empty() && tree.are_same(*same, node) => Some(single.clone()),
+            Some((same, single)) if self.left_out.is_empty() && tree.are_same(*same, node) => {
+                Some(single.clone())
+            }
             _ => {
                 let single = shared(known, self.element(node)?);
                 read.insert(text, (node, single.clone()));
@@ -161,9 +190,17 @@ impl<'t> Elements<'t> {
     /// Reads an element until what is left of it has no error.
     fn element<T: for<'de> Deserialize<'de>>(&mut self, node: u32) -> Option<T> {
         let is_large = self.tree.end(node) - node > LARGE;
-        let most = if is_large { MAX_READS_OF_LARGE } else { usize::MAX };
+        let most = if is_large {
+            MAX_READS_OF_LARGE
+        } else {
+            usize::MAX
+        };
         for _ in 0..most {
-            let cursor = Cursor { tree: self.tree, left_out: &self.left_out, node };
+            let cursor = Cursor {
+                tree: self.tree,
+                left_out: &self.left_out,
+                node,
+            };
             match T::deserialize(cursor) {
                 Ok(element) => return Some(element),
                 Err(error) => {
@@ -201,7 +238,10 @@ impl<'t> Elements<'t> {
     }
 
     fn position(&self, node: u32) -> (u32, u32) {
-        self.tree.node(node).map_or(At::Line(1, 1), |node| node.at).line_and_column(self.source)
+        self.tree
+            .node(node)
+            .map_or(At::Line(1, 1), |node| node.at)
+            .line_and_column(self.source)
     }
 }
 
@@ -218,7 +258,8 @@ fn shared(known: &mut HashSet<Grants>, mut single: OverrideRule) -> OverrideRule
 
 /// Makes the problem of a text that is not read at all.
 pub(super) fn too_long(length: usize, most: usize) -> Problem {
-    let text =
-        format_args!("the document has {length} bytes, and at most {most} are read: split it, or allow more in code");
+    let text = format_args!(
+        "the document has {length} bytes, and at most {most} are read: split it, or allow more in code"
+    );
     Problem::error(Place::default(), text)
 }

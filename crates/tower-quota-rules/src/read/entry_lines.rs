@@ -66,7 +66,11 @@ impl<'s> EntryLines<'s> {
 
     /// Returns the line in the text of a line in the rest.
     pub(super) const fn line(&self, in_rest: usize) -> usize {
-        if self.is_behind(in_rest) { in_rest + self.count } else { in_rest }
+        if self.is_behind(in_rest) {
+            in_rest + self.count
+        } else {
+            in_rest
+        }
     }
 
     /// Returns whether a line of the rest is behind the run.
@@ -82,7 +86,8 @@ impl<'s> EntryLines<'s> {
     /// Returns whether the parsed lines are the nodes of a tree from this one on.
     pub(super) fn are_read_as(&self, tree: &Tree, start: usize) -> bool {
         let mut read = Tree::default();
-        matches!(add_lines(&mut read, self.parsed, self.first), Ok(true)) && tree.ends_with(start, &read)
+        matches!(add_lines(&mut read, self.parsed, self.first), Ok(true))
+            && tree.ends_with(start, &read)
     }
 
     /// Adds the other lines to the map that is open. Returns false if one is no such entry.
@@ -95,7 +100,8 @@ impl<'s> EntryLines<'s> {
 fn indent_of(line: &str) -> Option<usize> {
     let key = line.trim_start_matches(' ');
     let has_key = key.starts_with(|first: char| is_first(first) || first == '"');
-    let looks_so = has_key && line.len() <= LONGEST && line.ends_with("}\n") && line.contains(": {");
+    let looks_so =
+        has_key && line.len() <= LONGEST && line.ends_with("}\n") && line.contains(": {");
     looks_so.then(|| line.len() - key.len())
 }
 
@@ -106,7 +112,11 @@ const fn is_first(character: char) -> bool {
 
 fn add_lines(tree: &mut Tree, lines: &str, first: usize) -> Result<bool, Exceeded> {
     for (line, number) in lines.split_inclusive('\n').zip(first..) {
-        let mut line = Line { text: line, at: 0, number: small(number) };
+        let mut line = Line {
+            text: line,
+            at: 0,
+            number: small(number),
+        };
         line.skip_spaces();
         if !(line.entry(tree)? && line.text.get(line.at..) == Some("\n")) {
             return Ok(false);
@@ -138,7 +148,11 @@ impl<'s> Line<'s> {
     }
 
     fn take(&mut self, token: &str) -> bool {
-        let is_next = self.text.as_bytes().get(self.at..).is_some_and(|rest| rest.starts_with(token.as_bytes()));
+        let is_next = self
+            .text
+            .as_bytes()
+            .get(self.at..)
+            .is_some_and(|rest| rest.starts_with(token.as_bytes()));
         self.at += if is_next { token.len() } else { 0 };
         is_next
     }
@@ -157,7 +171,11 @@ impl<'s> Line<'s> {
             if !(self.scalar(tree)? && self.take(": ")) {
                 return Ok(false);
             }
-            let is_read = if self.peek() == Some(b'{') { self.map(tree)? } else { self.scalar(tree)? };
+            let is_read = if self.peek() == Some(b'{') {
+                self.map(tree)?
+            } else {
+                self.scalar(tree)?
+            };
             self.skip_spaces();
             if !is_read || !(self.take(", ") || self.peek() == Some(b'}')) {
                 return Ok(false);
@@ -174,8 +192,10 @@ impl<'s> Line<'s> {
     fn scalar(&mut self, tree: &mut Tree) -> Result<bool, Exceeded> {
         let (place, rest) = (self.place(), &self.text[self.at..]);
         if let Some(quoted) = rest.strip_prefix('"') {
-            let length =
-                quoted.bytes().take_while(|byte| matches!(byte, b' '..=b'~') && !b"\"\\".contains(byte)).count();
+            let length = quoted
+                .bytes()
+                .take_while(|byte| matches!(byte, b' '..=b'~') && !b"\"\\".contains(byte))
+                .count();
             self.at += length + 2;
             tree.scalar(Kind::Text, place, &quoted[..length])?;
             return Ok(quoted.as_bytes().get(length) == Some(&b'"'));

@@ -20,7 +20,11 @@ pub(super) struct Wrong {
 
 impl ReadError {
     fn new(message: String, help: Option<String>) -> Self {
-        Self(Box::new(Wrong { node: None, message, help }))
+        Self(Box::new(Wrong {
+            node: None,
+            message,
+            help,
+        }))
     }
 
     /// Names the node, unless one in it is known.
@@ -35,7 +39,10 @@ impl ReadError {
 
     /// Makes the error of a number that is out of range.
     pub(super) fn number(text: &str, most: u64) -> Self {
-        Self::new(format!("{text} is not an integer from 0 to {most}"), Some("give one in this range".into()))
+        Self::new(
+            format!("{text} is not an integer from 0 to {most}"),
+            Some("give one in this range".into()),
+        )
     }
 }
 
@@ -57,7 +64,10 @@ impl serde::de::Error for ReadError {
     }
 
     fn invalid_type(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::new(format!("{} stands where {expected} belongs", shown(&found)), Some(format!("give {expected}")))
+        Self::new(
+            format!("{} stands where {expected} belongs", shown(&found)),
+            Some(format!("give {expected}")),
+        )
     }
 
     fn invalid_value(found: Unexpected<'_>, expected: &dyn Expected) -> Self {
@@ -73,11 +83,17 @@ impl serde::de::Error for ReadError {
     }
 
     fn missing_field(field: &'static str) -> Self {
-        Self::new(format!("the field {field:?} is missing"), Some(format!("add {field:?}")))
+        Self::new(
+            format!("the field {field:?} is missing"),
+            Some(format!("add {field:?}")),
+        )
     }
 
     fn duplicate_field(field: &'static str) -> Self {
-        Self::new(format!("the field {field:?} is given twice"), Some("remove one".into()))
+        Self::new(
+            format!("the field {field:?} is given twice"),
+            Some("remove one".into()),
+        )
     }
 }
 

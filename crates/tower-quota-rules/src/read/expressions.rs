@@ -19,15 +19,23 @@ pub(super) fn excess(tree: &Tree) -> Option<(String, &'static str)> {
     for text in tree.texts_of("regex") {
         count += 1;
         // What cannot be parsed is not compiled either.
-        parts =
-            parts.saturating_add(regex_syntax::parse(text).map_or(1, |expression| size(&expression).min(MOST_OF_ONE)));
+        parts = parts.saturating_add(
+            regex_syntax::parse(text).map_or(1, |expression| size(&expression).min(MOST_OF_ONE)),
+        );
     }
     if count > MAX_EXPRESSIONS {
-        let message = format!("the document has {count} expressions, and at most {MAX_EXPRESSIONS} are compiled");
+        let message = format!(
+            "the document has {count} expressions, and at most {MAX_EXPRESSIONS} are compiled"
+        );
         return Some((message, "use path patterns"));
     }
     let message = || "the expressions of the document are too large together".into();
-    (parts > MAX_PARTS).then(|| (message(), "repeat less, write [0-9a-z] for \\w, or use path patterns"))
+    (parts > MAX_PARTS).then(|| {
+        (
+            message(),
+            "repeat less, write [0-9a-z] for \\w, or use path patterns",
+        )
+    })
 }
 
 /// Returns the number of characters and ranges of an expression, with each repetition written out.
@@ -38,13 +46,16 @@ fn size(expression: &Hir) -> u64 {
         HirKind::Class(Class::Unicode(class)) => class.ranges().len() as u64,
         HirKind::Class(Class::Bytes(class)) => class.ranges().len() as u64,
         HirKind::Repetition(repeated) => {
-            let times = repeated.max.unwrap_or(repeated.min.saturating_add(1)).max(1);
+            let times = repeated
+                .max
+                .unwrap_or(repeated.min.saturating_add(1))
+                .max(1);
             size(&repeated.sub).saturating_mul(times.into())
         }
         HirKind::Capture(group) => size(&group.sub),
-        HirKind::Concat(all) | HirKind::Alternation(all) => {
-            all.iter().fold(0, |sum, part| size(part).saturating_add(sum))
-        }
+        HirKind::Concat(all) | HirKind::Alternation(all) => all
+            .iter()
+            .fold(0, |sum, part| size(part).saturating_add(sum)),
     }
 }
 
@@ -54,8 +65,18 @@ mod tests {
 
     #[test]
     fn repetitions_are_written_out() {
-        for (text, parts) in [("abc", 3), ("(?:a|bc){10}", 30), ("[a-z]+", 2), ("(?:[a-c]{4}){5}", 20), ("", 1)] {
-            assert_eq!(regex_syntax::parse(text).map(|expression| size(&expression)), Ok(parts), "{text}");
+        for (text, parts) in [
+            ("abc", 3),
+            ("(?:a|bc){10}", 30),
+            ("[a-z]+", 2),
+            ("(?:[a-c]{4}){5}", 20),
+            ("", 1),
+        ] {
+            assert_eq!(
+                regex_syntax::parse(text).map(|expression| size(&expression)),
+                Ok(parts),
+                "{text}"
+            );
         }
     }
 }

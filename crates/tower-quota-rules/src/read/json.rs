@@ -23,18 +23,22 @@ pub(super) fn read(text: &str) -> Result<Tree, Problem> {
                 let length = string_length(&text[at..]);
                 let quoted = &text[at..at + length];
                 if quoted.contains('\\') {
-                    let unescaped: String = serde_json::from_str(quoted).map_err(|error| invalid(&error))?;
-                    tree.scalar(Kind::Text, place, &unescaped).map_err(bounded)?;
+                    let unescaped: String =
+                        serde_json::from_str(quoted).map_err(|error| invalid(&error))?;
+                    tree.scalar(Kind::Text, place, &unescaped)
+                        .map_err(bounded)?;
                 } else {
-                    tree.scalar(Kind::Text, place, &quoted[1..length - 1]).map_err(bounded)?;
+                    tree.scalar(Kind::Text, place, &quoted[1..length - 1])
+                        .map_err(bounded)?;
                 }
                 at += length;
                 continue;
             }
             b'a'..=b'z' | b'-' | b'0'..=b'9' => {
                 let rest = &text[at..];
-                let length =
-                    rest.find(|c: char| matches!(c, ',' | ']' | '}') || c.is_ascii_whitespace()).unwrap_or(rest.len());
+                let length = rest
+                    .find(|c: char| matches!(c, ',' | ']' | '}') || c.is_ascii_whitespace())
+                    .unwrap_or(rest.len());
                 let kind = match byte {
                     b'n' => Kind::Null,
                     b't' | b'f' => Kind::Bool,
@@ -70,7 +74,9 @@ fn invalid(error: &serde_json::Error) -> Problem {
     let reason = reason.split(" at line ").next().unwrap_or_default();
     let problem = Problem::error(
         Place::default(),
-        format_args!("this is not JSON, {reason}: look for quotes, brackets and commas here and above"),
+        format_args!(
+            "this is not JSON, {reason}: look for quotes, brackets and commas here and above"
+        ),
     );
     problem.in_line((small(error.line().max(1)), small(error.column().max(1))))
 }

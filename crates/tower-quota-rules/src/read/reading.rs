@@ -26,7 +26,14 @@ pub(crate) fn read(source: &str, format: Format, max_bytes: usize) -> (Document,
     let failed = |found: Vec<Problem>| {
         let mut problems = Problems::default();
         found.into_iter().for_each(|problem| problems.push(problem));
-        (Document::default(), Reading { problems, source, ..Reading::default() })
+        (
+            Document::default(),
+            Reading {
+                problems,
+                source,
+                ..Reading::default()
+            },
+        )
     };
     // Nodes count bytes in 32 bits.
     let most = max_bytes.min(u32::MAX as usize);
@@ -43,10 +50,23 @@ pub(crate) fn read(source: &str, format: Format, max_bytes: usize) -> (Document,
         Ok(tree) => tree,
         Err(problems) => return failed(problems),
     };
-    let mut elements = Elements { tree: &tree, source: text, left_out: BTreeSet::new(), problems: Problems::default() };
+    let mut elements = Elements {
+        tree: &tree,
+        source: text,
+        left_out: BTreeSet::new(),
+        problems: Problems::default(),
+    };
     let document = elements.document();
     let (left_out, problems) = (elements.left_out, elements.problems);
-    (document, Reading { tree: Some(tree), source: text, left_out, problems })
+    (
+        document,
+        Reading {
+            tree: Some(tree),
+            source: text,
+            left_out,
+            problems,
+        },
+    )
 }
 
 impl Reading<'_> {
@@ -62,17 +82,28 @@ impl Reading<'_> {
     /// Returns the names of limits and tiers that the text gives, also those of what could not be read.
     pub(crate) fn known_names(&self) -> KnownNames {
         let mut names = KnownNames::default();
-        let Some(tree) = self.tree_with_gaps() else { return names };
+        let Some(tree) = self.tree_with_gaps() else {
+            return names;
+        };
         names.is_partial = true;
-        names.limits.extend(named_limits(tree).map(|(_, name)| tree.text(name).to_owned()));
-        let tiers = tree.value(0, "tiers").into_iter().flat_map(|tiers| tree.entries(tiers));
-        names.tiers.extend(tiers.map(|(key, _)| tree.text(key).to_owned()));
+        names
+            .limits
+            .extend(named_limits(tree).map(|(_, name)| tree.text(name).to_owned()));
+        let tiers = tree
+            .value(0, "tiers")
+            .into_iter()
+            .flat_map(|tiers| tree.entries(tiers));
+        names
+            .tiers
+            .extend(tiers.map(|(key, _)| tree.text(key).to_owned()));
         names
     }
 
     /// Reports the names that several limits have, if something was left out: a check does not see all limits then.
     pub(crate) fn repeated_limits(&self, problems: &mut Problems) {
-        let Some(tree) = self.tree_with_gaps() else { return };
+        let Some(tree) = self.tree_with_gaps() else {
+            return;
+        };
         let mut first: HashMap<&str, u32> = HashMap::new();
         for (limit, name) in named_limits(tree).filter(|(_, name)| !self.left_out.contains(name)) {
             match first.entry(tree.text(name)) {
@@ -82,7 +113,8 @@ impl Reading<'_> {
                 // Finding its place takes time that grows with the text.
                 Entry::Occupied(_) if problems.is_full() => problems.count(1),
                 Entry::Occupied(entry) => {
-                    let mut problem = repeated_limit(tree.place(name), entry.key(), &tree.place(*entry.get()));
+                    let mut problem =
+                        repeated_limit(tree.place(name), entry.key(), &tree.place(*entry.get()));
                     self.set_position(tree, name, &mut problem);
                     problems.push(problem);
                 }
@@ -108,7 +140,9 @@ impl Reading<'_> {
                 Step::Field(name) => tree.value(node, name),
             };
             // A value that stands where a list may stand is its only element.
-            let Some(child) = child.or((*step == Step::Index(0)).then_some(node)) else { break };
+            let Some(child) = child.or((*step == Step::Index(0)).then_some(node)) else {
+                break;
+            };
             let is_element = node != 0;
             node = child;
             if is_element && self.has_gaps(tree, node) {
@@ -131,14 +165,21 @@ impl Reading<'_> {
 
     fn has_gaps(&self, tree: &Tree, node: u32) -> bool {
         let inside = (Bound::Included(node), Bound::Excluded(tree.end(node)));
-        matches!(tree.kind(node), Kind::List | Kind::Map) && self.left_out.range(inside).next().is_some()
+        matches!(tree.kind(node), Kind::List | Kind::Map)
+            && self.left_out.range(inside).next().is_some()
     }
 }
 
 /// Returns the limits that have names, those of every request first: the node of each, and that of its name.
 fn named_limits(tree: &Tree) -> impl Iterator<Item = (u32, u32)> {
-    let routes = tree.value(0, "routes").into_iter().flat_map(|routes| tree.elements(routes));
-    let lists = tree.value(0, "limits").into_iter().chain(routes.filter_map(|route| tree.value(route, "limits")));
+    let routes = tree
+        .value(0, "routes")
+        .into_iter()
+        .flat_map(|routes| tree.elements(routes));
+    let lists = tree
+        .value(0, "limits")
+        .into_iter()
+        .chain(routes.filter_map(|route| tree.value(route, "limits")));
     let limits = lists.flat_map(|list| tree.elements(list));
     limits.filter_map(|limit| Some((limit, tree.value(limit, "name")?)))
 }

@@ -13,7 +13,8 @@ pub(super) fn read(text: &str) -> Result<Tree, Vec<Problem>> {
         return Err(errors.iter().map(|error| invalid(error, text)).collect());
     }
     let mut tree = Tree::default();
-    add_table(&mut tree, table.get_ref(), At::Offset(0)).map_err(|bound| vec![bound.problem(text)])?;
+    add_table(&mut tree, table.get_ref(), At::Offset(0))
+        .map_err(|bound| vec![bound.problem(text)])?;
     Ok(tree)
 }
 
@@ -55,6 +56,7 @@ fn place<T>(spanned: &Spanned<T>) -> At {
 fn invalid(error: &::toml::de::Error, text: &str) -> Problem {
     let reason = error.message().replace('\n', ", ");
     let at = At::Offset(small(error.span().map_or(0, |span| span.start)));
-    let text_of = format_args!("this is not TOML, {reason}: look for quotes and brackets here and above");
+    let text_of =
+        format_args!("this is not TOML, {reason}: look for quotes and brackets here and above");
     Problem::error(Place::default(), text_of).in_line(at.line_and_column(text))
 }

@@ -75,7 +75,11 @@ pub(super) enum Kind {
 impl Kind {
     /// Returns the kind of a scalar of YAML without quotes.
     pub(super) fn of_plain(text: &str) -> Self {
-        if matches!(text, "" | "~" | "null") { Self::Null } else { Self::Plain }
+        if matches!(text, "" | "~" | "null") {
+            Self::Null
+        } else {
+            Self::Plain
+        }
     }
 }
 
@@ -92,7 +96,10 @@ impl Tree {
     /// Begins a list or a map.
     pub(super) fn open(&mut self, kind: Kind, at: At) -> Result<(), Exceeded> {
         if self.open.len() >= MAX_NESTING {
-            return Err(Exceeded { at, text: "the document is nested deeper than 32 levels: write it flatter" });
+            return Err(Exceeded {
+                at,
+                text: "the document is nested deeper than 32 levels: write it flatter",
+            });
         }
         self.open.push(small(self.nodes.len()));
         self.add(kind, at, 0, 0)
@@ -101,7 +108,11 @@ impl Tree {
     /// Ends the list or map that was begun last.
     pub(super) fn close(&mut self) {
         let end = small(self.nodes.len());
-        if let Some(node) = self.open.pop().and_then(|open| self.nodes.get_mut(open as usize)) {
+        if let Some(node) = self
+            .open
+            .pop()
+            .and_then(|open| self.nodes.get_mut(open as usize))
+        {
             node.end = end;
         }
     }
@@ -121,7 +132,9 @@ impl Tree {
         let nodes = self.nodes.get(start..).unwrap_or_default();
         let is_same = |((node, number), tail_number): ((&Node, u32), u32)| {
             let same_end = node.end.checked_sub(small(start)) == Some(tail.end(tail_number));
-            let same_place = tail.node(tail_number).is_some_and(|tail| (tail.kind, tail.at) == (node.kind, node.at));
+            let same_place = tail
+                .node(tail_number)
+                .is_some_and(|tail| (tail.kind, tail.at) == (node.kind, node.at));
             same_end && same_place && self.text(number) == tail.text(tail_number)
         };
         nodes.len() == tail.len() && nodes.iter().zip(small(start)..).zip(0..).all(is_same)
@@ -129,10 +142,19 @@ impl Tree {
 
     fn add(&mut self, kind: Kind, at: At, start: u32, length: u32) -> Result<(), Exceeded> {
         if self.nodes.len() >= MAX_NODES {
-            return Err(Exceeded { at, text: "the document has more than 32 million values: split it" });
+            return Err(Exceeded {
+                at,
+                text: "the document has more than 32 million values: split it",
+            });
         }
         let end = small(self.nodes.len() + 1);
-        self.nodes.push(Node { kind, at, end, start, length });
+        self.nodes.push(Node {
+            kind,
+            at,
+            end,
+            start,
+            length,
+        });
         Ok(())
     }
 
@@ -156,23 +178,36 @@ impl Tree {
 
     /// Returns the texts of a node and of those in it, one behind the other.
     pub(super) fn texts(&self, node: u32) -> &str {
-        let nodes = self.nodes.get(node as usize..self.end(node) as usize).unwrap_or_default();
-        let mut scalars = nodes.iter().filter(|node| !matches!(node.kind, Kind::List | Kind::Map));
+        let nodes = self
+            .nodes
+            .get(node as usize..self.end(node) as usize)
+            .unwrap_or_default();
+        let mut scalars = nodes
+            .iter()
+            .filter(|node| !matches!(node.kind, Kind::List | Kind::Map));
         let first = scalars.next();
         let last = scalars.next_back().or(first);
-        let texts = first
-            .zip(last)
-            .and_then(|(first, last)| self.texts.get(first.start as usize..last.start as usize + last.length as usize));
+        let texts = first.zip(last).and_then(|(first, last)| {
+            self.texts
+                .get(first.start as usize..last.start as usize + last.length as usize)
+        });
         texts.unwrap_or_default()
     }
 
     /// Returns whether two nodes and those in them are the same but for their places.
     pub(super) fn are_same(&self, one: u32, other: u32) -> bool {
-        let nodes = |node: u32| self.nodes.get(node as usize..self.end(node) as usize).unwrap_or_default();
+        let nodes = |node: u32| {
+            self.nodes
+                .get(node as usize..self.end(node) as usize)
+                .unwrap_or_default()
+        };
         let shape = |node: &Node, first: u32| (node.kind, node.length, node.end - first);
         let (ones, others) = (nodes(one), nodes(other));
         ones.len() == others.len()
-            && ones.iter().zip(others).all(|(a, b)| shape(a, one) == shape(b, other))
+            && ones
+                .iter()
+                .zip(others)
+                .all(|(a, b)| shape(a, one) == shape(b, other))
             && self.texts(one) == self.texts(other)
     }
 
@@ -183,7 +218,11 @@ impl Tree {
 
     /// Returns the elements of a list; nothing for other nodes.
     pub(super) fn elements(&self, list: u32) -> impl Iterator<Item = u32> {
-        let end = if self.kind(list) == Kind::List { self.end(list) } else { list };
+        let end = if self.kind(list) == Kind::List {
+            self.end(list)
+        } else {
+            list
+        };
         let mut next = list + 1;
         core::iter::from_fn(move || {
             (next < end).then(|| {
@@ -196,7 +235,11 @@ impl Tree {
 
     /// Returns the keys and values of a map; nothing for other nodes.
     pub(super) fn entries(&self, map: u32) -> impl Iterator<Item = (u32, u32)> {
-        let end = if self.kind(map) == Kind::Map { self.end(map) } else { map };
+        let end = if self.kind(map) == Kind::Map {
+            self.end(map)
+        } else {
+            map
+        };
         let mut next = map + 1;
         core::iter::from_fn(move || {
             (next < end).then(|| {
@@ -209,7 +252,9 @@ impl Tree {
 
     /// Returns the value of a key in a map.
     pub(super) fn value(&self, map: u32, key: &str) -> Option<u32> {
-        self.entries(map).find(|(found, _)| self.text(*found) == key).map(|(_, value)| value)
+        self.entries(map)
+            .find(|(found, _)| self.text(*found) == key)
+            .map(|(_, value)| value)
     }
 
     /// Returns the texts after each scalar of this text: the values of such a key, in all maps.
@@ -217,14 +262,21 @@ impl Tree {
     /// What follows another scalar of the text is returned too, which does no harm in a bound.
     pub(super) fn texts_of<'t>(&'t self, key: &'t str) -> impl Iterator<Item = &'t str> {
         let nodes = 0..small(self.nodes.len());
-        nodes.filter(move |node| self.text(*node) == key).map(|node| self.text(node + 1))
+        nodes
+            .filter(move |node| self.text(*node) == key)
+            .map(|node| self.text(node + 1))
     }
 
     /// Returns the keys that a map has twice, each with the first one of its text.
     pub(super) fn duplicates(&self) -> Vec<(u32, u32)> {
         let mut found = Vec::new();
         let mut keys = Vec::new();
-        for (map, _) in self.nodes.iter().enumerate().filter(|(_, node)| node.kind == Kind::Map) {
+        for (map, _) in self
+            .nodes
+            .iter()
+            .enumerate()
+            .filter(|(_, node)| node.kind == Kind::Map)
+        {
             keys.clear();
             keys.extend(self.entries(small(map)).map(|(key, _)| key));
             // Most maps have a few fields: comparing them is cheaper than to sort them.
@@ -245,7 +297,11 @@ impl Tree {
         for (position, key) in keys.iter().enumerate() {
             let text = self.text(*key);
             let mut before = keys.iter().take(position);
-            found.extend(before.find(|before| self.text(**before) == text).map(|first| (*first, *key)));
+            found.extend(
+                before
+                    .find(|before| self.text(**before) == text)
+                    .map(|first| (*first, *key)),
+            );
         }
     }
 
@@ -254,10 +310,16 @@ impl Tree {
         let hasher = RandomState::new();
         let mut hashed: Vec<(u32, u32)> = Vec::with_capacity(keys.len());
         // Half a hash: the texts decide.
-        hashed.extend(keys.iter().map(|key| (half(hasher.hash_one(self.text(*key))), *key)));
+        hashed.extend(
+            keys.iter()
+                .map(|key| (half(hasher.hash_one(self.text(*key))), *key)),
+        );
         hashed.sort_unstable();
         let before = found.len();
-        for same in hashed.chunk_by(|(one, _), (other, _)| one == other).filter(|same| same.len() > 1) {
+        for same in hashed
+            .chunk_by(|(one, _), (other, _)| one == other)
+            .filter(|same| same.len() > 1)
+        {
             let same: Vec<u32> = same.iter().map(|(_, key)| *key).collect();
             self.few_duplicates(&same, found);
         }
@@ -279,7 +341,12 @@ impl Tree {
                 _ => self
                     .entries(at)
                     .find(|(key, value)| *key == number || within(*value))
-                    .map(|(key, value)| (Step::Field(self.text(key).into()), if key == number { key } else { value })),
+                    .map(|(key, value)| {
+                        (
+                            Step::Field(self.text(key).into()),
+                            if key == number { key } else { value },
+                        )
+                    }),
             };
             let Some((step, child)) = step else { break };
             steps.push(step);

@@ -22,7 +22,12 @@ pub(super) fn read(text: &str) -> Result<Tree, Problem> {
 }
 
 fn read_all(text: &str) -> Result<Tree, Problem> {
-    let mut reader = YamlReader { text, lines: None, tree: Tree::default(), documents: 0 };
+    let mut reader = YamlReader {
+        text,
+        lines: None,
+        tree: Tree::default(),
+        documents: 0,
+    };
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| reader.invalid(&error))?;
         reader.add(event, span.start)?;
@@ -32,21 +37,32 @@ fn read_all(text: &str) -> Result<Tree, Problem> {
 
 /// Reads a text with a run of lines that are one entry each. Returns `None` if they are not.
 fn read_around(text: &str, lines: &EntryLines<'_>) -> Result<Option<Tree>, Problem> {
-    let mut reader = YamlReader { text, lines: Some(lines), tree: Tree::default(), documents: 0 };
+    let mut reader = YamlReader {
+        text,
+        lines: Some(lines),
+        tree: Tree::default(),
+        documents: 0,
+    };
     // The nodes and the depth of the tree before the first of the lines.
     let mut before = None;
     let mut is_added = false;
     for event in Parser::new_from_str(&lines.rest()) {
         // It may follow from what is left out: the parser finds it again.
-        let Ok((event, span)) = event else { return Ok(None) };
+        let Ok((event, span)) = event else {
+            return Ok(None);
+        };
         if reader.place(span.start) == lines.start() && matches!(event, Event::Scalar(..)) {
             before = Some((reader.tree.len(), reader.tree.depth()));
         }
         if !is_added && lines.is_behind(span.start.line()) {
-            let Some((start, depth)) = before else { return Ok(None) };
+            let Some((start, depth)) = before else {
+                return Ok(None);
+            };
             is_added = reader.tree.depth() == depth
                 && lines.are_read_as(&reader.tree, start)
-                && lines.add_others(&mut reader.tree).map_err(|bound| bound.problem(text))?;
+                && lines
+                    .add_others(&mut reader.tree)
+                    .map_err(|bound| bound.problem(text))?;
             if !is_added {
                 return Ok(None);
             }
@@ -72,12 +88,19 @@ impl YamlReader<'_> {
         let anchored = |anchor: usize, has_tag: bool| match (anchor, has_tag) {
             (0, false) => Ok(()),
             (0, true) => Err(refused(at, format_args!("tags are not read: remove it"))),
-            _ => Err(refused(at, format_args!("anchors are not read: write the value where it is used"))),
+            _ => Err(refused(
+                at,
+                format_args!("anchors are not read: write the value where it is used"),
+            )),
         };
         match event {
             Event::Scalar(value, style, anchor, tag) => {
                 anchored(anchor, tag.is_some())?;
-                let kind = if style == ScalarStyle::Plain { Kind::of_plain(&value) } else { Kind::Text };
+                let kind = if style == ScalarStyle::Plain {
+                    Kind::of_plain(&value)
+                } else {
+                    Kind::Text
+                };
                 self.tree.scalar(kind, at, &value).map_err(bounded)?;
             }
             Event::SequenceStart(anchor, tag) => {
@@ -90,13 +113,17 @@ impl YamlReader<'_> {
             }
             Event::SequenceEnd | Event::MappingEnd => self.tree.close(),
             Event::Alias(_) => {
-                return Err(refused(at, format_args!("aliases are not read: write the value out")));
+                return Err(refused(
+                    at,
+                    format_args!("aliases are not read: write the value out"),
+                ));
             }
             Event::DocumentStart(_) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    let text =
-                        format_args!("the file holds a second document: remove it, or keep it in a file of its own");
+                    let text = format_args!(
+                        "the file holds a second document: remove it, or keep it in a file of its own"
+                    );
                     return Err(refused(at, text));
                 }
             }
@@ -107,12 +134,16 @@ impl YamlReader<'_> {
 
     fn invalid(&self, error: &ScanError) -> Problem {
         let reason = reason(error.info());
-        let text = format_args!("this is not YAML, {reason}: look for quotes, brackets and indentation here and above");
+        let text = format_args!(
+            "this is not YAML, {reason}: look for quotes, brackets and indentation here and above"
+        );
         refused(self.place(*error.marker()), text)
     }
 
     fn place(&self, marker: Marker) -> At {
-        let line = self.lines.map_or(marker.line(), |lines| lines.line(marker.line()));
+        let line = self
+            .lines
+            .map_or(marker.line(), |lines| lines.line(marker.line()));
         At::Line(small(line), small(marker.col() + 1))
     }
 }
@@ -153,18 +184,34 @@ mod tests {
         "a: &b\n",
         "? a\n: b\n",
     ];
-    const BEHIND: [&str; 8] = ["", "z: 1\n", "  z: [1, 2]\n", "}\n", "]\n", "  - z\n", "\"\n", "---\na: b\n"];
+    const BEHIND: [&str; 8] = [
+        "",
+        "z: 1\n",
+        "  z: [1, 2]\n",
+        "}\n",
+        "]\n",
+        "  - z\n",
+        "\"\n",
+        "---\na: b\n",
+    ];
 
     #[test]
     fn overrides_in_lines_are_read_around() {
         let mut text = String::from("limits: [a]\noverrides:\n");
         for key in 0..9 {
-            writeln!(text, "  sk_{key}: {{ tier: pro, limits: {{ \"a: b\": 5/minute burst 7 }} }}").expect("a string");
+            writeln!(
+                text,
+                "  sk_{key}: {{ tier: pro, limits: {{ \"a: b\": 5/minute burst 7 }} }}"
+            )
+            .expect("a string");
         }
         text.push_str("routes: []\n");
         let lines = EntryLines::find(&text, 3).expect("a run");
         let around = read_around(&text, &lines).expect("valid").expect("entries");
-        assert_eq!(format!("{around:?}"), format!("{:?}", read_all(&text).expect("valid")));
+        assert_eq!(
+            format!("{around:?}"),
+            format!("{:?}", read_all(&text).expect("valid"))
+        );
     }
 
     proptest! {

@@ -43,14 +43,21 @@ impl FromStr for CostText {
         let cost = match words[..] {
             [units] => number(units).map(Self::Constant),
             ["header", name, "default", default] => match number(default) {
-                Some(default) => Some(Self::Header { name: name.parse()?, default }),
+                Some(default) => Some(Self::Header {
+                    name: name.parse()?,
+                    default,
+                }),
                 None => None,
             },
             ["body_size", unit, "default", default] => match (number(unit), number(default)) {
                 (Some(unit @ 1..), Some(default)) => Some(Self::BodySize { unit, default }),
                 _ => None,
             },
-            ["code", ..] => return Ok(Self::Code(text.trim_start()["code".len()..].trim().parse()?)),
+            ["code", ..] => {
+                return Ok(Self::Code(
+                    text.trim_start()["code".len()..].trim().parse()?,
+                ));
+            }
             _ => None,
         };
         cost.ok_or_else(|| {

@@ -36,24 +36,41 @@ const UNITS: [(u64, &str, &str, &[&str]); 7] = [
 
 /// Returns the microseconds of a unit of time, by its name, its plural or its abbreviation.
 pub(super) fn unit_micros(text: &str) -> Option<u64> {
-    let named = |name: &str| text.strip_prefix(name).is_some_and(|rest| matches!(rest, "" | "s"));
-    let abbreviates = |short: &str, others: &[&str]| short == text || others.iter().any(|other| named(other));
-    UNITS.iter().find(|(_, name, short, others)| named(name) || abbreviates(short, others)).map(|(micros, ..)| *micros)
+    let named = |name: &str| {
+        text.strip_prefix(name)
+            .is_some_and(|rest| matches!(rest, "" | "s"))
+    };
+    let abbreviates =
+        |short: &str, others: &[&str]| short == text || others.iter().any(|other| named(other));
+    UNITS
+        .iter()
+        .find(|(_, name, short, others)| named(name) || abbreviates(short, others))
+        .map(|(micros, ..)| *micros)
 }
 
 /// Returns the longest unit that divides a time span, with how many of it there are and its name.
 pub(super) fn in_one_unit(micros: u64) -> (u64, &'static str) {
     // Weeks are read and not written: most people count to 7 days.
-    let unit = UNITS.iter().skip(1).find(|(unit, ..)| micros.is_multiple_of(*unit));
-    unit.map_or((micros, "microsecond"), |(unit, name, ..)| (micros / unit, name))
+    let unit = UNITS
+        .iter()
+        .skip(1)
+        .find(|(unit, ..)| micros.is_multiple_of(*unit));
+    unit.map_or((micros, "microsecond"), |(unit, name, ..)| {
+        (micros / unit, name)
+    })
 }
 
 /// Returns the number at the beginning of a text and what follows it. `_` may separate digits.
 pub(super) fn leading_number(text: &str) -> Option<(u64, &str)> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(text.len());
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '_')
+        .unwrap_or(text.len());
     let (digits, rest) = text.split_at(end);
     let is_number = digits.starts_with(|c: char| c.is_ascii_digit()) && !digits.ends_with('_');
-    Some((is_number.then(|| digits.replace('_', ""))?.parse().ok()?, rest))
+    Some((
+        is_number.then(|| digits.replace('_', ""))?.parse().ok()?,
+        rest,
+    ))
 }
 
 /// Returns the microseconds of a text such as `1h 30m`.
@@ -64,7 +81,9 @@ pub(super) fn micros(text: &str) -> Option<u64> {
     while !rest.is_empty() {
         let (count, after) = leading_number(rest)?;
         let after = after.trim_start();
-        let end = after.find(|c: char| !c.is_alphabetic()).unwrap_or(after.len());
+        let end = after
+            .find(|c: char| !c.is_alphabetic())
+            .unwrap_or(after.len());
         let (unit, next) = after.split_at(end);
         total = total.checked_add(count.checked_mul(unit_micros(&unit.to_lowercase())?)?)?;
         rest = next.trim_start();
@@ -76,7 +95,9 @@ pub(super) fn micros(text: &str) -> Option<u64> {
 impl From<Duration> for DurationText {
     /// Drops a fraction of a microsecond; half a million years is the longest.
     fn from(span: Duration) -> Self {
-        Self(Duration::from_micros(u64::try_from(span.as_micros()).unwrap_or(u64::MAX)))
+        Self(Duration::from_micros(
+            u64::try_from(span.as_micros()).unwrap_or(u64::MAX),
+        ))
     }
 }
 
@@ -96,7 +117,9 @@ impl FromStr for DurationText {
                 "give integers with units, such as \"30s\", \"15 minutes\" or \"1h30m\"",
             )
         };
-        micros(text).map(|micros| Self(Duration::from_micros(micros))).ok_or_else(wrong)
+        micros(text)
+            .map(|micros| Self(Duration::from_micros(micros)))
+            .ok_or_else(wrong)
     }
 }
 
@@ -135,13 +158,27 @@ mod tests {
             ("0s", "0s"),
             ("2Hrs", "2h"),
         ] {
-            assert_eq!(text.parse::<DurationText>().map(|span| span.to_string()), Ok(printed.into()), "{text}");
+            assert_eq!(
+                text.parse::<DurationText>().map(|span| span.to_string()),
+                Ok(printed.into()),
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn invalid_spans_are_refused() {
-        for text in ["", "5", "minute", "1.5s", "-1s", "5 parsecs", "1h x", "99999999999999999999s", "_1s"] {
+        for text in [
+            "",
+            "5",
+            "minute",
+            "1.5s",
+            "-1s",
+            "5 parsecs",
+            "1h x",
+            "99999999999999999999s",
+            "_1s",
+        ] {
             assert!(text.parse::<DurationText>().is_err(), "{text}");
         }
     }

@@ -140,7 +140,10 @@ fn unknown_key(word: &str) -> TextError {
     let wrong = format!("{word:?} is not a key");
     match crate::problem::nearest(word, WORDS) {
         Some(near) => TextError::new(wrong, format_args!("write {near:?}, if that is meant")),
-        None => TextError::new(wrong, "give one such as \"client_ip\", \"header x-api-key\" or \"none\""),
+        None => TextError::new(
+            wrong,
+            "give one such as \"client_ip\", \"header x-api-key\" or \"none\"",
+        ),
     }
 }
 

@@ -41,7 +41,9 @@ impl KeyPattern {
     pub fn literal_prefix(&self) -> (Vec<u8>, bool) {
         let mut prefix = Vec::new();
         for part in self.parts() {
-            let Part::Byte(byte) = part else { return (prefix, false) };
+            let Part::Byte(byte) = part else {
+                return (prefix, false);
+            };
             prefix.push(byte);
         }
         (prefix, true)
@@ -50,7 +52,9 @@ impl KeyPattern {
     /// Returns whether the pattern is a text and one star after it.
     #[must_use]
     pub fn is_prefix(&self) -> bool {
-        let mut wild = self.parts().skip_while(|part| matches!(part, Part::Byte(_)));
+        let mut wild = self
+            .parts()
+            .skip_while(|part| matches!(part, Part::Byte(_)));
         wild.next() == Some(Part::Any) && wild.next().is_none()
     }
 
@@ -77,7 +81,9 @@ impl KeyPattern {
                 at += step;
                 continue;
             }
-            let Some((rest, taken)) = &mut retry else { return false };
+            let Some((rest, taken)) = &mut retry else {
+                return false;
+            };
             if *taken >= key.len() {
                 return false;
             }
@@ -97,14 +103,25 @@ impl KeyPattern {
     }
 
     const fn parts(&self) -> Parts<'_> {
-        Parts { text: self.0.as_bytes() }
+        Parts {
+            text: self.0.as_bytes(),
+        }
     }
 }
 
 /// Returns the length of the character at the beginning of a key, which need not be UTF-8.
 fn character_length(key: &[u8]) -> usize {
-    let continues = key.iter().skip(1).take(3).take_while(|byte| **byte & 0xc0 == 0x80).count();
-    if key.first().is_some_and(|byte| *byte >= 0xc0) { 1 + continues } else { 1 }
+    let continues = key
+        .iter()
+        .skip(1)
+        .take(3)
+        .take_while(|byte| **byte & 0xc0 == 0x80)
+        .count();
+    if key.first().is_some_and(|byte| *byte >= 0xc0) {
+        1 + continues
+    } else {
+        1
+    }
 }
 
 /// Reads a pattern part by part.
@@ -138,10 +155,14 @@ impl FromStr for KeyPattern {
     fn from_str(text: &str) -> Result<Self, TextError> {
         let escapes = text.bytes().rev().take_while(|byte| *byte == b'\\').count();
         if text.is_empty() {
-            return Err(TextError::new("an empty pattern matches no key", "write \"*\" for any key"));
+            return Err(TextError::new(
+                "an empty pattern matches no key",
+                "write \"*\" for any key",
+            ));
         }
         if escapes % 2 == 1 {
-            let wrong = format_args!("the pattern {text:?} ends with a backslash that escapes nothing");
+            let wrong =
+                format_args!("the pattern {text:?} ends with a backslash that escapes nothing");
             return Err(TextError::new(wrong, "write two for a backslash"));
         }
         Ok(Self(text.into()))
@@ -181,7 +202,11 @@ mod tests {
             ("**a", "xa", true),
             ("a", "ab", false),
         ] {
-            assert_eq!(pattern(text).matches(key.as_bytes()), matches, "{text} {key}");
+            assert_eq!(
+                pattern(text).matches(key.as_bytes()),
+                matches,
+                "{text} {key}"
+            );
         }
     }
 
@@ -194,7 +219,11 @@ mod tests {
             ("*", "x?", true),
             ("a?", "ab", true),
         ] {
-            assert_eq!(pattern(wide).covers(&pattern(narrow)), covers, "{wide} {narrow}");
+            assert_eq!(
+                pattern(wide).covers(&pattern(narrow)),
+                covers,
+                "{wide} {narrow}"
+            );
         }
     }
 

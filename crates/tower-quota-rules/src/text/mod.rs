@@ -22,7 +22,9 @@ pub use self::key::KeyText;
 pub use self::key_pattern::KeyPattern;
 pub(crate) use self::macros::written_as_text;
 pub use self::name::NameText;
-pub use self::pattern::{GrpcMethod, GrpcService, HeaderText, HostPattern, MethodText, Network, PathPattern};
+pub use self::pattern::{
+    GrpcMethod, GrpcService, HeaderText, HostPattern, MethodText, Network, PathPattern,
+};
 pub use self::quota::QuotaText;
 pub use self::regex::PathRegex;
 pub use self::settle::{AbandonedText, SettleText};

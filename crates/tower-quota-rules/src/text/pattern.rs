@@ -100,7 +100,10 @@ fn path(text: &str) -> Result<(), TextError> {
                 first.make_ascii_lowercase();
             }
             let wrong = format_args!("{pattern:?} is not a pattern of paths, {reason}");
-            Err(TextError::new(wrong, "write it as \"/users/{id}\" or \"/files/{*rest}\""))
+            Err(TextError::new(
+                wrong,
+                "write it as \"/users/{id}\" or \"/files/{*rest}\"",
+            ))
         }
         Err(other) => Err(TextError::of(other)),
     }
@@ -116,14 +119,20 @@ fn method(text: &str) -> Result<(), TextError> {
         true => format!("write {:?}", text.to_ascii_uppercase()),
         false => "give one such as \"GET\" or \"POST\"".into(),
     };
-    Err(TextError::new(format_args!("{text:?} is not the method of any request"), fix))
+    Err(TextError::new(
+        format_args!("{text:?} is not the method of any request"),
+        fix,
+    ))
 }
 
 fn header(text: &str) -> Result<(), TextError> {
     if !text.is_empty() && text.bytes().all(is_token_byte) {
         return Ok(());
     }
-    Err(TextError::new(format_args!("{text:?} is not the name of a header"), "give one such as \"x-api-key\""))
+    Err(TextError::new(
+        format_args!("{text:?} is not the name of a header"),
+        "give one such as \"x-api-key\"",
+    ))
 }
 
 /// Returns whether a token may contain this byte (RFC 9110, section 5.6.2).

@@ -47,8 +47,7 @@ const ALGORITHMS: [(&str, Algorithm); 6] = [
 /// The other words after a rate.
 const OPTIONS: [&str; 4] = ["burst", "queue", "offset", "from_first_request"];
 
-const EXAMPLES: &str =
-    "write units per period, such as \"100/minute\", \"10/second burst 20\" or \"5 per 15 minutes sliding_log\"";
+const EXAMPLES: &str = "write units per period, such as \"100/minute\", \"10/second burst 20\" or \"5 per 15 minutes sliding_log\"";
 
 impl QuotaText {
     /// Returns the quota.
@@ -74,20 +73,29 @@ impl FromStr for QuotaText {
     type Err = TextError;
 
     fn from_str(text: &str) -> Result<Self, TextError> {
-        let wrong =
-            |reason: fmt::Arguments<'_>| TextError::new(format_args!("{text:?} is not a quota, {reason}"), EXAMPLES);
+        let wrong = |reason: fmt::Arguments<'_>| {
+            TextError::new(format_args!("{text:?} is not a quota, {reason}"), EXAMPLES)
+        };
         let lower = text.to_ascii_lowercase();
         let Some((units, rest)) = leading_number(lower.trim_start()) else {
-            return Err(wrong(format_args!("since it does not begin with a number of units")));
+            return Err(wrong(format_args!(
+                "since it does not begin with a number of units"
+            )));
         };
         let rest = rest.trim_start();
-        let rest = rest.strip_prefix('/').or_else(|| rest.strip_prefix("per ")).map(str::trim_start);
+        let rest = rest
+            .strip_prefix('/')
+            .or_else(|| rest.strip_prefix("per "))
+            .map(str::trim_start);
         let Some(rest) = rest else {
             return Err(wrong(format_args!("since it does not say per what")));
         };
         let (count, rest) = leading_number(rest).unwrap_or((1, rest));
         let rest = rest.trim_start();
-        let (unit, rest) = rest.split_at(rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len()));
+        let (unit, rest) = rest.split_at(
+            rest.find(|c: char| !c.is_alphabetic())
+                .unwrap_or(rest.len()),
+        );
         let Some(period) = unit_micros(unit).and_then(|micros| micros.checked_mul(count)) else {
             return Err(wrong(format_args!("since {unit:?} is not a unit of time")));
         };
@@ -121,9 +129,18 @@ impl Options {
             }
             match word {
                 "burst" | "queue" => {
-                    let number = words.next().and_then(leading_number).filter(|(_, rest)| rest.is_empty());
-                    let Some((number, _)) = number else { return Err(format!("since {word:?} takes an integer")) };
-                    let field = if word == "burst" { &mut options.burst } else { &mut options.queue };
+                    let number = words
+                        .next()
+                        .and_then(leading_number)
+                        .filter(|(_, rest)| rest.is_empty());
+                    let Some((number, _)) = number else {
+                        return Err(format!("since {word:?} takes an integer"));
+                    };
+                    let field = if word == "burst" {
+                        &mut options.burst
+                    } else {
+                        &mut options.queue
+                    };
                     if field.replace(number).is_some() {
                         return Err(twice());
                     }
@@ -134,8 +151,14 @@ impl Options {
                         span.push_str(part);
                         span.push(' ');
                     }
-                    let Some(micros) = micros(&span) else { return Err("since \"offset\" takes a time span".into()) };
-                    if options.offset.replace(Duration::from_micros(micros)).is_some() {
+                    let Some(micros) = micros(&span) else {
+                        return Err("since \"offset\" takes a time span".into());
+                    };
+                    if options
+                        .offset
+                        .replace(Duration::from_micros(micros))
+                        .is_some()
+                    {
                         return Err(twice());
                     }
                 }
@@ -202,17 +225,27 @@ impl fmt::Display for QuotaText {
             (count, unit) => write!(f, "{} per {count} {unit}s", quota.units())?,
         }
         if quota.algorithm() != Algorithm::TokenBucket
-            && let Some((name, _)) = ALGORITHMS.iter().find(|(_, algorithm)| *algorithm == quota.algorithm())
+            && let Some((name, _)) = ALGORITHMS
+                .iter()
+                .find(|(_, algorithm)| *algorithm == quota.algorithm())
         {
             write!(f, " {name}")?;
         }
         if has_given_burst(quota) {
-            let word = if quota.algorithm() == Algorithm::LeakyBucket { "queue" } else { "burst" };
+            let word = if quota.algorithm() == Algorithm::LeakyBucket {
+                "queue"
+            } else {
+                "burst"
+            };
             write!(f, " {word} {}", quota.capacity())?;
         }
         match quota.window_offset() {
             Some(0) => Ok(()),
-            Some(offset) => write!(f, " offset {}", super::DurationText::from(Duration::from_micros(offset))),
+            Some(offset) => write!(
+                f,
+                " offset {}",
+                super::DurationText::from(Duration::from_micros(offset))
+            ),
             None => f.write_str(" from_first_request"),
         }
     }
@@ -235,15 +268,30 @@ mod tests {
             ("100/minute", Quota::per_minute(100)),
             (" 5_000 per 1 h ", Quota::per_hour(5_000)),
             ("10/S BURST 50", Quota::per_second(10).burst(50)),
-            ("5 per 15 minutes sliding_log", Quota::new(5, core::time::Duration::from_secs(900)).sliding_log()),
+            (
+                "5 per 15 minutes sliding_log",
+                Quota::new(5, core::time::Duration::from_secs(900)).sliding_log(),
+            ),
             (
                 "1/day fixed_window offset 6h 30m",
-                Quota::per_day(1).fixed_window().offset(core::time::Duration::from_secs(23_400)),
+                Quota::per_day(1)
+                    .fixed_window()
+                    .offset(core::time::Duration::from_secs(23_400)),
             ),
-            ("1/day from_first_request fixed_window", Quota::per_day(1).fixed_window().from_first_request()),
-            ("9/s leaky_bucket queue 4", Quota::per_second(9).leaky_bucket().queue(4)),
+            (
+                "1/day from_first_request fixed_window",
+                Quota::per_day(1).fixed_window().from_first_request(),
+            ),
+            (
+                "9/s leaky_bucket queue 4",
+                Quota::per_second(9).leaky_bucket().queue(4),
+            ),
         ] {
-            assert_eq!(text.parse::<QuotaText>().map(Quota::from), Ok(quota), "{text}");
+            assert_eq!(
+                text.parse::<QuotaText>().map(Quota::from),
+                Ok(quota),
+                "{text}"
+            );
         }
     }
 

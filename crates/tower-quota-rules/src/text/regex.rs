@@ -38,7 +38,10 @@ impl FromStr for PathRegex {
     fn from_str(text: &str) -> Result<Self, TextError> {
         use ::regex::Error;
 
-        let built = RegexBuilder::new(text).size_limit(Self::MAX_SIZE).dfa_size_limit(Self::MAX_SIZE).build();
+        let built = RegexBuilder::new(text)
+            .size_limit(Self::MAX_SIZE)
+            .dfa_size_limit(Self::MAX_SIZE)
+            .build();
         built.map(Self).map_err(|error| match error {
             Error::CompiledTooBig(_) => TextError::new(
                 format_args!("the expression {text:?} takes more than 1 MB when it is compiled"),
@@ -47,7 +50,11 @@ impl FromStr for PathRegex {
             // The last line says what is wrong; those before it show where, in a text that the document shows.
             other => {
                 let reason = other.to_string();
-                let reason = reason.lines().last().unwrap_or_default().trim_start_matches("error: ");
+                let reason = reason
+                    .lines()
+                    .last()
+                    .unwrap_or_default()
+                    .trim_start_matches("error: ");
                 TextError::new(
                     format_args!("{text:?} is not a regular expression, {reason}"),
                     "write it in the syntax of Rust's regex crate",

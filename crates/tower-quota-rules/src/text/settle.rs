@@ -43,9 +43,13 @@ impl FromStr for SettleText {
             ["only_successes"] => Self::OnlySuccesses,
             ["cost_header", name] => Self::CostHeader(name.parse()?),
             ["body_bytes", unit, ref rest @ ..]
-                if matches!(rest, [] | ["cut"]) && unit.parse::<u64>().is_ok_and(|unit| unit > 0) =>
+                if matches!(rest, [] | ["cut"])
+                    && unit.parse::<u64>().is_ok_and(|unit| unit > 0) =>
             {
-                Self::BodyBytes { unit: unit.parse().unwrap_or(1), cut: !rest.is_empty() }
+                Self::BodyBytes {
+                    unit: unit.parse().unwrap_or(1),
+                    cut: !rest.is_empty(),
+                }
             }
             ["code", ..] => Self::Code(text.trim_start()["code".len()..].trim().parse()?),
             _ => {

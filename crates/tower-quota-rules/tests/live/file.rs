@@ -9,7 +9,8 @@ use std::time::Duration;
 use http::StatusCode;
 use tower_quota::MemoryStore;
 use tower_quota_rules::live::{
-    BlockTarget, ChangeError, FileRules, LiveOptions, NewBlock, RedisRules, Rollout, RuleStore, RuleStoreError,
+    BlockTarget, ChangeError, FileRules, LiveOptions, NewBlock, RedisRules, Rollout, RuleStore,
+    RuleStoreError,
 };
 use tower_quota_testkit::RedisServer;
 
@@ -17,7 +18,11 @@ use crate::fixture::{Instance, document, eventually, new};
 
 /// Follows a file with polls that are too rare to help, so that only events do.
 async fn following(path: &Path) -> Instance {
-    Instance::start(FileRules::new(path).unwrap(), LiveOptions::new().poll_every(Duration::from_secs(600))).await
+    Instance::start(
+        FileRules::new(path).unwrap(),
+        LiveOptions::new().poll_every(Duration::from_secs(600)),
+    )
+    .await
 }
 
 async fn until_limits(instance: &Instance, units: u64) {
@@ -25,7 +30,10 @@ async fn until_limits(instance: &Instance, units: u64) {
 }
 
 async fn until_limits_of(instance: &Instance, user: &str, units: u64) {
-    eventually(&format!("{units} are in force"), async || instance.limits(user).await == [units, 2 * units]).await;
+    eventually(&format!("{units} are in force"), async || {
+        instance.limits(user).await == [units, 2 * units]
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -44,7 +52,10 @@ async fn edit_in_place_comes_into_force() {
 #[tokio::test]
 async fn rename_comes_into_force() {
     let folder = tempfile::tempdir().unwrap();
-    let (path, beside) = (folder.path().join("rules.yaml"), folder.path().join("rules.yaml.new"));
+    let (path, beside) = (
+        folder.path().join("rules.yaml"),
+        folder.path().join("rules.yaml.new"),
+    );
     fs::write(&path, document(500)).unwrap();
     let instance = following(&path).await;
     for units in [501, 502, 503] {
@@ -61,9 +72,17 @@ async fn swapped_config_map_comes_into_force() {
     let write = |generation: u64| {
         let name = format!("..2026_{generation}");
         fs::create_dir(folder.path().join(&name)).unwrap();
-        fs::write(folder.path().join(&name).join("rules.yaml"), document(generation)).unwrap();
+        fs::write(
+            folder.path().join(&name).join("rules.yaml"),
+            document(generation),
+        )
+        .unwrap();
         symlink(&name, folder.path().join("..data_tmp")).unwrap();
-        fs::rename(folder.path().join("..data_tmp"), folder.path().join("..data")).unwrap();
+        fs::rename(
+            folder.path().join("..data_tmp"),
+            folder.path().join("..data"),
+        )
+        .unwrap();
     };
     write(500);
     symlink("..data/rules.yaml", folder.path().join("rules.yaml")).unwrap();
@@ -82,7 +101,10 @@ async fn deleted_file_keeps_last_document() {
     fs::write(&path, document(500)).unwrap();
     let instance = following(&path).await;
     fs::remove_file(&path).unwrap();
-    eventually("it is noticed", async || !instance.live.state().is_reachable).await;
+    eventually("it is noticed", async || {
+        !instance.live.state().is_reachable
+    })
+    .await;
     assert_eq!(instance.limits("ann").await, [500, 1_000]);
     fs::write(&path, document(501)).unwrap();
     until_limits(&instance, 501).await;
@@ -97,7 +119,10 @@ async fn broken_or_empty_file_keeps_last_document() {
     let instance = following(&path).await;
     for broken in ["limits: [", "", "limits: [{ name: one, quota: lots }]"] {
         fs::write(&path, broken).unwrap();
-        eventually("it is noticed", async || !instance.live.state().is_healthy()).await;
+        eventually("it is noticed", async || {
+            !instance.live.state().is_healthy()
+        })
+        .await;
         assert_eq!(instance.limits("ann").await, [500, 1_000]);
         fs::write(&path, document(500)).unwrap();
         eventually("it is well", async || instance.live.state().is_healthy()).await;
@@ -109,7 +134,9 @@ async fn poll_finds_what_events_miss() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("later").join("rules.yaml");
     // The folder is not there to be watched.
-    let options = LiveOptions::new().poll_every(Duration::from_millis(50)).start_deadline(Duration::from_millis(50));
+    let options = LiveOptions::new()
+        .poll_every(Duration::from_millis(50))
+        .start_deadline(Duration::from_millis(50));
     let instance = Instance::start(FileRules::new(&path).unwrap(), options).await;
     assert!(instance.live.in_force().is_none());
     fs::create_dir(path.parent().unwrap()).unwrap();
@@ -124,13 +151,30 @@ async fn put_replaces_a_writable_file() {
     fs::write(&path, document(500)).unwrap();
     let read_only = following(&path).await;
     let refused = read_only.live.put(None, new(1)).await;
-    assert!(matches!(refused, Err(ChangeError::Store(RuleStoreError::ReadOnly(_)))), "{refused:?}");
+    assert!(
+        matches!(
+            refused,
+            Err(ChangeError::Store(RuleStoreError::ReadOnly(_)))
+        ),
+        "{refused:?}"
+    );
 
-    let writable = Instance::start(FileRules::new(&path).unwrap().writable(), LiveOptions::new()).await;
-    assert_eq!(writable.live.put(Some(1), new(501)).await.unwrap().number, 2);
+    let writable = Instance::start(
+        FileRules::new(&path).unwrap().writable(),
+        LiveOptions::new(),
+    )
+    .await;
+    assert_eq!(
+        writable.live.put(Some(1), new(501)).await.unwrap().number,
+        2
+    );
     assert_eq!(fs::read_to_string(&path).unwrap(), document(501));
     until_limits(&read_only, 501).await;
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().count(),
+        1,
+        "nothing is left beside it"
+    );
     writable.live.rollback(1, "bob").await.unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), document(500));
 }
@@ -140,15 +184,30 @@ async fn one_of_two_concurrent_puts_wins() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rules.yaml");
     fs::write(&path, document(500)).unwrap();
-    let instance = Instance::start(FileRules::new(&path).unwrap().writable(), LiveOptions::new()).await;
+    let instance = Instance::start(
+        FileRules::new(&path).unwrap().writable(),
+        LiveOptions::new(),
+    )
+    .await;
     let put = |units| instance.live.put(Some(1), new(units));
     let (one, other) = tokio::join!(put(501), put(502));
-    let lost = [one, other].into_iter().filter(Result::is_err).collect::<Vec<_>>();
+    let lost = [one, other]
+        .into_iter()
+        .filter(Result::is_err)
+        .collect::<Vec<_>>();
     assert!(
-        matches!(&lost[..], [Err(ChangeError::Store(RuleStoreError::Conflict { current: Some(2) }))]),
+        matches!(
+            &lost[..],
+            [Err(ChangeError::Store(RuleStoreError::Conflict {
+                current: Some(2)
+            }))]
+        ),
         "one wins: {lost:?}"
     );
-    assert_eq!(fs::read_to_string(&path).unwrap(), instance.live.in_force().unwrap().version.text);
+    assert_eq!(
+        fs::read_to_string(&path).unwrap(),
+        instance.live.in_force().unwrap().version.text
+    );
     assert_eq!(instance.number(), 2);
 }
 
@@ -160,12 +219,21 @@ async fn replaced_file_keeps_its_permissions() {
         let path = folder.path().join(format!("{permissions}.yaml"));
         fs::write(&path, document(500)).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(permissions)).unwrap();
-        let instance = Instance::start(FileRules::new(&path).unwrap().writable(), LiveOptions::new()).await;
+        let instance = Instance::start(
+            FileRules::new(&path).unwrap().writable(),
+            LiveOptions::new(),
+        )
+        .await;
         instance.live.put(Some(1), new(501)).await.unwrap();
         assert_eq!(mode(&path), permissions);
     }
     let path = folder.path().join("first.yaml");
-    FileRules::new(&path).unwrap().writable().put(None, new(501)).await.unwrap();
+    FileRules::new(&path)
+        .unwrap()
+        .writable()
+        .put(None, new(501))
+        .await
+        .unwrap();
     assert_eq!(mode(&path), 0o600);
 }
 
@@ -178,7 +246,10 @@ async fn candidate_of_a_file_is_written_when_promoted() {
     let rare = || LiveOptions::new().poll_every(Duration::from_secs(600));
     let start = async || Instance::counting(MemoryStore::new(), Arc::clone(&store), rare()).await;
     let [one, other] = [start().await, start().await];
-    one.live.put(Some(1), new(501).rollout(Rollout::Percent(100))).await.unwrap();
+    one.live
+        .put(Some(1), new(501).rollout(Rollout::Percent(100)))
+        .await
+        .unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), document(500));
     until_limits(&other, 501).await;
     one.live.promote(2, "ann").await.unwrap();
@@ -203,7 +274,11 @@ async fn two_followers(path: &Path, server: &RedisServer) -> [Instance; 2] {
     let start = async || {
         let blocks = RedisRules::new(&server.url(), "blocks").unwrap();
         let rules = FileRules::new(path).unwrap().blocks_in(blocks);
-        Instance::start(rules, LiveOptions::new().poll_every(Duration::from_secs(600))).await
+        Instance::start(
+            rules,
+            LiveOptions::new().poll_every(Duration::from_secs(600)),
+        )
+        .await
     };
     [start().await, start().await]
 }
@@ -215,9 +290,16 @@ async fn blocks_are_shared_by_all_followers() {
     fs::write(&path, document(500)).unwrap();
     let [one, other] = two_followers(&path, &server).await;
     let hour = NewBlock::block(Duration::from_secs(3_600), "ops");
-    let block = one.live.block(BlockTarget::Text("ann"), hour.clone()).await.unwrap();
+    let block = one
+        .live
+        .block(BlockTarget::Text("ann"), hour.clone())
+        .await
+        .unwrap();
     assert_eq!(one.ask("ann").await, StatusCode::FORBIDDEN);
-    eventually("it is blocked", async || other.ask("ann").await == StatusCode::FORBIDDEN).await;
+    eventually("it is blocked", async || {
+        other.ask("ann").await == StatusCode::FORBIDDEN
+    })
+    .await;
     assert_eq!(other.ask("bob").await, StatusCode::OK);
     // An instance that starts later has it too, and a change of the file ends no block.
     let [late, _] = two_followers(&path, &server).await;
@@ -227,7 +309,10 @@ async fn blocks_are_shared_by_all_followers() {
     assert_eq!(other.ask("ann").await, StatusCode::FORBIDDEN);
 
     other.live.unblock(&block.id, "ops").await.unwrap();
-    eventually("it has ended", async || one.ask("ann").await == StatusCode::OK).await;
+    eventually("it has ended", async || {
+        one.ask("ann").await == StatusCode::OK
+    })
+    .await;
     let records = one.live.audit(9).await.unwrap();
     assert_eq!(records.len(), 2, "{records:?}");
 }
@@ -239,7 +324,10 @@ async fn file_is_followed_without_shared_blocks() {
     fs::write(&path, document(500)).unwrap();
     let [one, _] = two_followers(&path, &server).await;
     let hour = NewBlock::block(Duration::from_secs(3_600), "ops");
-    one.live.block(BlockTarget::Text("ann"), hour.clone()).await.unwrap();
+    one.live
+        .block(BlockTarget::Text("ann"), hour.clone())
+        .await
+        .unwrap();
     server.kill();
     eventually("it is noticed", async || !one.live.state().is_healthy()).await;
     fs::write(&path, document(501)).unwrap();
@@ -249,7 +337,16 @@ async fn file_is_followed_without_shared_blocks() {
     assert_eq!(late.limits("bob").await, [501, 1_002]);
 
     server.start_again();
-    eventually("it has recovered", async || one.live.state().is_healthy() && late.live.state().is_healthy()).await;
-    late.live.block(BlockTarget::Text("eve"), hour).await.unwrap();
-    eventually("it is blocked", async || one.ask("eve").await == StatusCode::FORBIDDEN).await;
+    eventually("it has recovered", async || {
+        one.live.state().is_healthy() && late.live.state().is_healthy()
+    })
+    .await;
+    late.live
+        .block(BlockTarget::Text("eve"), hour)
+        .await
+        .unwrap();
+    eventually("it is blocked", async || {
+        one.ask("eve").await == StatusCode::FORBIDDEN
+    })
+    .await;
 }

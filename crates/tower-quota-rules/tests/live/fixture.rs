@@ -32,7 +32,11 @@ pub(crate) fn new(units: u64) -> NewVersion {
 }
 
 pub(crate) fn broken() -> NewVersion {
-    NewVersion::new("limits: [{ name: one, quota: lots }]", Format::Yaml, "mallory")
+    NewVersion::new(
+        "limits: [{ name: one, quota: lots }]",
+        Format::Yaml,
+        "mallory",
+    )
 }
 
 /// One instance of a service.
@@ -50,35 +54,65 @@ impl Instance {
 
 impl<S: Store + Clone + 'static> Instance<S> {
     /// Starts an instance that counts in this store, with a listener for roll-outs.
-    pub(crate) async fn counting(counters: S, store: Arc<dyn RuleStore>, options: LiveOptions) -> Self {
+    pub(crate) async fn counting(
+        counters: S,
+        store: Arc<dyn RuleStore>,
+        options: LiveOptions,
+    ) -> Self {
         let counts = RolloutCounts::new();
-        let layer = RateLimitLayer::new(counters, Policy::new()).attach_decision().on_decision(counts.listener());
-        let live = LiveRules::start_shared(layer.handle(), store, options.rollout_counts(counts)).await;
-        let inner = service_fn(async |_: Request<()>| Ok::<_, Infallible>(Response::new(String::new())));
-        Self { live, service: BoxCloneSyncService::new(layer.layer(inner)) }
+        let layer = RateLimitLayer::new(counters, Policy::new())
+            .attach_decision()
+            .on_decision(counts.listener());
+        let live =
+            LiveRules::start_shared(layer.handle(), store, options.rollout_counts(counts)).await;
+        let inner =
+            service_fn(async |_: Request<()>| Ok::<_, Infallible>(Response::new(String::new())));
+        Self {
+            live,
+            service: BoxCloneSyncService::new(layer.layer(inner)),
+        }
     }
 
     pub(crate) async fn send(&self, request: http::request::Builder) -> Answer {
-        self.service.clone().oneshot(request.body(()).unwrap()).await.unwrap()
+        self.service
+            .clone()
+            .oneshot(request.body(()).unwrap())
+            .await
+            .unwrap()
     }
 
     pub(crate) async fn ask(&self, user: &str) -> StatusCode {
-        self.send(Request::get("/").header("user", user)).await.status()
+        self.send(Request::get("/").header("user", user))
+            .await
+            .status()
     }
 
     /// Sends a request of this user, and returns the limits of its decision, in the order of the document.
     pub(crate) async fn limits(&self, user: &str) -> Vec<u64> {
         let answer = self.send(Request::get("/").header("user", user)).await;
         let decision = answer.extensions().get::<Decision>();
-        decision.map(|decision| decision.statuses().iter().map(|status| status.limit).collect()).unwrap_or_default()
+        decision
+            .map(|decision| {
+                decision
+                    .statuses()
+                    .iter()
+                    .map(|status| status.limit)
+                    .collect()
+            })
+            .unwrap_or_default()
     }
 
     pub(crate) fn number(&self) -> u64 {
-        self.live.in_force().map_or(0, |in_force| in_force.version.number)
+        self.live
+            .in_force()
+            .map_or(0, |in_force| in_force.version.number)
     }
 
     pub(crate) async fn until_in_force(&self, number: u64) {
-        eventually(&format!("version {number} is in force"), async || self.number() == number).await;
+        eventually(&format!("version {number} is in force"), async || {
+            self.number() == number
+        })
+        .await;
     }
 }
 
@@ -92,7 +126,10 @@ pub(crate) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool)
     assert!(waited.await.is_ok(), "waited in vain until {what}");
 }
 
-#[expect(clippy::disallowed_methods, reason = "between two looks at a condition")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "between two looks at a condition"
+)]
 pub(crate) async fn pause(length: Duration) {
     tokio::time::sleep(length).await;
 }

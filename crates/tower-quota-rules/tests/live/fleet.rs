@@ -36,8 +36,14 @@ async fn bad_document_stays_out_everywhere() {
     let careless = RedisRules::new(&server.url(), "fleet").unwrap();
     careless.put(None, broken()).await.unwrap();
     for instance in &fleet {
-        eventually("it is rejected", async || instance.live.state().reloads.rejected == 1).await;
-        assert_eq!((instance.number(), instance.limits("ann").await), (1, vec![5, 10]));
+        eventually("it is rejected", async || {
+            instance.live.state().reloads.rejected == 1
+        })
+        .await;
+        assert_eq!(
+            (instance.number(), instance.limits("ann").await),
+            (1, vec![5, 10])
+        );
     }
     fleet[3].live.rollback(1, "bob").await.unwrap();
     until_all_have(&fleet, 3).await;
@@ -56,15 +62,25 @@ async fn killed_redis_changes_no_decision() {
     for _ in 0..3 {
         server.kill();
         for instance in &fleet {
-            eventually("it is noticed", async || !instance.live.state().is_reachable).await;
+            eventually("it is noticed", async || {
+                !instance.live.state().is_reachable
+            })
+            .await;
             assert_eq!(instance.limits("ann").await, [6, 12]);
         }
         server.start_again();
         let restarted = now();
         for instance in &fleet {
-            eventually("it has recovered", async || instance.live.state().is_healthy()).await;
+            eventually("it has recovered", async || {
+                instance.live.state().is_healthy()
+            })
+            .await;
         }
-        let put = fleet[1].live.put(Some(fleet[1].number()), new(6)).await.unwrap();
+        let put = fleet[1]
+            .live
+            .put(Some(fleet[1].number()), new(6))
+            .await
+            .unwrap();
         until_all_have(&fleet, put.number).await;
         let took = restarted.elapsed();
         assert!(took < 2 * PROMISE, "{took:?} after the restart");

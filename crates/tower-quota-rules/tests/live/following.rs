@@ -8,8 +8,8 @@ use http::StatusCode;
 use tokio::sync::{Notify, watch};
 use tower_quota::MemoryStore;
 use tower_quota_rules::live::{
-    AuditRecord, Block, By, ChangeError, LiveOptions, MemoryRules, NewVersion, RedisRules, Reply, Rollout, RuleStore,
-    RuleStoreError, StoreState, Version, VersionInfo,
+    AuditRecord, Block, By, ChangeError, LiveOptions, MemoryRules, NewVersion, RedisRules, Reply,
+    Rollout, RuleStore, RuleStoreError, StoreState, Version, VersionInfo,
 };
 use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
@@ -34,7 +34,10 @@ async fn invalid_document_is_not_put() {
     let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
     instance.live.put(None, new(5)).await.unwrap();
     let refused = instance.live.put(None, broken()).await;
-    assert!(matches!(refused, Err(ChangeError::Invalid(_))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(ChangeError::Invalid(_))),
+        "{refused:?}"
+    );
     assert_eq!(instance.live.history(9).await.unwrap().len(), 1);
     assert_eq!(instance.limits("ann").await, [5, 10]);
 }
@@ -42,21 +45,35 @@ async fn invalid_document_is_not_put() {
 #[tokio::test]
 async fn invalid_document_of_another_stays_out() {
     let store: Arc<dyn RuleStore> = Arc::new(MemoryRules::new());
-    let instance = Instance::counting(MemoryStore::new(), Arc::clone(&store), LiveOptions::new()).await;
+    let instance =
+        Instance::counting(MemoryStore::new(), Arc::clone(&store), LiveOptions::new()).await;
     instance.live.put(None, new(5)).await.unwrap();
     // Another program does not check it.
     store.put(None, broken()).await.unwrap();
-    eventually("it is rejected", async || instance.live.state().reloads.rejected == 1).await;
+    eventually("it is rejected", async || {
+        instance.live.state().reloads.rejected == 1
+    })
+    .await;
     let state = instance.live.state();
     assert!(!state.is_healthy() && state.is_reachable && state.failing_since.is_some());
-    assert!(state.last_error.unwrap().contains("version 2"), "the error names the version");
-    assert_eq!((instance.number(), instance.limits("ann").await), (1, vec![5, 10]));
+    assert!(
+        state.last_error.unwrap().contains("version 2"),
+        "the error names the version"
+    );
+    assert_eq!(
+        (instance.number(), instance.limits("ann").await),
+        (1, vec![5, 10])
+    );
     // It is not read again and again.
     instance.live.refresh().await;
     assert_eq!(instance.live.state().reloads.rejected, 1);
     // A new instance begins with the last good one.
-    let later = Instance::counting(MemoryStore::new(), Arc::clone(&store), LiveOptions::new()).await;
-    assert_eq!((later.number(), later.live.state().is_healthy()), (1, false));
+    let later =
+        Instance::counting(MemoryStore::new(), Arc::clone(&store), LiveOptions::new()).await;
+    assert_eq!(
+        (later.number(), later.live.state().is_healthy()),
+        (1, false)
+    );
     store.put(None, new(6)).await.unwrap();
     for instance in [&instance, &later] {
         instance.until_in_force(3).await;
@@ -135,7 +152,13 @@ async fn last_good_document_is_sought_again() {
     store.put(None, broken()).await.unwrap();
     let instance = Instance::start(store, LiveOptions::new()).await;
     instance.until_in_force(1).await;
-    assert!(instance.live.state().last_error.is_some_and(|error| error.contains("version 2 is invalid")));
+    assert!(
+        instance
+            .live
+            .state()
+            .last_error
+            .is_some_and(|error| error.contains("version 2 is invalid"))
+    );
 }
 
 #[tokio::test]
@@ -163,7 +186,10 @@ async fn dropped_put_is_made_in_order() {
     release.send(()).unwrap();
     assert!(overtaking.is_err(), "it waits for the second one");
     third.await.unwrap().unwrap();
-    assert_eq!((instance.number(), instance.limits("ann").await), (3, vec![7, 14]));
+    assert_eq!(
+        (instance.number(), instance.limits("ann").await),
+        (3, vec![7, 14])
+    );
     assert_eq!(instance.live.audit(9).await.unwrap().len(), 3);
 }
 
@@ -171,7 +197,11 @@ async fn dropped_put_is_made_in_order() {
 async fn document_that_panics_stays_rejected() {
     let calls = AtomicU32::new(0);
     let options = LiveOptions::new().with_policy(move |policy| {
-        assert_ne!(calls.fetch_add(1, Ordering::Relaxed), 1, "a policy of code that panics");
+        assert_ne!(
+            calls.fetch_add(1, Ordering::Relaxed),
+            1,
+            "a policy of code that panics"
+        );
         policy
     });
     let instance = Instance::start(MemoryRules::new(), options).await;
@@ -188,13 +218,35 @@ async fn rollback_is_a_new_version() {
     instance.live.put(None, new(5)).await.unwrap();
     instance.live.put(None, new(6)).await.unwrap();
     assert_eq!(instance.live.rollback(1, "bob").await.unwrap().number, 3);
-    assert_eq!((instance.number(), instance.limits("ann").await), (3, vec![5, 10]));
-    instance.live.rollback(2, By::new("bob").comment("it was no mistake")).await.unwrap();
-    let comments: Vec<String> =
-        instance.live.history(2).await.unwrap().into_iter().map(|version| version.comment).collect();
-    assert_eq!(comments, ["rollback to version 2: it was no mistake", "rollback to version 1"]);
+    assert_eq!(
+        (instance.number(), instance.limits("ann").await),
+        (3, vec![5, 10])
+    );
+    instance
+        .live
+        .rollback(2, By::new("bob").comment("it was no mistake"))
+        .await
+        .unwrap();
+    let comments: Vec<String> = instance
+        .live
+        .history(2)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|version| version.comment)
+        .collect();
+    assert_eq!(
+        comments,
+        [
+            "rollback to version 2: it was no mistake",
+            "rollback to version 1"
+        ]
+    );
     let missing = instance.live.rollback(77, "bob").await;
-    assert!(matches!(missing, Err(ChangeError::Store(RuleStoreError::UnknownVersion(77)))));
+    assert!(matches!(
+        missing,
+        Err(ChangeError::Store(RuleStoreError::UnknownVersion(77)))
+    ));
 }
 
 #[tokio::test]
@@ -216,7 +268,11 @@ async fn restart_without_store_uses_local_copy() {
     // An empty server gets the document back, under its number.
     server.start_again();
     eventually("the store has confirmed it", async || {
-        instance.live.state().in_force.is_some_and(|known| !known.is_local_copy)
+        instance
+            .live
+            .state()
+            .in_force
+            .is_some_and(|known| !known.is_local_copy)
     })
     .await;
     let restored = late.current().await.unwrap().unwrap();
@@ -239,7 +295,10 @@ async fn empty_store_gets_local_copy_back() {
 
     let again = start().await;
     assert_eq!(again.limits("ann").await, [5, 10]);
-    eventually("the store has it", async || again.live.store().current().await.unwrap().is_some()).await;
+    eventually("the store has it", async || {
+        again.live.store().current().await.unwrap().is_some()
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -251,7 +310,11 @@ async fn broken_local_copy_is_not_used() {
         let unreachable = RedisRules::new("redis://127.0.0.1:1/", "none").unwrap();
         let instance = Instance::start(unreachable, LiveOptions::new().local_copy(&path)).await;
         assert!(instance.live.in_force().is_none());
-        assert_eq!(instance.ask("ann").await, StatusCode::OK, "the layer's own policy stays");
+        assert_eq!(
+            instance.ask("ann").await,
+            StatusCode::OK,
+            "the layer's own policy stays"
+        );
     }
 }
 
@@ -260,15 +323,31 @@ async fn silent_store_ends_every_call() {
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     let redis = RedisRules::new(&proxy.url(), "silent").unwrap();
-    let instance = Instance::start(redis, LiveOptions::new().poll_every(Duration::from_millis(50))).await;
+    let instance = Instance::start(
+        redis,
+        LiveOptions::new().poll_every(Duration::from_millis(50)),
+    )
+    .await;
     instance.live.put(None, new(5)).await.unwrap();
     proxy.inflict(Fault::Stall);
     let put = tokio::time::timeout(Duration::from_secs(10), instance.live.put(None, new(6))).await;
-    assert!(matches!(put, Ok(Err(ChangeError::Store(RuleStoreError::Unavailable { .. })))), "{put:?}");
-    eventually("it is noticed", async || !instance.live.state().is_reachable).await;
+    assert!(
+        matches!(
+            put,
+            Ok(Err(ChangeError::Store(RuleStoreError::Unavailable { .. })))
+        ),
+        "{put:?}"
+    );
+    eventually("it is noticed", async || {
+        !instance.live.state().is_reachable
+    })
+    .await;
     assert_eq!(instance.limits("ann").await, [5, 10]);
     proxy.heal();
-    eventually("it has recovered", async || instance.live.state().is_healthy()).await;
+    eventually("it has recovered", async || {
+        instance.live.state().is_healthy()
+    })
+    .await;
     instance.live.put(None, new(7)).await.unwrap();
     assert_eq!(instance.limits("ann").await, [7, 14]);
 }
@@ -278,14 +357,31 @@ async fn invalid_document_is_reported_after_an_outage() {
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
     let redis = RedisRules::new(&proxy.url(), "outage").unwrap();
-    let instance = Instance::start(redis, LiveOptions::new().poll_every(Duration::from_millis(20))).await;
+    let instance = Instance::start(
+        redis,
+        LiveOptions::new().poll_every(Duration::from_millis(20)),
+    )
+    .await;
     instance.live.put(None, new(5)).await.unwrap();
-    RedisRules::new(&server.url(), "outage").unwrap().put(None, broken()).await.unwrap();
-    eventually("it is rejected", async || instance.live.state().last_error.is_some()).await;
+    RedisRules::new(&server.url(), "outage")
+        .unwrap()
+        .put(None, broken())
+        .await
+        .unwrap();
+    eventually("it is rejected", async || {
+        instance.live.state().last_error.is_some()
+    })
+    .await;
     proxy.inflict(Fault::Refuse);
-    eventually("it is noticed", async || !instance.live.state().is_reachable).await;
+    eventually("it is noticed", async || {
+        !instance.live.state().is_reachable
+    })
+    .await;
     proxy.heal();
-    eventually("it has recovered", async || instance.live.state().is_reachable).await;
+    eventually("it has recovered", async || {
+        instance.live.state().is_reachable
+    })
+    .await;
     let error = instance.live.state().last_error.unwrap_or_default();
     assert!(error.contains("version 2 is invalid"), "{error}");
 }
@@ -293,11 +389,23 @@ async fn invalid_document_is_reported_after_an_outage() {
 #[tokio::test]
 async fn first_roll_out_needs_a_document() {
     let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
-    let refused = instance.live.put(None, new(5).rollout(Rollout::Percent(5))).await;
-    assert!(matches!(refused, Err(ChangeError::Refused(_))), "{refused:?}");
+    let refused = instance
+        .live
+        .put(None, new(5).rollout(Rollout::Percent(5)))
+        .await;
+    assert!(
+        matches!(refused, Err(ChangeError::Refused(_))),
+        "{refused:?}"
+    );
     instance.live.put(None, new(5)).await.unwrap();
     for percent in [0, 101] {
-        let refused = instance.live.put(None, new(6).rollout(Rollout::Percent(percent))).await;
-        assert!(matches!(refused, Err(ChangeError::Refused(_))), "{refused:?}");
+        let refused = instance
+            .live
+            .put(None, new(6).rollout(Rollout::Percent(percent)))
+            .await;
+        assert!(
+            matches!(refused, Err(ChangeError::Refused(_))),
+            "{refused:?}"
+        );
     }
 }

@@ -17,7 +17,9 @@ struct Log(Arc<Mutex<Vec<(String, String)>>>);
 impl Log {
     fn has(&self, target: &str, parts: &[&str]) -> bool {
         let lines = self.0.lock().unwrap();
-        lines.iter().any(|(of, line)| of == target && parts.iter().all(|part| line.contains(part)))
+        lines
+            .iter()
+            .any(|(of, line)| of == target && parts.iter().all(|part| line.contains(part)))
     }
 }
 
@@ -37,7 +39,10 @@ impl Subscriber for Log {
     fn event(&self, event: &Event<'_>) {
         let mut text = Text::default();
         event.record(&mut text);
-        self.0.lock().unwrap().push((event.metadata().target().to_owned(), text.0));
+        self.0
+            .lock()
+            .unwrap()
+            .push((event.metadata().target().to_owned(), text.0));
     }
 
     fn enter(&self, _: &Id) {}
@@ -59,11 +64,31 @@ async fn changes_and_rejections_are_logged() {
     let log = Log::default();
     let _recording = tracing::subscriber::set_default(log.clone());
     let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
-    instance.live.put(None, new(5).comment("more room")).await.unwrap();
-    let audit = ["who=\"ann\"", "what=\"put\"", "after=\"version 1\"", "comment=\"more room\"", "of=\"rules\""];
+    instance
+        .live
+        .put(None, new(5).comment("more room"))
+        .await
+        .unwrap();
+    let audit = [
+        "who=\"ann\"",
+        "what=\"put\"",
+        "after=\"version 1\"",
+        "comment=\"more room\"",
+        "of=\"rules\"",
+    ];
     assert!(log.has("tower_quota::audit", &audit), "{:?}", log.0);
 
     instance.live.store().put(None, broken()).await.unwrap();
-    eventually("it is rejected", async || instance.live.state().reloads.rejected == 1).await;
-    assert!(log.has("tower_quota_rules::live::follow::refresh", &["version=2", "invalid"]), "{:?}", log.0);
+    eventually("it is rejected", async || {
+        instance.live.state().reloads.rejected == 1
+    })
+    .await;
+    assert!(
+        log.has(
+            "tower_quota_rules::live::follow::refresh",
+            &["version=2", "invalid"]
+        ),
+        "{:?}",
+        log.0
+    );
 }

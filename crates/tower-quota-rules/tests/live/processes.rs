@@ -51,7 +51,12 @@ impl Process {
             .unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = mpsc::channel();
-        std::thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        std::thread::spawn(move || {
+            output
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|line| sender.send(line))
+        });
         Self { child, lines }
     }
 
@@ -61,7 +66,10 @@ impl Process {
             let line = self.lines.recv_timeout(PATIENCE).unwrap();
             // The first line of a test may come after what the harness prints.
             if let Some((_, numbers)) = line.split_once(word) {
-                return numbers.split_whitespace().map(|number| number.parse().unwrap()).collect();
+                return numbers
+                    .split_whitespace()
+                    .map(|number| number.parse().unwrap())
+                    .collect();
             }
         }
     }
@@ -71,7 +79,11 @@ impl Process {
         drop(self.child.stdin.take());
         let numbers = self.until("totals");
         assert!(self.child.wait().unwrap().success());
-        Totals { requests: numbers[0], errors: numbers[1], mixed: numbers[2] }
+        Totals {
+            requests: numbers[0],
+            errors: numbers[1],
+            mixed: numbers[2],
+        }
     }
 }
 
@@ -95,12 +107,19 @@ async fn sixty_changes_under_load_lose_nothing() {
     let mut took = Vec::new();
     for number in 2..=CHANGES + 1 {
         let put = now();
-        rules.put(Some(number - 1), new(UNITS + number)).await.unwrap();
+        rules
+            .put(Some(number - 1), new(UNITS + number))
+            .await
+            .unwrap();
         for process in &mut processes {
             while process.until("in-force") != [number] {}
         }
         took.push(put.elapsed());
-        assert!(put.elapsed() < Duration::from_secs(2), "change {number} took {:?}", put.elapsed());
+        assert!(
+            put.elapsed() < Duration::from_secs(2),
+            "change {number} took {:?}",
+            put.elapsed()
+        );
     }
     let totals: Vec<Totals> = processes.into_iter().map(Process::end).collect();
     took.sort_unstable();
@@ -109,10 +128,16 @@ async fn sixty_changes_under_load_lose_nothing() {
         took[took.len() / 2],
         took[took.len() - 1]
     );
-    assert!(totals.iter().all(|totals| totals.errors == 0 && totals.mixed == 0 && totals.requests > 0), "{totals:?}");
+    assert!(
+        totals
+            .iter()
+            .all(|totals| totals.errors == 0 && totals.mixed == 0 && totals.requests > 0),
+        "{totals:?}"
+    );
 
     // What all processes were admitted is what is counted, across all quotas.
-    let instance = Instance::counting(counters(&url).await, Arc::new(rules), LiveOptions::new()).await;
+    let instance =
+        Instance::counting(counters(&url).await, Arc::new(rules), LiveOptions::new()).await;
     let status = instance.live.handle().peek("one", "ann").await.unwrap();
     let requests: u64 = totals.iter().map(|totals| totals.requests).sum();
     assert_eq!(status.limit - status.remaining(), requests);
@@ -120,7 +145,11 @@ async fn sixty_changes_under_load_lose_nothing() {
 
 /// Returns the shared counters. A busy machine must not make decisions degrade: that would hide a lost counter.
 async fn counters(url: &str) -> RedisStore {
-    RedisStore::options().deadline(Duration::from_secs(10)).connect(url).await.unwrap()
+    RedisStore::options()
+        .deadline(Duration::from_secs(10))
+        .connect(url)
+        .await
+        .unwrap()
 }
 
 /// Asks without a pause, and prints each version that comes into force: one of the processes.
@@ -135,17 +164,29 @@ async fn process() {
     let asking: Vec<_> = (0..4)
         .map(|_| {
             let (instance, is_over) = (instance.clone(), Arc::clone(&is_over));
-            let (requests, errors, mixed) = (Arc::clone(&requests), Arc::clone(&errors), Arc::clone(&mixed));
+            let (requests, errors, mixed) = (
+                Arc::clone(&requests),
+                Arc::clone(&errors),
+                Arc::clone(&mixed),
+            );
             tokio::spawn(async move {
                 while !is_over.load(Ordering::Relaxed) {
                     let answer = instance.send(Request::get("/").header("user", "ann")).await;
-                    let limits = answer
-                        .extensions()
-                        .get::<Decision>()
-                        .map(|decision| decision.statuses().iter().map(|status| status.limit).collect::<Vec<u64>>());
-                    errors.fetch_add(u64::from(answer.status() != StatusCode::OK), Ordering::Relaxed);
+                    let limits = answer.extensions().get::<Decision>().map(|decision| {
+                        decision
+                            .statuses()
+                            .iter()
+                            .map(|status| status.limit)
+                            .collect::<Vec<u64>>()
+                    });
+                    errors.fetch_add(
+                        u64::from(answer.status() != StatusCode::OK),
+                        Ordering::Relaxed,
+                    );
                     match limits.as_deref() {
-                        Some([one, two]) => mixed.fetch_add(u64::from(2 * one != *two), Ordering::Relaxed),
+                        Some([one, two]) => {
+                            mixed.fetch_add(u64::from(2 * one != *two), Ordering::Relaxed)
+                        }
                         _ => errors.fetch_add(1, Ordering::Relaxed),
                     };
                     requests.fetch_add(1, Ordering::Relaxed);
@@ -153,7 +194,8 @@ async fn process() {
             })
         })
         .collect();
-    let input = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()).unwrap());
+    let input =
+        tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()).unwrap());
     let mut shown = 0;
     while !input.is_finished() {
         let number = instance.number();
@@ -167,7 +209,11 @@ async fn process() {
     for task in asking {
         task.await.unwrap();
     }
-    eventually("it has closed", async || instance.live.close(Duration::from_secs(5)).await).await;
-    let [requests, errors, mixed] = [requests, errors, mixed].map(|count| count.load(Ordering::Relaxed));
+    eventually("it has closed", async || {
+        instance.live.close(Duration::from_secs(5)).await
+    })
+    .await;
+    let [requests, errors, mixed] =
+        [requests, errors, mixed].map(|count| count.load(Ordering::Relaxed));
     println!("totals {requests} {errors} {mixed}");
 }

@@ -10,7 +10,9 @@ use crate::fixture::{Instance, eventually, new, now};
 
 /// Starts an instance that admits one request of a user, and shares its top clients.
 async fn instance(url: &str, name: &str, options: LiveOptions) -> Instance {
-    let top = SharedTop::new(url, name).unwrap().every(Duration::from_millis(200));
+    let top = SharedTop::new(url, name)
+        .unwrap()
+        .every(Duration::from_millis(200));
     let instance = Instance::start(MemoryRules::new(), options.shared_top(top)).await;
     instance.live.put(None, new(1)).await.unwrap();
     instance
@@ -22,7 +24,10 @@ async fn merged(instance: &Instance) -> Option<MergedTop> {
 
 /// Returns the bounds of the clients, those with most first.
 fn bounds(top: &MergedTop) -> Vec<(u64, u64)> {
-    top.clients.iter().map(|client| (client.at_least, client.at_most)).collect()
+    top.clients
+        .iter()
+        .map(|client| (client.at_least, client.at_most))
+        .collect()
 }
 
 #[tokio::test]
@@ -40,16 +45,33 @@ async fn instances_list_the_clients_of_all() {
     // Each instance counts for itself here, and refuses all but the first request of each user.
     for reader in [&one, &other] {
         let is_merged = async || {
-            let Some(top) = merged(reader).await else { return false };
+            let Some(top) = merged(reader).await else {
+                return false;
+            };
             assert!(top.clients.iter().all(|client| client.text.is_none()));
-            assert!(top.clients.iter().all(|client| client.limit == "one" && !client.retry_after.is_zero()));
-            top.instances == 2 && top.age < Duration::from_secs(2) && bounds(&top) == [(5, 5), (5, 5)]
+            assert!(
+                top.clients
+                    .iter()
+                    .all(|client| client.limit == "one" && !client.retry_after.is_zero())
+            );
+            top.instances == 2
+                && top.age < Duration::from_secs(2)
+                && bounds(&top) == [(5, 5), (5, 5)]
         };
         eventually("both are merged", is_merged).await;
     }
     let stored = server.command("HVALS quota:top:{all}").unwrap();
-    assert!(stored.contains("header user") && !stored.contains("ann"), "{stored}");
-    assert!(!server.command("PTTL quota:top:{all}").unwrap().contains("-1"), "the figures have an expiry");
+    assert!(
+        stored.contains("header user") && !stored.contains("ann"),
+        "{stored}"
+    );
+    assert!(
+        !server
+            .command("PTTL quota:top:{all}")
+            .unwrap()
+            .contains("-1"),
+        "the figures have an expiry"
+    );
 }
 
 #[tokio::test]
@@ -60,7 +82,11 @@ async fn keys_are_shared_where_allowed() {
         one.ask("ann").await;
     }
     let shows = async || {
-        merged(&one).await.is_some_and(|top| top.clients.iter().any(|client| client.text.as_deref() == Some("ann")))
+        merged(&one).await.is_some_and(|top| {
+            top.clients
+                .iter()
+                .any(|client| client.text.as_deref() == Some("ann"))
+        })
     };
     eventually("the key is shown", shows).await;
 }
@@ -73,14 +99,26 @@ async fn dead_redis_leaves_old_figures_with_their_age() {
     for _ in 0..3 {
         one.ask("ann").await;
     }
-    eventually("it is listed", async || merged(&one).await.is_some_and(|top| bounds(&top) == [(2, 2)])).await;
+    eventually("it is listed", async || {
+        merged(&one)
+            .await
+            .is_some_and(|top| bounds(&top) == [(2, 2)])
+    })
+    .await;
     drop(server.take());
     let begun = now();
-    let is_old =
-        async || merged(&one).await.is_some_and(|top| top.age > Duration::from_millis(900) && bounds(&top) == [(2, 2)]);
+    let is_old = async || {
+        merged(&one)
+            .await
+            .is_some_and(|top| top.age > Duration::from_millis(900) && bounds(&top) == [(2, 2)])
+    };
     eventually("the figures are old", is_old).await;
     assert!(begun.elapsed() < Duration::from_secs(10));
-    assert_eq!(one.ask("bob").await, http::StatusCode::OK, "requests do not depend on it");
+    assert_eq!(
+        one.ask("bob").await,
+        http::StatusCode::OK,
+        "requests do not depend on it"
+    );
     assert!(one.live.close(Duration::from_secs(5)).await);
 }
 
@@ -91,8 +129,15 @@ async fn ended_instance_is_forgotten() {
         instance(&server.url(), "end", LiveOptions::new()).await,
         instance(&server.url(), "end", LiveOptions::new()).await,
     ];
-    let has = async |instances| merged(&one).await.is_some_and(|top| top.instances == instances);
-    eventually("both are there", async || merged(&other).await.is_some() && has(2).await).await;
+    let has = async |instances| {
+        merged(&one)
+            .await
+            .is_some_and(|top| top.instances == instances)
+    };
+    eventually("both are there", async || {
+        merged(&other).await.is_some() && has(2).await
+    })
+    .await;
     other.live.close(Duration::from_secs(5)).await;
     eventually("one is left", async || has(1).await).await;
 }
@@ -104,7 +149,11 @@ async fn ended_instance_is_deleted_without_readers() {
         instance(&server.url(), "unread", LiveOptions::new()).await,
         instance(&server.url(), "unread", LiveOptions::new()).await,
     ];
-    let stored = |instances| server.command("HLEN quota:top:{unread}").is_ok_and(|reply| reply.trim_end() == instances);
+    let stored = |instances| {
+        server
+            .command("HLEN quota:top:{unread}")
+            .is_ok_and(|reply| reply.trim_end() == instances)
+    };
     eventually("both have published", async || stored(":2")).await;
     other.live.close(Duration::from_secs(5)).await;
     eventually("one is left", async || stored(":1")).await;

@@ -13,7 +13,13 @@ pub(super) async fn charge_goes_into_debt<S: Store>(trial: &mut Trial<S>) -> Out
     for (name, quota) in trial.quotas() {
         let ann = key(name);
         let step = format!("{name}: a charge of 15 where 10 are left");
-        let charged = trial.apply(&step, Operation::Charge, &[at_once("ten", &quota, &ann, 15)]).await?;
+        let charged = trial
+            .apply(
+                &step,
+                Operation::Charge,
+                &[at_once("ten", &quota, &ann, 15)],
+            )
+            .await?;
         expect_allowed(&step, &charged, true)?;
         expect_remaining(&step, &charged, &[0])?;
         let one = [at_once("ten", &quota, &ann, 1)];
@@ -27,9 +33,18 @@ pub(super) async fn charge_goes_into_debt<S: Store>(trial: &mut Trial<S>) -> Out
     }
     let step = "a bucket of one unit a second, 15 of 10 taken";
     let (quota, bob) = (Quota::new(10, Duration::from_secs(10)), key("bob"));
-    trial.apply(step, Operation::Charge, &[at_once("ten", &quota, &bob, 15)]).await?;
-    let decision = trial.check(step, &[at_once("ten", &quota, &bob, 1)]).await?;
-    expect(step, "retry after", decision.retry_after(), Some(Duration::from_secs(6)))
+    trial
+        .apply(step, Operation::Charge, &[at_once("ten", &quota, &bob, 15)])
+        .await?;
+    let decision = trial
+        .check(step, &[at_once("ten", &quota, &bob, 1)])
+        .await?;
+    expect(
+        step,
+        "retry after",
+        decision.retry_after(),
+        Some(Duration::from_secs(6)),
+    )
 }
 
 pub(super) async fn reset_clears_counters<S: Store>(trial: &mut Trial<S>) -> Outcome {
@@ -37,14 +52,24 @@ pub(super) async fn reset_clears_counters<S: Store>(trial: &mut Trial<S>) -> Out
         let (ann, bob) = (key(&format!("ann, {name}")), key(&format!("bob, {name}")));
         let step = format!("{name}: all is taken, of two limits and two keys");
         for who in [&ann, &bob] {
-            let both = [in_turn("ten", &quota, who, 10), in_turn("other", &quota, who, 10)];
+            let both = [
+                in_turn("ten", &quota, who, 10),
+                in_turn("other", &quota, who, 10),
+            ];
             expect_allowed(&step, &trial.check(&step, &both).await?, true)?;
         }
         let step = format!("{name}: one limit of one key is reset");
-        let reset = trial.apply(&step, Operation::Reset, &[at_once("ten", &quota, &ann, 1)]).await?;
+        let reset = trial
+            .apply(&step, Operation::Reset, &[at_once("ten", &quota, &ann, 1)])
+            .await?;
         expect_remaining(&step, &reset, &[10])?;
         let step = format!("{name}: the others are not");
-        let peek = |who| [at_once("ten", &quota, who, 0), at_once("other", &quota, who, 0)];
+        let peek = |who| {
+            [
+                at_once("ten", &quota, who, 0),
+                at_once("other", &quota, who, 0),
+            ]
+        };
         expect_remaining(&step, &trial.check(&step, &peek(&ann)).await?, &[10, 0])?;
         expect_remaining(&step, &trial.check(&step, &peek(&bob)).await?, &[0, 0])?;
     }
@@ -54,7 +79,12 @@ pub(super) async fn reset_clears_counters<S: Store>(trial: &mut Trial<S>) -> Out
 pub(super) async fn counted_refusals_are_charged<S: Store>(trial: &mut Trial<S>) -> Outcome {
     for (name, quota) in trial.quotas() {
         let ann = key(name);
-        let ask = |cost| [at_once("strict", &quota, &ann, cost).count_refusals(), at_once("mild", &quota, &ann, cost)];
+        let ask = |cost| {
+            [
+                at_once("strict", &quota, &ann, cost).count_refusals(),
+                at_once("mild", &quota, &ann, cost),
+            ]
+        };
         let step = format!("{name}: 7 units");
         expect_remaining(&step, &trial.check(&step, &ask(7)).await?, &[3, 3])?;
         let step = format!("{name}: 5 more are refused, and the strict limit takes what is left");
@@ -63,7 +93,12 @@ pub(super) async fn counted_refusals_are_charged<S: Store>(trial: &mut Trial<S>)
         expect_remaining(&step, &decision, &[0, 3])?;
         let step = format!("{name}: it never goes into debt");
         let before = trial.check(&step, &ask(5)).await?;
-        expect(&step, "the same refusal again", &trial.check(&step, &ask(5)).await?, &before)?;
+        expect(
+            &step,
+            "the same refusal again",
+            &trial.check(&step, &ask(5)).await?,
+            &before,
+        )?;
         let step = format!("{name}: a peek is no refusal");
         expect_allowed(&step, &trial.check(&step, &ask(0)).await?, true)?;
         let step = format!("{name}: even so, the promised wait is kept");
@@ -77,8 +112,15 @@ pub(super) async fn counted_refusals_are_charged<S: Store>(trial: &mut Trial<S>)
 pub(super) async fn refusal_elsewhere_is_judged<S: Store>(trial: &mut Trial<S>) -> Outcome {
     for (name, quota) in trial.quotas() {
         let ann = key(name);
-        let ask = |cost| [in_turn("strict", &quota, &ann, cost).count_refusals(), in_turn("mild", &quota, &ann, cost)];
-        let step = format!("{name}: 4 units that would fit are refused elsewhere, and the strict limit takes them");
+        let ask = |cost| {
+            [
+                in_turn("strict", &quota, &ann, cost).count_refusals(),
+                in_turn("mild", &quota, &ann, cost),
+            ]
+        };
+        let step = format!(
+            "{name}: 4 units that would fit are refused elsewhere, and the strict limit takes them"
+        );
         let mut decision = trial.apply(&step, Operation::Refuse, &ask(4)).await?;
         expect_allowed(&step, &decision, true)?;
         expect_remaining(&step, &decision, &[6, 10])?;

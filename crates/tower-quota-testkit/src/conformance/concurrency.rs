@@ -11,11 +11,16 @@ use crate::join;
 const AT_ONCE: usize = 40;
 
 /// Starts all requests before any is awaited, and counts the admitted ones.
-async fn admitted<S: Store>(trial: &Trial<S>, step: &str, charges: &[Charge<'_>]) -> Result<usize, Failure> {
+async fn admitted<S: Store>(
+    trial: &Trial<S>,
+    step: &str,
+    charges: &[Charge<'_>],
+) -> Result<usize, Failure> {
     let decided = (0..AT_ONCE).map(|_| trial.store().check(charges));
     let mut count = 0;
     for decision in join::all(decided).await {
-        let decision = decision.map_err(|error| Failure::new(step, format!("the store failed: {error}")))?;
+        let decision =
+            decision.map_err(|error| Failure::new(step, format!("the store failed: {error}")))?;
         count += usize::from(decision.is_allowed());
     }
     Ok(count)
@@ -27,21 +32,37 @@ pub(super) async fn concurrent_checks_admit_the_quota<S: Store>(trial: &mut Tria
             let step = format!("{name}: {AT_ONCE} requests of {cost} at once");
             let busy = key(&step);
             let charge = [in_turn("ten", &quota, &busy, cost)];
-            expect(&step, "admitted", admitted(trial, &step, &charge).await?, fit)?;
+            expect(
+                &step,
+                "admitted",
+                admitted(trial, &step, &charge).await?,
+                fit,
+            )?;
         }
     }
     Ok(())
 }
 
-pub(super) async fn concurrent_checks_admit_the_tightest<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn concurrent_checks_admit_the_tightest<S: Store>(
+    trial: &mut Trial<S>,
+) -> Outcome {
     for (name, quota) in trial.quotas() {
-        let step = format!("{name}: {AT_ONCE} requests at once, of 10 for the key and 25 for everyone");
+        let step =
+            format!("{name}: {AT_ONCE} requests at once, of 10 for the key and 25 for everyone");
         let everyone = key(&format!("everyone, {name}"));
         let wide = tower_quota_core::Quota::per_hour(25).fixed_window();
         for (client, fit) in [("ann", 10), ("bob", 10), ("cid", 5)] {
             let own = key(&format!("{client}, {name}"));
-            let both = [in_turn("ten", &quota, &own, 1), at_once("everyone", &wide, &everyone, 1)];
-            expect(&format!("{step}, {client}"), "admitted", admitted(trial, &step, &both).await?, fit)?;
+            let both = [
+                in_turn("ten", &quota, &own, 1),
+                at_once("everyone", &wide, &everyone, 1),
+            ];
+            expect(
+                &format!("{step}, {client}"),
+                "admitted",
+                admitted(trial, &step, &both).await?,
+                fit,
+            )?;
         }
     }
     Ok(())

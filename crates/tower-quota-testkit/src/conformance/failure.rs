@@ -13,16 +13,27 @@ pub struct Failure {
 
 impl Failure {
     pub(crate) fn new(step: &str, reason: impl Into<String>) -> Self {
-        Self { step: step.to_owned(), reason: reason.into() }
+        Self {
+            step: step.to_owned(),
+            reason: reason.into(),
+        }
     }
 }
 
 /// Fails the step unless what was found is what was expected.
-pub(super) fn expect<T: PartialEq + fmt::Debug>(step: &str, what: &str, found: T, expected: T) -> Outcome {
+pub(super) fn expect<T: PartialEq + fmt::Debug>(
+    step: &str,
+    what: &str,
+    found: T,
+    expected: T,
+) -> Outcome {
     if found == expected {
         Ok(())
     } else {
-        Err(Failure::new(step, format!("{what} should be {expected:?} and is {found:?}")))
+        Err(Failure::new(
+            step,
+            format!("{what} should be {expected:?} and is {found:?}"),
+        ))
     }
 }
 

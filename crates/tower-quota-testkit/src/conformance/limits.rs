@@ -41,11 +41,18 @@ pub(super) async fn one_key_is_charged_all_or_nothing<S: Store>(trial: &mut Tria
     expect_remaining(step, &decision, &[3, 0, 95])
 }
 
-pub(super) async fn several_keys_are_charged_all_or_nothing<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn several_keys_are_charged_all_or_nothing<S: Store>(
+    trial: &mut Trial<S>,
+) -> Outcome {
     for (name, quota) in trial.quotas() {
         let (ann, bob) = (key(&format!("ann, {name}")), key(&format!("bob, {name}")));
         let everyone = key(&format!("everyone, {name}"));
-        let both = |own, cost| [at_once("own", &quota, own, cost), at_once("shared", &quota, &everyone, cost)];
+        let both = |own, cost| {
+            [
+                at_once("own", &quota, own, cost),
+                at_once("shared", &quota, &everyone, cost),
+            ]
+        };
 
         let step = format!("{name}: ann takes 6");
         expect_remaining(&step, &trial.check(&step, &both(&ann, 6)).await?, &[4, 4])?;
@@ -68,31 +75,76 @@ pub(super) async fn binding_limit_is_named<S: Store>(trial: &mut Trial<S>) -> Ou
     let ann = key("ann");
     let second = Quota::per_second(5);
     let minute = Quota::per_minute(6).fixed_window();
-    let charges = |cost| [at_once("second", &second, &ann, cost), at_once("minute", &minute, &ann, cost)];
-    let bound = |decision: &tower_quota_core::Decision| decision.tightest().map(|status| status.name);
+    let charges = |cost| {
+        [
+            at_once("second", &second, &ann, cost),
+            at_once("minute", &minute, &ann, cost),
+        ]
+    };
+    let bound =
+        |decision: &tower_quota_core::Decision| decision.tightest().map(|status| status.name);
 
     let step = "admitted: the fewest left bind";
-    expect(step, "binding", bound(&trial.check(step, &charges(1)).await?), Some(Name::new("second")))?;
+    expect(
+        step,
+        "binding",
+        bound(&trial.check(step, &charges(1)).await?),
+        Some(Name::new("second")),
+    )?;
     let step = "4 of both: 0 and 1 are left";
-    expect(step, "binding", bound(&trial.check(step, &charges(4)).await?), Some(Name::new("second")))?;
+    expect(
+        step,
+        "binding",
+        bound(&trial.check(step, &charges(4)).await?),
+        Some(Name::new("second")),
+    )?;
     let step = "refused by both: the longest wait binds";
     let decision = trial.check(step, &charges(2)).await?;
     expect(step, "binding", bound(&decision), Some(Name::new("minute")))?;
-    expect(step, "retry after", decision.retry_after(), Some(Duration::from_secs(60)))?;
+    expect(
+        step,
+        "retry after",
+        decision.retry_after(),
+        Some(Duration::from_secs(60)),
+    )?;
     let step = "refused by one: it binds";
-    expect(step, "binding", bound(&trial.check(step, &charges(1)).await?), Some(Name::new("second")))?;
+    expect(
+        step,
+        "binding",
+        bound(&trial.check(step, &charges(1)).await?),
+        Some(Name::new("second")),
+    )?;
     let step = "a limit that never admits binds before any wait";
     let decision = trial.check(step, &[charges(6)[0], charges(2)[1]]).await?;
     expect(step, "binding", bound(&decision), Some(Name::new("second")))?;
-    expect(step, "outcome", decision.outcome(), tower_quota_core::Outcome::Never)
+    expect(
+        step,
+        "outcome",
+        decision.outcome(),
+        tower_quota_core::Outcome::Never,
+    )
 }
 
 pub(super) async fn order_of_limits_does_not_matter<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let (ann, bob) = (key("ann"), key("bob"));
-    for step in ["the first", "the second", "the third", "the fourth, which is refused"] {
-        let forth = [at_once("tight", &TIGHT, &ann, 1), at_once("wide", &WIDE, &ann, 1)];
-        let back = [at_once("wide", &WIDE, &bob, 1), at_once("tight", &TIGHT, &bob, 1)];
-        let (one, other) = (trial.check(step, &forth).await?, trial.check(step, &back).await?);
+    for step in [
+        "the first",
+        "the second",
+        "the third",
+        "the fourth, which is refused",
+    ] {
+        let forth = [
+            at_once("tight", &TIGHT, &ann, 1),
+            at_once("wide", &WIDE, &ann, 1),
+        ];
+        let back = [
+            at_once("wide", &WIDE, &bob, 1),
+            at_once("tight", &TIGHT, &bob, 1),
+        ];
+        let (one, other) = (
+            trial.check(step, &forth).await?,
+            trial.check(step, &back).await?,
+        );
         expect(step, "outcome", other.outcome(), one.outcome())?;
         expect(step, "binding", other.tightest(), one.tightest())?;
         let reversed: Vec<_> = other.statuses().iter().rev().copied().collect();
@@ -116,11 +168,23 @@ pub(super) async fn keys_are_counted_separately<S: Store>(trial: &mut Trial<S>) 
     ];
     for (position, key) in keys.iter().enumerate() {
         let step = format!("key {position} is fresh");
-        expect_remaining(&step, &trial.check(&step, &[at_once("tight", &TIGHT, key, 2)]).await?, &[1])?;
+        expect_remaining(
+            &step,
+            &trial
+                .check(&step, &[at_once("tight", &TIGHT, key, 2)])
+                .await?,
+            &[1],
+        )?;
     }
     for (position, key) in keys.iter().enumerate() {
         let step = format!("key {position} is remembered");
-        expect_allowed(&step, &trial.check(&step, &[at_once("tight", &TIGHT, key, 2)]).await?, false)?;
+        expect_allowed(
+            &step,
+            &trial
+                .check(&step, &[at_once("tight", &TIGHT, key, 2)])
+                .await?,
+            false,
+        )?;
     }
     Ok(())
 }

@@ -68,12 +68,19 @@ use crate::clock::ManualClock;
 ///
 /// # Errors
 /// [`Failure`] names the step, what was expected there, and what was found.
-pub async fn run<S, F>(case: &'static str, lacks: &'static [Capability], factory: F) -> Result<(), Failure>
+pub async fn run<S, F>(
+    case: &'static str,
+    lacks: &'static [Capability],
+    factory: F,
+) -> Result<(), Failure>
 where
     S: Store,
     F: AsyncFn(ManualClock, String) -> S,
 {
-    let need = NEEDS.iter().find(|(cases, _)| cases.contains(&case)).and_then(|(_, need)| need.as_ref());
+    let need = NEEDS
+        .iter()
+        .find(|(cases, _)| cases.contains(&case))
+        .and_then(|(_, need)| need.as_ref());
     if let Some(need) = need.filter(|need| lacks.contains(need)) {
         println!("skipped: {case} needs {need:?}, which the store lacks");
         return Ok(());

@@ -12,10 +12,18 @@ pub(super) async fn peek_reports_what_a_request_gets<S: Store>(trial: &mut Trial
         let ann = key(name);
         for (taken, left) in [(0, 10), (7, 3), (3, 0)] {
             let step = format!("{name}: {taken} units");
-            trial.check(&step, &[in_turn("ten", &quota, &ann, taken)]).await?;
+            trial
+                .check(&step, &[in_turn("ten", &quota, &ann, taken)])
+                .await?;
             for cost in [0, 1, 4, 11] {
                 let step = format!("{name}: a peek of {cost} where {left} are left");
-                let peek = trial.apply(&step, Operation::Peek, &[at_once("ten", &quota, &ann, cost)]).await?;
+                let peek = trial
+                    .apply(
+                        &step,
+                        Operation::Peek,
+                        &[at_once("ten", &quota, &ann, cost)],
+                    )
+                    .await?;
                 // A cost of 0 asks for one unit.
                 let wanted = cost.max(1);
                 let is_never = matches!(peek.outcome(), Answer::Never);
@@ -36,7 +44,9 @@ pub(super) async fn peek_changes_nothing<S: Store>(trial: &mut Trial<S>) -> Outc
     for (name, quota) in trial.quotas() {
         let ann = key(name);
         let step = format!("{name}: 4 units");
-        trial.check(&step, &[in_turn("ten", &quota, &ann, 4)]).await?;
+        trial
+            .check(&step, &[in_turn("ten", &quota, &ann, 4)])
+            .await?;
         let strict = [at_once("ten", &quota, &ann, 20).count_refusals()];
         let step = format!("{name}: a peek has no refund, and twice the same answer");
         let mut first = trial.apply(&step, Operation::Peek, &strict).await?;
@@ -44,7 +54,13 @@ pub(super) async fn peek_changes_nothing<S: Store>(trial: &mut Trial<S>) -> Outc
         expect(&step, "the second peek", &second, &first)?;
         expect(&step, "refund", first.refund(), None)?;
         let step = format!("{name}: 6 units are left");
-        expect_remaining(&step, &trial.check(&step, &[at_once("ten", &quota, &ann, 0)]).await?, &[6])?;
+        expect_remaining(
+            &step,
+            &trial
+                .check(&step, &[at_once("ten", &quota, &ann, 0)])
+                .await?,
+            &[6],
+        )?;
     }
     Ok(())
 }

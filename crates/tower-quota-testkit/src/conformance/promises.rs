@@ -16,9 +16,13 @@ async fn spend<S: Store>(trial: &mut Trial<S>, name: &str, quota: &Quota) -> Res
         trial.set(start + Duration::from_millis(after));
         let step = format!("{name}: {cost} units after {after} ms");
         // A bucket has regained units before the last step; these are taken too.
-        let peek = trial.check(&step, &[at_once("ten", quota, &spender, 0)]).await?;
+        let peek = trial
+            .check(&step, &[at_once("ten", quota, &spender, 0)])
+            .await?;
         let cost = cost.min(only(&step, &peek)?.remaining());
-        let decision = trial.check(&step, &[in_turn("ten", quota, &spender, cost)]).await?;
+        let decision = trial
+            .check(&step, &[in_turn("ten", quota, &spender, cost)])
+            .await?;
         expect_allowed(&step, &decision, true)?;
     }
     Ok(())
@@ -38,7 +42,12 @@ pub(super) async fn retry_after_is_exact<S: Store>(trial: &mut Trial<S>) -> Outc
             let step = format!("{name}: refused a microsecond before {retry:?} have passed");
             let decision = trial.check(&step, &charge).await?;
             expect_allowed(&step, &decision, false)?;
-            expect(&step, "retry after", decision.retry_after(), Some(MICROSECOND))?;
+            expect(
+                &step,
+                "retry after",
+                decision.retry_after(),
+                Some(MICROSECOND),
+            )?;
             trial.advance(MICROSECOND);
             let step = format!("{name}: admitted after {retry:?}");
             expect_allowed(&step, &trial.check(&step, &charge).await?, true)?;
@@ -75,13 +84,28 @@ pub(super) async fn remaining_is_exact<S: Store>(trial: &mut Trial<S>) -> Outcom
         for pause in [700, 2_400, 1_300, 5_650] {
             trial.advance(Duration::from_millis(pause));
             let step = format!("{name}: {pause} ms later");
-            let left = only(&step, &trial.check(&step, &[at_once("ten", &quota, &spender, 0)]).await?)?.remaining();
+            let left = only(
+                &step,
+                &trial
+                    .check(&step, &[at_once("ten", &quota, &spender, 0)])
+                    .await?,
+            )?
+            .remaining();
             let step = format!("{name}: {pause} ms later, one more than the {left} left");
-            let decision = trial.check(&step, &[in_turn("ten", &quota, &spender, left + 1)]).await?;
+            let decision = trial
+                .check(&step, &[in_turn("ten", &quota, &spender, left + 1)])
+                .await?;
             expect_allowed(&step, &decision, false)?;
-            expect(&step, "remaining", only(&step, &decision)?.remaining(), left)?;
+            expect(
+                &step,
+                "remaining",
+                only(&step, &decision)?.remaining(),
+                left,
+            )?;
             let step = format!("{name}: {pause} ms later, the {left} left");
-            let decision = trial.check(&step, &[in_turn("ten", &quota, &spender, left)]).await?;
+            let decision = trial
+                .check(&step, &[in_turn("ten", &quota, &spender, left)])
+                .await?;
             expect_allowed(&step, &decision, true)?;
             expect(&step, "remaining", only(&step, &decision)?.remaining(), 0)?;
         }

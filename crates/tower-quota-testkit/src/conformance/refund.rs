@@ -11,14 +11,21 @@ use super::trial::Trial;
 
 /// Returns the one refund of a decision.
 fn refund(step: &str, decision: &mut Decision) -> Result<Operation, Failure> {
-    decision.refund().ok_or_else(|| Failure::new(step, "an admitted request should have a refund and has none"))
+    decision.refund().ok_or_else(|| {
+        Failure::new(
+            step,
+            "an admitted request should have a refund and has none",
+        )
+    })
 }
 
 pub(super) async fn refund_restores_units<S: Store>(trial: &mut Trial<S>) -> Outcome {
     for (name, quota) in trial.quotas() {
         let ann = key(name);
         let step = format!("{name}: 2 units, then 5");
-        trial.check(&step, &[in_turn("ten", &quota, &ann, 2)]).await?;
+        trial
+            .check(&step, &[in_turn("ten", &quota, &ann, 2)])
+            .await?;
         let five = [in_turn("ten", &quota, &ann, 5)];
         let mut decision = trial.check(&step, &five).await?;
         expect_remaining(&step, &decision, &[3])?;
@@ -38,7 +45,9 @@ pub(super) async fn refund_is_capped<S: Store>(trial: &mut Trial<S>) -> Outcome 
     for (name, quota) in trial.quotas() {
         let ann = key(name);
         let step = format!("{name}: more than was taken");
-        let mut decision = trial.check(&step, &[in_turn("ten", &quota, &ann, 4)]).await?;
+        let mut decision = trial
+            .check(&step, &[in_turn("ten", &quota, &ann, 4)])
+            .await?;
         let operation = refund(&step, &mut decision)?;
         for cost in [9, u64::MAX] {
             let more = [in_turn("ten", &quota, &ann, cost)];
@@ -54,7 +63,12 @@ pub(super) async fn refund_is_capped<S: Store>(trial: &mut Trial<S>) -> Outcome 
 
 pub(super) async fn refund_goes_to_its_own_window<S: Store>(trial: &mut Trial<S>) -> Outcome {
     let ten = Quota::per_minute(10);
-    let quotas = [ten.fixed_window(), ten.fixed_window().from_first_request(), ten.sliding_window(), ten.sliding_log()];
+    let quotas = [
+        ten.fixed_window(),
+        ten.fixed_window().from_first_request(),
+        ten.sliding_window(),
+        ten.sliding_log(),
+    ];
     // Seconds between a charge of 8 and one of 4. The refund of the 8 comes with the 4: within the window of the 8, in
     // the one after it (where a sliding window still weighs them by half), and beyond. Only the 4 may be left of it.
     for seconds in [20, 90, 150] {
@@ -86,14 +100,26 @@ pub(super) async fn refund_works_once<S: Store>(trial: &mut Trial<S>) -> Outcome
         let mut admitted = trial.check(&step, &charge).await?;
         let step = format!("{name}: a clone has no refund, the original has one");
         expect(&step, "the clone's refund", admitted.clone().refund(), None)?;
-        let expected = Operation::Refund { taken_at: admitted.at() };
+        let expected = Operation::Refund {
+            taken_at: admitted.at(),
+        };
         expect(&step, "the first refund", admitted.refund(), Some(expected))?;
         expect(&step, "the second refund", admitted.refund(), None)?;
         let step = format!("{name}: a refusal has none");
-        expect(&step, "the refund", trial.check(&step, &charge).await?.refund(), None)?;
+        expect(
+            &step,
+            "the refund",
+            trial.check(&step, &charge).await?.refund(),
+            None,
+        )?;
         let step = format!("{name}: a refund has none of its own, nor has a reset");
         for operation in [expected, Operation::Reset] {
-            expect(&step, "the refund", trial.apply(&step, operation, &charge).await?.refund(), None)?;
+            expect(
+                &step,
+                "the refund",
+                trial.apply(&step, operation, &charge).await?.refund(),
+                None,
+            )?;
         }
     }
     Ok(())
@@ -118,13 +144,25 @@ pub(super) async fn refund_across_time_creates_no_units<S: Store>(trial: &mut Tr
         }
         let step = "ten are admitted, and no more";
         expect_allowed(step, &trial.check(step, &ten).await?, true)?;
-        expect_allowed(step, &trial.check(step, &[at_once("ten", &quota, &ann, 1)]).await?, false)?;
+        expect_allowed(
+            step,
+            &trial
+                .check(step, &[at_once("ten", &quota, &ann, 1)])
+                .await?,
+            false,
+        )?;
         let step = "a refund after half a minute restores half of it";
         let mut decision = trial.apply(step, Operation::Charge, &ten).await?;
         trial.advance(Duration::from_secs(30));
         let operation = refund(step, &mut decision)?;
         trial.apply(step, operation, &ten).await?;
-        expect_remaining(step, &trial.check(step, &[at_once("ten", &quota, &ann, 0)]).await?, &[0])?;
+        expect_remaining(
+            step,
+            &trial
+                .check(step, &[at_once("ten", &quota, &ann, 0)])
+                .await?,
+            &[0],
+        )?;
     }
     Ok(())
 }

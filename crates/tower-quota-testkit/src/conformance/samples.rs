@@ -15,8 +15,14 @@ pub(super) const TEN_IN_TEN: &[(&str, Quota)] = {
         ("gcra", TEN.gcra()),
         ("leaky bucket", TEN.leaky_bucket()),
         ("fixed window", TEN.fixed_window()),
-        ("fixed window with an offset", TEN.fixed_window().offset(Duration::from_secs(3))),
-        ("fixed window from the first request", TEN.fixed_window().from_first_request()),
+        (
+            "fixed window with an offset",
+            TEN.fixed_window().offset(Duration::from_secs(3)),
+        ),
+        (
+            "fixed window from the first request",
+            TEN.fixed_window().from_first_request(),
+        ),
         ("sliding window", TEN.sliding_window()),
         ("sliding log", TEN.sliding_log()),
     ]
@@ -30,12 +36,24 @@ pub(super) fn key(name: &str) -> Key<'static> {
 }
 
 /// Returns a charge that never waits, so that a leaky bucket refuses where the others do.
-pub(super) fn at_once<'a>(limit: &'static str, quota: &'a Quota, key: &'a Key<'a>, cost: u64) -> Charge<'a> {
-    Charge::new(limit, quota, key).cost(cost).max_wait(Duration::ZERO)
+pub(super) fn at_once<'a>(
+    limit: &'static str,
+    quota: &'a Quota,
+    key: &'a Key<'a>,
+    cost: u64,
+) -> Charge<'a> {
+    Charge::new(limit, quota, key)
+        .cost(cost)
+        .max_wait(Duration::ZERO)
 }
 
 /// Returns a charge that accepts any wait; only a leaky bucket makes it wait.
-pub(super) fn in_turn<'a>(limit: &'static str, quota: &'a Quota, key: &'a Key<'a>, cost: u64) -> Charge<'a> {
+pub(super) fn in_turn<'a>(
+    limit: &'static str,
+    quota: &'a Quota,
+    key: &'a Key<'a>,
+    cost: u64,
+) -> Charge<'a> {
     Charge::new(limit, quota, key).cost(cost)
 }
 
@@ -43,7 +61,10 @@ pub(super) fn in_turn<'a>(limit: &'static str, quota: &'a Quota, key: &'a Key<'a
 pub(super) fn only<'a>(step: &str, decision: &'a Decision) -> Result<&'a LimitStatus, Failure> {
     match decision.statuses() {
         [status] => Ok(status),
-        others => Err(Failure::new(step, format!("there should be one status and there are {}", others.len()))),
+        others => Err(Failure::new(
+            step,
+            format!("there should be one status and there are {}", others.len()),
+        )),
     }
 }
 
@@ -51,15 +72,24 @@ pub(super) fn only<'a>(step: &str, decision: &'a Decision) -> Result<&'a LimitSt
 pub(super) fn retry_after(step: &str, decision: &Decision) -> Result<Duration, Failure> {
     match decision.outcome() {
         Outcome::Refuse(retry) => Ok(retry),
-        other => {
-            Err(Failure::new(step, format!("the request should be refused for a while and is answered {other:?}")))
-        }
+        other => Err(Failure::new(
+            step,
+            format!("the request should be refused for a while and is answered {other:?}"),
+        )),
     }
 }
 
 /// Fails the step unless each limit has this many units left, in the order of the charges.
-pub(super) fn expect_remaining(step: &str, decision: &Decision, expected: &[u64]) -> super::Outcome {
-    let found: Vec<u64> = decision.statuses().iter().map(|status| status.remaining()).collect();
+pub(super) fn expect_remaining(
+    step: &str,
+    decision: &Decision,
+    expected: &[u64],
+) -> super::Outcome {
+    let found: Vec<u64> = decision
+        .statuses()
+        .iter()
+        .map(|status| status.remaining())
+        .collect();
     expect(step, "remaining", found.as_slice(), expected)
 }
 
@@ -69,5 +99,11 @@ pub(super) fn expect_allowed(step: &str, decision: &Decision, expected: bool) ->
         return Ok(());
     }
     let should = if expected { "admitted" } else { "refused" };
-    Err(Failure::new(step, format!("the request should be {should} and is answered {:?}", decision.outcome())))
+    Err(Failure::new(
+        step,
+        format!(
+            "the request should be {should} and is answered {:?}",
+            decision.outcome()
+        ),
+    ))
 }

@@ -10,31 +10,59 @@ use super::samples::{at_once, expect_allowed, expect_remaining, key};
 use super::trial::Trial;
 
 const NAMES: [&str; 4] = ["second", "minute", "hour", "login"];
-const QUOTAS: [Quota; 4] =
-    [Quota::per_second(20), Quota::per_minute(30).gcra(), Quota::per_hour(40).sliding_window(), Quota::per_hour(5)];
+const QUOTAS: [Quota; 4] = [
+    Quota::per_second(20),
+    Quota::per_minute(30).gcra(),
+    Quota::per_hour(40).sliding_window(),
+    Quota::per_hour(5),
+];
 
 fn charges<'a>(ann: &'a Key<'a>, limits: &[usize], cost: u64) -> Vec<Charge<'a>> {
-    limits.iter().map(|&limit| at_once(NAMES[limit], &QUOTAS[limit], ann, cost)).collect()
+    limits
+        .iter()
+        .map(|&limit| at_once(NAMES[limit], &QUOTAS[limit], ann, cost))
+        .collect()
 }
 
-pub(super) async fn subsets_and_orders_share_the_counters<S: Store>(trial: &mut Trial<S>) -> Outcome {
+pub(super) async fn subsets_and_orders_share_the_counters<S: Store>(
+    trial: &mut Trial<S>,
+) -> Outcome {
     let ann = key("ann");
     let mut taken = [0; 4];
-    let asked: [&[usize]; 8] =
-        [&[0, 1, 2], &[3, 0, 1, 2], &[2, 1, 0], &[1], &[3, 0], &[0, 1, 2], &[3, 2, 1, 0], &[2, 3]];
+    let asked: [&[usize]; 8] = [
+        &[0, 1, 2],
+        &[3, 0, 1, 2],
+        &[2, 1, 0],
+        &[1],
+        &[3, 0],
+        &[0, 1, 2],
+        &[3, 2, 1, 0],
+        &[2, 3],
+    ];
     for limits in asked {
         let step = format!("one unit of {limits:?}");
         limits.iter().for_each(|&limit| taken[limit] += 1);
         let decision = trial.check(&step, &charges(&ann, limits, 1)).await?;
         expect_allowed(&step, &decision, true)?;
-        let left: Vec<u64> = limits.iter().map(|&limit| QUOTAS[limit].capacity() - taken[limit]).collect();
+        let left: Vec<u64> = limits
+            .iter()
+            .map(|&limit| QUOTAS[limit].capacity() - taken[limit])
+            .collect();
         expect_remaining(&step, &decision, &left)?;
     }
     let step = "the login limit is spent, and refuses whatever else is asked";
     trial.check(step, &charges(&ann, &[3], 1)).await?;
-    expect_allowed(step, &trial.check(step, &charges(&ann, &[0, 1, 2, 3], 1)).await?, false)?;
+    expect_allowed(
+        step,
+        &trial.check(step, &charges(&ann, &[0, 1, 2, 3], 1)).await?,
+        false,
+    )?;
     let step = "without it, the others admit";
-    expect_allowed(step, &trial.check(step, &charges(&ann, &[2, 0, 1], 1)).await?, true)
+    expect_allowed(
+        step,
+        &trial.check(step, &charges(&ann, &[2, 0, 1], 1)).await?,
+        true,
+    )
 }
 
 pub(super) async fn unasked_limits_keep_their_time<S: Store>(trial: &mut Trial<S>) -> Outcome {
@@ -44,7 +72,11 @@ pub(super) async fn unasked_limits_keep_their_time<S: Store>(trial: &mut Trial<S
     for minute in 1..=12 {
         trial.advance(Duration::from_secs(60));
         let step = format!("minute {minute}: only the others are asked");
-        expect_allowed(&step, &trial.check(&step, &charges(&ann, &[1, 0], 1)).await?, true)?;
+        expect_allowed(
+            &step,
+            &trial.check(&step, &charges(&ann, &[1, 0], 1)).await?,
+            true,
+        )?;
     }
     let step = "one of the five came back in twelve minutes";
     let decision = trial.check(step, &charges(&ann, &[3], 0)).await?;

@@ -28,15 +28,23 @@ impl Store for Faulty {
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         let peeks: Vec<Charge<'_>> = charges.iter().map(|charge| charge.cost(0)).collect();
         match (self.mistake, operation) {
-            (Mistake::ForgetsRefunds, Operation::Refund { .. }) => self.sound.apply(operation, &peeks),
+            (Mistake::ForgetsRefunds, Operation::Refund { .. }) => {
+                self.sound.apply(operation, &peeks)
+            }
             (Mistake::ChargesTheFirstLimitOfARefusal, Operation::Check) => {
                 let decided = self.sound.check(charges);
-                if decided.clone().into_inner().is_ok_and(|decision| !decision.is_allowed()) {
+                if decided
+                    .clone()
+                    .into_inner()
+                    .is_ok_and(|decision| !decision.is_allowed())
+                {
                     drop(self.sound.apply(Operation::Charge, &charges[..1]));
                 }
                 decided
             }
-            (Mistake::ForgetsEverything, _) => MemoryStore::with_clock(1, self.clock.clone()).apply(operation, charges),
+            (Mistake::ForgetsEverything, _) => {
+                MemoryStore::with_clock(1, self.clock.clone()).apply(operation, charges)
+            }
             _ => self.sound.apply(operation, charges),
         }
     }
@@ -53,10 +61,21 @@ fn failed(mistake: Mistake) -> Vec<(&'static str, String)> {
             }
             _ => clock.clone(),
         };
-        Faulty { sound: MemoryStore::with_clock(1_000, shown), clock, mistake }
+        Faulty {
+            sound: MemoryStore::with_clock(1_000, shown),
+            clock,
+            mistake,
+        }
     };
-    let run = |case| block_on(conformance::run(case, &[], &factory)).err().map(|failure| (case, failure.to_string()));
-    conformance::CASES.iter().filter_map(|case| run(case)).collect()
+    let run = |case| {
+        block_on(conformance::run(case, &[], &factory))
+            .err()
+            .map(|failure| (case, failure.to_string()))
+    };
+    conformance::CASES
+        .iter()
+        .filter_map(|case| run(case))
+        .collect()
 }
 
 fn fails(mistake: Mistake, case: &str) -> bool {
@@ -71,21 +90,38 @@ fn sound_store_passes_every_case() {
 #[test]
 fn each_mistake_fails_its_case() {
     assert!(fails(Mistake::ForgetsRefunds, "refund_restores_units"));
-    assert!(fails(Mistake::ChargesTheFirstLimitOfARefusal, "one_key_is_charged_all_or_nothing"));
-    assert!(fails(Mistake::ForgetsEverything, "concurrent_checks_admit_the_quota"));
+    assert!(fails(
+        Mistake::ChargesTheFirstLimitOfARefusal,
+        "one_key_is_charged_all_or_nothing"
+    ));
+    assert!(fails(
+        Mistake::ForgetsEverything,
+        "concurrent_checks_admit_the_quota"
+    ));
     assert!(fails(Mistake::RunsAMicrosecondFast, "retry_after_is_exact"));
 }
 
 #[test]
 fn failure_names_the_step() {
     let failures = failed(Mistake::ForgetsRefunds);
-    let (_, text) = failures.iter().find(|(case, _)| *case == "refund_restores_units").unwrap();
-    assert!(text.starts_with("at \"token bucket: the 5 are refunded\": "), "{text}");
+    let (_, text) = failures
+        .iter()
+        .find(|(case, _)| *case == "refund_restores_units")
+        .unwrap();
+    assert!(
+        text.starts_with("at \"token bucket: the 5 are refunded\": "),
+        "{text}"
+    );
 }
 
 #[test]
 fn case_of_lacking_capability_is_skipped() {
-    let never = async |_: ManualClock, _: String| -> MemoryStore { panic!("no store should be made") };
-    let result = block_on(conformance::run("first_refusals_are_free", &[Capability::Penalties], never));
+    let never =
+        async |_: ManualClock, _: String| -> MemoryStore { panic!("no store should be made") };
+    let result = block_on(conformance::run(
+        "first_refusals_are_free",
+        &[Capability::Penalties],
+        never,
+    ));
     assert!(result.is_ok());
 }

@@ -20,7 +20,12 @@ pub(super) struct Trial<S> {
 
 impl<S: Store> Trial<S> {
     pub(super) fn new(store: S, clock: ManualClock, lacks: &'static [Capability]) -> Self {
-        Self { store, clock, model: Model::default(), lacks }
+        Self {
+            store,
+            clock,
+            model: Model::default(),
+            lacks,
+        }
     }
 
     /// Returns ten units in ten seconds, by every algorithm that the store has.
@@ -30,7 +35,11 @@ impl<S: Store> Trial<S> {
             Algorithm::SlidingLog => !self.lacks.contains(&Capability::SlidingLogs),
             _ => true,
         };
-        TEN_IN_TEN.iter().copied().filter(|(_, quota)| has(quota)).collect()
+        TEN_IN_TEN
+            .iter()
+            .copied()
+            .filter(|(_, quota)| has(quota))
+            .collect()
     }
 
     pub(super) fn store(&self) -> &S {
@@ -54,7 +63,11 @@ impl<S: Store> Trial<S> {
         self.clock.advance(span - MICROSECOND);
     }
 
-    pub(super) async fn check(&mut self, step: &str, charges: &[Charge<'_>]) -> Result<Decision, Failure> {
+    pub(super) async fn check(
+        &mut self,
+        step: &str,
+        charges: &[Charge<'_>],
+    ) -> Result<Decision, Failure> {
         self.apply(step, Operation::Check, charges).await
     }
 
@@ -73,7 +86,10 @@ impl<S: Store> Trial<S> {
         if found == expected {
             Ok(found)
         } else {
-            Err(Failure::new(step, format!("the model says\n    {expected:?}\n  and the store\n    {found:?}")))
+            Err(Failure::new(
+                step,
+                format!("the model says\n    {expected:?}\n  and the store\n    {found:?}"),
+            ))
         }
     }
 }

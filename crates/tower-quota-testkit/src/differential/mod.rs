@@ -75,9 +75,18 @@ impl Differential {
     /// Creates a test of 256 traces, or as many as `PROPTEST_CASES` says.
     #[must_use]
     pub fn new() -> Self {
-        let contents = Contents { lacks: &[], is_plain: false };
+        let contents = Contents {
+            lacks: &[],
+            is_plain: false,
+        };
         let cases = Config::default().cases;
-        Self { cases, contents, with_bursts: false, forgets_nothing: false, regressions: None }
+        Self {
+            cases,
+            contents,
+            with_bursts: false,
+            forgets_nothing: false,
+            regressions: None,
+        }
     }
 
     /// Sets the number of traces, whatever `PROPTEST_CASES` says.
@@ -133,16 +142,22 @@ impl Differential {
     /// When a trace fails. The message shows the smallest trace found that fails.
     #[expect(clippy::panic, reason = "documented: it is a test")]
     pub fn run(&self, test: impl Fn(&RandomTrace<'_>) -> Result<(), Failure>) {
-        let persistence = self.regressions.map(|path| Box::new(FileFailurePersistence::Direct(path)) as Box<_>);
-        let mut runner =
-            TestRunner::new(Config { cases: self.cases, failure_persistence: persistence, ..Config::default() });
+        let persistence = self
+            .regressions
+            .map(|path| Box::new(FileFailurePersistence::Direct(path)) as Box<_>);
+        let mut runner = TestRunner::new(Config {
+            cases: self.cases,
+            failure_persistence: persistence,
+            ..Config::default()
+        });
         // Drawn from the system's randomness: two runs against one server must not meet.
         let run = RandomState::new().build_hasher().finish();
         let traces = Cell::new(0_u64);
         let result = runner.run(&self.contents.plan(), |plan| {
             traces.set(traces.get() + 1);
             let prefix = format!("differential-{run:016x}-{}", traces.get());
-            test(&RandomTrace::new(&plan, prefix, *self)).map_err(|failure| TestCaseError::fail(failure.to_string()))
+            test(&RandomTrace::new(&plan, prefix, *self))
+                .map_err(|failure| TestCaseError::fail(failure.to_string()))
         });
         if let Err(error) = result {
             panic!("{error}");

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use tower_quota_core::stored::TRUSTED_LEAD;
-use tower_quota_core::{Charge, Decision, Key, LimitStatus, Name, Operation, Outcome, Penalty, Quota, Timestamp};
+use tower_quota_core::{
+    Charge, Decision, Key, LimitStatus, Name, Operation, Outcome, Penalty, Quota, Timestamp,
+};
 
 /// The names of the limits: more than most policies have.
 pub(super) const LIMITS: [&str; 6] = ["burst", "minute", "login", "day", "queue", "log"];
@@ -90,12 +92,23 @@ pub(super) enum Cost {
 /// Returns the keys that the charges name.
 pub(super) fn keys() -> [Key<'static>; KEYS] {
     let client = Name::new("client");
-    [Key::owned(client, "ann"), Key::owned(client, "bob"), Key::EVERYONE]
+    [
+        Key::owned(client, "ann"),
+        Key::owned(client, "bob"),
+        Key::EVERYONE,
+    ]
 }
 
 impl Plan {
-    pub(super) fn charges<'a>(&'a self, step: &Step, keys: &'a [Key<'static>; KEYS]) -> Vec<Charge<'a>> {
-        step.charges.iter().map(|charge| charge.build(self, keys)).collect()
+    pub(super) fn charges<'a>(
+        &'a self,
+        step: &Step,
+        keys: &'a [Key<'static>; KEYS],
+    ) -> Vec<Charge<'a>> {
+        step.charges
+            .iter()
+            .map(|charge| charge.build(self, keys))
+            .collect()
     }
 
     /// Returns the instant of a step, after the last decision at `now`.
@@ -108,8 +121,15 @@ impl Plan {
             Pause::Micros(micros) => now + micros,
             Pause::Back(micros) => now.saturating_sub(micros),
             Pause::Horizon(thousandths, by) => {
-                let quota = step.charges.first().map(|charge| &self.quotas[charge.quota]);
-                (now + part(micros(quota.map_or(Duration::ZERO, Quota::window)), thousandths)).saturating_add_signed(by)
+                let quota = step
+                    .charges
+                    .first()
+                    .map(|charge| &self.quotas[charge.quota]);
+                (now + part(
+                    micros(quota.map_or(Duration::ZERO, Quota::window)),
+                    thousandths,
+                ))
+                .saturating_add_signed(by)
             }
             Pause::Wait(by) => match last.map(Decision::outcome) {
                 Some(Outcome::Refuse(span) | Outcome::Wait(span)) => after(span, by),
@@ -120,8 +140,14 @@ impl Plan {
                 first.map_or(now, |first| after(first.reset_after(), by))
             }
             Pause::Distrust(by) => last.map_or(now, |last| {
-                let reset = last.statuses().first().map_or(Duration::ZERO, LimitStatus::reset_after);
-                last.at().as_micros().saturating_sub(TRUSTED_LEAD + micros(reset)).saturating_add_signed(by)
+                let reset = last
+                    .statuses()
+                    .first()
+                    .map_or(Duration::ZERO, LimitStatus::reset_after);
+                last.at()
+                    .as_micros()
+                    .saturating_sub(TRUSTED_LEAD + micros(reset))
+                    .saturating_add_signed(by)
             }),
         };
         then.min(LAST)
@@ -133,7 +159,12 @@ impl Step {
     pub(super) fn look(key: usize) -> Self {
         let look = |limit| ChargePlan::plain(limit, key, limit, Cost::Units(0));
         let charges = (0..LIMITS.len()).map(look).collect();
-        Self { pause: Pause::Micros(0), joins_last: false, action: Action::Check, charges }
+        Self {
+            pause: Pause::Micros(0),
+            joins_last: false,
+            action: Action::Check,
+            charges,
+        }
     }
 
     pub(super) fn operation(&self, past: &[Decision]) -> Operation {
@@ -141,10 +172,14 @@ impl Step {
             Action::Check => Operation::Check,
             Action::Charge => Operation::Charge,
             Action::Refund(ago) => match past.iter().rev().nth(ago) {
-                Some(decision) => Operation::Refund { taken_at: decision.at() },
+                Some(decision) => Operation::Refund {
+                    taken_at: decision.at(),
+                },
                 None => Operation::Check,
             },
-            Action::RefundAt(micros) => Operation::Refund { taken_at: Timestamp::from_micros(micros) },
+            Action::RefundAt(micros) => Operation::Refund {
+                taken_at: Timestamp::from_micros(micros),
+            },
             Action::Reset => Operation::Reset,
             Action::Refuse => Operation::Refuse,
             Action::Peek => Operation::Peek,
@@ -192,7 +227,11 @@ impl ChargePlan {
         if self.is_at_most {
             charge = charge.at_most();
         }
-        if self.is_refundable { charge.refundable() } else { charge }
+        if self.is_refundable {
+            charge.refundable()
+        } else {
+            charge
+        }
     }
 }
 

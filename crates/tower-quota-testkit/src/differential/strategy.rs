@@ -44,15 +44,28 @@ impl Contents {
     pub(super) fn plan(self) -> impl Strategy<Value = Plan> {
         let start = prop_oneof![3 => Just(NOVEMBER), 1 => of_any_size(46)];
         let buckets = || self.quota(vec![Algorithm::TokenBucket]);
-        let with_buckets = (vec(buckets(), BUCKETS), vec(self.any_quota(), QUOTAS - BUCKETS))
+        let with_buckets = (
+            vec(buckets(), BUCKETS),
+            vec(self.any_quota(), QUOTAS - BUCKETS),
+        )
             .prop_map(|(buckets, others)| [buckets, others].concat());
         let quotas = prop_oneof![1 => with_buckets, u32::from(!self.is_plain) => vec(self.any_quota(), QUOTAS)];
-        let choices = (start, quotas, vec(penalty(), PENALTIES), vec(policy(), POLICIES));
+        let choices = (
+            start,
+            quotas,
+            vec(penalty(), PENALTIES),
+            vec(policy(), POLICIES),
+        );
         choices.prop_flat_map(move |(start, quotas, penalties, policies)| {
             vec(self.step(policies), 1..50).prop_map(move |mut steps| {
                 let (quotas, penalties) = (quotas.clone(), penalties.clone());
                 steps.extend((0..KEYS).map(Step::look));
-                Plan { start, quotas, penalties, steps }
+                Plan {
+                    start,
+                    quotas,
+                    penalties,
+                    steps,
+                }
             })
         })
     }
@@ -67,27 +80,46 @@ impl Contents {
     }
 
     fn quota(self, algorithms: Vec<Algorithm>) -> impl Strategy<Value = Quota> {
-        let everyday =
-            (1..=20_u64, select(vec![1_000_u64, 1_000_000, 60_000_000, 90_000_000, 86_400_000_000]), 1..=40_u64);
+        let everyday = (
+            1..=20_u64,
+            select(vec![
+                1_000_u64,
+                1_000_000,
+                60_000_000,
+                90_000_000,
+                86_400_000_000,
+            ]),
+            1..=40_u64,
+        );
         let extreme = (of_any_size(48), of_any_size(45), of_any_size(50));
-        (prop_oneof![everyday, extreme], select(algorithms), any::<Index>(), 0..3_u8).prop_map(
-            |((units, period, burst), algorithm, offset, anchor)| {
+        (
+            prop_oneof![everyday, extreme],
+            select(algorithms),
+            any::<Index>(),
+            0..3_u8,
+        )
+            .prop_map(|((units, period, burst), algorithm, offset, anchor)| {
                 let period = period.clamp(1_000, LONGEST_PERIOD);
-                let most = if algorithm == Algorithm::SlidingLog { LONGEST_LOG.min(period * 10) } else { period * 10 };
+                let most = if algorithm == Algorithm::SlidingLog {
+                    LONGEST_LOG.min(period * 10)
+                } else {
+                    period * 10
+                };
                 let span = Duration::from_micros(period);
                 // Some numbers cannot be counted together.
-                let quota = Quota::try_new(units.clamp(1, most), span).unwrap_or(Quota::new(1, span));
+                let quota =
+                    Quota::try_new(units.clamp(1, most), span).unwrap_or(Quota::new(1, span));
                 let quota = quota.try_algorithm(algorithm).unwrap_or(quota);
                 match (quota.algorithm(), anchor) {
                     (Algorithm::FixedWindow, 0) => quota.from_first_request(),
                     (Algorithm::FixedWindow, 1) => {
-                        let offset = offset.index(usize::try_from(period).unwrap_or(usize::MAX)) as u64;
+                        let offset =
+                            offset.index(usize::try_from(period).unwrap_or(usize::MAX)) as u64;
                         quota.offset(Duration::from_micros(offset))
                     }
                     _ => quota.try_burst(burst.max(1)).unwrap_or(quota),
                 }
-            },
-        )
+            })
     }
 
     fn step(self, policies: Vec<Vec<(usize, usize)>>) -> impl Strategy<Value = Step> {
@@ -106,14 +138,25 @@ impl Contents {
             prop_oneof![2 => Just(policy.clone()), 1 => subsequence(policy, 1..=all).prop_shuffle()]
         });
         let other_quota = option::weighted(0.1, 0..QUOTAS);
-        let again = (limits, other_quota, self.charge()).prop_map(|(limits, other_quota, model)| {
-            let charge = |(limit, key)| ChargePlan { limit, key, quota: other_quota.unwrap_or(limit), ..model };
-            limits.into_iter().map(charge).collect::<Vec<_>>()
-        });
+        let again =
+            (limits, other_quota, self.charge()).prop_map(|(limits, other_quota, model)| {
+                let charge = |(limit, key)| ChargePlan {
+                    limit,
+                    key,
+                    quota: other_quota.unwrap_or(limit),
+                    ..model
+                };
+                limits.into_iter().map(charge).collect::<Vec<_>>()
+            });
         let charges = prop_oneof![3 => again, 1 => vec(self.charge(), 0..=LIMITS.len())];
-        (pause, bool::weighted(0.5), self.action(), charges).prop_map(move |(pause, joins_last, action, charges)| {
-            Step { pause, joins_last, action, charges: self.permitted(charges) }
-        })
+        (pause, bool::weighted(0.5), self.action(), charges).prop_map(
+            move |(pause, joins_last, action, charges)| Step {
+                pause,
+                joins_last,
+                action,
+                charges: self.permitted(charges),
+            },
+        )
     }
 
     fn action(self) -> impl Strategy<Value = Action> {
@@ -145,12 +188,29 @@ impl Contents {
         let flag = || bool::weighted(0.2);
         let options = (max_wait_micros, penalty, flag(), flag(), flag(), flag());
         let other_quota = option::weighted(0.2, 0..QUOTAS);
-        (0..LIMITS.len(), 0..KEYS, other_quota, cost, bool::weighted(0.5), options).prop_map(
-            move |(limit, key, other_quota, cost, is_plain, options)| {
+        (
+            0..LIMITS.len(),
+            0..KEYS,
+            other_quota,
+            cost,
+            bool::weighted(0.5),
+            options,
+        )
+            .prop_map(move |(limit, key, other_quota, cost, is_plain, options)| {
                 let plain = ChargePlan::plain(limit, key, other_quota.unwrap_or(limit), cost);
-                let (max_wait_micros, penalty, counts_refusals, is_shadow, is_at_most, is_refundable) = options;
+                let (
+                    max_wait_micros,
+                    penalty,
+                    counts_refusals,
+                    is_shadow,
+                    is_at_most,
+                    is_refundable,
+                ) = options;
                 if self.is_plain {
-                    return ChargePlan { is_refundable, ..plain };
+                    return ChargePlan {
+                        is_refundable,
+                        ..plain
+                    };
                 } else if is_plain {
                     return plain;
                 }
@@ -163,15 +223,17 @@ impl Contents {
                     is_refundable,
                     ..plain
                 }
-            },
-        )
+            })
     }
 
     /// Drops charges that a request must not have: those of a limit and key that it names already, and those of a
     /// second key if the store decides one key at a time.
     fn permitted(self, mut charges: Vec<ChargePlan>) -> Vec<ChargePlan> {
         let mut seen = Vec::new();
-        let only_key = charges.first().map(|first| first.key).filter(|_| !self.has(Capability::SeveralKeys));
+        let only_key = charges
+            .first()
+            .map(|first| first.key)
+            .filter(|_| !self.has(Capability::SeveralKeys));
         charges.retain(|charge| {
             let is_new = !seen.contains(&(charge.limit, charge.key));
             seen.push((charge.limit, charge.key));
@@ -183,7 +245,10 @@ impl Contents {
 
 /// Draws limits, each with the key that it counts: limits of one key, of several keys, and any.
 fn policy() -> impl Strategy<Value = Vec<(usize, usize)>> {
-    let one_key = (subsequence((0..BUCKETS).collect::<Vec<usize>>(), 1..=BUCKETS).prop_shuffle(), 0..KEYS)
+    let one_key = (
+        subsequence((0..BUCKETS).collect::<Vec<usize>>(), 1..=BUCKETS).prop_shuffle(),
+        0..KEYS,
+    )
         .prop_map(|(limits, key)| limits.into_iter().map(|limit| (limit, key)).collect());
     let several_keys = vec((0..BUCKETS, 0..KEYS), 2..6);
     let any = vec((0..LIMITS.len(), 0..KEYS), 1..5);
@@ -193,7 +258,8 @@ fn policy() -> impl Strategy<Value = Vec<(usize, usize)>> {
 fn penalty() -> impl Strategy<Value = Penalty> {
     (1..4_u64, of_any_size(45), of_any_size(50)).prop_map(|(refusals, step, most)| {
         let step = Duration::from_micros(step.clamp(1_000, LONGEST_PERIOD));
-        Penalty::try_new(refusals, step, Duration::from_micros(most)).unwrap_or(Penalty::after(refusals))
+        Penalty::try_new(refusals, step, Duration::from_micros(most))
+            .unwrap_or(Penalty::after(refusals))
     })
 }
 

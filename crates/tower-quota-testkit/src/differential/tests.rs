@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::future::{Ready, ready};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tower_quota_core::{Charge, Clock, Decision, DecodeError, Entry, Key, Operation, Store, decide};
+use tower_quota_core::{
+    Charge, Clock, Decision, DecodeError, Entry, Key, Operation, Store, decide,
+};
 
 use super::Differential;
 use crate::conformance::Capability;
@@ -27,7 +29,11 @@ struct ByteStore {
 
 impl ByteStore {
     fn new(clock: ManualClock, mistake: Mistake) -> Self {
-        Self { clock, entries: Mutex::default(), mistake }
+        Self {
+            clock,
+            entries: Mutex::default(),
+            mistake,
+        }
     }
 
     fn entries(&self) -> MutexGuard<'_, BTreeMap<u128, Vec<u8>>> {
@@ -35,16 +41,27 @@ impl ByteStore {
     }
 
     fn stored(&self, key: &Key<'_>) -> Vec<u8> {
-        self.entries().get(&digest(key)).cloned().unwrap_or_default()
+        self.entries()
+            .get(&digest(key))
+            .cloned()
+            .unwrap_or_default()
     }
 
-    fn decide(&self, operation: Operation, charges: &[Charge<'_>]) -> Result<Decision, DecodeError> {
+    fn decide(
+        &self,
+        operation: Operation,
+        charges: &[Charge<'_>],
+    ) -> Result<Decision, DecodeError> {
         let digests: Vec<u128> = charges.iter().map(|charge| digest(charge.key())).collect();
         let mut named = digests.clone();
         named.sort_unstable();
         named.dedup();
         let mut stored = self.entries();
-        let load = |digest| stored.get(digest).map_or(Ok(Entry::default()), |bytes| Entry::decode(bytes));
+        let load = |digest| {
+            stored
+                .get(digest)
+                .map_or(Ok(Entry::default()), |bytes| Entry::decode(bytes))
+        };
         let before = named.iter().map(load).collect::<Result<Vec<Entry>, _>>()?;
         let mut after = before.clone();
         let mut entries: Vec<&mut Entry> = after.iter_mut().collect();
@@ -72,9 +89,14 @@ impl Store for ByteStore {
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         let costless: Vec<Charge<'_>> = charges.iter().map(|charge| charge.cost(0)).collect();
         ready(match (self.mistake, operation) {
-            (Mistake::ForgetsRefunds, Operation::Refund { .. }) => self.decide(operation, &costless),
+            (Mistake::ForgetsRefunds, Operation::Refund { .. }) => {
+                self.decide(operation, &costless)
+            }
             (Mistake::SupportsNoPenalties, _) => {
-                assert!(charges.iter().all(|charge| charge.penalised_by().is_none()), "a penalty");
+                assert!(
+                    charges.iter().all(|charge| charge.penalised_by().is_none()),
+                    "a penalty"
+                );
                 self.decide(operation, charges)
             }
             _ => self.decide(operation, charges),
@@ -111,7 +133,10 @@ fn sound_store_agrees_in_bursts() {
 
 #[test]
 fn lacking_capability_is_left_out() {
-    run(Differential::new().lacks(&[Capability::Penalties]), Mistake::SupportsNoPenalties);
+    run(
+        Differential::new().lacks(&[Capability::Penalties]),
+        Mistake::SupportsNoPenalties,
+    );
 }
 
 #[test]

@@ -34,7 +34,12 @@ struct Comparison<'a, S> {
 impl<'a> RandomTrace<'a> {
     pub(super) fn new(plan: &'a Plan, prefix: String, settings: Differential) -> Self {
         let clock = ManualClock::at(Timestamp::from_micros(plan.start));
-        Self { plan, clock, prefix, settings }
+        Self {
+            plan,
+            clock,
+            prefix,
+            settings,
+        }
     }
 
     /// Returns the clock that the store must take its time from.
@@ -70,7 +75,8 @@ impl<'a> RandomTrace<'a> {
         S: Store,
         F: AsyncFn(&Key<'_>) -> Vec<u8>,
     {
-        self.run(store, async |key: &Key<'_>| Some(stored(key).await)).await
+        self.run(store, async |key: &Key<'_>| Some(stored(key).await))
+            .await
     }
 
     async fn run<S, F>(&self, store: &S, stored: F) -> Result<(), Failure>
@@ -88,7 +94,10 @@ impl<'a> RandomTrace<'a> {
         };
         let mut rest = self.plan.steps.as_slice();
         while let [first, later @ ..] = rest {
-            let joining = later.iter().take_while(|step| self.settings.with_bursts && step.joins_last).count();
+            let joining = later
+                .iter()
+                .take_while(|step| self.settings.with_bursts && step.joins_last)
+                .count();
             let burst;
             (burst, rest) = rest.split_at(1 + joining);
             comparison.pause(first);
@@ -102,8 +111,14 @@ impl<'a> RandomTrace<'a> {
 impl<S: Store> Comparison<'_, S> {
     /// Moves the clock to the instant of a step.
     fn pause(&mut self, step: &Step) {
-        let RandomTrace { plan, clock, settings, .. } = self.trace;
-        let mut now = Timestamp::from_micros(plan.instant(step, clock.now().as_micros(), self.past.last()));
+        let RandomTrace {
+            plan,
+            clock,
+            settings,
+            ..
+        } = self.trace;
+        let mut now =
+            Timestamp::from_micros(plan.instant(step, clock.now().as_micros(), self.past.last()));
         if !settings.forgets_nothing {
             // The store may have forgotten an entry that was full at the latest instant, so the clock does not go back
             // to where it was not full.
@@ -117,21 +132,39 @@ impl<S: Store> Comparison<'_, S> {
     async fn decide(&mut self, burst: &[Step]) -> Result<(), Failure> {
         let RandomTrace { plan, clock, .. } = self.trace;
         let now = clock.now();
-        let requests: Vec<(Operation, Vec<Charge<'_>>)> =
-            burst.iter().map(|step| (step.operation(&self.past), plan.charges(step, &self.keys))).collect();
-        let expected: Vec<Decision> =
-            requests.iter().map(|(operation, charges)| self.model.apply(*operation, charges, now)).collect();
-        let decided = requests.iter().map(|(operation, charges)| self.store.apply(*operation, charges));
+        let requests: Vec<(Operation, Vec<Charge<'_>>)> = burst
+            .iter()
+            .map(|step| (step.operation(&self.past), plan.charges(step, &self.keys)))
+            .collect();
+        let expected: Vec<Decision> = requests
+            .iter()
+            .map(|(operation, charges)| self.model.apply(*operation, charges, now))
+            .collect();
+        let decided = requests
+            .iter()
+            .map(|(operation, charges)| self.store.apply(*operation, charges));
         let found = join::all(decided).await;
-        for ((expected, (operation, charges)), found) in expected.into_iter().zip(&requests).zip(found) {
+        for ((expected, (operation, charges)), found) in
+            expected.into_iter().zip(&requests).zip(found)
+        {
             let step = format!("step {}", self.past.len());
-            let found = found.map_err(|error| Failure::new(&step, format!("the store failed: {error}")))?;
+            let found =
+                found.map_err(|error| Failure::new(&step, format!("the store failed: {error}")))?;
             if found != expected {
-                return Err(Failure::new(&step, format!("the model says\n{expected:#?}\nand the store\n{found:#?}")));
+                return Err(Failure::new(
+                    &step,
+                    format!("the model says\n{expected:#?}\nand the store\n{found:#?}"),
+                ));
             }
-            let (expected, given) = (next_admissions(&expected, charges), next_admissions(&found, charges));
+            let (expected, given) = (
+                next_admissions(&expected, charges),
+                next_admissions(&found, charges),
+            );
             if *operation == Operation::Check
-                && expected.iter().zip(&given).any(|(expected, given)| given.is_some() && given != expected)
+                && expected
+                    .iter()
+                    .zip(&given)
+                    .any(|(expected, given)| given.is_some() && given != expected)
             {
                 let reason = format!(
                     "by the model the limits admit as much again after\n{expected:?}\nand by the store\n{given:?}"
@@ -143,15 +176,23 @@ impl<S: Store> Comparison<'_, S> {
         Ok(())
     }
 
-    async fn compare_bytes(&mut self, stored: &impl AsyncFn(&Key<'_>) -> Option<Vec<u8>>) -> Result<(), Failure> {
+    async fn compare_bytes(
+        &mut self,
+        stored: &impl AsyncFn(&Key<'_>) -> Option<Vec<u8>>,
+    ) -> Result<(), Failure> {
         for key in &self.keys {
-            let Some(found) = stored(key).await else { return Ok(()) };
+            let Some(found) = stored(key).await else {
+                return Ok(());
+            };
             let entry = self.model.stored_entry(key, &found);
-            let may_be_gone = !self.trace.settings.forgets_nothing && entry.full_at() <= self.latest;
+            let may_be_gone =
+                !self.trace.settings.forgets_nothing && entry.full_at() <= self.latest;
             let expected = entry.encode();
             if found != expected && !(found.is_empty() && may_be_gone) {
                 let step = format!("after step {}", self.past.len().saturating_sub(1));
-                let reason = format!("{key:?} is stored as\n{found:x?}\nand the model is\n{expected:x?}\n{entry:#?}");
+                let reason = format!(
+                    "{key:?} is stored as\n{found:x?}\nand the model is\n{expected:x?}\n{entry:#?}"
+                );
                 return Err(Failure::new(&step, reason));
             }
         }
@@ -163,11 +204,19 @@ impl<S: Store> Comparison<'_, S> {
 fn next_admissions(decision: &Decision, charges: &[Charge<'_>]) -> Vec<Option<Duration>> {
     // A request that waits gets a later turn, and a refusal that is counted changes what comes after it.
     let is_final = |charge: &Charge<'_>| {
-        charge.max_wait_micros() == 0 && !charge.counts_refusals() && charge.penalised_by().is_none()
+        charge.max_wait_micros() == 0
+            && !charge.counts_refusals()
+            && charge.penalised_by().is_none()
     };
     let again = |(status, charge): (&LimitStatus, &Charge<'_>)| {
-        let least = if charge.is_at_most() { 1 } else { charge.units() };
-        status.admits_again_after(least).filter(|_| status.taken > 0 && is_final(charge))
+        let least = if charge.is_at_most() {
+            1
+        } else {
+            charge.units()
+        };
+        status
+            .admits_again_after(least)
+            .filter(|_| status.taken > 0 && is_final(charge))
     };
     decision.statuses().iter().zip(charges).map(again).collect()
 }

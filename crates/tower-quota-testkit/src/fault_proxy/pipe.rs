@@ -33,12 +33,22 @@ pub(super) fn join(
     Ok(())
 }
 
-#[expect(clippy::disallowed_methods, reason = "a delay in real time is what the proxy is for")]
-fn forward_requests(shared: &Shared, mut client: TcpStream, mut server: TcpStream, start: Duration) {
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a delay in real time is what the proxy is for"
+)]
+fn forward_requests(
+    shared: &Shared,
+    mut client: TcpStream,
+    mut server: TcpStream,
+    start: Duration,
+) {
     thread::sleep(start);
     let mut bytes = [0; PIECE];
     while let Ok(read @ 1..) = client.read(&mut bytes) {
-        let time_to_pass = shared.wait_to_pass(|fault| fault == Fault::Stall).time_to_pass(read);
+        let time_to_pass = shared
+            .wait_to_pass(|fault| fault == Fault::Stall)
+            .time_to_pass(read);
         thread::sleep(time_to_pass);
         if server.write_all(&bytes[..read]).is_err() {
             break;
@@ -48,7 +58,10 @@ fn forward_requests(shared: &Shared, mut client: TcpStream, mut server: TcpStrea
 }
 
 /// Reads replies and the instants at which they arrive.
-#[expect(clippy::disallowed_methods, reason = "a delay in real time is what the proxy is for")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a delay in real time is what the proxy is for"
+)]
 fn time_replies(mut server: TcpStream, late: &mpsc::Sender<(Instant, Vec<u8>)>) {
     let mut bytes = [0; 16 * 1024];
     while let Ok(read @ 1..) = server.read(&mut bytes) {
@@ -59,7 +72,11 @@ fn time_replies(mut server: TcpStream, late: &mpsc::Sender<(Instant, Vec<u8>)>) 
     let _ = server.shutdown(Shutdown::Both);
 }
 
-fn forward_replies(shared: &Shared, due: &mpsc::Receiver<(Instant, Vec<u8>)>, mut client: TcpStream) {
+fn forward_replies(
+    shared: &Shared,
+    due: &mpsc::Receiver<(Instant, Vec<u8>)>,
+    mut client: TcpStream,
+) {
     for (came, mut reply) in due {
         let mut state = shared.wait_to_pass(|fault| matches!(fault, Fault::Stall | Fault::Mute));
         let mut is_cut = false;
@@ -88,7 +105,10 @@ fn forward_replies(shared: &Shared, due: &mpsc::Receiver<(Instant, Vec<u8>)>, mu
     let _ = client.shutdown(Shutdown::Both);
 }
 
-#[expect(clippy::disallowed_methods, reason = "a delay in real time is what the proxy is for")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a delay in real time is what the proxy is for"
+)]
 fn sleep_until(came: Instant, delay: Duration) {
     thread::sleep(delay.saturating_sub(came.elapsed()));
 }

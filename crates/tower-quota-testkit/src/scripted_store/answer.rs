@@ -47,13 +47,19 @@ impl ScriptedAnswer {
     /// Creates an answer with these statuses, also with ones that no quota leads to. No charge is taken.
     #[must_use]
     pub fn statuses(statuses: impl IntoIterator<Item = LimitStatus>) -> Self {
-        Self { content: Content::Statuses(statuses.into_iter().collect()), delay: Delay::None }
+        Self {
+            content: Content::Statuses(statuses.into_iter().collect()),
+            delay: Delay::None,
+        }
     }
 
     /// Creates a failure with this message. No charge is taken.
     #[must_use]
     pub fn error(message: impl Into<Arc<str>>) -> Self {
-        Self { content: Content::Error(ScriptedError(message.into())), delay: Delay::None }
+        Self {
+            content: Content::Error(ScriptedError(message.into())),
+            delay: Delay::None,
+        }
     }
 
     /// Delays the answer until the test calls [`release`](crate::ScriptedStore::release).
@@ -72,13 +78,19 @@ impl ScriptedAnswer {
     /// ```
     #[must_use]
     pub fn held(self) -> Self {
-        Self { delay: Delay::UntilReleased, ..self }
+        Self {
+            delay: Delay::UntilReleased,
+            ..self
+        }
     }
 
     /// Makes the answer ready at the second poll. The first one wakes its task at once.
     #[must_use]
     pub fn yielding(self) -> Self {
-        Self { delay: Delay::OnePoll, ..self }
+        Self {
+            delay: Delay::OnePoll,
+            ..self
+        }
     }
 
     pub(super) fn is_held(&self) -> bool {
@@ -100,7 +112,11 @@ impl ScriptedAnswer {
             Content::Statuses(statuses) => Ok(Decision::from_statuses(operation, now, statuses)),
             Content::Error(error) => Err(error),
         };
-        ScriptedFuture { result: Some(Box::new(result)), yields: self.delay == Delay::OnePoll, hold }
+        ScriptedFuture {
+            result: Some(Box::new(result)),
+            yields: self.delay == Delay::OnePoll,
+            hold,
+        }
     }
 }
 
@@ -127,14 +143,21 @@ pub struct ScriptedFuture {
 impl Future for ScriptedFuture {
     type Output = Result<Decision, ScriptedError>;
 
-    #[expect(clippy::panic, reason = "documented: a future must not be polled after it was ready")]
+    #[expect(
+        clippy::panic,
+        reason = "documented: a future must not be polled after it was ready"
+    )]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         if self.yields {
             self.yields = false;
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        if self.hold.as_ref().is_some_and(|hold| hold.waits(context.waker())) {
+        if self
+            .hold
+            .as_ref()
+            .is_some_and(|hold| hold.waits(context.waker()))
+        {
             return Poll::Pending;
         }
         match self.result.take() {

@@ -15,15 +15,24 @@ pub struct VirtualClock {
 impl VirtualClock {
     /// Creates a clock that begins now, at midnight UTC of a day in November 2025.
     #[must_use]
-    #[expect(clippy::disallowed_methods, reason = "the time of the runtime is what it shows")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the time of the runtime is what it shows"
+    )]
     pub fn start() -> Self {
-        Self { started: Instant::now(), from: Timestamp::from_micros(1_763_683_200_000_000) }
+        Self {
+            started: Instant::now(),
+            from: Timestamp::from_micros(1_763_683_200_000_000),
+        }
     }
 
     /// Returns a clock that is ahead of this one.
     #[must_use]
     pub fn ahead_by(&self, span: Duration) -> Self {
-        Self { started: self.started, from: self.from + span }
+        Self {
+            started: self.started,
+            from: self.from + span,
+        }
     }
 }
 

@@ -27,7 +27,10 @@ pub use self::clock::VirtualClock;
 pub use self::network::{Lost, Network};
 
 /// Lets time pass. In a paused runtime it passes at once, when all other tasks wait.
-#[expect(clippy::disallowed_methods, reason = "the one sleep of simulations, whose time is paused")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one sleep of simulations, whose time is paused"
+)]
 pub async fn pass(span: core::time::Duration) {
     tokio::time::sleep(span).await;
 }
@@ -38,6 +41,11 @@ pub async fn pass(span: core::time::Duration) {
 /// When the runtime cannot be built.
 #[expect(clippy::expect_used, reason = "documented: it is a test")]
 pub fn run<F: Future>(simulation: F) -> F::Output {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    runtime.expect("a runtime of one thread").block_on(simulation)
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build();
+    runtime
+        .expect("a runtime of one thread")
+        .block_on(simulation)
 }

@@ -43,7 +43,13 @@ impl<S: Store> Network<S> {
             calls: AtomicU64::new(0),
         };
         let delays = Duration::ZERO..Duration::from_micros(1);
-        Self { store, delays, loss_percent: 0, deadline: Duration::from_secs(1), state: Arc::new(state) }
+        Self {
+            store,
+            delays,
+            loss_percent: 0,
+            deadline: Duration::from_secs(1),
+            state: Arc::new(state),
+        }
     }
 
     /// Delays each call, and each answer, by a random time of this range.
@@ -74,10 +80,17 @@ impl<S: Store> Network<S> {
     /// Waits while a message travels. Returns whether it arrives.
     async fn travel(&self) -> bool {
         let (delay, arrives) = {
-            let mut random = self.state.random.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut random = self
+                .state
+                .random
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             let micros = |span: Duration| u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
             let delay = random.u64(micros(self.delays.start)..micros(self.delays.end));
-            (Duration::from_micros(delay), random.u8(0..100) >= self.loss_percent)
+            (
+                Duration::from_micros(delay),
+                random.u8(0..100) >= self.loss_percent,
+            )
         };
         super::pass(delay).await;
         arrives && !self.state.is_cut.load(Ordering::Relaxed)
@@ -100,7 +113,8 @@ impl<S: Store> Store for Network<S> {
         Box::pin(async move {
             if network.travel().await {
                 let answer = {
-                    let charges: Vec<Charge<'_>> = owned.iter().map(OwnedCharge::as_charge).collect();
+                    let charges: Vec<Charge<'_>> =
+                        owned.iter().map(OwnedCharge::as_charge).collect();
                     network.store.apply(operation, &charges)
                 };
                 let answer = answer.await.map_err(|_| Lost)?;

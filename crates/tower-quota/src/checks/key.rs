@@ -78,7 +78,9 @@ impl WatchedKey {
     fn observe(&self, checks: &Checks, limit: Name, mistake: &Mistake, head: &RequestHead<'_>) {
         let (check, seen, proof) = match mistake {
             Mistake::NoPeerAddress => return,
-            Mistake::UntrustedProxy { .. } => (Check::UntrustedProxy, &self.untrusted, DIRECT_PROOF),
+            Mistake::UntrustedProxy { .. } => {
+                (Check::UntrustedProxy, &self.untrusted, DIRECT_PROOF)
+            }
             Mistake::NoForwardedAddress { header } => {
                 self.unsent_header.get_or_init(|| header.clone());
                 // Health checks use the same few paths.
@@ -87,7 +89,9 @@ impl WatchedKey {
                 }
                 (Check::NoForwardedAddress, &self.unsent, DISPROVABLE_PROOF)
             }
-            Mistake::WrongHopCount { .. } => (Check::WrongHopCount, &self.misfits, DISPROVABLE_PROOF),
+            Mistake::WrongHopCount { .. } => {
+                (Check::WrongHopCount, &self.misfits, DISPROVABLE_PROOF)
+            }
         };
         checks.observe(check, Some(limit), seen, proof, || mistake.to_string());
     }
@@ -99,8 +103,10 @@ impl WatchedKey {
 
     /// Returns whether more requests can prove a mistake.
     pub(super) fn is_open(&self) -> bool {
-        let is_pending = |seen: &AtomicU64, proof| (1..proof).contains(&seen.load(Ordering::Relaxed));
-        let is_missing = !self.is_found.load(Ordering::Relaxed) && self.missing.load(Ordering::Relaxed) < NEVER_PROOF;
+        let is_pending =
+            |seen: &AtomicU64, proof| (1..proof).contains(&seen.load(Ordering::Relaxed));
+        let is_missing = !self.is_found.load(Ordering::Relaxed)
+            && self.missing.load(Ordering::Relaxed) < NEVER_PROOF;
         let is_forwarding = self.unsent_header.get().is_some()
             && self.unsent.load(Ordering::Relaxed) < DISPROVABLE_PROOF
             || is_pending(&self.misfits, DISPROVABLE_PROOF);

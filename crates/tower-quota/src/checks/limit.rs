@@ -27,7 +27,8 @@ impl WatchedLimit {
     /// Examines a request that the limit does not apply to.
     pub(super) fn does_not_apply(&self, checks: &Checks, limit: &Limit, head: &RequestHead<'_>) {
         let is_nested = head.is_nested();
-        let may_be_mistaken = !self.has_applied.load(Ordering::Relaxed) && (is_nested || head.is_outside_router());
+        let may_be_mistaken =
+            !self.has_applied.load(Ordering::Relaxed) && (is_nested || head.is_outside_router());
         if !may_be_mistaken || !limit.applies(&head.as_nested()) {
             return;
         }

@@ -17,8 +17,15 @@ impl Mark {
     }
 
     /// Returns whether an outer layer has counted the same limit and key in the same store.
-    pub(super) fn is_marked(extensions: &Extensions, store: usize, limit: Name, scope: Name) -> bool {
-        extensions.get::<Self>().is_some_and(|mark| mark.0.contains(&(store, limit, scope)))
+    pub(super) fn is_marked(
+        extensions: &Extensions,
+        store: usize,
+        limit: Name,
+        scope: Name,
+    ) -> bool {
+        extensions
+            .get::<Self>()
+            .is_some_and(|mark| mark.0.contains(&(store, limit, scope)))
     }
 
     /// Attaches the mark to the request, together with the marks of other layers.

@@ -74,14 +74,20 @@ impl Checks {
     /// Returns the mistakes that were found so far.
     pub(crate) fn report(&self) -> ChecksReport {
         let count = |check: Check| (check, self.counts[check.index()].load(Ordering::Relaxed));
-        let counts = Check::ALL.into_iter().map(count).filter(|(_, count)| *count > 0).collect();
+        let counts = Check::ALL
+            .into_iter()
+            .map(count)
+            .filter(|(_, count)| *count > 0)
+            .collect();
         ChecksReport::new(counts, self.warnings().clone())
     }
 
     /// Records a request without the address of its peer.
     #[cold]
     pub(crate) fn no_peer_address(&self) {
-        self.observe(Check::NoPeerAddress, None, &self.missing_peers, 1, || Mistake::NoPeerAddress.to_string());
+        self.observe(Check::NoPeerAddress, None, &self.missing_peers, 1, || {
+            Mistake::NoPeerAddress.to_string()
+        });
     }
 
     /// Records an answer of a store that does not answer at once.
@@ -108,7 +114,14 @@ impl Checks {
     }
 
     /// Counts a request that shows a mistake, and logs the mistake at the request that proves it.
-    fn observe(&self, check: Check, limit: Option<Name>, seen: &AtomicU64, proof: u64, text: impl FnOnce() -> String) {
+    fn observe(
+        &self,
+        check: Check,
+        limit: Option<Name>,
+        seen: &AtomicU64,
+        proof: u64,
+        text: impl FnOnce() -> String,
+    ) {
         if self.off.has(check) {
             return;
         }

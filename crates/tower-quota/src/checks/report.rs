@@ -45,19 +45,24 @@ impl ChecksReport {
     /// Returns how many requests showed a mistake; 0 if it was not found.
     #[must_use]
     pub fn count(&self, check: Check) -> u64 {
-        self.counts().find(|(found, _)| *found == check).map_or(0, |(_, count)| count)
+        self.counts()
+            .find(|(found, _)| *found == check)
+            .map_or(0, |(_, count)| count)
     }
 
     /// Returns the texts of the warnings in the order in which they were logged, at most 64.
     pub fn warnings(&self) -> impl Iterator<Item = (Check, &str)> {
-        self.warnings.iter().map(|warning| (warning.check, warning.text()))
+        self.warnings
+            .iter()
+            .map(|warning| (warning.check, warning.text()))
     }
 }
 
 impl fmt::Display for ChecksReport {
     /// Writes each warning on a line of its own.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.warnings().try_for_each(|(_, text)| writeln!(f, "{text}"))
+        self.warnings()
+            .try_for_each(|(_, text)| writeln!(f, "{text}"))
     }
 }
 
@@ -72,7 +77,9 @@ pub(super) struct Warning {
 
 impl Warning {
     pub(super) fn new(check: Check, limit: Option<Name>, mistake: String) -> Self {
-        let subject = limit.map(|limit| format!("the limit {:?}: ", limit.as_str())).unwrap_or_default();
+        let subject = limit
+            .map(|limit| format!("the limit {:?}: ", limit.as_str()))
+            .unwrap_or_default();
         let text = format!(
             "{subject}{mistake}. This is logged once; `RateLimitLayer::without_check(Check::{check:?})` turns it off."
         );

@@ -45,8 +45,13 @@ impl Watch {
             has_admitted: AtomicBool::new(false),
             refused: AtomicU64::new(0),
             unlimited: AtomicU64::new(0),
-            limits: plan.listed_limits().map(|_| WatchedLimit::default()).collect(),
-            keys: (0..plan.key_count()).map(|_| WatchedKey::default()).collect(),
+            limits: plan
+                .listed_limits()
+                .map(|_| WatchedLimit::default())
+                .collect(),
+            keys: (0..plan.key_count())
+                .map(|_| WatchedKey::default())
+                .collect(),
         }
     }
 
@@ -81,7 +86,9 @@ impl Watch {
         self.examine_keys(checks, plan, ask, not_asked, head);
         match not_asked {
             // The limits after the one that refused were not evaluated.
-            Some(NotAsked::MissingKey(_) | NotAsked::Unauthenticated(_) | NotAsked::NoPeerAddress) => Mark::default(),
+            Some(
+                NotAsked::MissingKey(_) | NotAsked::Unauthenticated(_) | NotAsked::NoPeerAddress,
+            ) => Mark::default(),
             Some(NotAsked::NoLimit) | None => self.examine_limits(checks, plan, ask, head),
         }
     }
@@ -96,7 +103,11 @@ impl Watch {
     ) {
         let mut lacks_peer = self.lacks_peer.swap(false, Ordering::Relaxed);
         for (position, is_missing) in ask.keys_read() {
-            let (Some(key), Some((extractor, limit))) = (self.keys.get(position), plan.key(position)) else { continue };
+            let (Some(key), Some((extractor, limit))) =
+                (self.keys.get(position), plan.key(position))
+            else {
+                continue;
+            };
             lacks_peer |= key.examine(checks, limit, extractor, head, is_missing);
         }
         // A request that is refused for this reason is counted where it is refused.
@@ -105,7 +116,13 @@ impl Watch {
         }
     }
 
-    fn examine_limits(&self, checks: &Checks, plan: &Plan, ask: &Ask<'_, '_>, head: &RequestHead<'_>) -> Mark {
+    fn examine_limits(
+        &self,
+        checks: &Checks,
+        plan: &Plan,
+        ask: &Ask<'_, '_>,
+        head: &RequestHead<'_>,
+    ) -> Mark {
         let mut mark = Mark::default();
         for (watched, (limit, key)) in self.limits.iter().zip(plan.listed_limits()) {
             let Some((scope, units)) = ask.part_of(limit.name) else {
@@ -142,9 +159,18 @@ impl Watch {
     }
 
     /// Records a request that a limit refused, given the keys of its limits.
-    pub(crate) fn refused(&self, checks: &Checks, decision: &Decision, keys: &[(Name, Key<'static>)]) {
-        let Some(binding) = decision.tightest() else { return };
-        let is_everyone = keys.iter().any(|(limit, key)| *limit == binding.name && *key == Key::EVERYONE);
+    pub(crate) fn refused(
+        &self,
+        checks: &Checks,
+        decision: &Decision,
+        keys: &[(Name, Key<'static>)],
+    ) {
+        let Some(binding) = decision.tightest() else {
+            return;
+        };
+        let is_everyone = keys
+            .iter()
+            .any(|(limit, key)| *limit == binding.name && *key == Key::EVERYONE);
         if is_everyone || decision.outcome() == Outcome::Never {
             self.refused_for_good(checks);
         }

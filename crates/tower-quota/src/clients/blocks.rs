@@ -27,7 +27,9 @@ impl Blocks {
     pub(crate) fn insert(&self, limit: Name, key: &Key<'_>, length: Duration) -> bool {
         let now = super::now();
         // A block whose end cannot be represented lasts for a century.
-        let until = now.checked_add(length).unwrap_or(now + Duration::from_secs(3_155_760_000));
+        let until = now
+            .checked_add(length)
+            .unwrap_or(now + Duration::from_secs(3_155_760_000));
         let mut blocks = self.lock();
         if blocks.len() >= MAX_BLOCKS {
             blocks.retain(|_, until| *until > now);
@@ -51,7 +53,9 @@ impl Blocks {
     /// Returns the time until the block of a client ends.
     pub(crate) fn remaining(&self, limit: Name, key: &Key<'_>) -> Option<Duration> {
         let until = *self.lock().get(&blocked(limit, key))?;
-        until.checked_duration_since(super::now()).filter(|left| !left.is_zero())
+        until
+            .checked_duration_since(super::now())
+            .filter(|left| !left.is_zero())
     }
 
     /// Returns whether there are no blocks.

@@ -13,7 +13,10 @@ pub(crate) use self::top::TopClients;
 pub use self::top::{TopClient, TopWindow};
 
 /// Returns the current time for blocks and top clients; no counter depends on it.
-#[expect(clippy::disallowed_methods, reason = "operators see it, and no store's clock is at hand")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "operators see it, and no store's clock is at hand"
+)]
 pub(crate) fn now() -> Instant {
     Instant::now()
 }

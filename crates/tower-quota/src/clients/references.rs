@@ -34,10 +34,13 @@ pub struct RefusalRecord {
 impl References {
     /// Remembers a refusal. The oldest gives way.
     pub(crate) fn insert(&self, mut record: RefusalRecord) {
-        record.key = record.key.filter(|key| key.as_bytes().len() <= TopClient::LONGEST_KEY);
+        record.key = record
+            .key
+            .filter(|key| key.as_bytes().len() <= TopClient::LONGEST_KEY);
         let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_old =
-            |oldest: &RefusalRecord| record.at.saturating_duration_since(oldest.at) > RefusalRecord::LONGEST_AGE;
+        let is_old = |oldest: &RefusalRecord| {
+            record.at.saturating_duration_since(oldest.at) > RefusalRecord::LONGEST_AGE
+        };
         while records.len() >= RefusalRecord::MOST || records.front().is_some_and(is_old) {
             records.pop_front();
         }
@@ -47,8 +50,12 @@ impl References {
     /// Finds a refusal that is remembered at this instant.
     pub(crate) fn find(&self, reference: &str, now: Instant) -> Option<RefusalRecord> {
         let records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let record = records.iter().rev().find(|record| &*record.reference == reference)?;
-        (now.saturating_duration_since(record.at) <= RefusalRecord::LONGEST_AGE).then(|| record.clone())
+        let record = records
+            .iter()
+            .rev()
+            .find(|record| &*record.reference == reference)?;
+        (now.saturating_duration_since(record.at) <= RefusalRecord::LONGEST_AGE)
+            .then(|| record.clone())
     }
 }
 
@@ -142,7 +149,10 @@ mod tests {
             reference: reference.into(),
             label: "refused",
             status: None,
-            key: Some(Key::owned(Name::new("key"), vec![b'k'; TopClient::LONGEST_KEY + 1])),
+            key: Some(Key::owned(
+                Name::new("key"),
+                vec![b'k'; TopClient::LONGEST_KEY + 1],
+            )),
             policy_version: None,
             is_degraded: false,
             at,
@@ -155,7 +165,11 @@ mod tests {
         references.insert(record("a", start));
         references.insert(record("b", start + Duration::from_secs(1)));
         let at = |seconds| start + Duration::from_secs(seconds);
-        assert!(references.find("a", at(3_600)).is_some_and(|record| record.key().is_none()));
+        assert!(
+            references
+                .find("a", at(3_600))
+                .is_some_and(|record| record.key().is_none())
+        );
         assert!(references.find("a", at(3_601)).is_none());
         assert!(references.find("b", at(3_601)).is_some());
     }

@@ -29,7 +29,11 @@ pub(crate) struct LocalCounters {
 
 impl LocalCounters {
     pub(crate) const fn new(store: MemoryStore) -> Self {
-        Self { store, counted_at: AtomicU64::new(NEVER), catching_up: Mutex::new(()) }
+        Self {
+            store,
+            counted_at: AtomicU64::new(NEVER),
+            catching_up: Mutex::new(()),
+        }
     }
 
     /// Checks charges by this instance's shares. What was used of the store's quotas is used of the shares too.
@@ -52,7 +56,10 @@ impl LocalCounters {
     fn catch_up(&self, charge: &Charge<'_>, last: &LimitStatus) {
         let charge = Charge::new(charge.name(), charge.quota(), charge.key());
         // Two requests of a client must not both charge the difference.
-        let _alone = self.catching_up.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self
+            .catching_up
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let local = self.apply(Operation::Check, &[charge.cost(0)]);
         let left = local.statuses().first().map_or(0, LimitStatus::remaining);
         if left > last.remaining() {
@@ -64,7 +71,8 @@ impl LocalCounters {
     pub(crate) fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Decision {
         let Ok(decision) = self.store.apply(operation, charges).into_inner();
         // This comes after the count. Before it, a recovery in between would leave the count behind.
-        self.counted_at.store(decision.at().as_micros().max(1), Ordering::Release);
+        self.counted_at
+            .store(decision.at().as_micros().max(1), Ordering::Release);
         decision
     }
 
@@ -85,7 +93,11 @@ impl LocalCounters {
             return;
         }
         // Only one thread discards, and only if nothing was counted in between.
-        if self.counted_at.compare_exchange(counted_at, NEVER, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+        if self
+            .counted_at
+            .compare_exchange(counted_at, NEVER, Ordering::Acquire, Ordering::Relaxed)
+            .is_ok()
+        {
             self.store.clear();
         }
     }

@@ -54,18 +54,27 @@ impl<E: fmt::Display> fmt::Display for HandleError<E> {
         match self {
             Self::UnknownLimit { name, known } => {
                 let known: Vec<&str> = known.iter().map(|name| name.as_str()).collect();
-                write!(f, "the policy has no limit {name:?}: its limits are {}", known.join(", "))
+                write!(
+                    f,
+                    "the policy has no limit {name:?}: its limits are {}",
+                    known.join(", ")
+                )
             }
             Self::UnreadableKey(limit) => write!(
                 f,
                 "the limit \"{limit}\" cannot read a key from this: give an address where it counts addresses, a request \
                  that it counts, or the `Key` that its extractor's `key_of` makes"
             ),
-            Self::TooManyBlocks => f.write_str("too many blocks: block by a condition of the policy instead"),
+            Self::TooManyBlocks => {
+                f.write_str("too many blocks: block by a condition of the policy instead")
+            }
             Self::Store(error) => write!(f, "the store failed: {error}"),
             Self::TimedOut(error) => write!(f, "the store failed: {error}"),
             Self::NotGranted(limit) => {
-                write!(f, "\"{limit}\" counts by a sliding log, which cannot be granted units: reset the client")
+                write!(
+                    f,
+                    "\"{limit}\" counts by a sliding log, which cannot be granted units: reset the client"
+                )
             }
             Self::NoStatus => f.write_str("the store answered without a status"),
         }

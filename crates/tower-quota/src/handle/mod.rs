@@ -7,7 +7,9 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-use tower_quota_core::{Algorithm, Charge, Key, LimitStatus, Name, Operation, Quota, RefusalStats, Store};
+use tower_quota_core::{
+    Algorithm, Charge, Key, LimitStatus, Name, Operation, Quota, RefusalStats, Store,
+};
 
 pub use self::client::ClientKey;
 pub use self::error::HandleError;
@@ -65,7 +67,9 @@ impl<S: Store> RateLimitLayer<S> {
     /// Call it last: each method of the builder returns another layer.
     #[must_use]
     pub fn handle(&self) -> RateLimitHandle<S> {
-        RateLimitHandle { shared: Arc::clone(self.shared()) }
+        RateLimitHandle {
+            shared: Arc::clone(self.shared()),
+        }
     }
 }
 
@@ -73,7 +77,12 @@ impl<S: Store> RateLimitHandle<S> {
     /// Returns the names of the policy's limits.
     #[must_use]
     pub fn limits(&self) -> Vec<Name> {
-        self.shared.rules().plan.limits().map(|limit| limit.name).collect()
+        self.shared
+            .rules()
+            .plan
+            .limits()
+            .map(|limit| limit.name)
+            .collect()
     }
 
     /// Returns the key by which a limit counts a client, as lists of clients and refusals have it.
@@ -150,13 +159,22 @@ impl<S: Store> RateLimitHandle<S> {
         }
         // A refund needs an instant of the store's clock, and a counter under this quota: a plain refusal converts it,
         // and counts nothing. A store that leases counts by the limit's own quota only what it never leases.
-        let (granted, mut refused) = (limit.charge(&quota, &key, units), Charge::new(limit.name, &quota, &key));
+        let (granted, mut refused) = (
+            limit.charge(&quota, &key, units),
+            Charge::new(limit.name, &quota, &key),
+        );
         if granted.is_exact() || granted.counts_refusals() || granted.penalised_by().is_some() {
             refused = refused.exact();
         }
         let refused = self.shared.store().apply(Operation::Refuse, &[refused]);
         let refused = within(self.shared.store_timeout(), refused).await?;
-        self.status(Operation::Refund { taken_at: refused.at() }, granted).await
+        self.status(
+            Operation::Refund {
+                taken_at: refused.at(),
+            },
+            granted,
+        )
+        .await
     }
 
     /// Refuses all requests of a client that this limit applies to, for this time, with 403.
@@ -179,14 +197,22 @@ impl<S: Store> RateLimitHandle<S> {
         if key.as_bytes().is_empty() && key != Key::EVERYONE {
             return Err(HandleError::UnreadableKey(limit.name));
         }
-        if self.shared.blocks().insert(limit.name, &key, length) { Ok(()) } else { Err(HandleError::TooManyBlocks) }
+        if self.shared.blocks().insert(limit.name, &key, length) {
+            Ok(())
+        } else {
+            Err(HandleError::TooManyBlocks)
+        }
     }
 
     /// Ends a block. Returns whether the client was blocked.
     ///
     /// # Errors
     /// [`HandleError`] when there is no such limit, or its extractor cannot read the text.
-    pub fn unblock<'k>(&self, limit: &str, client: impl Into<ClientKey<'k>>) -> Result<bool, HandleError<S::Error>> {
+    pub fn unblock<'k>(
+        &self,
+        limit: &str,
+        client: impl Into<ClientKey<'k>>,
+    ) -> Result<bool, HandleError<S::Error>> {
         let rules = self.shared.rules();
         let (limit, key) = find(&rules.plan, limit, client.into())?;
         Ok(self.shared.blocks().remove(limit.name, &key))
@@ -240,7 +266,9 @@ impl<S: Store> RateLimitHandle<S> {
     /// [reference]: RateLimitLayer::refusal_references
     #[must_use]
     pub fn refusal(&self, reference: &str) -> Option<RefusalRecord> {
-        self.shared.references().find(reference, crate::clients::now())
+        self.shared
+            .references()
+            .find(reference, crate::clients::now())
     }
 
     /// Returns the [version](Policy::version) of the policy in force, if it has one.
@@ -263,10 +291,22 @@ impl<S: Store> RateLimitHandle<S> {
     pub fn publish_metrics(&self, layer: impl Into<Name>) {
         /// The seconds that a minute's window has at least.
         const MINUTE: u64 = 60;
-        self.shared.rules().with_split().for_each(|rules| rules.metrics.publish());
-        let busiest = self.top_busy(TopWindow::Minute).first().map_or(0, |client| client.at_least() / MINUTE);
+        self.shared
+            .rules()
+            .with_split()
+            .for_each(|rules| rules.metrics.publish());
+        let busiest = self
+            .top_busy(TopWindow::Minute)
+            .first()
+            .map_or(0, |client| client.at_least() / MINUTE);
         let refused_clients = self.top_refused(TopWindow::Minute).len();
-        crate::metrics::publish_layer(layer.into(), self.waiting(), refused_clients, busiest, self.refusal_stats());
+        crate::metrics::publish_layer(
+            layer.into(),
+            self.waiting(),
+            refused_clients,
+            busiest,
+            self.refusal_stats(),
+        );
     }
 
     /// Returns the decisions of each limit in this process since the policy in force was set.
@@ -286,7 +326,9 @@ impl<S: Store> RateLimitHandle<S> {
     pub fn decision_totals(&self) -> Vec<crate::metrics::DecisionTotals> {
         let rules = self.shared.rules();
         let totals = rules.with_split().map(|rules| rules.metrics.totals());
-        totals.reduce(crate::metrics::DecisionTotals::plus).unwrap_or_default()
+        totals
+            .reduce(crate::metrics::DecisionTotals::plus)
+            .unwrap_or_default()
     }
 
     /// Returns the durations of the store's calls in this process since the policy in force was set.
@@ -296,8 +338,12 @@ impl<S: Store> RateLimitHandle<S> {
     #[must_use]
     pub fn store_latency(&self) -> crate::metrics::StoreLatency {
         let rules = self.shared.rules();
-        let latencies = rules.with_split().map(|rules| rules.metrics.store_latency());
-        latencies.reduce(crate::metrics::StoreLatency::plus).unwrap_or_default()
+        let latencies = rules
+            .with_split()
+            .map(|rules| rules.metrics.store_latency());
+        latencies
+            .reduce(crate::metrics::StoreLatency::plus)
+            .unwrap_or_default()
     }
 
     /// Returns the mistakes in the configuration that requests have shown so far.
@@ -347,12 +393,25 @@ impl<S: Store> RateLimitHandle<S> {
         let plan = plan_of(&rules, client);
         let (limit, key) = find(plan, limit, client)?;
         let quota = quota_of(plan, limit, client, &key);
-        self.status(operation, limit.charge(&quota, &key, units)).await
+        self.status(operation, limit.charge(&quota, &key, units))
+            .await
     }
 
-    async fn status(&self, operation: Operation, charge: Charge<'_>) -> Result<LimitStatus, HandleError<S::Error>> {
-        let decision = within(self.shared.store_timeout(), self.shared.store().apply(operation, &[charge])).await?;
-        decision.statuses().first().copied().ok_or(HandleError::NoStatus)
+    async fn status(
+        &self,
+        operation: Operation,
+        charge: Charge<'_>,
+    ) -> Result<LimitStatus, HandleError<S::Error>> {
+        let decision = within(
+            self.shared.store_timeout(),
+            self.shared.store().apply(operation, &[charge]),
+        )
+        .await?;
+        decision
+            .statuses()
+            .first()
+            .copied()
+            .ok_or(HandleError::NoStatus)
     }
 }
 
@@ -365,17 +424,27 @@ fn plan_of<'r>(rules: &'r Arc<Rules>, client: ClientKey<'_>) -> &'r Plan {
 }
 
 /// Finds a limit by its name, and the key by which it counts a client.
-fn find<'p, E>(plan: &'p Plan, name: &str, client: ClientKey<'_>) -> Result<(&'p Limit, Key<'static>), HandleError<E>> {
-    let unknown =
-        || HandleError::UnknownLimit { name: name.to_owned(), known: plan.limits().map(|limit| limit.name).collect() };
+fn find<'p, E>(
+    plan: &'p Plan,
+    name: &str,
+    client: ClientKey<'_>,
+) -> Result<(&'p Limit, Key<'static>), HandleError<E>> {
+    let unknown = || HandleError::UnknownLimit {
+        name: name.to_owned(),
+        known: plan.limits().map(|limit| limit.name).collect(),
+    };
     let limit = plan.limit_named(name).ok_or_else(unknown)?;
-    let key = client.read_by(&*limit.extractor).ok_or(HandleError::UnreadableKey(limit.name))?;
+    let key = client
+        .read_by(&*limit.extractor)
+        .ok_or(HandleError::UnreadableKey(limit.name))?;
     Ok((limit, key))
 }
 
 /// Returns the quota by which a limit counts a client: that of its request, or else of its key.
 fn quota_of(plan: &Plan, limit: &Limit, client: ClientKey<'_>, key: &Key<'_>) -> Quota {
-    let ClientKey::Request(head) = client else { return limit.quota_by_key(key) };
+    let ClientKey::Request(head) = client else {
+        return limit.quota_by_key(key);
+    };
     let mut ask = Ask::new(plan);
     // Without a key of some limit, the quotas of those after it are their own.
     let _not_asked = ask.read(&head).err();
@@ -384,12 +453,16 @@ fn quota_of(plan: &Plan, limit: &Limit, client: ClientKey<'_>, key: &Key<'_>) ->
 
 impl<S> Clone for RateLimitHandle<S> {
     fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared) }
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
     }
 }
 
 impl<S: fmt::Debug> fmt::Debug for RateLimitHandle<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RateLimitHandle").field("shared", &self.shared).finish()
+        f.debug_struct("RateLimitHandle")
+            .field("shared", &self.shared)
+            .finish()
     }
 }

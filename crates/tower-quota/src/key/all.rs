@@ -57,7 +57,10 @@ pub const MAX_SENT_KEYS: usize = 64;
 pub fn all(parts: impl IntoExtractors) -> All {
     let parts = Parts(parts.into_extractors());
     // The parentheses make the scopes of nested combinations distinct.
-    All { scope: Name::from(format!("({})", parts.scopes(" + "))), parts }
+    All {
+        scope: Name::from(format!("({})", parts.scopes(" + "))),
+        parts,
+    }
 }
 
 /// The extractor of [`all`].
@@ -103,7 +106,12 @@ impl KeyExtractor for All {
     }
 
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
-        let keys: SmallVec<[Key<'_>; 4]> = self.parts.0.iter().map(|part| part.extract(head)).collect::<Option<_>>()?;
+        let keys: SmallVec<[Key<'_>; 4]> = self
+            .parts
+            .0
+            .iter()
+            .map(|part| part.extract(head))
+            .collect::<Option<_>>()?;
         Some(self.key_of(&keys))
     }
 
@@ -113,11 +121,14 @@ impl KeyExtractor for All {
         for part in &self.parts.0 {
             let keys = sent_keys(&**part, head);
             let longer = combinations.iter().flat_map(|combination| {
-                keys.iter().map(move |key| combination.iter().chain([key]).cloned().collect::<Vec<_>>())
+                keys.iter()
+                    .map(move |key| combination.iter().chain([key]).cloned().collect::<Vec<_>>())
             });
             combinations = longer.take(MAX_SENT_KEYS + 1).collect();
         }
-        combinations.iter().for_each(|combination| visit(&self.key_of(combination)));
+        combinations
+            .iter()
+            .for_each(|combination| visit(&self.key_of(combination)));
     }
 
     fn parse(&self, _: &str) -> Option<Key<'static>> {

@@ -26,7 +26,9 @@ pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
 #[must_use]
 #[doc(alias = "access token")]
 pub const fn bearer() -> BearerKey {
-    BearerKey { scope: Name::new("bearer token") }
+    BearerKey {
+        scope: Name::new("bearer token"),
+    }
 }
 
 /// The extractor of [`bearer`].
@@ -51,7 +53,9 @@ impl BearerKey {
 #[must_use]
 #[doc(alias = "login")]
 pub const fn basic_user() -> BasicUserKey {
-    BasicUserKey { scope: Name::new("basic user") }
+    BasicUserKey {
+        scope: Name::new("basic user"),
+    }
 }
 
 /// The extractor of [`basic_user`].
@@ -74,12 +78,20 @@ fn user(credentials: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Returns the credentials of each line for a scheme; `None` for lines of other schemes.
-fn credentials<'r>(head: &RequestHead<'r>, scheme: &'static str) -> impl Iterator<Item = Option<&'r [u8]>> + use<'r> {
-    head.headers().get_all(AUTHORIZATION).iter().map(HeaderValue::as_bytes).map(move |line| {
-        let (name, credentials) = line.trim_ascii().split_at_checked(scheme.len())?;
-        let matches = name.eq_ignore_ascii_case(scheme.as_bytes()) && credentials.first() == Some(&b' ');
-        matches.then(|| credentials.trim_ascii())
-    })
+fn credentials<'r>(
+    head: &RequestHead<'r>,
+    scheme: &'static str,
+) -> impl Iterator<Item = Option<&'r [u8]>> + use<'r> {
+    head.headers()
+        .get_all(AUTHORIZATION)
+        .iter()
+        .map(HeaderValue::as_bytes)
+        .map(move |line| {
+            let (name, credentials) = line.trim_ascii().split_at_checked(scheme.len())?;
+            let matches =
+                name.eq_ignore_ascii_case(scheme.as_bytes()) && credentials.first() == Some(&b' ');
+            matches.then(|| credentials.trim_ascii())
+        })
 }
 
 single_value!(BearerKey BasicUserKey);

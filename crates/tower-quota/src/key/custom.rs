@@ -120,7 +120,12 @@ where
     K: AsRef<[u8]> + Into<Vec<u8>>,
 {
     let scope = Name::from(format!("extension {}", name.into()));
-    ExtensionKey { scope, construction: construction_of(&read), read, of: PhantomData }
+    ExtensionKey {
+        scope,
+        construction: construction_of(&read),
+        read,
+        of: PhantomData,
+    }
 }
 
 /// The extractor of [`extension`].
@@ -147,7 +152,10 @@ where
 
     /// Describes the closure as a part of code, by its name.
     fn describe(&self) -> Option<Described> {
-        self.scope.as_str().strip_prefix("extension ").map(Described::code)
+        self.scope
+            .as_str()
+            .strip_prefix("extension ")
+            .map(Described::code)
     }
 
     fn identity(&self) -> u64 {
@@ -157,7 +165,12 @@ where
 
 impl<T, F: Clone> Clone for ExtensionKey<T, F> {
     fn clone(&self) -> Self {
-        Self { scope: self.scope, construction: self.construction, read: self.read.clone(), of: PhantomData }
+        Self {
+            scope: self.scope,
+            construction: self.construction,
+            read: self.read.clone(),
+            of: PhantomData,
+        }
     }
 }
 
@@ -175,7 +188,11 @@ fn owned<'r, K: AsRef<[u8]> + Into<Vec<u8>>>(scope: Name, bytes: K) -> Option<Ke
 /// Returns a number that distinguishes closures of one type; 0 for closures without captures.
 fn construction_of<F>(closure: &F) -> u64 {
     static CONSTRUCTIONS: AtomicU64 = AtomicU64::new(1);
-    if size_of_val(closure) == 0 { 0 } else { CONSTRUCTIONS.fetch_add(1, Ordering::Relaxed) }
+    if size_of_val(closure) == 0 {
+        0
+    } else {
+        CONSTRUCTIONS.fetch_add(1, Ordering::Relaxed)
+    }
 }
 
 /// Counts all requests together, in one counter. A limit without a key does this.

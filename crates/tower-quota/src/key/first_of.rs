@@ -47,7 +47,10 @@ use crate::head::RequestHead;
 pub fn first_of(parts: impl IntoExtractors) -> FirstOf {
     let parts = Parts(parts.into_extractors());
     // The parentheses make the scopes of nested combinations distinct.
-    FirstOf { scope: Name::from(format!("({})", parts.scopes(" or "))), parts }
+    FirstOf {
+        scope: Name::from(format!("({})", parts.scopes(" or "))),
+        parts,
+    }
 }
 
 /// The extractor of [`first_of`].
@@ -66,17 +69,30 @@ impl KeyExtractor for FirstOf {
     }
 
     fn each_value(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&[u8])) {
-        self.parts.0.iter().for_each(|part| part.each_value(head, visit));
+        self.parts
+            .0
+            .iter()
+            .for_each(|part| part.each_value(head, visit));
     }
 
     fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
-        self.parts.0.iter().for_each(|part| part.each_key(head, visit));
+        self.parts
+            .0
+            .iter()
+            .for_each(|part| part.each_key(head, visit));
     }
 
     fn parse(&self, text: &str) -> Option<Key<'static>> {
         // Every other part would read an address as one of its keys.
-        let parts = |of_addresses| self.parts.0.iter().filter(move |part| part.counts_addresses() == of_addresses);
-        parts(true).chain(parts(false)).find_map(|part| part.parse(text))
+        let parts = |of_addresses| {
+            self.parts
+                .0
+                .iter()
+                .filter(move |part| part.counts_addresses() == of_addresses)
+        };
+        parts(true)
+            .chain(parts(false))
+            .find_map(|part| part.parse(text))
     }
 
     fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {

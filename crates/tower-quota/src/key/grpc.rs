@@ -21,7 +21,9 @@ use crate::valid::valid_header;
 /// put the layer inside the routes.
 #[must_use]
 pub const fn grpc_service() -> GrpcServiceKey {
-    GrpcServiceKey { scope: Name::new("grpc service") }
+    GrpcServiceKey {
+        scope: Name::new("grpc service"),
+    }
 }
 
 /// The extractor of [`grpc_service`].
@@ -42,7 +44,9 @@ impl GrpcServiceKey {
 #[must_use]
 #[doc(alias = "rpc")]
 pub const fn grpc_method() -> GrpcMethodKey {
-    GrpcMethodKey { scope: Name::new("grpc method") }
+    GrpcMethodKey {
+        scope: Name::new("grpc method"),
+    }
 }
 
 /// The extractor of [`grpc_method`].
@@ -54,13 +58,21 @@ pub struct GrpcMethodKey {
 impl GrpcMethodKey {
     fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = SentValue<'r>> + use<'r> {
         let method = called(head).filter(|(_, method)| !method.is_empty());
-        once(method.and_then(|_| head.uri().path().strip_prefix('/')).map(|path| path.as_bytes().into()))
+        once(
+            method
+                .and_then(|_| head.uri().path().strip_prefix('/'))
+                .map(|path| path.as_bytes().into()),
+        )
     }
 }
 
 /// Returns the service and the method that a path calls.
 fn called<'r>(head: &RequestHead<'r>) -> Option<(&'r str, &'r str)> {
-    head.uri().path().strip_prefix('/')?.split_once('/').filter(|(service, _)| !service.is_empty())
+    head.uri()
+        .path()
+        .strip_prefix('/')?
+        .split_once('/')
+        .filter(|(service, _)| !service.is_empty())
 }
 
 /// Counts by a value of the request's gRPC metadata, such as a tenant.
@@ -95,16 +107,30 @@ pub struct MetadataKey {
 
 impl MetadataKey {
     fn new(name: HeaderName) -> Self {
-        Self { scope: Name::from(format!("metadata {name}")), is_binary: name.as_str().ends_with("-bin"), name }
+        Self {
+            scope: Name::from(format!("metadata {name}")),
+            is_binary: name.as_str().ends_with("-bin"),
+            name,
+        }
     }
 
     fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = SentValue<'r>> + use<'r> {
         let is_binary = self.is_binary;
-        let lines = head.headers().get_all(&self.name).iter().map(HeaderValue::as_bytes);
-        lines.flat_map(move |line| line.split(move |byte| is_binary && *byte == b',')).map(move |value| {
-            let value = value.trim_ascii();
-            if is_binary { Some(LENIENT.decode(value).ok()?.into()) } else { Some(value.into()) }
-        })
+        let lines = head
+            .headers()
+            .get_all(&self.name)
+            .iter()
+            .map(HeaderValue::as_bytes);
+        lines
+            .flat_map(move |line| line.split(move |byte| is_binary && *byte == b','))
+            .map(move |value| {
+                let value = value.trim_ascii();
+                if is_binary {
+                    Some(LENIENT.decode(value).ok()?.into())
+                } else {
+                    Some(value.into())
+                }
+            })
     }
 }
 

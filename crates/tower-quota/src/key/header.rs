@@ -49,11 +49,17 @@ pub struct HeaderKey {
 
 impl HeaderKey {
     fn new(name: HeaderName) -> Self {
-        Self { scope: Name::from(format!("header {name}")), name }
+        Self {
+            scope: Name::from(format!("header {name}")),
+            name,
+        }
     }
 
     fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = SentValue<'r>> + use<'r> {
-        head.headers().get_all(&self.name).iter().map(|line| Some(line.as_bytes().trim_ascii().into()))
+        head.headers()
+            .get_all(&self.name)
+            .iter()
+            .map(|line| Some(line.as_bytes().trim_ascii().into()))
     }
 }
 
@@ -67,7 +73,10 @@ impl HeaderKey {
 #[doc(alias = "session")]
 pub fn cookie(name: impl Into<Name>) -> CookieKey {
     let name = name.into();
-    CookieKey { scope: Name::from(format!("cookie {name}")), name }
+    CookieKey {
+        scope: Name::from(format!("cookie {name}")),
+        name,
+    }
 }
 
 /// The extractor of [`cookie`].
@@ -80,7 +89,11 @@ pub struct CookieKey {
 impl CookieKey {
     fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = SentValue<'r>> + use<'r> {
         let name = self.name;
-        let lines = head.headers().get_all(COOKIE).iter().map(HeaderValue::as_bytes);
+        let lines = head
+            .headers()
+            .get_all(COOKIE)
+            .iter()
+            .map(HeaderValue::as_bytes);
         lines
             .flat_map(|line| line.split(|byte| *byte == b';'))
             .filter_map(move |pair| cookie_value(pair, name))
@@ -92,8 +105,13 @@ impl CookieKey {
 fn cookie_value(pair: &[u8], name: Name) -> Option<Cow<'_, [u8]>> {
     let equals = pair.iter().position(|byte| *byte == b'=')?;
     let (sent, value) = (pair[..equals].trim_ascii(), pair[equals + 1..].trim_ascii());
-    let value = value.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(value);
-    percent_decode(sent).eq(name.as_str().bytes()).then(|| percent_decode(value).into())
+    let value = value
+        .strip_prefix(b"\"")
+        .and_then(|rest| rest.strip_suffix(b"\""))
+        .unwrap_or(value);
+    percent_decode(sent)
+        .eq(name.as_str().bytes())
+        .then(|| percent_decode(value).into())
 }
 
 single_value!(HeaderKey CookieKey);

@@ -21,7 +21,9 @@ use crate::head::RequestHead;
 #[doc(alias = "MatchedPath")]
 #[doc(alias = "endpoint")]
 pub const fn route() -> RouteKey {
-    RouteKey { scope: Name::new("route") }
+    RouteKey {
+        scope: Name::new("route"),
+    }
 }
 
 /// The extractor of [`route`].
@@ -52,7 +54,10 @@ impl KeyExtractor for RouteKey {
 #[must_use]
 pub fn path_parameter(name: impl Into<Name>) -> PathParameterKey {
     let name = name.into();
-    PathParameterKey { scope: Name::from(format!("path parameter {name}")), name }
+    PathParameterKey {
+        scope: Name::from(format!("path parameter {name}")),
+        name,
+    }
 }
 
 /// The extractor of [`path_parameter`].

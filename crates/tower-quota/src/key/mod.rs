@@ -103,7 +103,9 @@ pub(crate) use self::custom::CLOSURE_MARK;
 pub use self::custom::{EveryoneKey, ExtensionKey, FromFnKey, everyone, extension, from_fn};
 pub use self::extractor::{KeyExtractor, identity_of};
 pub use self::first_of::{FirstOf, KeyExtractorExt, first_of};
-pub use self::grpc::{GrpcMethodKey, GrpcServiceKey, MetadataKey, grpc_method, grpc_service, metadata, try_metadata};
+pub use self::grpc::{
+    GrpcMethodKey, GrpcServiceKey, MetadataKey, grpc_method, grpc_service, metadata, try_metadata,
+};
 pub use self::header::{CookieKey, HeaderKey, cookie, header, try_header};
 #[cfg(feature = "jwt")]
 pub use self::jwt::{InvalidJwtKey, JwtClaim, JwtKey, jwt_claim, unverified_jwt_claim};
@@ -112,4 +114,6 @@ pub use self::matched::{PathParameterKey, RouteKey, path_parameter, route};
 pub use self::mistake::Mistake;
 pub use self::parts::IntoExtractors;
 pub(crate) use self::uri::host_of;
-pub use self::uri::{HostKey, MethodKey, PathKey, PathSegmentKey, QueryKey, host, method, path, path_segment, query};
+pub use self::uri::{
+    HostKey, MethodKey, PathKey, PathSegmentKey, QueryKey, host, method, path, path_segment, query,
+};

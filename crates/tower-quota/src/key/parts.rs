@@ -17,7 +17,9 @@ pub trait IntoExtractors {
 
 impl<E: KeyExtractor> IntoExtractors for Vec<E> {
     fn into_extractors(self) -> Vec<Box<dyn KeyExtractor>> {
-        self.into_iter().map(|extractor| Box::new(extractor) as Box<dyn KeyExtractor>).collect()
+        self.into_iter()
+            .map(|extractor| Box::new(extractor) as Box<dyn KeyExtractor>)
+            .collect()
     }
 }
 
@@ -59,7 +61,11 @@ impl Parts {
     }
 
     pub(super) fn describe(&self) -> Option<Described> {
-        self.0.iter().map(KeyExtractor::describe).collect::<Option<_>>().map(Described::List)
+        self.0
+            .iter()
+            .map(KeyExtractor::describe)
+            .collect::<Option<_>>()
+            .map(Described::List)
     }
 
     /// Returns a mistake of one of the parts, a missing peer address first.
@@ -67,6 +73,8 @@ impl Parts {
     /// That one is the server's mistake if a key is missing.
     pub(super) fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
         let mistakes = || self.0.iter().filter_map(|part| part.mistake(head));
-        mistakes().find(|mistake| *mistake == Mistake::NoPeerAddress).or_else(|| mistakes().next())
+        mistakes()
+            .find(|mistake| *mistake == Mistake::NoPeerAddress)
+            .or_else(|| mistakes().next())
     }
 }

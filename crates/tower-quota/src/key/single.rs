@@ -11,7 +11,10 @@ pub(super) type SentValue<'r> = Option<Cow<'r, [u8]>>;
 ///
 /// The key is missing if no value is sent, or only an empty or unreadable one. Different values conflict: the
 /// application might use another one than the limiter, so all such requests share the empty key.
-pub(super) fn key_of_values<'r>(scope: Name, mut values: impl Iterator<Item = SentValue<'r>>) -> Option<Key<'r>> {
+pub(super) fn key_of_values<'r>(
+    scope: Name,
+    mut values: impl Iterator<Item = SentValue<'r>>,
+) -> Option<Key<'r>> {
     let first = values.next()?;
     if values.any(|another| another != first) {
         return Some(Key::new(scope, &[]));

@@ -19,7 +19,9 @@ use crate::head::RequestHead;
 #[must_use]
 #[doc(alias = "url")]
 pub const fn path() -> PathKey {
-    PathKey { scope: Name::new("path") }
+    PathKey {
+        scope: Name::new("path"),
+    }
 }
 
 /// The extractor of [`path`].
@@ -41,7 +43,10 @@ impl PathKey {
 /// address too.
 #[must_use]
 pub fn path_segment(index: usize) -> PathSegmentKey {
-    PathSegmentKey { scope: Name::from(format!("path segment {index}")), index }
+    PathSegmentKey {
+        scope: Name::from(format!("path segment {index}")),
+        index,
+    }
 }
 
 /// The extractor of [`path_segment`].
@@ -53,8 +58,15 @@ pub struct PathSegmentKey {
 
 impl PathSegmentKey {
     fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = SentValue<'r>> + use<'r> {
-        let segments = head.path().strip_prefix('/').into_iter().flat_map(|path| path.split('/'));
-        segments.skip(self.index).take(1).map(|segment| Some(decoded(segment)))
+        let segments = head
+            .path()
+            .strip_prefix('/')
+            .into_iter()
+            .flat_map(|path| path.split('/'));
+        segments
+            .skip(self.index)
+            .take(1)
+            .map(|segment| Some(decoded(segment)))
     }
 }
 
@@ -71,7 +83,10 @@ pub(super) fn decoded(text: &str) -> Cow<'_, [u8]> {
 #[must_use]
 pub fn query(name: impl Into<Name>) -> QueryKey {
     let name = name.into();
-    QueryKey { scope: Name::from(format!("query {name}")), name }
+    QueryKey {
+        scope: Name::from(format!("query {name}")),
+        name,
+    }
 }
 
 /// The extractor of [`query`].
@@ -85,12 +100,14 @@ impl QueryKey {
     fn values<'r>(&self, head: &RequestHead<'r>) -> impl Iterator<Item = SentValue<'r>> + use<'r> {
         let name = self.name.as_str();
         let pairs = form_urlencoded::parse(head.uri().query().unwrap_or_default().as_bytes());
-        pairs.filter(move |(sent, _)| sent == name).map(|(_, value)| {
-            Some(match value {
-                Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
-                Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+        pairs
+            .filter(move |(sent, _)| sent == name)
+            .map(|(_, value)| {
+                Some(match value {
+                    Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+                    Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+                })
             })
-        })
     }
 }
 
@@ -103,7 +120,9 @@ impl QueryKey {
 #[doc(alias = "authority")]
 #[doc(alias = "virtual host")]
 pub const fn host() -> HostKey {
-    HostKey { scope: Name::new("host") }
+    HostKey {
+        scope: Name::new("host"),
+    }
 }
 
 /// The extractor of [`host`].
@@ -149,13 +168,23 @@ impl KeyExtractor for HostKey {
 /// Returns the host in an authority (RFC 3986, section 3.2), in one notation.
 pub(crate) fn host_of(authority: &[u8]) -> Cow<'_, [u8]> {
     let authority = authority.trim_ascii();
-    let host = authority.iter().rposition(|byte| *byte == b'@').map_or(authority, |at| &authority[at + 1..]);
+    let host = authority
+        .iter()
+        .rposition(|byte| *byte == b'@')
+        .map_or(authority, |at| &authority[at + 1..]);
     let host = match host.iter().position(|byte| *byte == b']') {
         Some(end) => &host[..=end],
-        None => host.iter().position(|byte| *byte == b':').map_or(host, |colon| &host[..colon]),
+        None => host
+            .iter()
+            .position(|byte| *byte == b':')
+            .map_or(host, |colon| &host[..colon]),
     };
     let host = host.strip_suffix(b".").unwrap_or(host);
-    if host.iter().any(u8::is_ascii_uppercase) { Cow::Owned(host.to_ascii_lowercase()) } else { Cow::Borrowed(host) }
+    if host.iter().any(u8::is_ascii_uppercase) {
+        Cow::Owned(host.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(host)
+    }
 }
 
 /// Counts by the request's method, such as `GET` or `POST`.
@@ -165,7 +194,9 @@ pub(crate) fn host_of(authority: &[u8]) -> Cow<'_, [u8]> {
 #[must_use]
 #[doc(alias = "verb")]
 pub const fn method() -> MethodKey {
-    MethodKey { scope: Name::new("method") }
+    MethodKey {
+        scope: Name::new("method"),
+    }
 }
 
 /// The extractor of [`method`].

@@ -24,7 +24,10 @@ pub(super) struct Finish {
 
 impl Admission {
     pub(super) fn new(record: Option<ChargeRecord>) -> Self {
-        Self { record: record.map(Box::new), context: None }
+        Self {
+            record: record.map(Box::new),
+            context: None,
+        }
     }
 
     /// Adds the report of the decision to the response.
@@ -41,17 +44,27 @@ impl Admission {
     /// From here on the end of the handler decides the charges.
     pub(super) fn forward<B>(mut self, request: &mut Request<B>) -> Finish {
         let mut context = self.context.take();
-        let Some(record) = self.record.take() else { return Finish { context, reservation: Reservation::default() } };
+        let Some(record) = self.record.take() else {
+            return Finish {
+                context,
+                reservation: Reservation::default(),
+            };
+        };
         let is_local = record.is_local();
         let reservation = Reservation::open(*record, request);
-        if let Some(decision) = context.as_mut().and_then(|context| context.report.decision.as_mut())
+        if let Some(decision) = context
+            .as_mut()
+            .and_then(|context| context.report.decision.as_mut())
             && !is_local
             && !reservation.is_empty()
         {
             // A layer that finds the decision in the response must not refund charges that are already settled.
             let _ = decision.refund();
         }
-        Finish { context, reservation }
+        Finish {
+            context,
+            reservation,
+        }
     }
 }
 
@@ -75,7 +88,10 @@ impl Finish {
 
     fn write<B>(self, mut response: Response<B>) -> Response<ResponseBody<B>> {
         if let Some(mut context) = self.context {
-            context.rules.responses.admitted(&context.report, response.headers_mut());
+            context
+                .rules
+                .responses
+                .admitted(&context.report, response.headers_mut());
             context.attach(&mut response);
         }
         if self.reservation.is_empty() {

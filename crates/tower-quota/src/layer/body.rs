@@ -43,11 +43,15 @@ pin_project! {
 
 impl<B> ResponseBody<B> {
     pub(super) const fn inner(body: B, meter: Option<Box<Meter>>) -> Self {
-        Self { kind: Kind::Inner { body, meter } }
+        Self {
+            kind: Kind::Inner { body, meter },
+        }
     }
 
     pub(super) const fn refusal(body: RefusalBody) -> Self {
-        Self { kind: Kind::Refusal { body } }
+        Self {
+            kind: Kind::Refusal { body },
+        }
     }
 }
 
@@ -62,7 +66,10 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
     type Data = Bytes;
     type Error = B::Error;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
         let mut kind = self.project().kind;
         match kind.as_mut().project() {
             KindProjection::Inner { mut body, meter } => {
@@ -83,12 +90,14 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
                 }
                 Poll::Ready(frame)
             }
-            KindProjection::Cut { trailers } => {
-                Poll::Ready(trailers.take().map(|trailers| Ok(Frame::trailers(trailers))))
-            }
-            KindProjection::Refusal { body } => {
-                body.poll_frame(cx).map(|frame| frame.map(|frame| frame.map_err(|never| match never {})))
-            }
+            KindProjection::Cut { trailers } => Poll::Ready(
+                trailers
+                    .take()
+                    .map(|trailers| Ok(Frame::trailers(trailers))),
+            ),
+            KindProjection::Refusal { body } => body
+                .poll_frame(cx)
+                .map(|frame| frame.map(|frame| frame.map_err(|never| match never {}))),
         }
     }
 

@@ -93,21 +93,42 @@ where
 {
     #[inline]
     pub(super) const fn running(response: Svc::Future, finish: Finish) -> Self {
-        Self { state: State::Running { response, finish } }
+        Self {
+            state: State::Running { response, finish },
+        }
     }
 
     pub(super) const fn respond(response: Response<RefusalBody>) -> Self {
-        Self { state: State::Responding { response: Some(response) } }
+        Self {
+            state: State::Responding {
+                response: Some(response),
+            },
+        }
     }
 
     pub(super) fn waiting(waiting: Waiting<Svc, S, B>) -> Self {
-        Self { state: State::Waiting { waiting: Box::pin(waiting) } }
+        Self {
+            state: State::Waiting {
+                waiting: Box::pin(waiting),
+            },
+        }
     }
 }
 
 impl<Svc, S: Store, B> Waiting<Svc, S, B> {
-    pub(super) const fn new(shared: Arc<Shared<S>>, service: Svc, request: Request<B>, stage: Stage<S>) -> Self {
-        Self { shared, service, request: Some(request), stage: Some(stage), admission: None }
+    pub(super) const fn new(
+        shared: Arc<Shared<S>>,
+        service: Svc,
+        request: Request<B>,
+        stage: Stage<S>,
+    ) -> Self {
+        Self {
+            shared,
+            service,
+            request: Some(request),
+            stage: Some(stage),
+            admission: None,
+        }
     }
 
     /// Polls the stages of the pipeline, then the service's readiness.
@@ -118,7 +139,9 @@ impl<Svc, S: Store, B> Waiting<Svc, S, B> {
         let mut this = self.project();
         while let Some(stage) = this.stage.as_mut().as_pin_mut() {
             let event = ready!(stage.poll(cx));
-            let Some(request) = this.request else { return Poll::Pending };
+            let Some(request) = this.request else {
+                return Poll::Pending;
+            };
             match this.shared.resume(event, request) {
                 Step::Forward(admission) => {
                     this.stage.set(None);
@@ -158,7 +181,9 @@ where
                         let response = waiting.as_mut().project().service.call(request);
                         State::Running { response, finish }
                     }
-                    Waited::Respond(response) => State::Responding { response: Some(response) },
+                    Waited::Respond(response) => State::Responding {
+                        response: Some(response),
+                    },
                 },
             };
             state.set(next);
@@ -173,7 +198,9 @@ where
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &self.state {
-            State::Waiting { waiting } => waiting.stage.as_ref().map_or("becoming ready", Stage::name),
+            State::Waiting { waiting } => {
+                waiting.stage.as_ref().map_or("becoming ready", Stage::name)
+            }
             State::Running { .. } => "running",
             State::Responding { .. } => "refused",
         };

@@ -54,7 +54,9 @@ impl<S: Store> RateLimitLayer<S> {
             spans: SpanSettings::default(),
             checks_off: CheckSet::default(),
         };
-        Self { shared: Arc::new(Shared::new(RefusalCache::new(store), settings)) }
+        Self {
+            shared: Arc::new(Shared::new(RefusalCache::new(store), settings)),
+        }
     }
 
     /// Sets the local store, which counts while the store is unavailable.
@@ -95,7 +97,10 @@ impl<S: Store> RateLimitLayer<S> {
     /// });
     /// # let _ = layer;
     /// ```
-    pub fn on_store_error(self, listener: impl Fn(&(dyn Error + 'static)) + Send + Sync + 'static) -> Self {
+    pub fn on_store_error(
+        self,
+        listener: impl Fn(&(dyn Error + 'static)) + Send + Sync + 'static,
+    ) -> Self {
         self.with(|settings| settings.on_store_error = Arc::new(listener))
     }
 
@@ -231,7 +236,10 @@ impl<S: Store> RateLimitLayer<S> {
     pub fn refusal_references(self, instance: impl Into<Name>) -> Self {
         match self.try_refusal_references(instance) {
             Ok(layer) => layer,
-            #[expect(clippy::panic, reason = "documented: a layer written in code fails at start")]
+            #[expect(
+                clippy::panic,
+                reason = "documented: a layer written in code fails at start"
+            )]
             Err(error) => panic!("{error}"),
         }
     }
@@ -345,7 +353,9 @@ impl<S: Store> RateLimitLayer<S> {
         F: Fn(&Refused<'_>) -> G + Send + Sync + 'static,
         G: Into<GrpcStatus>,
     {
-        self.responding(|settings| settings.on_refused_grpc = Arc::new(move |refused| status(refused).into()))
+        self.responding(|settings| {
+            settings.on_refused_grpc = Arc::new(move |refused| status(refused).into())
+        })
     }
 
     /// Sets which refusals are gRPC responses. The default is [`Protocol::Auto`].
@@ -372,7 +382,10 @@ impl<S: Store> RateLimitLayer<S> {
     pub fn headers(self, styles: impl IntoIterator<Item = HeaderStyle>) -> Self {
         match self.try_headers(styles) {
             Ok(layer) => layer,
-            #[expect(clippy::panic, reason = "documented: a layer written in code fails at start")]
+            #[expect(
+                clippy::panic,
+                reason = "documented: a layer written in code fails at start"
+            )]
             Err(error) => panic!("{error}"),
         }
     }
@@ -381,7 +394,10 @@ impl<S: Store> RateLimitLayer<S> {
     ///
     /// # Errors
     /// [`ConfigError::SharedField`] when two of them write the same field.
-    pub fn try_headers(self, styles: impl IntoIterator<Item = HeaderStyle>) -> Result<Self, ConfigError> {
+    pub fn try_headers(
+        self,
+        styles: impl IntoIterator<Item = HeaderStyle>,
+    ) -> Result<Self, ConfigError> {
         let styles: Vec<HeaderStyle> = styles.into_iter().collect();
         HeaderStyle::check(&styles)?;
         Ok(self.responding(|settings| settings.styles = styles))
@@ -431,12 +447,16 @@ impl<S: Store> RateLimitLayer<S> {
     pub(super) fn with(self, change: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = self.shared.settings.clone();
         change(&mut settings);
-        Self { shared: Arc::new(Shared::new(self.shared.store.clone(), settings)) }
+        Self {
+            shared: Arc::new(Shared::new(self.shared.store.clone(), settings)),
+        }
     }
 
     fn with_store(self, change: impl FnOnce(CachedStore<S>) -> CachedStore<S>) -> Self {
         let store = change(self.shared.store.clone());
-        Self { shared: Arc::new(Shared::new(store, self.shared.settings.clone())) }
+        Self {
+            shared: Arc::new(Shared::new(store, self.shared.settings.clone())),
+        }
     }
 }
 
@@ -450,12 +470,16 @@ impl<Svc, S> Layer<Svc> for RateLimitLayer<S> {
 
 impl<S> Clone for RateLimitLayer<S> {
     fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared) }
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
     }
 }
 
 impl<S: fmt::Debug> fmt::Debug for RateLimitLayer<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RateLimitLayer").field("shared", &self.shared).finish()
+        f.debug_struct("RateLimitLayer")
+            .field("shared", &self.shared)
+            .finish()
     }
 }

@@ -11,7 +11,10 @@
 mod admission;
 mod body;
 mod future;
-#[expect(clippy::module_inception, reason = "the folder holds the pipeline, the file the type")]
+#[expect(
+    clippy::module_inception,
+    reason = "the folder holds the pipeline, the file the type"
+)]
 mod layer;
 mod pipeline;
 mod refuse;

@@ -35,18 +35,29 @@ impl<S: Store> Shared<S> {
     pub(super) fn begin<B>(self: &Arc<Self>, request: &mut Request<B>) -> Step<S> {
         let rules = self.rules();
         let rules = rules.of_request(request);
-        if rules.plan.begins_with_limits() { self.ask(rules, request) } else { self.look_up(rules, request) }
+        if rules.plan.begins_with_limits() {
+            self.ask(rules, request)
+        } else {
+            self.look_up(rules, request)
+        }
     }
 
     /// Continues a request after a wait.
-    pub(super) fn resume<B>(self: &Arc<Self>, event: Event<S>, request: &mut Request<B>) -> Step<S> {
+    pub(super) fn resume<B>(
+        self: &Arc<Self>,
+        event: Event<S>,
+        request: &mut Request<B>,
+    ) -> Step<S> {
         match event {
             Event::Found(found, rules) => {
                 request.extensions_mut().extend(found);
                 self.ask(&rules, request)
             }
             Event::Answered(Ok(decision), context) => {
-                context.rules.metrics.answered(context.watch, Some(&decision));
+                context
+                    .rules
+                    .metrics
+                    .answered(context.watch, Some(&decision));
                 context.span.decided(&decision);
                 self.settings.local.store_answered();
                 self.checks().store_answered();
@@ -61,7 +72,10 @@ impl<S: Store> Shared<S> {
                 context.span.failed(failure.name(), failure.error());
                 self.fall_back(failure.error(), context, request)
             }
-            Event::Turn(Queued { mut admission, context }) => {
+            Event::Turn(Queued {
+                mut admission,
+                context,
+            }) => {
                 admission.report(context);
                 Step::Forward(admission)
             }
@@ -87,11 +101,16 @@ impl<S: Store> Shared<S> {
                 rules.watch.admitted();
                 Step::Forward(Admission::default())
             }
-            Listed::Blocked => Step::Respond(self.refuse_undecided(rules, Reason::Blocked, request)),
+            Listed::Blocked => {
+                Step::Respond(self.refuse_undecided(rules, Reason::Blocked, request))
+            }
             Listed::Unlisted if rules.plan.look_ups.is_empty() => self.ask(rules, request),
             Listed::Unlisted => {
                 let look_ups = LookUps::begin(&rules.plan.look_ups, &head);
-                Step::Wait(Stage::LookUp { look_ups, rules: Arc::clone(rules) })
+                Step::Wait(Stage::LookUp {
+                    look_ups,
+                    rules: Arc::clone(rules),
+                })
             }
         }
     }
@@ -100,7 +119,11 @@ impl<S: Store> Shared<S> {
     #[inline]
     fn ask<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
         // After the watch has ended, the checks cost an admitted request only this load and this branch.
-        if rules.watch.is_open() { self.ask_watched(rules, request) } else { self.ask_limits(rules, request, None) }
+        if rules.watch.is_open() {
+            self.ask_watched(rules, request)
+        } else {
+            self.ask_limits(rules, request, None)
+        }
     }
 
     /// Sends the charges of one of the first requests, and looks for mistakes in the configuration.
@@ -129,7 +152,10 @@ impl<S: Store> Shared<S> {
         let mut ask = Ask::new(&rules.plan);
         let read = ask.read(&head);
         if let Some(mark) = mark.as_deref_mut() {
-            *mark = rules.watch.examine(self.checks(), &rules.plan, &ask, read.as_ref().err(), &head);
+            *mark =
+                rules
+                    .watch
+                    .examine(self.checks(), &rules.plan, &ask, read.as_ref().err(), &head);
         }
         if let Err(not_asked) = read {
             let reason = match not_asked {
@@ -146,7 +172,9 @@ impl<S: Store> Shared<S> {
             };
             return Step::Respond(self.refuse_undecided(rules, reason, request));
         }
-        if !self.blocks().are_empty() && ask.any_key(&head, |limit, key| self.blocks().has(limit, key)) {
+        if !self.blocks().are_empty()
+            && ask.any_key(&head, |limit, key| self.blocks().has(limit, key))
+        {
             return Step::Respond(self.refuse_undecided(rules, Reason::Blocked, request));
         }
         self.note_busy(&ask);
@@ -200,18 +228,30 @@ impl<S: Store> Shared<S> {
             return Step::Respond(self.refuse_over_quota(context, request));
         }
         let (recorded, by) = (core::mem::take(&mut context.recorded), context.report.by);
-        let record = (!recorded.is_empty()).then(|| ChargeRecord::new(self.settler(), by, decision, recorded));
+        let record = (!recorded.is_empty())
+            .then(|| ChargeRecord::new(self.settler(), by, decision, recorded));
         // From here on a panic refunds the charges.
         let mut admission = Admission::new(record);
         let wait = decision.wait();
-        let place = if wait.is_zero() { None } else { self.settings.queue.place() };
+        let place = if wait.is_zero() {
+            None
+        } else {
+            self.settings.queue.place()
+        };
         if place.is_none() && !wait.is_zero() {
             drop(admission);
             return Step::Respond(self.refuse_over_quota(without_turn(context), request));
         }
         let jitter = context.rules.plan.wait_jitter(decision);
         context.rules.attach_to_request(decision, request);
-        self.notify(&context.rules, Some(decision), None, by == Counted::Locally, &context.keys, request);
+        self.notify(
+            &context.rules,
+            Some(decision),
+            None,
+            by == Counted::Locally,
+            &context.keys,
+            request,
+        );
         match place {
             None => {
                 admission.report(context);
@@ -239,7 +279,11 @@ fn without_turn(mut context: Box<RequestContext>) -> Box<RequestContext> {
                 Outcome::Wait(wait) => Outcome::Refuse(wait),
                 outcome => outcome,
             };
-            LimitStatus { outcome, taken: 0, ..*status }
+            LimitStatus {
+                outcome,
+                taken: 0,
+                ..*status
+            }
         });
         Decision::from_statuses(Operation::Check, decision.at(), statuses)
     });
@@ -249,5 +293,7 @@ fn without_turn(mut context: Box<RequestContext>) -> Box<RequestContext> {
 
 /// Returns a random duration of microseconds, up to the longest.
 fn random_up_to(longest: Duration) -> Duration {
-    Duration::from_micros(fastrand::u64(..=u64::try_from(longest.as_micros()).unwrap_or(u64::MAX)))
+    Duration::from_micros(fastrand::u64(
+        ..=u64::try_from(longest.as_micros()).unwrap_or(u64::MAX),
+    ))
 }

@@ -28,7 +28,14 @@ impl<S: Store> Shared<S> {
         if let Some(decision) = &context.report.decision {
             let is_degraded = context.report.by == Counted::Locally;
             let reason = Some(over_quota(decision));
-            self.notify(&context.rules, Some(decision), reason, is_degraded, &context.keys, request);
+            self.notify(
+                &context.rules,
+                Some(decision),
+                reason,
+                is_degraded,
+                &context.keys,
+                request,
+            );
         }
         self.respond_over_quota(context, request)
     }
@@ -41,28 +48,42 @@ impl<S: Store> Shared<S> {
     ) -> Response<RefusalBody> {
         context.report.only_shadows = context.fallback.only_shadows;
         context.report.jitter = context.rules.responses.draw_jitter();
-        let Some(decision) = &context.report.decision else { return Response::default() };
+        let Some(decision) = &context.report.decision else {
+            return Response::default();
+        };
         self.note_refusal(decision, &context);
         if context.rules.watch.is_open() && context.report.by == Counted::Shared {
-            context.rules.watch.refused(self.checks(), decision, &context.keys);
+            context
+                .rules
+                .watch
+                .refused(self.checks(), decision, &context.keys);
         }
         let reason = over_quota(decision);
         let is_degraded = context.report.by == Counted::Locally;
         let reference = self.refer_to(reason, &context.keys, &context.rules, is_degraded);
         let refused = Refused::new(reason, RequestHead::of(request), context.report.jitter);
         let refused = refused.with_reference(reference.as_deref());
-        let mut response = context.rules.responses.refuse(&refused, Some(&context.report));
+        let mut response = context
+            .rules
+            .responses
+            .refuse(&refused, Some(&context.report));
         context.attach(&mut response);
         response
     }
 
     /// Records the client of the refusing limit with the longest wait.
     fn note_refusal(&self, decision: &Decision, context: &RequestContext) {
-        let Some(status) = decision.tightest() else { return };
-        let Some((limit, key)) = context.keys.iter().find(|(limit, _)| *limit == status.name) else { return };
+        let Some(status) = decision.tightest() else {
+            return;
+        };
+        let Some((limit, key)) = context.keys.iter().find(|(limit, _)| *limit == status.name)
+        else {
+            return;
+        };
         let now = crate::clients::now();
         let until = now.checked_add(decision.retry_after().unwrap_or_default());
-        self.top_refused().count(*limit, key, 1, now, until.unwrap_or(now));
+        self.top_refused()
+            .count(*limit, key, 1, now, until.unwrap_or(now));
     }
 
     /// Remembers a refusal. Returns its reference, if the layer adds references.
@@ -75,10 +96,13 @@ impl<S: Store> Shared<S> {
     ) -> Option<Box<str>> {
         let reference = crate::clients::reference(self.settings.references_of?);
         let status = match reason {
-            Reason::OverQuota(decision) | Reason::NeverFits(decision) => decision.tightest().copied(),
+            Reason::OverQuota(decision) | Reason::NeverFits(decision) => {
+                decision.tightest().copied()
+            }
             _ => None,
         };
-        let counted = status.and_then(|status| keys.iter().find(|(limit, _)| *limit == status.name));
+        let counted =
+            status.and_then(|status| keys.iter().find(|(limit, _)| *limit == status.name));
         self.references().insert(RefusalRecord {
             reference: reference.clone(),
             label: reason.label(),
@@ -104,7 +128,9 @@ impl<S: Store> Shared<S> {
         self.notify(rules, None, Some(reason), false, &[], request);
         let reference = self.refer_to(reason, &[], rules, false);
         let refused = Refused::new(reason, RequestHead::of(request), Duration::ZERO);
-        rules.responses.refuse(&refused.with_reference(reference.as_deref()), None)
+        rules
+            .responses
+            .refuse(&refused.with_reference(reference.as_deref()), None)
     }
 
     /// Decides a request by the limits' choices for a failure of the store.
@@ -128,7 +154,12 @@ impl<S: Store> Shared<S> {
         }
         context.report.by = Counted::Locally;
         // Shadows refuse nothing: with none but them to decide, the request passes uncounted.
-        if context.fallback.local.iter().all(|owned| owned.as_charge().is_shadow()) {
+        if context
+            .fallback
+            .local
+            .iter()
+            .all(|owned| owned.as_charge().is_shadow())
+        {
             context.rules.metrics.degraded(DegradedChoice::Allow);
             self.notify(&context.rules, None, None, true, &context.keys, request);
             let mut admission = Admission::default();
@@ -137,7 +168,10 @@ impl<S: Store> Shared<S> {
         }
         let local = core::mem::take(&mut context.fallback.local);
         let charges: Vec<Charge<'_>> = local.iter().map(|owned| owned.as_charge()).collect();
-        let decision = self.settings.local.check(&charges, |charge| self.store.last_status(charge));
+        let decision = self
+            .settings
+            .local
+            .check(&charges, |charge| self.store.last_status(charge));
         if decision.outcome() == Outcome::Never {
             // The request fits into the full quota but not into this instance's share, which is not the client's
             // mistake.
@@ -157,13 +191,23 @@ impl<S: Store> Shared<S> {
     ) -> Response<RefusalBody> {
         let reason = Reason::StoreFailure(error);
         context.rules.metrics.degraded(DegradedChoice::Refuse);
-        self.notify(&context.rules, None, Some(reason), true, &context.keys, request);
+        self.notify(
+            &context.rules,
+            None,
+            Some(reason),
+            true,
+            &context.keys,
+            request,
+        );
         context.report.only_shadows = context.fallback.only_shadows;
         context.report.jitter = context.rules.responses.draw_jitter();
         let reference = self.refer_to(reason, &context.keys, &context.rules, true);
         let refused = Refused::new(reason, RequestHead::of(request), context.report.jitter);
         let refused = refused.with_reference(reference.as_deref());
-        let mut response = context.rules.responses.refuse(&refused, Some(&context.report));
+        let mut response = context
+            .rules
+            .responses
+            .refuse(&refused, Some(&context.report));
         context.attach(&mut response);
         response
     }

@@ -77,7 +77,12 @@ where
                 let service = self.inner.clone();
                 // Drop the service that was polled ready: its permit is for requests that do not wait.
                 self.inner = service.clone();
-                ResponseFuture::waiting(Waiting::new(Arc::clone(&self.shared), service, request, stage))
+                ResponseFuture::waiting(Waiting::new(
+                    Arc::clone(&self.shared),
+                    service,
+                    request,
+                    stage,
+                ))
             }
         }
     }
@@ -85,12 +90,18 @@ where
 
 impl<Svc: Clone, S> Clone for RateLimit<Svc, S> {
     fn clone(&self) -> Self {
-        Self { inner: self.inner.clone(), shared: Arc::clone(&self.shared) }
+        Self {
+            inner: self.inner.clone(),
+            shared: Arc::clone(&self.shared),
+        }
     }
 }
 
 impl<Svc: fmt::Debug, S: fmt::Debug> fmt::Debug for RateLimit<Svc, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RateLimit").field("inner", &self.inner).field("shared", &self.shared).finish()
+        f.debug_struct("RateLimit")
+            .field("inner", &self.inner)
+            .field("shared", &self.shared)
+            .finish()
     }
 }

@@ -81,14 +81,28 @@ impl<S: Store> Shared<S> {
         let (rules, blocks) = (ArcSwap::from_pointee(rules), Blocks::default());
         let (top_refused, top_busy) = (TopClients::default(), TopClients::default());
         let references = References::default();
-        let shared = Self { store, settings, rules, checks, blocks, top_refused, top_busy, references };
+        let shared = Self {
+            store,
+            settings,
+            rules,
+            checks,
+            blocks,
+            top_refused,
+            top_busy,
+            references,
+        };
         shared.note_policy();
         shared
     }
 
     /// Replaces the policy in force.
     pub(crate) fn replace_policy(&self, policy: Policy) {
-        self.rules.store(Arc::new(rules(policy, &self.settings, &self.checks, &self.store)));
+        self.rules.store(Arc::new(rules(
+            policy,
+            &self.settings,
+            &self.checks,
+            &self.store,
+        )));
         self.note_policy();
     }
 
@@ -99,10 +113,24 @@ impl<S: Store> Shared<S> {
 }
 
 /// Compiles a policy.
-fn rules<S: Store>(policy: Policy, settings: &Settings, checks: &Checks, store: &CachedStore<S>) -> Rules {
-    let number = store.identity().unwrap_or_else(|| core::ptr::from_ref(store.store()).addr());
+fn rules<S: Store>(
+    policy: Policy,
+    settings: &Settings,
+    checks: &Checks,
+    store: &CachedStore<S>,
+) -> Rules {
+    let number = store
+        .identity()
+        .unwrap_or_else(|| core::ptr::from_ref(store.store()).addr());
     let has_listener = settings.on_decision.is_some() || settings.traced_admissions.is_some();
-    Rules::new(policy, &settings.responses, settings.attaches_decision, has_listener, checks, number)
+    Rules::new(
+        policy,
+        &settings.responses,
+        settings.attaches_decision,
+        has_listener,
+        checks,
+        number,
+    )
 }
 
 impl<S> Shared<S> {
@@ -147,12 +175,16 @@ impl<S> Shared<S> {
 
     /// Counts a sample of the requests for the busiest clients.
     #[inline(always)]
-    #[expect(clippy::inline_always, reason = "a call would take as long as the sample")]
+    #[expect(
+        clippy::inline_always,
+        reason = "a call would take as long as the sample"
+    )]
     pub(super) fn note_busy(&self, ask: &Ask<'_, '_>) {
         if self.settings.counts_busy && fastrand::u32(..).is_multiple_of(BUSY_SAMPLE) {
             let now = crate::clients::now();
             for (limit, key) in ask.parts() {
-                self.top_busy.count(limit, key, u64::from(BUSY_SAMPLE), now, now);
+                self.top_busy
+                    .count(limit, key, u64::from(BUSY_SAMPLE), now, now);
             }
         }
     }
@@ -168,7 +200,13 @@ impl<S> Shared<S> {
         keys: &[(Name, Key<'static>)],
         request: &Request<B>,
     ) {
-        let decided = Decided { head: RequestHead::of(request), decision, reason, degraded, keys };
+        let decided = Decided {
+            head: RequestHead::of(request),
+            decision,
+            reason,
+            degraded,
+            keys,
+        };
         rules.metrics.count(&decided);
         if let Some(one_of) = self.settings.traced_admissions {
             trace(&decided, one_of);
@@ -180,7 +218,13 @@ impl<S> Shared<S> {
 }
 
 impl<S: Store> Settler for Shared<S> {
-    fn apply(&self, counted: Counted, operation: Operation, charges: &[Charge<'_>], runtime: Option<&Handle>) {
+    fn apply(
+        &self,
+        counted: Counted,
+        operation: Operation,
+        charges: &[Charge<'_>],
+        runtime: Option<&Handle>,
+    ) {
         if counted == Counted::Locally {
             self.settings.local.apply(operation, charges);
             return;
@@ -198,7 +242,9 @@ impl<S: Store> Settler for Shared<S> {
     }
 
     fn timeout(&self) -> Option<Duration> {
-        self.settings.store_timeout.map(|timeout| timeout.max(SETTLE_TIMEOUT))
+        self.settings
+            .store_timeout
+            .map(|timeout| timeout.max(SETTLE_TIMEOUT))
     }
 
     fn failed(&self, error: &(dyn Error + 'static)) {
@@ -210,6 +256,9 @@ impl<S: Store> Settler for Shared<S> {
 impl<S: fmt::Debug> fmt::Debug for Shared<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let policy = &self.settings.policy;
-        f.debug_struct("Shared").field("store", &self.store).field("policy", policy).finish_non_exhaustive()
+        f.debug_struct("Shared")
+            .field("store", &self.store)
+            .field("policy", policy)
+            .finish_non_exhaustive()
     }
 }

@@ -52,12 +52,18 @@ pin_project! {
 }
 
 /// The end of a wait.
-#[expect(clippy::large_enum_variant, reason = "it is taken apart where it is made")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is taken apart where it is made"
+)]
 pub(super) enum Event<S: Store> {
     /// The values that were looked up, and the rules that look them up.
     Found(Extensions, Arc<Rules>),
     /// The answer of the store.
-    Answered(Result<Decision, StoreCallError<S::Error>>, Box<RequestContext>),
+    Answered(
+        Result<Decision, StoreCallError<S::Error>>,
+        Box<RequestContext>,
+    ),
     /// The turn of a queued request.
     Turn(Queued),
     /// The end of the queue, before the turn.
@@ -76,12 +82,21 @@ impl<S: Store> Stage<S> {
         timeout: Option<Duration>,
         context: Box<RequestContext>,
     ) -> Self {
-        Self::Decide { call, deadline: Deadline::new(timeout), context: Some(context) }
+        Self::Decide {
+            call,
+            deadline: Deadline::new(timeout),
+            context: Some(context),
+        }
     }
 
     pub(super) fn queue(wait: Duration, place: Place, queued: Queued) -> Self {
         let closed = place.closed();
-        Self::Queue { turn: Deadline::new(Some(wait)), closed, place, queued: Some(queued) }
+        Self::Queue {
+            turn: Deadline::new(Some(wait)),
+            closed,
+            place,
+            queued: Some(queued),
+        }
     }
 
     /// Returns the stage's name, for `Debug`.
@@ -99,24 +114,40 @@ impl<S: Store> Future for Stage<S> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Event<S>> {
         Poll::Ready(match self.project() {
-            StageProjection::LookUp { look_ups, rules } => Event::Found(ready!(look_ups.poll(cx)), Arc::clone(rules)),
-            StageProjection::Decide { call, mut deadline, context } => {
+            StageProjection::LookUp { look_ups, rules } => {
+                Event::Found(ready!(look_ups.poll(cx)), Arc::clone(rules))
+            }
+            StageProjection::Decide {
+                call,
+                mut deadline,
+                context,
+            } => {
                 let polled = match context {
                     Some(context) => context.span.within(|| call.poll(cx)),
                     None => call.poll(cx),
                 };
                 let (answer, recorded) = match polled {
-                    Poll::Ready((answer, recorded)) => (answer.map_err(StoreCallError::Store), recorded),
+                    Poll::Ready((answer, recorded)) => {
+                        (answer.map_err(StoreCallError::Store), recorded)
+                    }
                     Poll::Pending => {
                         ready!(deadline.as_mut().poll(cx));
-                        (Err(StoreCallError::TimedOut(deadline.timeout())), Vec::new())
+                        (
+                            Err(StoreCallError::TimedOut(deadline.timeout())),
+                            Vec::new(),
+                        )
                     }
                 };
                 let mut context = take(context);
                 context.recorded = recorded;
                 Event::Answered(answer, context)
             }
-            StageProjection::Queue { turn, closed, place, queued } => {
+            StageProjection::Queue {
+                turn,
+                closed,
+                place,
+                queued,
+            } => {
                 if turn.poll(cx).is_ready() {
                     return Poll::Ready(Event::Turn(take(queued)));
                 }
@@ -131,7 +162,10 @@ impl<S: Store> Future for Stage<S> {
     }
 }
 
-#[expect(clippy::expect_used, reason = "documented: only a future polled after completion finds a slot empty")]
+#[expect(
+    clippy::expect_used,
+    reason = "documented: only a future polled after completion finds a slot empty"
+)]
 pub(super) fn take<T>(slot: &mut Option<T>) -> T {
     slot.take().expect("polled after completion")
 }

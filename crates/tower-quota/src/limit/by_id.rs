@@ -11,7 +11,10 @@ pub(crate) struct ById(Box<[(u32, u32)]>);
 impl ById {
     /// Makes the index of a list of limits with these names.
     pub(crate) fn new(names: impl Iterator<Item = Name>) -> Self {
-        let mut positions: Box<[(u32, u32)]> = names.zip(0..).map(|(name, position)| (name.id(), position)).collect();
+        let mut positions: Box<[(u32, u32)]> = names
+            .zip(0..)
+            .map(|(name, position)| (name.id(), position))
+            .collect();
         positions.sort_unstable();
         Self(positions)
     }

@@ -25,7 +25,9 @@ impl Limit {
     pub(crate) fn simple_cost(&self) -> Option<u64> {
         let has_closures = !self.conditions.is_empty() || self.run_time_quota.is_some();
         match self.cost {
-            Cost::Constant(units) if !has_closures && !self.charges_specially(&self.quota) => Some(units),
+            Cost::Constant(units) if !has_closures && !self.charges_specially(&self.quota) => {
+                Some(units)
+            }
             _ => None,
         }
     }
@@ -40,12 +42,20 @@ impl Limit {
     #[inline]
     pub(crate) fn applies(&self, head: &RequestHead<'_>) -> bool {
         // If a condition is unsure, the limit applies.
-        self.conditions.is_empty() || self.conditions.iter().all(|holds| holds(&head.in_doubt(true)))
+        self.conditions.is_empty()
+            || self
+                .conditions
+                .iter()
+                .all(|holds| holds(&head.in_doubt(true)))
     }
 
     /// Returns the quota of a request, if it differs from the limit's own: the chosen one, or that of its closure.
     #[inline]
-    pub(crate) fn other_quota(&self, chosen: Option<Quota>, head: &RequestHead<'_>) -> Option<Quota> {
+    pub(crate) fn other_quota(
+        &self,
+        chosen: Option<Quota>,
+        head: &RequestHead<'_>,
+    ) -> Option<Quota> {
         let quota = match chosen {
             Some(quota) => quota,
             None => self.run_time_quota.as_ref()?(head)?,
@@ -56,7 +66,10 @@ impl Limit {
 
     /// Returns the quota of a client that is named by its key, without a request.
     pub(crate) fn quota_by_key(&self, key: &Key<'_>) -> Quota {
-        let chosen = self.quota_of_key.as_ref().and_then(|quota_of| quota_of(key));
+        let chosen = self
+            .quota_of_key
+            .as_ref()
+            .and_then(|quota_of| quota_of(key));
         chosen.map_or(self.quota, |quota| self.for_its_waits(quota))
     }
 
@@ -75,7 +88,12 @@ impl Limit {
 
     /// Returns the charge of a request with this cost.
     #[inline]
-    pub(crate) fn charge<'a>(&'a self, quota: &'a Quota, key: &'a Key<'a>, units: u64) -> Charge<'a> {
+    pub(crate) fn charge<'a>(
+        &'a self,
+        quota: &'a Quota,
+        key: &'a Key<'a>,
+        units: u64,
+    ) -> Charge<'a> {
         let mut charge = Charge::new(self.name, quota, key).cost(units);
         if self.charges_specially(quota) {
             charge = self.with_options(charge);
@@ -85,7 +103,9 @@ impl Limit {
 
     #[inline(never)]
     fn with_options<'a>(&'a self, mut charge: Charge<'a>) -> Charge<'a> {
-        let queue = || (charge.quota().algorithm() == Algorithm::LeakyBucket).then_some(Self::DEFAULT_MAX_WAIT);
+        let queue = || {
+            (charge.quota().algorithm() == Algorithm::LeakyBucket).then_some(Self::DEFAULT_MAX_WAIT)
+        };
         if let Some(longest) = self.longest_wait.or_else(queue) {
             charge = charge.max_wait(longest);
         }
@@ -104,7 +124,11 @@ impl Limit {
         if let Some(penalty) = &self.penalty {
             charge = charge.penalty(penalty);
         }
-        if self.counts_refusals { charge.count_refusals() } else { charge }
+        if self.counts_refusals {
+            charge.count_refusals()
+        } else {
+            charge
+        }
     }
 
     /// Returns whether the limit is a shadow: evaluated and never enforced.
@@ -123,7 +147,11 @@ impl Limit {
         let choice = match self.missing {
             Some(choice) => choice,
             None if self.extractor.mistake(head) == Some(Mistake::NoPeerAddress) => {
-                return if self.is_shadow { WithoutKey::Skip } else { WithoutKey::NoPeerAddress };
+                return if self.is_shadow {
+                    WithoutKey::Skip
+                } else {
+                    WithoutKey::NoPeerAddress
+                };
             }
             None => MissingKey::ShareOneCounter,
         };
@@ -156,7 +184,10 @@ impl Limit {
     /// Returns whether the limit may make requests wait.
     pub(crate) fn makes_wait(&self) -> bool {
         let queues = self.quota.algorithm() == Algorithm::LeakyBucket;
-        let waits = self.run_time_quota.is_some() || self.longest_wait.map_or(queues, |longest| !longest.is_zero());
+        let waits = self.run_time_quota.is_some()
+            || self
+                .longest_wait
+                .map_or(queues, |longest| !longest.is_zero());
         waits && !self.is_shadow
     }
 
@@ -170,11 +201,18 @@ impl Limit {
         // A quota that a request chooses may be a bucket.
         let waits = self.run_time_quota.is_some() || self.quota.algorithm().is_bucket();
         if !waits && self.longest_wait.is_some_and(|longest| !longest.is_zero()) {
-            return Err(ConfigError::WaitOnWindow { limit: self.name, algorithm: self.quota.algorithm() });
+            return Err(ConfigError::WaitOnWindow {
+                limit: self.name,
+                algorithm: self.quota.algorithm(),
+            });
         }
         match self.cost {
             Cost::Constant(cost) if cost > self.quota.capacity() && !self.is_at_most => {
-                Err(ConfigError::CostAboveCapacity { limit: self.name, cost, capacity: self.quota.capacity() })
+                Err(ConfigError::CostAboveCapacity {
+                    limit: self.name,
+                    cost,
+                    capacity: self.quota.capacity(),
+                })
             }
             _ => Ok(()),
         }

@@ -91,7 +91,10 @@ type QuotaOfKey = dyn Fn(&Key<'_>) -> Option<Quota> + Send + Sync;
 #[derive(Clone)]
 enum Cost {
     Constant(u64),
-    Computed { of: Arc<CostOf>, description: Option<Described> },
+    Computed {
+        of: Arc<CostOf>,
+        description: Option<Described>,
+    },
 }
 
 impl Limit {
@@ -165,11 +168,17 @@ impl Limit {
     /// Sets the cost of a request by a closure on its head, or by a function of [`cost`](crate::cost).
     ///
     /// A cost above the quota's capacity is never admitted: the request is refused without a time to retry.
-    pub fn cost_with(mut self, cost: impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + 'static) -> Self {
+    pub fn cost_with(
+        mut self,
+        cost: impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + 'static,
+    ) -> Self {
         let description = of_closure(&cost, |head| {
             cost(head);
         });
-        self.cost = Cost::Computed { of: Arc::new(cost), description };
+        self.cost = Cost::Computed {
+            of: Arc::new(cost),
+            description,
+        };
         self
     }
 
@@ -210,7 +219,10 @@ impl Limit {
     ///     .quota_with(|head| head.extensions().get::<Tenant>()?.pro.then_some(Quota::per_minute(5_000)));
     /// # let _ = limit;
     /// ```
-    pub fn quota_with(mut self, quota: impl Fn(&RequestHead<'_>) -> Option<Quota> + Send + Sync + 'static) -> Self {
+    pub fn quota_with(
+        mut self,
+        quota: impl Fn(&RequestHead<'_>) -> Option<Quota> + Send + Sync + 'static,
+    ) -> Self {
         self.run_time_quota = Some(Arc::new(quota));
         self
     }
@@ -234,7 +246,10 @@ impl Limit {
     ///     .quota_of_key(|key| tier(key.as_bytes()));
     /// # let _ = limit;
     /// ```
-    pub fn quota_of_key(mut self, quota: impl Fn(&Key<'_>) -> Option<Quota> + Send + Sync + 'static) -> Self {
+    pub fn quota_of_key(
+        mut self,
+        quota: impl Fn(&Key<'_>) -> Option<Quota> + Send + Sync + 'static,
+    ) -> Self {
         self.quota_of_key = Some(Arc::new(quota));
         self
     }
@@ -279,8 +294,14 @@ impl Limit {
     /// The [cost](Self::cost) is then an estimate that is charged up front. The handler settles it by a
     /// [`Reservation`](crate::settle::Reservation). See [`settle`](crate::settle).
     pub fn settle(mut self, rule: impl Rule) -> Self {
-        let abandoned = self.settle_rule.map(|settle| settle.abandoned).unwrap_or_default();
-        self.settle_rule = Some(SettleRule { rule: Arc::new(rule), abandoned });
+        let abandoned = self
+            .settle_rule
+            .map(|settle| settle.abandoned)
+            .unwrap_or_default();
+        self.settle_rule = Some(SettleRule {
+            rule: Arc::new(rule),
+            abandoned,
+        });
         self.has_options = true;
         self
     }
@@ -291,8 +312,14 @@ impl Limit {
     /// estimate stays charged, so a client gains nothing by disconnecting. With this choice the limit settles, [by its
     /// handler](crate::settle::by_handler) unless another rule is given.
     pub fn on_abandoned(mut self, choice: Settle) -> Self {
-        let rule = self.settle_rule.map_or_else(|| Arc::new(by_handler()) as Arc<dyn Rule>, |settle| settle.rule);
-        self.settle_rule = Some(SettleRule { rule, abandoned: choice });
+        let rule = self.settle_rule.map_or_else(
+            || Arc::new(by_handler()) as Arc<dyn Rule>,
+            |settle| settle.rule,
+        );
+        self.settle_rule = Some(SettleRule {
+            rule,
+            abandoned: choice,
+        });
         self.has_options = true;
         self
     }

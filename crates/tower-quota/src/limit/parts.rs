@@ -17,7 +17,11 @@ impl Limit {
             key: self.extractor.describe(),
             cost,
             unit: self.unit,
-            conditions: self.conditions.iter().map(|condition| condition.describe()).collect(),
+            conditions: self
+                .conditions
+                .iter()
+                .map(|condition| condition.describe())
+                .collect(),
             has_run_time_quota: self.run_time_quota.is_some(),
             missing: self.missing,
             max_wait: self.longest_wait,
@@ -27,7 +31,10 @@ impl Limit {
             is_shadow: self.is_shadow,
             is_at_most: self.is_at_most,
             penalty: self.penalty,
-            settle: self.settle_rule.as_ref().map(|settle| (settle.rule.describe(), settle.abandoned)),
+            settle: self
+                .settle_rule
+                .as_ref()
+                .map(|settle| (settle.rule.describe(), settle.abandoned)),
             on_store_failure: self.on_store_failure,
         }
     }

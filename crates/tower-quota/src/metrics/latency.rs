@@ -32,7 +32,12 @@ impl Latency {
     }
 
     pub(crate) fn read(&self) -> StoreLatency {
-        StoreLatency(self.0.iter().map(|bucket| bucket.load(Ordering::Relaxed)).collect())
+        StoreLatency(
+            self.0
+                .iter()
+                .map(|bucket| bucket.load(Ordering::Relaxed))
+                .collect(),
+        )
     }
 }
 
@@ -47,14 +52,21 @@ impl StoreLatency {
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let counts = self.0.iter().enumerate();
-        let differences: Option<_> =
-            counts.map(|(at, count)| count.checked_sub(earlier.0.get(at).copied().unwrap_or(0))).collect();
+        let differences: Option<_> = counts
+            .map(|(at, count)| count.checked_sub(earlier.0.get(at).copied().unwrap_or(0)))
+            .collect();
         differences.map_or_else(|| self.clone(), Self)
     }
 
     /// Returns the calls of both.
     pub(crate) fn plus(self, other: Self) -> Self {
-        Self(self.0.iter().zip(&other.0).map(|(one, other)| one + other).collect())
+        Self(
+            self.0
+                .iter()
+                .zip(&other.0)
+                .map(|(one, other)| one + other)
+                .collect(),
+        )
     }
 
     /// Returns the duration that this percentage of the calls did not exceed, at most an eighth too high.
@@ -63,7 +75,10 @@ impl StoreLatency {
     #[must_use]
     pub fn percentile(&self, percent: u8) -> Option<Duration> {
         let calls = self.calls();
-        let rank = calls.saturating_mul(u64::from(percent.min(100))).div_ceil(100).max(1);
+        let rank = calls
+            .saturating_mul(u64::from(percent.min(100)))
+            .div_ceil(100)
+            .max(1);
         let mut below = 0;
         let at = self.0.iter().position(|count| {
             below += count;
@@ -100,7 +115,10 @@ mod tests {
             let latency = Latency::new();
             latency.record(Duration::from_micros(micros));
             let found = u64::try_from(latency.read().percentile(99).unwrap().as_micros()).unwrap();
-            assert!(found > micros && found - micros <= 1 + micros / 8, "{micros} us: {found} us");
+            assert!(
+                found > micros && found - micros <= 1 + micros / 8,
+                "{micros} us: {found} us"
+            );
         }
     }
 
@@ -122,8 +140,15 @@ mod tests {
         let earlier = latency.read();
         latency.record(Duration::from_micros(3));
         let since = latency.read().since(&earlier);
-        assert_eq!((since.calls(), since.percentile(99)), (1, Some(Duration::from_micros(4))));
-        assert_eq!(earlier.since(&latency.read()), earlier, "another policy counts from zero");
+        assert_eq!(
+            (since.calls(), since.percentile(99)),
+            (1, Some(Duration::from_micros(4)))
+        );
+        assert_eq!(
+            earlier.since(&latency.read()),
+            earlier,
+            "another policy counts from zero"
+        );
         assert_eq!(StoreLatency::default().percentile(99), None);
     }
 }

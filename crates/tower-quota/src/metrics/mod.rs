@@ -38,7 +38,9 @@ mod totals;
 pub use self::latency::StoreLatency;
 pub(crate) use self::outcome::{DegradedChoice, StoreFailureKind};
 pub(crate) use self::policy::PolicyMetrics;
-pub use self::rules::{record_applied_rules, record_audit_event, record_rejected_rules, record_reload};
+pub use self::rules::{
+    record_applied_rules, record_audit_event, record_rejected_rules, record_reload,
+};
 pub(crate) use self::stats::publish_layer;
 pub use self::stats::{StoreStats, publish_stats};
 pub(crate) use self::stopwatch::Stopwatch;

@@ -70,7 +70,9 @@ impl RequestOutcome {
             Some(Reason::OverQuota(_)) => Self::Limited,
             Some(Reason::NeverFits(_)) => Self::Never,
             Some(Reason::Blocked) => Self::Blocked,
-            Some(Reason::MissingKey(_) | Reason::Unauthenticated(_) | Reason::NoPeerAddress) => Self::MissingKey,
+            Some(Reason::MissingKey(_) | Reason::Unauthenticated(_) | Reason::NoPeerAddress) => {
+                Self::MissingKey
+            }
             Some(Reason::StoreFailure(_)) => Self::Unavailable,
             None => match decided.decision {
                 None => Self::Degraded,

@@ -68,12 +68,24 @@ impl PolicyMetrics {
     pub(crate) fn new<'p>(limits: impl Iterator<Item = &'p Limit> + Clone) -> Self {
         let has_shadows = limits.clone().any(Limit::is_shadow);
         let limits: Box<[Name]> = limits.map(|limit| limit.name).collect();
-        let positions = limits.iter().enumerate().map(|(position, limit)| (limit.id(), position)).collect();
-        let histograms = || (0..limits.len().min(MAX_HISTOGRAMS + 1)).map(|_| OnceLock::new()).collect();
+        let positions = limits
+            .iter()
+            .enumerate()
+            .map(|(position, limit)| (limit.id(), position))
+            .collect();
+        let histograms = || {
+            (0..limits.len().min(MAX_HISTOGRAMS + 1))
+                .map(|_| OnceLock::new())
+                .collect()
+        };
         let (retry_after, remaining) = (histograms(), histograms());
         Self {
             places: limits.len().min(MAX_LIMITS + 1),
-            all: if has_shadows { usize::MAX } else { limits.len() },
+            all: if has_shadows {
+                usize::MAX
+            } else {
+                limits.len()
+            },
             limits,
             positions,
             routes: Routes::new(),
@@ -105,7 +117,11 @@ impl PolicyMetrics {
 
     #[cold]
     fn record_sample(&self, watch: Stopwatch, decision: &Decision) {
-        record(&self.decision_duration, || histogram!(table::DECISION_DURATION), watch.seconds());
+        record(
+            &self.decision_duration,
+            || histogram!(table::DECISION_DURATION),
+            watch.seconds(),
+        );
         self.record_remaining(decision);
     }
 
@@ -113,9 +129,17 @@ impl PolicyMetrics {
     pub(crate) fn answered(&self, watch: Stopwatch, decision: Option<&Decision>) {
         self.latency.record(watch.elapsed());
         let seconds = watch.seconds();
-        record(&self.store_duration, || histogram!(table::STORE_DURATION), seconds);
+        record(
+            &self.store_duration,
+            || histogram!(table::STORE_DURATION),
+            seconds,
+        );
         let Some(decision) = decision else { return };
-        record(&self.decision_duration, || histogram!(table::DECISION_DURATION), seconds);
+        record(
+            &self.decision_duration,
+            || histogram!(table::DECISION_DURATION),
+            seconds,
+        );
         if Stopwatch::sample().is_running() {
             self.record_remaining(decision);
         }
@@ -123,14 +147,30 @@ impl PolicyMetrics {
 
     fn record_remaining(&self, decision: &Decision) {
         for status in decision.statuses() {
-            self.record_limit(&self.remaining, table::REMAINING, status.name, share_left(status));
+            self.record_limit(
+                &self.remaining,
+                table::REMAINING,
+                status.name,
+                share_left(status),
+            );
         }
     }
 
-    fn record_limit(&self, histograms: &[OnceLock<Histogram>], name: &'static str, limit: Name, value: f64) {
-        let Some(position) = self.position(limit, 0) else { return };
-        let (position, label) =
-            if position < MAX_HISTOGRAMS { (position, limit.as_str()) } else { (MAX_HISTOGRAMS, OTHER_LABEL) };
+    fn record_limit(
+        &self,
+        histograms: &[OnceLock<Histogram>],
+        name: &'static str,
+        limit: Name,
+        value: f64,
+    ) {
+        let Some(position) = self.position(limit, 0) else {
+            return;
+        };
+        let (position, label) = if position < MAX_HISTOGRAMS {
+            (position, limit.as_str())
+        } else {
+            (MAX_HISTOGRAMS, OTHER_LABEL)
+        };
         if let Some(histogram) = histograms.get(position) {
             record(histogram, || histogram!(name, "limit" => label), value);
         }
@@ -151,7 +191,13 @@ impl PolicyMetrics {
     /// Counts an admitted request of which some limits are not asked, or make it wait, or are shadows.
     #[inline(never)]
     fn admitted_otherwise(&self, head: &RequestHead<'_>, decision: &Decision) {
-        self.count_each(&Decided { head: *head, decision: Some(decision), reason: None, degraded: false, keys: &[] });
+        self.count_each(&Decided {
+            head: *head,
+            decision: Some(decision),
+            reason: None,
+            degraded: false,
+            keys: &[],
+        });
     }
 
     /// Counts a decided request.
@@ -189,7 +235,12 @@ impl PolicyMetrics {
     #[cold]
     fn record_retry(&self, decision: &Decision) {
         if let (Some(retry), Some(status)) = (decision.retry_after(), decision.tightest()) {
-            self.record_limit(&self.retry_after, table::RETRY_AFTER, status.name, retry.as_secs_f64());
+            self.record_limit(
+                &self.retry_after,
+                table::RETRY_AFTER,
+                status.name,
+                retry.as_secs_f64(),
+            );
         }
     }
 
@@ -211,12 +262,23 @@ impl PolicyMetrics {
     /// Returns this thread's counters for the route of a request, and those for its limits.
     fn rows(&self, head: &RequestHead<'_>) -> (&Row, &Row) {
         let route = self.routes.number_of(head.extensions());
-        (self.row(route), self.row(if self.has_details(route) { route } else { OTHER }))
+        (
+            self.row(route),
+            self.row(if self.has_details(route) {
+                route
+            } else {
+                OTHER
+            }),
+        )
     }
 
     /// Returns this thread's counters for a route.
     fn row(&self, route: usize) -> &Row {
-        let limits = if self.has_details(route) { self.places } else { 0 };
+        let limits = if self.has_details(route) {
+            self.places
+        } else {
+            0
+        };
         self.threads.get_or(ThreadCounts::new).row(route, limits)
     }
 
@@ -237,7 +299,11 @@ impl PolicyMetrics {
     /// Returns the position of a limit in the policy, which may be the guess.
     #[inline]
     fn position(&self, limit: Name, guess: usize) -> Option<usize> {
-        if self.limits.get(guess).is_some_and(|guessed| guessed.id() == limit.id()) {
+        if self
+            .limits
+            .get(guess)
+            .is_some_and(|guessed| guessed.id() == limit.id())
+        {
             return Some(guess);
         }
         self.positions.get(&limit.id()).copied()
@@ -245,33 +311,60 @@ impl PolicyMetrics {
 
     /// Adds what was counted since the last time to the counters of the recorder.
     pub(crate) fn publish(&self) {
-        let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut published = self
+            .published
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let routes = self.routes.labels();
-        let all_allowed =
-            |route: usize| -> u64 { self.threads.iter().map(|counts| counts.all_allowed[route].get()).sum() };
+        let all_allowed = |route: usize| -> u64 {
+            self.threads
+                .iter()
+                .map(|counts| counts.all_allowed[route].get())
+                .sum()
+        };
         for (route, label) in &routes {
             // The limits of routes without details are counted under `other`.
             let all_of_limits = match *route {
                 OTHER => {
                     let without = routes.iter().map(|(route, _)| *route);
-                    without.filter(|route| *route == OTHER || !self.has_details(*route)).map(all_allowed).sum()
+                    without
+                        .filter(|route| *route == OTHER || !self.has_details(*route))
+                        .map(all_allowed)
+                        .sum()
                 }
                 route => all_allowed(route),
             };
-            self.publish_route(&mut published.cells, (*route, label), all_allowed(*route), all_of_limits);
+            self.publish_route(
+                &mut published.cells,
+                (*route, label),
+                all_allowed(*route),
+                all_of_limits,
+            );
         }
-        let Published { degraded, failures, .. } = &mut *published;
+        let Published {
+            degraded, failures, ..
+        } = &mut *published;
         for (at, label) in DegradedChoice::LABELS.iter().enumerate() {
-            add(&mut degraded[at], &self.degraded[at], || counter!(table::DEGRADED, "choice" => *label));
+            add(
+                &mut degraded[at],
+                &self.degraded[at],
+                || counter!(table::DEGRADED, "choice" => *label),
+            );
         }
         for (at, label) in StoreFailureKind::LABELS.iter().enumerate() {
-            add(&mut failures[at], &self.failures[at], || counter!(table::STORE_ERRORS, "kind" => *label));
+            add(
+                &mut failures[at],
+                &self.failures[at],
+                || counter!(table::STORE_ERRORS, "kind" => *label),
+            );
         }
     }
 
     /// Returns the counters of each thread for a route.
     fn rows_of(&self, route: usize) -> impl Iterator<Item = &Row> {
-        self.threads.iter().filter_map(move |counts| counts.get(route))
+        self.threads
+            .iter()
+            .filter_map(move |counts| counts.get(route))
     }
 
     /// Publishes the counters of a route; requests that all limits allowed are given apart.
@@ -291,24 +384,64 @@ impl PolicyMetrics {
             }
         };
         for (outcome, name) in RequestOutcome::LABELS.iter().enumerate() {
-            let all = if outcome == RequestOutcome::Allowed as usize { all_of_requests } else { 0 };
-            let sum = all + rows.iter().map(|row| row.requests[outcome].get()).sum::<u64>();
-            let register = || counter!(table::REQUESTS, "route" => label.to_owned(), "outcome" => *name);
-            add(Cell { route, limit: None, outcome }, sum, &register);
+            let all = if outcome == RequestOutcome::Allowed as usize {
+                all_of_requests
+            } else {
+                0
+            };
+            let sum = all
+                + rows
+                    .iter()
+                    .map(|row| row.requests[outcome].get())
+                    .sum::<u64>();
+            let register =
+                || counter!(table::REQUESTS, "route" => label.to_owned(), "outcome" => *name);
+            add(
+                Cell {
+                    route,
+                    limit: None,
+                    outcome,
+                },
+                sum,
+                &register,
+            );
         }
         let is_empty = rows.is_empty() && all_of_limits == 0;
-        let places = if is_empty || !self.has_details(route) { 0 } else { self.places };
+        let places = if is_empty || !self.has_details(route) {
+            0
+        } else {
+            self.places
+        };
         for position in 0..places {
-            let limit = if position < MAX_LIMITS { self.limits[position].as_str() } else { OTHER_LABEL };
+            let limit = if position < MAX_LIMITS {
+                self.limits[position].as_str()
+            } else {
+                OTHER_LABEL
+            };
             for (outcome, name) in LimitOutcome::LABELS.iter().enumerate() {
                 // More than one limit may share the last place.
-                let limits = if position < MAX_LIMITS { 1 } else { (self.limits.len() - MAX_LIMITS) as u64 };
-                let all = if outcome == LimitOutcome::Allowed as usize { all_of_limits * limits } else { 0 };
+                let limits = if position < MAX_LIMITS {
+                    1
+                } else {
+                    (self.limits.len() - MAX_LIMITS) as u64
+                };
+                let all = if outcome == LimitOutcome::Allowed as usize {
+                    all_of_limits * limits
+                } else {
+                    0
+                };
                 let counters = rows.iter().filter_map(|row| row.limits.get(position));
                 let sum = all + counters.map(|limit| limit[outcome].get()).sum::<u64>();
-                let register =
-                    || counter!(table::DECISIONS, "limit" => limit, "route" => label.to_owned(), "outcome" => *name);
-                add(Cell { route, limit: Some(position), outcome }, sum, &register);
+                let register = || counter!(table::DECISIONS, "limit" => limit, "route" => label.to_owned(), "outcome" => *name);
+                add(
+                    Cell {
+                        route,
+                        limit: Some(position),
+                        outcome,
+                    },
+                    sum,
+                    &register,
+                );
             }
         }
     }
@@ -339,14 +472,22 @@ fn record(histogram: &OnceLock<Histogram>, register: impl FnOnce() -> Histogram,
 }
 
 /// Adds to a counter what was counted since the last time. It is registered at once, with zero.
-fn add((counter, added): &mut (Option<Counter>, u64), count: &AtomicU64, register: impl FnOnce() -> Counter) {
+fn add(
+    (counter, added): &mut (Option<Counter>, u64),
+    count: &AtomicU64,
+    register: impl FnOnce() -> Counter,
+) {
     let sum = count.load(Ordering::Relaxed);
     counter.get_or_insert_with(register).increment(sum - *added);
     *added = sum;
 }
 
 /// Returns the share of a limit that is left, from 0 to 1.
-#[expect(clippy::float_arithmetic, clippy::cast_precision_loss, reason = "a figure for operators")]
+#[expect(
+    clippy::float_arithmetic,
+    clippy::cast_precision_loss,
+    reason = "a figure for operators"
+)]
 fn share_left(status: &LimitStatus) -> f64 {
     status.remaining() as f64 / status.limit.max(1) as f64
 }

@@ -90,10 +90,15 @@ impl Routes {
     #[cfg(feature = "axum")]
     #[inline(never)]
     fn number_by_text(&self, matched: &MatchedPath) -> usize {
-        let Some(route) = self.route(matched.as_str()) else { return OTHER };
+        let Some(route) = self.route(matched.as_str()) else {
+            return OTHER;
+        };
         let slot = &self.shared[slot_of(matched.as_str().as_ptr())];
         if slot.get().is_none() && !route.is_shared.swap(true, Ordering::Relaxed) {
-            slot.get_or_init(|| SharedText { text: matched.clone(), number: route.number });
+            slot.get_or_init(|| SharedText {
+                text: matched.clone(),
+                number: route.number,
+            });
         }
         route.number
     }
@@ -137,9 +142,15 @@ impl Routes {
 
     /// Returns the labels of all numbers that are in use.
     pub(super) fn labels(&self) -> Vec<(usize, String)> {
-        let known = self.slots.iter().filter_map(OnceLock::get).filter(|route| route.number != OTHER);
+        let known = self
+            .slots
+            .iter()
+            .filter_map(OnceLock::get)
+            .filter(|route| route.number != OTHER);
         let known = known.map(|route| (route.number, String::from(&*route.pattern)));
-        known.chain([(OTHER, String::from("other")), (NONE, String::from("none"))]).collect()
+        known
+            .chain([(OTHER, String::from("other")), (NONE, String::from("none"))])
+            .collect()
     }
 }
 
@@ -159,7 +170,9 @@ fn hash(text: &str) -> usize {
     let mut mix = |word: u64| hash = (hash.rotate_left(23) ^ word).wrapping_mul(FACTOR);
     let (words, rest) = text.as_bytes().as_chunks::<8>();
     words.iter().for_each(|word| mix(u64::from_le_bytes(*word)));
-    mix(rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)));
+    mix(rest
+        .iter()
+        .fold(0, |word, byte| word << 8 | u64::from(*byte)));
     usize::try_from(hash >> 40).unwrap_or_default()
 }
 
@@ -170,7 +183,9 @@ mod tests {
     #[test]
     fn routes_keep_their_numbers() {
         let routes = Routes::new();
-        let numbers: Vec<usize> = (0..100).map(|at| routes.number(&format!("/users/{at}"))).collect();
+        let numbers: Vec<usize> = (0..100)
+            .map(|at| routes.number(&format!("/users/{at}")))
+            .collect();
         assert_eq!(numbers, (FIRST..FIRST + 100).collect::<Vec<_>>());
         assert_eq!(routes.number("/users/7"), FIRST + 7);
     }
@@ -192,26 +207,44 @@ mod tests {
         for route in 0..100 {
             app = app.route(&format!("/r{route}"), axum::routing::get(note.clone()));
         }
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
         let mut ask = |path: &str| {
             let request = Request::get(path).body(axum::body::Body::empty()).unwrap();
             let response = runtime.block_on(Service::call(&mut app, request)).unwrap();
-            let body = runtime.block_on(axum::body::to_bytes(response.into_body(), 64)).unwrap();
-            String::from_utf8(body.to_vec()).unwrap().parse::<usize>().unwrap()
+            let body = runtime
+                .block_on(axum::body::to_bytes(response.into_body(), 64))
+                .unwrap();
+            String::from_utf8(body.to_vec())
+                .unwrap()
+                .parse::<usize>()
+                .unwrap()
         };
         for _ in 0..3 {
             let numbers: Vec<usize> = (0..100).map(|route| ask(&format!("/r{route}"))).collect();
             assert_eq!(numbers, (FIRST..FIRST + 100).collect::<Vec<_>>());
-            assert_eq!((ask("/users/1"), ask("/users/2")), (FIRST + 100, FIRST + 100));
+            assert_eq!(
+                (ask("/users/1"), ask("/users/2")),
+                (FIRST + 100, FIRST + 100)
+            );
         }
-        assert!(routes.shared.iter().filter(|slot| slot.get().is_some()).count() > 50);
+        assert!(
+            routes
+                .shared
+                .iter()
+                .filter(|slot| slot.get().is_some())
+                .count()
+                > 50
+        );
     }
 
     #[test]
     fn made_up_routes_share_one_number() {
         let routes = Routes::new();
-        let numbers: std::collections::HashSet<usize> =
-            (0..100_000).map(|at| routes.number(&format!("/{at}"))).collect();
+        let numbers: std::collections::HashSet<usize> = (0..100_000)
+            .map(|at| routes.number(&format!("/{at}")))
+            .collect();
         assert_eq!(numbers.len(), MAX_ROUTES + 1);
         assert_eq!(routes.labels().len(), NUMBERS);
         assert_eq!(routes.number("/99999"), OTHER);

@@ -49,7 +49,13 @@ fn count_reload(result: &str) {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "operators compare it with the time of the scrape")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "operators compare it with the time of the scrape"
+)]
 fn seconds_since_1970() -> f64 {
-    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+    std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default()
+        .as_secs_f64()
 }

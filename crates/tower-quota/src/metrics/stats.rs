@@ -35,7 +35,13 @@ pub fn publish_stats(store: impl Into<Name>, stats: &impl StoreStats) {
 }
 
 /// Sets the metrics of a layer.
-pub(crate) fn publish_layer(layer: Name, waiting: usize, refused_clients: usize, busiest: u64, cache: RefusalStats) {
+pub(crate) fn publish_layer(
+    layer: Name,
+    waiting: usize,
+    refused_clients: usize,
+    busiest: u64,
+    cache: RefusalStats,
+) {
     let layer = layer.as_str();
     gauge!(table::WAITING, "layer" => layer).set(float(waiting as u64));
     gauge!(table::REFUSED_CLIENTS, "layer" => layer).set(float(refused_clients as u64));
@@ -66,10 +72,17 @@ impl StoreStats for tower_quota_redis::RedisStats {}
 impl Publish for tower_quota_redis::RedisStats {
     fn publish(&self, store: Name) {
         let store = store.as_str();
-        for (breaker, partitions) in [("closed", self.closed_partitions), ("open", self.open_partitions)] {
-            gauge!(table::REDIS_PARTITIONS, "store" => store, "breaker" => breaker).set(float(partitions as u64));
+        for (breaker, partitions) in [
+            ("closed", self.closed_partitions),
+            ("open", self.open_partitions),
+        ] {
+            gauge!(table::REDIS_PARTITIONS, "store" => store, "breaker" => breaker)
+                .set(float(partitions as u64));
         }
-        for (to, transitions) in [("open", self.breaker_openings), ("closed", self.breaker_closings)] {
+        for (to, transitions) in [
+            ("open", self.breaker_openings),
+            ("closed", self.breaker_closings),
+        ] {
             counter!(table::REDIS_BREAKER, "store" => store, "to" => to).absolute(transitions);
         }
         gauge!(table::REDIS_QUEUED, "store" => store).set(float(self.queued as u64));
@@ -100,13 +113,20 @@ impl StoreStats for tower_quota_lease::LeaseStats {}
 impl Publish for tower_quota_lease::LeaseStats {
     fn publish(&self, store: Name) {
         let store = store.as_str();
-        for (by, requests) in [("lease", self.by_lease), ("store", self.by_store), ("refusal", self.refused_here)] {
-            counter!(table::LEASE_REQUESTS, "store" => store, "decided_by" => by).absolute(requests);
+        for (by, requests) in [
+            ("lease", self.by_lease),
+            ("store", self.by_store),
+            ("refusal", self.refused_here),
+        ] {
+            counter!(table::LEASE_REQUESTS, "store" => store, "decided_by" => by)
+                .absolute(requests);
         }
         counter!(table::LEASE_RENEWALS, "store" => store).absolute(self.renewals);
-        for (fate, units) in
-            [("leased", self.units_leased), ("returned", self.units_returned), ("lost", self.units_lost)]
-        {
+        for (fate, units) in [
+            ("leased", self.units_leased),
+            ("returned", self.units_returned),
+            ("lost", self.units_lost),
+        ] {
             counter!(table::LEASE_UNITS, "store" => store, "fate" => fate).absolute(units);
         }
         counter!(table::LEASE_UNDER_ADMITTED, "store" => store).absolute(self.units_under_admitted);
@@ -115,7 +135,10 @@ impl Publish for tower_quota_lease::LeaseStats {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "recorders keep gauges as floats")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "recorders keep gauges as floats"
+)]
 pub(super) const fn float(figure: u64) -> f64 {
     figure as f64
 }

@@ -14,7 +14,10 @@ pub(crate) struct Stopwatch(Option<Instant>);
 impl Stopwatch {
     /// Starts to time a decision.
     #[cold]
-    #[expect(clippy::disallowed_methods, reason = "a duration for operators, on which no count depends")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a duration for operators, on which no count depends"
+    )]
     pub(crate) fn start() -> Self {
         Self(Some(Instant::now()))
     }
@@ -30,7 +33,11 @@ impl Stopwatch {
             decisions.set(number.wrapping_add(1));
             number.is_multiple_of(SAMPLE)
         });
-        if is_sampled { Self::start() } else { Self(None) }
+        if is_sampled {
+            Self::start()
+        } else {
+            Self(None)
+        }
     }
 
     /// Returns whether the decision is timed.

@@ -41,7 +41,10 @@ impl ThreadCounts {
     pub(super) fn row(&self, route: usize, limits: usize) -> &Row {
         self.rows[route].get_or_init(|| {
             let limits = (0..limits).map(|_| LimitCounters::default()).collect();
-            Box::new(Row { requests: Default::default(), limits })
+            Box::new(Row {
+                requests: Default::default(),
+                limits,
+            })
         })
     }
 
@@ -60,7 +63,8 @@ impl OwnCounter {
     /// Adds one. Only the thread that owns the counter may call it.
     #[inline]
     pub(super) fn add_one(&self) {
-        self.0.store(self.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.0
+            .store(self.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
     pub(super) fn get(&self) -> u64 {

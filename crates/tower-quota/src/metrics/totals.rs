@@ -81,13 +81,24 @@ impl PolicyMetrics {
     pub(crate) fn totals(&self) -> Vec<DecisionTotals> {
         let limits = self.limits.iter().take(MAX_LIMITS);
         let mut sums = vec![[0; LimitOutcome::LABELS.len()]; limits.len()];
-        let all_allowed: u64 = self.threads.iter().flat_map(|counts| &counts.all_allowed).map(OwnCounter::get).sum();
+        let all_allowed: u64 = self
+            .threads
+            .iter()
+            .flat_map(|counts| &counts.all_allowed)
+            .map(OwnCounter::get)
+            .sum();
         for row in self.threads.iter().flat_map(ThreadCounts::rows) {
             for (sums, counters) in sums.iter_mut().zip(&row.limits) {
-                sums.iter_mut().zip(counters).for_each(|(sum, counter)| *sum += counter.get());
+                sums.iter_mut()
+                    .zip(counters)
+                    .for_each(|(sum, counter)| *sum += counter.get());
             }
         }
-        sums.iter_mut().for_each(|sums| sums[LimitOutcome::Allowed as usize] += all_allowed);
-        limits.zip(sums).map(|(limit, sums)| DecisionTotals::new(*limit, sums)).collect()
+        sums.iter_mut()
+            .for_each(|sums| sums[LimitOutcome::Allowed as usize] += all_allowed);
+        limits
+            .zip(sums)
+            .map(|(limit, sums)| DecisionTotals::new(*limit, sums))
+            .collect()
     }
 }

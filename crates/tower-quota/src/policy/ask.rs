@@ -47,9 +47,14 @@ fn drop_shadows(charges: &mut Charges<'_>) {
 #[cold]
 fn bound_waits(charges: &mut Charges<'_>, longest: Duration) {
     let may_wait = |charge: &Charge<'_>| charge.max_wait_micros() > 0;
-    let costs = |charge: &Charge<'_>| charge.counts_refusals() || may_wait(charge) && charge.penalised_by().is_some();
+    let costs = |charge: &Charge<'_>| {
+        charge.counts_refusals() || may_wait(charge) && charge.penalised_by().is_some()
+    };
     if !charges.iter().any(costs) {
-        charges.iter_mut().filter(|charge| may_wait(charge)).for_each(|charge| *charge = charge.max_wait(longest));
+        charges
+            .iter_mut()
+            .filter(|charge| may_wait(charge))
+            .for_each(|charge| *charge = charge.max_wait(longest));
     }
 }
 
@@ -98,7 +103,12 @@ impl<'p, 'r> Ask<'p, 'r> {
     /// Makes an empty value, to be [filled](Self::read) in place because it is large.
     #[inline]
     pub(crate) fn new(plan: &'p Plan) -> Self {
-        Self { plan, keys: SmallVec::new(), parts: SmallVec::new(), overrides: Vec::new() }
+        Self {
+            plan,
+            keys: SmallVec::new(),
+            parts: SmallVec::new(),
+            overrides: Vec::new(),
+        }
     }
 
     /// Reads the keys, quotas and costs of a request for the limits of the plan.
@@ -111,7 +121,11 @@ impl<'p, 'r> Ask<'p, 'r> {
         if !plan.choices.is_empty() {
             self.read_chosen(head)?;
         }
-        if self.parts.is_empty() { Err(NotAsked::NoLimit) } else { Ok(()) }
+        if self.parts.is_empty() {
+            Err(NotAsked::NoLimit)
+        } else {
+            Ok(())
+        }
     }
 
     /// Reads the key, quota and cost of a request for one limit, if it applies.
@@ -132,7 +146,9 @@ impl<'p, 'r> Ask<'p, 'r> {
                 WithoutKey::Share => {}
                 WithoutKey::Skip => return Ok(()),
                 WithoutKey::Refuse => return Err(NotAsked::MissingKey(limit.extractor.scope())),
-                WithoutKey::Unauthenticated => return Err(NotAsked::Unauthenticated(limit.extractor.scope())),
+                WithoutKey::Unauthenticated => {
+                    return Err(NotAsked::Unauthenticated(limit.extractor.scope()));
+                }
                 WithoutKey::NoPeerAddress => return Err(NotAsked::NoPeerAddress),
             }
         }
@@ -141,8 +157,15 @@ impl<'p, 'r> Ask<'p, 'r> {
         {
             self.overrides.push((limit.name, quota));
         }
-        let units = planned.simple.as_ref().map_or_else(|| limit.units(head), |simple| simple.cost);
-        self.parts.push(Part { planned, key, units });
+        let units = planned
+            .simple
+            .as_ref()
+            .map_or_else(|| limit.units(head), |simple| simple.cost);
+        self.parts.push(Part {
+            planned,
+            key,
+            units,
+        });
         Ok(())
     }
 
@@ -154,7 +177,9 @@ impl<'p, 'r> Ask<'p, 'r> {
         for choice in &plan.choices {
             let limits = plan.chosen_of(choice);
             let mut add = |position: usize, quota| {
-                let Some(planned) = limits.get(position) else { return };
+                let Some(planned) = limits.get(position) else {
+                    return;
+                };
                 if read.is_ok() && !self.parts.iter().any(|part| ptr::eq(part.planned, planned)) {
                     read = self.read_limit(planned, quota, head);
                 }
@@ -171,7 +196,10 @@ impl<'p, 'r> Ask<'p, 'r> {
             return known;
         }
         let read = self.keys.len();
-        self.keys.push(ReadKey { position, found: None });
+        self.keys.push(ReadKey {
+            position,
+            found: None,
+        });
         // Read in its place, because keys are large.
         self.keys[read].found = self.plan.keys[position].extractor.extract(head);
         read
@@ -180,7 +208,10 @@ impl<'p, 'r> Ask<'p, 'r> {
     /// Returns the key of a limit, or the shared one of requests without it.
     #[inline]
     fn key(&self, part: &Part<'_>) -> &Key<'_> {
-        self.keys[part.key].found.as_ref().unwrap_or_else(|| &self.plan.keys[part.planned.key].shared)
+        self.keys[part.key]
+            .found
+            .as_ref()
+            .unwrap_or_else(|| &self.plan.keys[part.planned.key].shared)
     }
 
     /// Returns the charges of the request, with this longest wait if it is bounded.
@@ -206,14 +237,21 @@ impl<'p, 'r> Ask<'p, 'r> {
             Some(simple) if self.other_quota(simple.name).is_none() => {
                 Charge::new(simple.name, &simple.quota, key).cost(part.units)
             }
-            _ => limit.charge(self.other_quota(limit.name).unwrap_or(&limit.quota), key, part.units),
+            _ => limit.charge(
+                self.other_quota(limit.name).unwrap_or(&limit.quota),
+                key,
+                part.units,
+            ),
         }
     }
 
     /// Returns the quota that the request has instead of that of a limit.
     #[inline]
     pub(crate) fn other_quota(&self, limit: Name) -> Option<&Quota> {
-        self.overrides.iter().find(|(name, _)| *name == limit).map(|(_, quota)| quota)
+        self.overrides
+            .iter()
+            .find(|(name, _)| *name == limit)
+            .map(|(_, quota)| quota)
     }
 
     /// Returns the quotas that the request has instead of those of the named limits.
@@ -223,14 +261,20 @@ impl<'p, 'r> Ask<'p, 'r> {
 
     /// Returns the limits that apply, each with the key it counts.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (Name, &Key<'_>)> {
-        self.parts.iter().map(|part| (part.planned.limit.name, self.key(part)))
+        self.parts
+            .iter()
+            .map(|part| (part.planned.limit.name, self.key(part)))
     }
 
     /// Returns whether this is true of any key that the request sends for a limit that applies.
     ///
     /// It includes keys that are not counted: conflicting values, and alternatives after the first. A request with too
     /// many keys to look at each counts as one of which it is true.
-    pub(crate) fn any_key(&self, head: &RequestHead<'_>, mut is_it: impl FnMut(Name, &Key<'_>) -> bool) -> bool {
+    pub(crate) fn any_key(
+        &self,
+        head: &RequestHead<'_>,
+        mut is_it: impl FnMut(Name, &Key<'_>) -> bool,
+    ) -> bool {
         self.parts.iter().any(|part| {
             let limit = &part.planned.limit;
             let (mut found, mut sent) = (is_it(limit.name, self.key(part)), 0);
@@ -260,12 +304,17 @@ impl<'p, 'r> Ask<'p, 'r> {
 
     /// Returns the keys that were read: the position of each in the plan, and whether it is missing.
     pub(crate) fn keys_read(&self) -> impl Iterator<Item = (usize, bool)> {
-        self.keys.iter().map(|key| (key.position, key.found.is_none()))
+        self.keys
+            .iter()
+            .map(|key| (key.position, key.found.is_none()))
     }
 
     /// Returns the scope of the key that a limit counts, and the units that it takes, if it applies.
     pub(crate) fn part_of(&self, limit: Name) -> Option<(Name, u64)> {
-        let part = self.parts.iter().find(|part| part.planned.limit.name == limit)?;
+        let part = self
+            .parts
+            .iter()
+            .find(|part| part.planned.limit.name == limit)?;
         Some((self.key(part).scope(), part.units))
     }
 
@@ -276,7 +325,10 @@ impl<'p, 'r> Ask<'p, 'r> {
 
     /// Returns the decision of the limits if the store fails.
     pub(crate) fn fallback(&self) -> Fallback {
-        let mut fallback = Fallback { only_shadows: true, ..Fallback::default() };
+        let mut fallback = Fallback {
+            only_shadows: true,
+            ..Fallback::default()
+        };
         for part in &self.parts {
             let limit = &part.planned.limit;
             fallback.only_shadows &= limit.is_shadow();
@@ -286,7 +338,9 @@ impl<'p, 'r> Ask<'p, 'r> {
                 OnStoreFailure::Local => {
                     let quota = self.other_quota(limit.name).unwrap_or(&limit.quota);
                     match quota.try_divided(self.plan.instances) {
-                        Ok(share) => fallback.local.push(OwnedCharge::from(&self.charge(part)).with_quota(share)),
+                        Ok(share) => fallback
+                            .local
+                            .push(OwnedCharge::from(&self.charge(part)).with_quota(share)),
                         // If the share of a request's own quota cannot be represented, the limit refuses.
                         Err(_) => fallback.refuses |= !limit.is_shadow(),
                     }

@@ -35,7 +35,10 @@ impl Policy {
     /// ```
     pub fn split(mut self, condition: impl Condition, mut policy: Self) -> Self {
         policy.split = None;
-        self.split = Some(Box::new(Split { condition: Arc::new(condition), policy }));
+        self.split = Some(Box::new(Split {
+            condition: Arc::new(condition),
+            policy,
+        }));
         self
     }
 

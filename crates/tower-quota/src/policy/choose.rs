@@ -22,7 +22,9 @@ pub(super) struct Choice {
 
 impl fmt::Debug for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Choice").field("limits", &self.limits).finish_non_exhaustive()
+        f.debug_struct("Choice")
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
     }
 }
 

@@ -24,7 +24,13 @@ impl fmt::Debug for ExplainedLimit {
     /// Does not show the key, which may be a secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("ExplainedLimit");
-        shown.field("name", &self.name).field("quota", &self.quota).field("by", &self.key.scope());
-        shown.field("cost", &self.cost).field("is_shadow", &self.is_shadow).finish_non_exhaustive()
+        shown
+            .field("name", &self.name)
+            .field("quota", &self.quota)
+            .field("by", &self.key.scope());
+        shown
+            .field("cost", &self.cost)
+            .field("is_shadow", &self.is_shadow)
+            .finish_non_exhaustive()
     }
 }

@@ -28,7 +28,11 @@ pub(crate) enum Listed {
 
 impl Lists {
     pub(super) const fn new() -> Self {
-        Self { allowed: Vec::new(), blocked: Vec::new(), skipped: Vec::new() }
+        Self {
+            allowed: Vec::new(),
+            blocked: Vec::new(),
+            skipped: Vec::new(),
+        }
     }
 
     /// Returns whether all lists are empty.

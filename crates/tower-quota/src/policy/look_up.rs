@@ -57,7 +57,10 @@ pub(crate) struct LookUps {
 
 impl LookUps {
     pub(crate) fn begin(look_ups: &[LookUp], head: &RequestHead<'_>) -> Self {
-        Self { pending: look_ups.iter().map(|look_up| (look_up.0)(head)).collect(), found: Extensions::new() }
+        Self {
+            pending: look_ups.iter().map(|look_up| (look_up.0)(head)).collect(),
+            found: Extensions::new(),
+        }
     }
 }
 
@@ -73,6 +76,10 @@ impl Future for LookUps {
             }
             Poll::Pending => true,
         });
-        if pending.is_empty() { Poll::Ready(core::mem::take(found)) } else { Poll::Pending }
+        if pending.is_empty() {
+            Poll::Ready(core::mem::take(found))
+        } else {
+            Poll::Pending
+        }
     }
 }

@@ -89,7 +89,10 @@ impl Policy {
     pub fn limit(self, limit: Limit) -> Self {
         match self.try_limit(limit) {
             Ok(policy) => policy,
-            #[expect(clippy::panic, reason = "documented: a policy written in code fails at start")]
+            #[expect(
+                clippy::panic,
+                reason = "documented: a policy written in code fails at start"
+            )]
             Err(error) => panic!("{error}"),
         }
     }
@@ -148,7 +151,10 @@ impl Policy {
     ) -> Self {
         match self.try_choose(limits, choose) {
             Ok(policy) => policy,
-            #[expect(clippy::panic, reason = "documented: a policy written in code fails at start")]
+            #[expect(
+                clippy::panic,
+                reason = "documented: a policy written in code fails at start"
+            )]
             Err(error) => panic!("{error}"),
         }
     }
@@ -166,7 +172,11 @@ impl Policy {
         for limit in &limits {
             self.examine(limit)?;
         }
-        self.choices.push(Choice { limits, choose: Arc::new(choose), description: None });
+        self.choices.push(Choice {
+            limits,
+            choose: Arc::new(choose),
+            description: None,
+        });
         Ok(self)
     }
 
@@ -174,9 +184,14 @@ impl Policy {
     #[must_use]
     pub fn keys(&self) -> Vec<Arc<dyn KeyExtractor>> {
         let mut scopes = HashSet::new();
-        let limits = self.limits.iter().chain(self.choices.iter().flat_map(|choice| &choice.limits));
+        let limits = self
+            .limits
+            .iter()
+            .chain(self.choices.iter().flat_map(|choice| &choice.limits));
         let first_of_scope = limits.filter(|limit| scopes.insert(limit.extractor.scope()));
-        first_of_scope.map(|limit| Arc::clone(&limit.extractor)).collect()
+        first_of_scope
+            .map(|limit| Arc::clone(&limit.extractor))
+            .collect()
     }
 
     /// Checks a further limit.
@@ -322,7 +337,10 @@ impl Policy {
     pub fn instances(self, expected: u32) -> Self {
         match self.try_instances(expected) {
             Ok(policy) => policy,
-            #[expect(clippy::panic, reason = "documented: a policy written in code fails at start")]
+            #[expect(
+                clippy::panic,
+                reason = "documented: a policy written in code fails at start"
+            )]
             Err(error) => panic!("{error}"),
         }
     }

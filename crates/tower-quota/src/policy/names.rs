@@ -16,7 +16,10 @@ pub(super) struct Names {
 
 impl Names {
     pub(super) const fn new() -> Self {
-        Self { limits: BTreeMap::new(), scopes: BTreeMap::new() }
+        Self {
+            limits: BTreeMap::new(),
+            scopes: BTreeMap::new(),
+        }
     }
 
     /// Adds the names of a limit.
@@ -27,18 +30,23 @@ impl Names {
     pub(super) fn add(&mut self, limit: &Limit) -> Result<(), ConfigError> {
         for id in limit.stored_ids() {
             match self.limits.get(&id) {
-                Some(other) if *other == limit.name => return Err(ConfigError::DuplicateLimit(limit.name)),
+                Some(other) if *other == limit.name => {
+                    return Err(ConfigError::DuplicateLimit(limit.name));
+                }
                 Some(other) => return Err(ConfigError::CollidingNames(*other, limit.name)),
                 None => {}
             }
         }
         let (scope, identity) = (limit.extractor.scope(), limit.extractor.identity());
         match self.scopes.get(&scope.id()) {
-            Some((other, _)) if *other != scope => return Err(ConfigError::CollidingNames(*other, scope)),
+            Some((other, _)) if *other != scope => {
+                return Err(ConfigError::CollidingNames(*other, scope));
+            }
             Some((_, other)) if *other != identity => return Err(ConfigError::SharedScope(scope)),
             _ => {}
         }
-        self.limits.extend(limit.stored_ids().map(|id| (id, limit.name)));
+        self.limits
+            .extend(limit.stored_ids().map(|id| (id, limit.name)));
         self.scopes.insert(scope.id(), (scope, identity));
         Ok(())
     }

@@ -92,11 +92,19 @@ impl Policy {
     /// [described](crate::when::described).
     #[must_use]
     pub fn parts(&self) -> PolicyParts {
-        let list =
-            |conditions: &[Arc<dyn Condition>]| conditions.iter().map(|condition| condition.describe()).collect();
+        let list = |conditions: &[Arc<dyn Condition>]| {
+            conditions
+                .iter()
+                .map(|condition| condition.describe())
+                .collect()
+        };
         PolicyParts {
             limits: self.limits.iter().map(crate::limit::Limit::parts).collect(),
-            choices: self.choices.iter().map(|choice| choice.description.clone()).collect(),
+            choices: self
+                .choices
+                .iter()
+                .map(|choice| choice.description.clone())
+                .collect(),
             allowed: list(&self.lists.allowed),
             blocked: list(&self.lists.blocked),
             skipped: list(&self.lists.skipped),
@@ -110,6 +118,9 @@ impl Policy {
 
 impl fmt::Debug for LimitParts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LimitParts").field("name", &self.name).field("quota", &self.quota).finish_non_exhaustive()
+        f.debug_struct("LimitParts")
+            .field("name", &self.name)
+            .field("quota", &self.quota)
+            .finish_non_exhaustive()
     }
 }

@@ -87,7 +87,10 @@ impl Plan {
             makes_wait |= choice.limits.iter().any(|limit| !limit.is_shadow());
             let first = limits.len();
             limits.extend(choice.limits);
-            choices.push(PlannedChoice { limits: first..limits.len(), choose: choice.choose });
+            choices.push(PlannedChoice {
+                limits: first..limits.len(),
+                choose: choice.choose,
+            });
         }
         let settles = limits.iter().any(|limit| limit.settle_rule.is_some());
         let by_id = ById::new(limits.iter().map(|limit| limit.name));
@@ -97,12 +100,25 @@ impl Plan {
             let scope = limit.extractor.scope();
             let key = *positions.entry(scope).or_insert_with(|| {
                 let (extractor, shared) = (Arc::clone(&limit.extractor), Key::new(scope, &[]));
-                keys.push(PlannedKey { extractor, shared, limit: limit.name });
+                keys.push(PlannedKey {
+                    extractor,
+                    shared,
+                    limit: limit.name,
+                });
                 keys.len() - 1
             });
             let on_store_failure = limit.without_store(policy.on_store_failure);
-            let simple = limit.simple_cost().map(|cost| SimpleCharge { name: limit.name, quota: limit.quota, cost });
-            PlannedLimit { key, simple, limit, on_store_failure }
+            let simple = limit.simple_cost().map(|cost| SimpleCharge {
+                name: limit.name,
+                quota: limit.quota,
+                cost,
+            });
+            PlannedLimit {
+                key,
+                simple,
+                limit,
+                on_store_failure,
+            }
         });
         let limits = planned.collect();
         let (lists, look_ups, instances) = (policy.lists, policy.look_ups, policy.instances);
@@ -136,7 +152,9 @@ impl Plan {
 
     /// Returns the limits that every request is asked about, each with the position of its key.
     pub(crate) fn listed_limits(&self) -> impl ExactSizeIterator<Item = (&Limit, usize)> {
-        self.listed().iter().map(|planned| (&planned.limit, planned.key))
+        self.listed()
+            .iter()
+            .map(|planned| (&planned.limit, planned.key))
     }
 
     /// Returns the limits of which a closure chooses.
@@ -168,7 +186,9 @@ impl Plan {
 
     /// Returns whether a limit is counted in this process while the store is unavailable.
     pub(crate) fn counts_locally(&self) -> bool {
-        self.limits.iter().any(|planned| planned.on_store_failure == OnStoreFailure::Local)
+        self.limits
+            .iter()
+            .any(|planned| planned.on_store_failure == OnStoreFailure::Local)
     }
 
     /// Returns whether a request that is admitted at once needs no further work.
@@ -179,16 +199,24 @@ impl Plan {
     /// Returns the charges to record: those that settle, or all if the request may have to wait.
     #[inline]
     pub(crate) fn record(&self, charges: &[Charge<'_>]) -> Vec<RecordedCharge> {
-        if self.ends_with_decision() { Vec::new() } else { self.record_each(charges) }
+        if self.ends_with_decision() {
+            Vec::new()
+        } else {
+            self.record_each(charges)
+        }
     }
 
     fn record_each(&self, charges: &[Charge<'_>]) -> Vec<RecordedCharge> {
-        let may_wait = charges.iter().any(|charge| !charge.is_shadow() && charge.max_wait_micros() > 0);
+        let may_wait = charges
+            .iter()
+            .any(|charge| !charge.is_shadow() && charge.max_wait_micros() > 0);
         if !may_wait && !self.settles {
             return Vec::new();
         }
         let recorded = charges.iter().filter_map(|charge| {
-            let rule = self.limit(charge.name()).and_then(|limit| limit.settle_rule.clone());
+            let rule = self
+                .limit(charge.name())
+                .and_then(|limit| limit.settle_rule.clone());
             (may_wait || rule.is_some()).then(|| RecordedCharge::new(charge, rule))
         });
         recorded.collect()
@@ -196,13 +224,20 @@ impl Plan {
 
     /// Returns the maximum random delay that limits add to the wait.
     pub(crate) fn wait_jitter(&self, decision: &Decision) -> Duration {
-        let waiting = decision.enforced().filter(|status| matches!(status.outcome, Outcome::Wait(_)));
-        waiting.filter_map(|status| self.limit(status.name)).map(|limit| limit.jitter).max().unwrap_or_default()
+        let waiting = decision
+            .enforced()
+            .filter(|status| matches!(status.outcome, Outcome::Wait(_)));
+        waiting
+            .filter_map(|status| self.limit(status.name))
+            .map(|limit| limit.jitter)
+            .max()
+            .unwrap_or_default()
     }
 
     /// Returns the limit of this name.
     pub(crate) fn limit_named(&self, name: &str) -> Option<&Limit> {
-        self.limit_with(Name::id_of(name)).filter(|limit| limit.name.as_str() == name)
+        self.limit_with(Name::id_of(name))
+            .filter(|limit| limit.name.as_str() == name)
     }
 
     fn limit(&self, name: Name) -> Option<&Limit> {

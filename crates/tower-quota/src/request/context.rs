@@ -32,12 +32,18 @@ pub(crate) struct RequestContext {
 impl RequestContext {
     /// Makes the context of a request whose charges are sent to the store.
     pub(crate) fn new(rules: &Arc<Rules>, ask: &Ask<'_, '_>, needs_keys: bool) -> Box<Self> {
-        let owned = |(limit, key): (Name, &Key<'_>)| (limit, Key::owned(key.scope(), key.as_bytes()));
-        let keys = if needs_keys { ask.parts().map(owned).collect() } else { Vec::new() };
-        let partitions = rules
-            .responses
-            .partitions()
-            .map(|partitions| ask.parts().filter_map(|(limit, key)| Some((limit, partitions.of(key)?))).collect());
+        let owned =
+            |(limit, key): (Name, &Key<'_>)| (limit, Key::owned(key.scope(), key.as_bytes()));
+        let keys = if needs_keys {
+            ask.parts().map(owned).collect()
+        } else {
+            Vec::new()
+        };
+        let partitions = rules.responses.partitions().map(|partitions| {
+            ask.parts()
+                .filter_map(|(limit, key)| Some((limit, partitions.of(key)?)))
+                .collect()
+        });
         let report = Report {
             decision: None,
             by: Counted::Shared,
@@ -48,8 +54,23 @@ impl RequestContext {
         };
         let fallback = Fallback::default();
         // Written in place, because it is large.
-        let (rules, watch, span) = (Arc::clone(rules), Stopwatch::default(), StoreSpan::default());
-        Box::write(Box::new_uninit(), Self { rules, keys, recorded: Vec::new(), fallback, report, watch, span })
+        let (rules, watch, span) = (
+            Arc::clone(rules),
+            Stopwatch::default(),
+            StoreSpan::default(),
+        );
+        Box::write(
+            Box::new_uninit(),
+            Self {
+                rules,
+                keys,
+                recorded: Vec::new(),
+                fallback,
+                report,
+                watch,
+                span,
+            },
+        )
     }
 
     /// Attaches the decision and the mark `Degraded` to a response's extensions.
@@ -61,8 +82,12 @@ impl RequestContext {
         if is_local || self.report.decision.is_none() {
             response.extensions_mut().insert(Degraded);
         }
-        let Some(decision) = &mut self.report.decision else { return };
-        if self.rules.attaches_decision && response.extensions().get().is_none_or(Decision::is_allowed) {
+        let Some(decision) = &mut self.report.decision else {
+            return;
+        };
+        if self.rules.attaches_decision
+            && response.extensions().get().is_none_or(Decision::is_allowed)
+        {
             let mut attached = decision.clone();
             if !is_local {
                 core::mem::swap(&mut attached, decision);

@@ -22,7 +22,11 @@ pub(crate) struct Place(Arc<Queue>);
 
 impl Queue {
     pub(crate) fn new(capacity: usize) -> Self {
-        Self { waiting: AtomicUsize::new(0), capacity: AtomicUsize::new(capacity), closed: Arc::default() }
+        Self {
+            waiting: AtomicUsize::new(0),
+            capacity: AtomicUsize::new(capacity),
+            closed: Arc::default(),
+        }
     }
 
     /// Returns the longest wait: zero while all places are taken, unbounded otherwise.
@@ -37,7 +41,9 @@ impl Queue {
         let capacity = self.capacity.load(Ordering::Acquire);
         // Relaxed is enough: no other memory depends on the count.
         let enter = |waiting| (waiting < capacity).then_some(waiting + 1);
-        self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, enter).ok()?;
+        self.waiting
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, enter)
+            .ok()?;
         Some(Place(Arc::clone(self)))
     }
 

@@ -39,22 +39,43 @@ impl Rules {
         store: usize,
     ) -> Self {
         let split = policy.split.take().map(|split| {
-            let rules = Self::new(split.policy, settings, attaches_decision, has_listener, checks, store);
+            let rules = Self::new(
+                split.policy,
+                settings,
+                attaches_decision,
+                has_listener,
+                checks,
+                store,
+            );
             (split.condition, Arc::new(rules))
         });
         let plan = Plan::new(policy);
         let watch = Watch::new(&plan, checks, store);
         let metrics = PolicyMetrics::new(plan.limits());
         let responses = Responses::new(settings, plan.limits());
-        let ends_with_decision =
-            !has_listener && !attaches_decision && responses.is_silent() && plan.ends_with_decision();
-        Self { plan, responses, attaches_decision, ends_with_decision, watch, metrics, split }
+        let ends_with_decision = !has_listener
+            && !attaches_decision
+            && responses.is_silent()
+            && plan.ends_with_decision();
+        Self {
+            plan,
+            responses,
+            attaches_decision,
+            ends_with_decision,
+            watch,
+            metrics,
+            split,
+        }
     }
 
     /// Returns the rules that decide a request: these, or those of the [split](Policy::split) that it matches.
     #[inline]
     pub(crate) fn of_request<'a, B>(self: &'a Arc<Self>, request: &Request<B>) -> &'a Arc<Self> {
-        if self.split.is_none() { self } else { self.of_head(&RequestHead::of(request)) }
+        if self.split.is_none() {
+            self
+        } else {
+            self.of_head(&RequestHead::of(request))
+        }
     }
 
     /// Returns the rules that decide a request with this head.
@@ -73,7 +94,11 @@ impl Rules {
 
     /// Returns whether a limit is counted in this process while the store is unavailable.
     pub(crate) fn count_locally(&self) -> bool {
-        self.plan.counts_locally() || self.split.as_ref().is_some_and(|(_, rules)| rules.count_locally())
+        self.plan.counts_locally()
+            || self
+                .split
+                .as_ref()
+                .is_some_and(|(_, rules)| rules.count_locally())
     }
 
     /// Attaches the decision to an admitted request, for its handler.

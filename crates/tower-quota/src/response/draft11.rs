@@ -6,12 +6,16 @@ use http::header::{Entry, HeaderMap, HeaderName, HeaderValue};
 use tower_quota_core::Quota;
 
 use super::limit_info::LimitInfo;
-use super::text::{FieldText, ceil_secs, members, push_integer, push_separator, push_string, text_value};
+use super::text::{
+    FieldText, ceil_secs, members, push_integer, push_separator, push_string, text_value,
+};
 use super::write_headers::{HeaderReport, LimitReport, WriteHeaders};
 
 /// The fields `RateLimit` and `RateLimit-Policy`.
-pub(super) static FIELDS: [HeaderName; 2] =
-    [HeaderName::from_static("ratelimit"), HeaderName::from_static("ratelimit-policy")];
+pub(super) static FIELDS: [HeaderName; 2] = [
+    HeaderName::from_static("ratelimit"),
+    HeaderName::from_static("ratelimit-policy"),
+];
 static RATE_LIMIT: &HeaderName = &FIELDS[0];
 static RATE_LIMIT_POLICY: &HeaderName = &FIELDS[1];
 
@@ -39,7 +43,9 @@ impl WriteHeaders for Draft11 {
             push_separator(&mut list);
             push_policy(&mut list, limit, limit.quota(), None);
         }
-        Some(Box::new(Self { policy: text_value(&list) }))
+        Some(Box::new(Self {
+            policy: text_value(&list),
+        }))
     }
 
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
@@ -51,7 +57,9 @@ impl WriteHeaders for Draft11 {
             push_separator(&mut list);
             push_status(&mut list, &limit);
         }
-        let (Some(status), Some(policy)) = (text_value(&list), self.policy(report)) else { return };
+        let (Some(status), Some(policy)) = (text_value(&list), self.policy(report)) else {
+            return;
+        };
         if let Entry::Vacant(vacant) = headers.entry(RATE_LIMIT) {
             vacant.insert(status);
             if let Entry::Vacant(vacant) = headers.entry(RATE_LIMIT_POLICY) {
@@ -128,8 +136,20 @@ fn add_to_inner_lists(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
         let same = inner.iter().find(|member| is_named(member, limit.info()));
         same.is_some_and(|member| left(member).is_some_and(|left| left > limit.remaining()))
     };
-    add(headers, RATE_LIMIT, report.heeded_limits(), is_stricter, push_status);
-    add(headers, RATE_LIMIT_POLICY, report.limits(), is_stricter, push_policy_of);
+    add(
+        headers,
+        RATE_LIMIT,
+        report.heeded_limits(),
+        is_stricter,
+        push_status,
+    );
+    add(
+        headers,
+        RATE_LIMIT_POLICY,
+        report.limits(),
+        is_stricter,
+        push_policy_of,
+    );
 }
 
 fn add<'a>(
@@ -139,7 +159,10 @@ fn add<'a>(
     is_stricter: impl Fn(&LimitReport<'a>) -> bool,
     push: fn(&mut FieldText, &LimitReport<'a>),
 ) {
-    if headers.get(field).is_some_and(|line| !line.as_bytes().starts_with(b"\"")) {
+    if headers
+        .get(field)
+        .is_some_and(|line| !line.as_bytes().starts_with(b"\""))
+    {
         return;
     }
     let mut list: Vec<String> = members(headers, field).map(str::to_owned).collect();
@@ -169,5 +192,9 @@ fn is_named(member: &str, limit: &LimitInfo) -> bool {
 /// Returns the units left that a member of `RateLimit` reports.
 fn left(member: &str) -> Option<u64> {
     let parameters = member.rsplit_once('"')?.1;
-    parameters.split(';').find_map(|parameter| parameter.trim().strip_prefix("r="))?.parse().ok()
+    parameters
+        .split(';')
+        .find_map(|parameter| parameter.trim().strip_prefix("r="))?
+        .parse()
+        .ok()
 }

@@ -56,7 +56,12 @@ impl GrpcStatus {
     #[must_use]
     pub fn new(code: i32, message: impl Into<String>) -> Self {
         let code = if code > 0 { code } else { UNKNOWN };
-        Self { code, message: message.into(), details: None, metadata: HeaderMap::new() }
+        Self {
+            code,
+            message: message.into(),
+            details: None,
+            metadata: HeaderMap::new(),
+        }
     }
 
     /// Returns the default status of a refusal, with its message for people.
@@ -93,9 +98,15 @@ impl GrpcStatus {
 #[cfg(feature = "tonic")]
 impl From<tonic::Status> for GrpcStatus {
     fn from(status: tonic::Status) -> Self {
-        let details = Some(status.details()).filter(|details| !details.is_empty()).map(<[u8]>::to_vec);
+        let details = Some(status.details())
+            .filter(|details| !details.is_empty())
+            .map(<[u8]>::to_vec);
         let metadata = status.metadata().clone().into_headers();
-        Self { details, metadata, ..Self::new(status.code().into(), status.message()) }
+        Self {
+            details,
+            metadata,
+            ..Self::new(status.code().into(), status.message())
+        }
     }
 }
 
@@ -107,7 +118,12 @@ pub(super) fn respond(
     domain: Name,
 ) -> Response<RefusalBody> {
     let mut response = Response::new(RefusalBody::default());
-    let GrpcStatus { code, message, details, mut metadata } = status;
+    let GrpcStatus {
+        code,
+        message,
+        details,
+        mut metadata,
+    } = status;
     metadata.insert(CONTENT_TYPE, HeaderValue::from_static(content_type.0));
     metadata.insert(STATUS, code.into());
     // Clients compare it with the message in the details, so both must be the same.
@@ -115,7 +131,9 @@ pub(super) fn respond(
         metadata.insert(MESSAGE, message);
     }
     let details = details.or_else(|| error_details(refused, code, &message, domain));
-    if let Some(value) = details.and_then(|details| HeaderValue::try_from(STANDARD_NO_PAD.encode(details)).ok()) {
+    if let Some(value) =
+        details.and_then(|details| HeaderValue::try_from(STANDARD_NO_PAD.encode(details)).ok())
+    {
         metadata.insert(DETAILS, value);
     }
     metadata.insert(PUSHBACK, push_back(refused));
@@ -127,7 +145,9 @@ pub(super) fn respond(
 ///
 /// A negative number stops their retries.
 fn push_back(refused: &Refused<'_>) -> HeaderValue {
-    let Some(wait) = refused.retry_after() else { return HeaderValue::from_static("-1") };
+    let Some(wait) = refused.retry_after() else {
+        return HeaderValue::from_static("-1");
+    };
     HeaderValue::from(i32::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX))
 }
 
@@ -166,11 +186,21 @@ const STATUS_DETAILS: u64 = 3;
 /// kind of error.
 fn error_details(refused: &Refused<'_>, code: i32, message: &str, domain: Name) -> Option<Vec<u8>> {
     let code = u64::try_from(code).unwrap_or_default();
-    let info = Message::default().string(1, error_reason(refused.reason())).string(2, domain.as_str());
-    let mut status = Message::default().integer(1, code).string(2, message).any(STATUS_DETAILS, ERROR_INFO, &info);
+    let info = Message::default()
+        .string(1, error_reason(refused.reason()))
+        .string(2, domain.as_str());
+    let mut status = Message::default().integer(1, code).string(2, message).any(
+        STATUS_DETAILS,
+        ERROR_INFO,
+        &info,
+    );
     if let Some(wait) = refused.retry_after() {
         // Clients retry only if they find this message.
-        status = status.any(STATUS_DETAILS, RETRY_INFO, &Message::default().message(1, &duration(wait)));
+        status = status.any(
+            STATUS_DETAILS,
+            RETRY_INFO,
+            &Message::default().message(1, &duration(wait)),
+        );
     }
     let violations = violations(refused, MAX_DETAILS_BYTES.saturating_sub(status.0.len()));
     if !violations.0.is_empty() {
@@ -211,7 +241,9 @@ fn violations(refused: &Refused<'_>, room: usize) -> Message {
 fn violation(status: &LimitStatus) -> Message {
     let name = status.name;
     let description = match status.outcome {
-        Outcome::Never => format!("The request costs more than the limit \"{name}\" can ever admit."),
+        Outcome::Never => {
+            format!("The request costs more than the limit \"{name}\" can ever admit.")
+        }
         _ => format!("Over the limit \"{name}\"."),
     };
     Message::default()
@@ -224,7 +256,9 @@ fn violation(status: &LimitStatus) -> Message {
 /// Returns a `google.protobuf.Duration`, of at most 10,000 years.
 fn duration(span: Duration) -> Message {
     const MAX_SECS: u64 = 315_576_000_000;
-    Message::default().integer(1, span.as_secs().min(MAX_SECS)).integer(2, u64::from(span.subsec_nanos()))
+    Message::default()
+        .integer(1, span.as_secs().min(MAX_SECS))
+        .integer(2, u64::from(span.subsec_nanos()))
 }
 
 /// A Protocol Buffers message: the part of the format that the details need.
@@ -256,7 +290,10 @@ impl Message {
 
     /// Adds a message with the name of its type (`google.protobuf.Any`).
     fn any(self, field: u64, type_url: &str, message: &Self) -> Self {
-        self.message(field, &Self::default().string(1, type_url).message(2, message))
+        self.message(
+            field,
+            &Self::default().string(1, type_url).message(2, message),
+        )
     }
 
     fn bytes(mut self, field: u64, bytes: &[u8]) -> Self {

@@ -23,7 +23,13 @@ impl LimitInfo {
         let mut quoted_name = FieldText::new();
         push_string(&mut quoted_name, limit.name.as_str());
         let capacity = number_value(limit.quota.capacity());
-        Self { name: limit.name, quota: limit.quota, unit: limit.unit, quoted_name, capacity }
+        Self {
+            name: limit.name,
+            quota: limit.quota,
+            unit: limit.unit,
+            quoted_name,
+            capacity,
+        }
     }
 
     /// Returns the limit's name.
@@ -63,7 +69,11 @@ pub(super) struct LimitInfos {
 
 impl LimitInfos {
     pub(super) fn new<'a>(limits: impl IntoIterator<Item = &'a Limit>) -> Self {
-        let list: Vec<LimitInfo> = limits.into_iter().filter(|limit| !limit.is_shadow()).map(LimitInfo::new).collect();
+        let list: Vec<LimitInfo> = limits
+            .into_iter()
+            .filter(|limit| !limit.is_shadow())
+            .map(LimitInfo::new)
+            .collect();
         let by_id = ById::new(list.iter().map(|info| info.name));
         Self { list, by_id }
     }
@@ -77,6 +87,9 @@ impl LimitInfos {
     pub(super) fn find(&self, name: Name, position: usize) -> Option<&LimitInfo> {
         // Within a policy each limit has its own number.
         let is_it = |info: &&LimitInfo| info.name.id() == name.id();
-        self.list.get(position).filter(is_it).or_else(|| self.list.get(self.by_id.find(name.id())?))
+        self.list
+            .get(position)
+            .filter(is_it)
+            .or_else(|| self.list.get(self.by_id.find(name.id())?))
     }
 }

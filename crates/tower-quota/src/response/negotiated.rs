@@ -19,10 +19,16 @@ impl Refusal for Negotiated {
     fn respond(&self, refused: &Refused<'_>) -> Response<RefusalBody> {
         let mut response = match Form::preferred(refused.head().headers()) {
             Form::Problem => ProblemDetails.respond(refused),
-            Form::Text => respond(refused.status(), "text/plain; charset=utf-8", format!("{}\n", refused.detail())),
+            Form::Text => respond(
+                refused.status(),
+                "text/plain; charset=utf-8",
+                format!("{}\n", refused.detail()),
+            ),
             Form::Html => respond(refused.status(), "text/html; charset=utf-8", page(refused)),
         };
-        response.headers_mut().insert(VARY, const { HeaderValue::from_static("accept") });
+        response
+            .headers_mut()
+            .insert(VARY, const { HeaderValue::from_static("accept") });
         response
     }
 }
@@ -83,12 +89,18 @@ impl Form {
     fn specificity(self, range: &str) -> Option<u8> {
         let (exact, alias, family) = match self {
             // Few clients name problem details, and many name JSON.
-            Self::Problem => ("application/problem+json", "application/json", "application/*"),
+            Self::Problem => (
+                "application/problem+json",
+                "application/json",
+                "application/*",
+            ),
             Self::Text => ("text/plain", "text/plain", "text/*"),
             Self::Html => ("text/html", "text/html", "text/*"),
         };
         let names = ["*/*", family, alias, exact];
-        let position = names.iter().rposition(|name| range.eq_ignore_ascii_case(name))?;
+        let position = names
+            .iter()
+            .rposition(|name| range.eq_ignore_ascii_case(name))?;
         u8::try_from(position + 1).ok()
     }
 }
@@ -106,7 +118,13 @@ fn accepted(headers: &HeaderMap) -> Option<Form> {
             return None;
         }
         // A quoted comma or semicolon, which no client sends, makes a malformed range.
-        for range in line.to_str().ok()?.split(',').map(str::trim).filter(|range| !range.is_empty()) {
+        for range in line
+            .to_str()
+            .ok()?
+            .split(',')
+            .map(str::trim)
+            .filter(|range| !range.is_empty())
+        {
             let (range, weight) = weighted_range(range)?;
             for (form, best) in &mut weights {
                 if let Some(specificity) = form.specificity(range) {
@@ -115,14 +133,23 @@ fn accepted(headers: &HeaderMap) -> Option<Form> {
             }
         }
     }
-    let highest = weights.iter().map(|(_, (_, weight))| *weight).max().filter(|highest| *highest > 0)?;
-    weights.into_iter().find(|(_, (_, weight))| *weight == highest).map(|(form, _)| form)
+    let highest = weights
+        .iter()
+        .map(|(_, (_, weight))| *weight)
+        .max()
+        .filter(|highest| *highest > 0)?;
+    weights
+        .into_iter()
+        .find(|(_, (_, weight))| *weight == highest)
+        .map(|(form, _)| form)
 }
 
 /// Returns a media range without its parameters, and its weight in thousandths.
 fn weighted_range(range: &str) -> Option<(&str, u16)> {
     let mut parts = range.split(';').map(str::trim);
-    let media_range = parts.next().filter(|media_range| media_range.contains('/'))?;
+    let media_range = parts
+        .next()
+        .filter(|media_range| media_range.contains('/'))?;
     let mut weight = 1_000;
     for part in parts {
         let (name, value) = part.split_once('=')?;
@@ -136,8 +163,9 @@ fn weighted_range(range: &str) -> Option<(&str, u16)> {
 /// Returns 850 for `0.85`: at most three digits after the point, and at most 1 (RFC 9110, section 12.4.2).
 fn thousandths(text: &str) -> Option<u16> {
     let (integer, digits) = text.split_once('.').unwrap_or((text, ""));
-    let is_weight =
-        matches!(integer, "0" | "1") && digits.len() <= 3 && digits.bytes().all(|digit| digit.is_ascii_digit());
+    let is_weight = matches!(integer, "0" | "1")
+        && digits.len() <= 3
+        && digits.bytes().all(|digit| digit.is_ascii_digit());
     let padded = is_weight.then(|| format!("{integer}{digits:0<3}"))?;
     padded.parse().ok().filter(|weight| *weight <= 1_000)
 }
@@ -160,7 +188,10 @@ mod tests {
     fn client_gets_the_form_it_prefers() {
         for (accept, form) in [
             // A browser's navigation, and its scripts.
-            ("text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8", Html),
+            (
+                "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8",
+                Html,
+            ),
             ("*/*", Problem),
             ("application/json, text/plain, */*", Problem),
             ("application/json", Problem),
@@ -169,9 +200,15 @@ mod tests {
             ("text/*", Text),
             ("text/plain;q=0.2, text/html;q=0.3", Html),
             ("TEXT/HTML; charset=utf-8; Q=1.000", Html),
-            ("text/*;q=0.9, text/plain;q=0.1, application/json;q=0.5", Html),
+            (
+                "text/*;q=0.9, text/plain;q=0.1, application/json;q=0.5",
+                Html,
+            ),
             ("application/json;q=0, text/*;q=0.001", Text),
-            ("application/problem+json;q=0, application/json, text/html;q=0.1", Html),
+            (
+                "application/problem+json;q=0, application/json, text/html;q=0.1",
+                Html,
+            ),
             ("text/html;q=0, */*;q=0.1", Problem),
         ] {
             assert_eq!(preferred(&[accept]), form, "{accept}");

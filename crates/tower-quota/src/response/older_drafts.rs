@@ -7,7 +7,9 @@ use smallvec::SmallVec;
 use tower_quota_core::Quota;
 
 use super::draft11;
-use super::text::{FieldText, ceil_secs, members, push_integer, push_separator, push_string, text_value};
+use super::text::{
+    FieldText, ceil_secs, members, push_integer, push_separator, push_string, text_value,
+};
 use super::write_headers::{HeaderReport, LimitReport, WriteHeaders};
 use super::x_ratelimit::{Triple, X, X_FIELDS};
 
@@ -32,8 +34,12 @@ static DRAFT6_FIELDS: [HeaderName; 4] = [
     HeaderName::from_static("ratelimit-policy"),
 ];
 
-static DRAFT6: Triple =
-    Triple { limit: &DRAFT6_FIELDS[0], remaining: &DRAFT6_FIELDS[1], reset: &DRAFT6_FIELDS[2], companions: &[] };
+static DRAFT6: Triple = Triple {
+    limit: &DRAFT6_FIELDS[0],
+    remaining: &DRAFT6_FIELDS[1],
+    reset: &DRAFT6_FIELDS[2],
+    companions: &[],
+};
 
 impl WriteHeaders for Draft7 {
     fn fields(&self) -> &'static [HeaderName] {
@@ -44,16 +50,20 @@ impl WriteHeaders for Draft7 {
     ///
     /// A value that cannot be compared is kept.
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
-        let Some(limit) = report.tightest().filter(|_| !report.is_local()) else { return };
+        let Some(limit) = report.tightest().filter(|_| !report.is_local()) else {
+            return;
+        };
         add_unnamed_policies(report, headers);
         let inner = headers.get(RATE_LIMIT).map(dictionary_remaining);
         if inner.is_some_and(|inner| inner.is_none_or(|inner| inner <= limit.remaining())) {
             return;
         }
         let mut dictionary = FieldText::new();
-        for (name, number) in
-            [("limit=", limit.capacity()), ("remaining=", limit.remaining()), ("reset=", draft_reset(&limit))]
-        {
+        for (name, number) in [
+            ("limit=", limit.capacity()),
+            ("remaining=", limit.remaining()),
+            ("reset=", draft_reset(&limit)),
+        ] {
             push_separator(&mut dictionary);
             dictionary.extend_from_slice(name.as_bytes());
             push_integer(&mut dictionary, number);
@@ -70,9 +80,16 @@ impl WriteHeaders for Draft6 {
     }
 
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
-        let Some(limit) = report.tightest().filter(|_| !report.is_local()) else { return };
+        let Some(limit) = report.tightest().filter(|_| !report.is_local()) else {
+            return;
+        };
         add_unnamed_policies(report, headers);
-        DRAFT6.write(headers, limit.capacity_value(), limit.remaining(), draft_reset(&limit));
+        DRAFT6.write(
+            headers,
+            limit.capacity_value(),
+            limit.remaining(),
+            draft_reset(&limit),
+        );
     }
 }
 
@@ -82,7 +99,9 @@ impl WriteHeaders for Draft3 {
     }
 
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
-        let Some(limit) = report.tightest() else { return X.write_uncounted(report, headers) };
+        let Some(limit) = report.tightest() else {
+            return X.write_uncounted(report, headers);
+        };
         let mut list = FieldText::new();
         push_integer(&mut list, limit.capacity());
         // A local decision does not use the full quotas.
@@ -92,7 +111,12 @@ impl WriteHeaders for Draft3 {
             list.extend_from_slice(b";name=");
             push_string(&mut list, limit.name().as_str());
         }
-        X.write(headers, text_value(&list), limit.remaining(), limit.reset_after_secs());
+        X.write(
+            headers,
+            text_value(&list),
+            limit.remaining(),
+            limit.reset_after_secs(),
+        );
     }
 }
 
@@ -106,7 +130,11 @@ fn draft_reset(limit: &LimitReport<'_>) -> u64 {
 /// Returns the remaining units in a dictionary of draft 7.
 fn dictionary_remaining(line: &HeaderValue) -> Option<u64> {
     let members = line.to_str().ok()?.split(',').map(str::trim);
-    members.filter_map(|member| member.strip_prefix("remaining=")).next_back()?.parse().ok()
+    members
+        .filter_map(|member| member.strip_prefix("remaining="))
+        .next_back()?
+        .parse()
+        .ok()
 }
 
 /// Appends `20;w=2`.
@@ -125,7 +153,8 @@ fn window_secs(quota: &Quota) -> u64 {
 /// Clients find their policy by the quota, so no two may have the same (draft 6, section 2.1). Of those with the same
 /// quota, the one with the longest window is kept, which is the strictest. Nothing is added to the names of draft 11.
 fn add_unnamed_policies(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
-    let is_other_draft = |line: &HeaderValue| !line.as_bytes().first().is_some_and(u8::is_ascii_digit);
+    let is_other_draft =
+        |line: &HeaderValue| !line.as_bytes().first().is_some_and(u8::is_ascii_digit);
     if headers.get(RATE_LIMIT_POLICY).is_some_and(is_other_draft) {
         return;
     }
@@ -133,7 +162,10 @@ fn add_unnamed_policies(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
     let mut list = FieldText::new();
     for (position, quota) in quotas.iter().enumerate() {
         let rank = |(at, rival): (usize, &&Quota)| (window_secs(rival), Reverse(at));
-        let rivals = quotas.iter().enumerate().filter(|(_, rival)| rival.capacity() == quota.capacity());
+        let rivals = quotas
+            .iter()
+            .enumerate()
+            .filter(|(_, rival)| rival.capacity() == quota.capacity());
         if rivals.map(rank).max() != Some(rank((position, quota))) {
             continue;
         }

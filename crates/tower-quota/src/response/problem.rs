@@ -25,15 +25,25 @@ impl Refusal for ProblemDetails {
 fn json(refused: &Refused<'_>) -> String {
     let (kind, title) = type_and_title(refused);
     let mut json = String::with_capacity(384);
-    for part in
-        ["{\"type\":\"", kind, "\",\"title\":\"", title, "\",\"status\":", refused.status().as_str(), ",\"detail\":\""]
-    {
+    for part in [
+        "{\"type\":\"",
+        kind,
+        "\",\"title\":\"",
+        title,
+        "\",\"status\":",
+        refused.status().as_str(),
+        ",\"detail\":\"",
+    ] {
         json.push_str(part);
     }
     push_escaped(&mut json, &refused.detail());
     json.push('"');
     for (position, name) in refused.limits().enumerate() {
-        json.push_str(if position == 0 { ",\"violated-policies\":[\"" } else { ",\"" });
+        json.push_str(if position == 0 {
+            ",\"violated-policies\":[\""
+        } else {
+            ",\""
+        });
         push_escaped(&mut json, name.as_str());
         json.push('"');
     }
@@ -63,9 +73,13 @@ fn type_and_title(refused: &Refused<'_>) -> (&'static str, &'static str) {
             "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
             "Request cannot be satisfied due to temporary server capacity constraints",
         ),
-        Reason::MissingKey(_) | Reason::Unauthenticated(_) | Reason::NoPeerAddress | Reason::Blocked => {
-            ("about:blank", refused.status().canonical_reason().unwrap_or("Refused"))
-        }
+        Reason::MissingKey(_)
+        | Reason::Unauthenticated(_)
+        | Reason::NoPeerAddress
+        | Reason::Blocked => (
+            "about:blank",
+            refused.status().canonical_reason().unwrap_or("Refused"),
+        ),
     }
 }
 
@@ -81,7 +95,9 @@ fn push_escaped(json: &mut String, text: &str) {
             "\"" => json.push_str("\\\""),
             "\\" => json.push_str("\\\\"),
             // Writing to a string cannot fail.
-            control => control.bytes().for_each(|byte| _ = write!(json, "\\u{byte:04x}")),
+            control => control
+                .bytes()
+                .for_each(|byte| _ = write!(json, "\\u{byte:04x}")),
         }
         rest = behind;
     }

@@ -77,7 +77,11 @@ where
 }
 
 /// Returns a response with room for the fields that the layer adds.
-pub(super) fn respond(status: StatusCode, content_type: &'static str, body: String) -> Response<RefusalBody> {
+pub(super) fn respond(
+    status: StatusCode,
+    content_type: &'static str,
+    body: String,
+) -> Response<RefusalBody> {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
     let headers = response.headers_mut();

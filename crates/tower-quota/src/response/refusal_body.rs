@@ -41,7 +41,10 @@ impl Body for RefusalBody {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.0 {
             Kind::Empty => Poll::Ready(None),
             Kind::Full(bytes) => {
@@ -82,7 +85,10 @@ impl<B: Body<Data = Bytes>> Body for EndAtError<B> {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let frame = ready!(self.project().body.poll_frame(cx));
         Poll::Ready(frame.and_then(Result::ok).map(Ok))
     }
@@ -132,6 +138,8 @@ impl From<axum::body::Body> for RefusalBody {
 
 impl fmt::Debug for RefusalBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RefusalBody").field("size", &self.size_hint()).finish()
+        f.debug_struct("RefusalBody")
+            .field("size", &self.size_hint())
+            .finish()
     }
 }

@@ -68,7 +68,12 @@ impl Reason<'_> {
 impl<'a> Refused<'a> {
     /// Makes a refusal; the jitter is added to its wait, if there is one.
     pub(crate) const fn new(reason: Reason<'a>, head: RequestHead<'a>, jitter: Duration) -> Self {
-        Self { reason, head, jitter, reference: None }
+        Self {
+            reason,
+            head,
+            jitter,
+            reference: None,
+        }
     }
 
     /// Sets the reference of the refusal.
@@ -114,7 +119,10 @@ impl<'a> Refused<'a> {
 
     /// Returns the statuses of the limits that refuse.
     pub(super) fn refusing_statuses(&self) -> impl Iterator<Item = &'a LimitStatus> + 'a {
-        self.decision().into_iter().flat_map(Decision::enforced).filter(|status| status.outcome.is_refusal())
+        self.decision()
+            .into_iter()
+            .flat_map(Decision::enforced)
+            .filter(|status| status.outcome.is_refusal())
     }
 
     /// Returns the time to wait before a retry, with [jitter](crate::RateLimitLayer::retry_jitter).
@@ -176,7 +184,9 @@ impl<'a> Refused<'a> {
 
     /// Returns the challenge for `WWW-Authenticate` if credentials are missing (RFC 9110, section 11.6.1).
     pub(super) fn challenge(&self) -> Option<HeaderValue> {
-        let Reason::Unauthenticated(scope) = self.reason else { return None };
+        let Reason::Unauthenticated(scope) = self.reason else {
+            return None;
+        };
         // The scopes of `key::basic_user`, `key::bearer` and `key::jwt_claim`.
         let scope = scope.as_str();
         Some(HeaderValue::from_static(match scope {
@@ -199,10 +209,18 @@ impl<'a> Refused<'a> {
                 out.push_str(" can ever admit");
             }
             Reason::MissingKey(scope) => {
-                write!(out, "The request cannot be counted: it has no {}", readable(scope))?;
+                write!(
+                    out,
+                    "The request cannot be counted: it has no {}",
+                    readable(scope)
+                )?;
             }
             Reason::Unauthenticated(scope) => {
-                write!(out, "The request is not authenticated: it has no {}", readable(scope))?;
+                write!(
+                    out,
+                    "The request is not authenticated: it has no {}",
+                    readable(scope)
+                )?;
             }
             Reason::NoPeerAddress => out.push_str("The server does not know the client's address"),
             Reason::Blocked => out.push_str("Requests like this one are not served"),

@@ -64,7 +64,9 @@ impl Report {
 }
 
 fn find<T>(list: &[(Name, T)], limit: Name) -> Option<&T> {
-    list.iter().find(|(name, _)| *name == limit).map(|(_, value)| value)
+    list.iter()
+        .find(|(name, _)| *name == limit)
+        .map(|(_, value)| value)
 }
 
 /// The number of bytes of a partition key. They distinguish partitions and do not reveal the key.
@@ -84,7 +86,11 @@ impl Partitions {
     /// Makes partition keys by this secret.
     pub(crate) fn new(secret: &[u8]) -> Self {
         // The seed is only for partition keys. If a store uses the same secret as its seed, the hashes still differ.
-        Self { seed: Key::new(const { Name::new("partition key") }, secret).digest(&[0; 16]).to_be_bytes() }
+        Self {
+            seed: Key::new(const { Name::new("partition key") }, secret)
+                .digest(&[0; 16])
+                .to_be_bytes(),
+        }
     }
 
     /// Returns the partition key of a key; `None` for the key that all requests share.

@@ -4,7 +4,10 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{
+    CACHE_CONTROL, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
+    WWW_AUTHENTICATE,
+};
 use http::{Method, Response};
 use tower_quota_core::{Decision, Name};
 
@@ -73,13 +76,20 @@ pub(crate) struct Responses {
 
 impl Responses {
     /// Makes a writer, and renders the constant parts for these limits.
-    pub(crate) fn new<'a>(settings: &ResponseSettings, limits: impl IntoIterator<Item = &'a Limit>) -> Self {
+    pub(crate) fn new<'a>(
+        settings: &ResponseSettings,
+        limits: impl IntoIterator<Item = &'a Limit>,
+    ) -> Self {
         let limits = LimitInfos::new(limits);
         let writers = settings.styles.iter().map(|style| {
             let writer = style.writer();
             writer.for_limits(limits.list()).map_or(writer, Arc::from)
         });
-        Self { settings: settings.clone(), writers: writers.collect(), limits }
+        Self {
+            settings: settings.clone(),
+            writers: writers.collect(),
+            limits,
+        }
     }
 
     /// Returns whether admitted responses get no fields while the store is available.
@@ -110,13 +120,20 @@ impl Responses {
     }
 
     /// Returns the response to a refused request, with the fields of the decision if there was one.
-    pub(crate) fn refuse(&self, refused: &Refused<'_>, report: Option<&Report>) -> Response<RefusalBody> {
+    pub(crate) fn refuse(
+        &self,
+        refused: &Refused<'_>,
+        report: Option<&Report>,
+    ) -> Response<RefusalBody> {
         let settings = &self.settings;
         let content_type = settings.protocol.grpc_content_type(refused.head());
         let mut response = match content_type {
-            Some(content_type) => {
-                grpc::respond((settings.on_refused_grpc)(refused), content_type, refused, settings.grpc_domain)
-            }
+            Some(content_type) => grpc::respond(
+                (settings.on_refused_grpc)(refused),
+                content_type,
+                refused,
+                settings.grpc_domain,
+            ),
             None => settings.refusal.respond(refused),
         };
         if refused.head().method() == Method::HEAD {
@@ -128,11 +145,16 @@ impl Responses {
         let headers = response.headers_mut();
         // There are nearly always more fields than the map's first capacity: let it grow only once.
         headers.reserve(TYPICAL_FIELDS.saturating_sub(headers.len()));
-        headers.entry(CACHE_CONTROL).or_insert(const { HeaderValue::from_static("no-store") });
+        headers
+            .entry(CACHE_CONTROL)
+            .or_insert(const { HeaderValue::from_static("no-store") });
         if let Some(seconds) = refused.retry_after_secs() {
             headers.entry(RETRY_AFTER).or_insert_with(|| seconds.into());
         }
-        if let Some(reference) = refused.reference().and_then(|reference| HeaderValue::from_str(reference).ok()) {
+        if let Some(reference) = refused
+            .reference()
+            .and_then(|reference| HeaderValue::from_str(reference).ok())
+        {
             headers.insert(X_REFERENCE, reference);
         }
         if let (None, Some(challenge)) = (content_type, refused.challenge()) {
@@ -196,7 +218,9 @@ fn write_shadows(decision: &Decision, headers: &mut HeaderMap) {
 
 impl fmt::Debug for Responses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Responses").field("styles", &self.settings.styles).finish_non_exhaustive()
+        f.debug_struct("Responses")
+            .field("styles", &self.settings.styles)
+            .finish_non_exhaustive()
     }
 }
 
@@ -206,7 +230,9 @@ mod tests {
 
     use http::Request;
     use http::header::HeaderMap;
-    use tower_quota_core::{Decision, Left, LimitStatus, Name, Operation, Outcome, Quota, Timestamp};
+    use tower_quota_core::{
+        Decision, Left, LimitStatus, Name, Operation, Outcome, Quota, Timestamp,
+    };
 
     use super::{ResponseSettings, Responses};
     use crate::head::RequestHead;
@@ -217,8 +243,14 @@ mod tests {
 
     /// Returns the fields of a request with a quota of 500 an hour instead of the limit's 100 a minute.
     fn fields(style: HeaderStyle) -> HeaderMap {
-        let limits = [Limit::new("tier", Quota::per_minute(100)), Limit::new("burst", Quota::per_second(900))];
-        let settings = ResponseSettings { styles: vec![style], ..ResponseSettings::default() };
+        let limits = [
+            Limit::new("tier", Quota::per_minute(100)),
+            Limit::new("burst", Quota::per_second(900)),
+        ];
+        let settings = ResponseSettings {
+            styles: vec![style],
+            ..ResponseSettings::default()
+        };
         let status = |name, limit, remaining| LimitStatus {
             name: Name::new(name),
             limit,
@@ -231,7 +263,10 @@ mod tests {
         let decision = Decision::from_statuses(Operation::Check, Timestamp::EPOCH, statuses);
         let overrides = vec![(Name::new("tier"), Quota::per_hour(500))];
         let mut headers = HeaderMap::new();
-        let report = Report { overrides, ..Report::new(Some(decision)) };
+        let report = Report {
+            overrides,
+            ..Report::new(Some(decision))
+        };
         Responses::new(&settings, &limits).admitted(&report, &mut headers);
         headers
     }
@@ -239,12 +274,24 @@ mod tests {
     #[test]
     fn quota_of_the_request_is_reported() {
         for (style, name, expected) in [
-            (Draft11, "ratelimit-policy", r#""tier";q=500;w=3600, "burst";q=900;w=1"#),
-            (Draft11, "ratelimit", r#""tier";r=499;t=3593, "burst";r=899;t=7"#),
+            (
+                Draft11,
+                "ratelimit-policy",
+                r#""tier";q=500;w=3600, "burst";q=900;w=1"#,
+            ),
+            (
+                Draft11,
+                "ratelimit",
+                r#""tier";r=499;t=3593, "burst";r=899;t=7"#,
+            ),
             (Draft7, "ratelimit-policy", "500;w=3600, 900;w=1"),
             (Draft6, "ratelimit-policy", "500;w=3600, 900;w=1"),
             (Draft6, "ratelimit-limit", "500"),
-            (Draft3, "x-ratelimit-limit", r#"500, 500;w=3600;name="tier", 900;w=1;name="burst""#),
+            (
+                Draft3,
+                "x-ratelimit-limit",
+                r#"500, 500;w=3600;name="tier", 900;w=1;name="burst""#,
+            ),
             (PerWindow, "x-ratelimit-remaining-hour", "499"),
         ] {
             assert_eq!(fields(style.clone())[name], expected, "{style:?}");
@@ -254,12 +301,24 @@ mod tests {
 
     /// Returns the status, challenge and gRPC code of a refusal for this reason.
     fn refusal(reason: Reason<'_>, protocol: Protocol) -> (u16, Option<String>, Option<String>) {
-        let settings = ResponseSettings { protocol, ..ResponseSettings::default() };
+        let settings = ResponseSettings {
+            protocol,
+            ..ResponseSettings::default()
+        };
         let request = Request::new(());
         let refused = Refused::new(reason, RequestHead::of(&request), Duration::ZERO);
         let response = Responses::new(&settings, &[]).refuse(&refused, None);
-        let field = |name| response.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
-        (response.status().as_u16(), field("www-authenticate"), field("grpc-status"))
+        let field = |name| {
+            response
+                .headers()
+                .get(name)
+                .map(|value| value.to_str().unwrap().to_owned())
+        };
+        (
+            response.status().as_u16(),
+            field("www-authenticate"),
+            field("grpc-status"),
+        )
     }
 
     #[test]
@@ -271,14 +330,26 @@ mod tests {
             ("header x-api-key", "ApiKey"),
         ] {
             let reason = Reason::Unauthenticated(Name::new(scope));
-            assert_eq!(refusal(reason, Protocol::Http), (401, Some(challenge.to_owned()), None));
-            assert_eq!(refusal(reason, Protocol::Grpc), (200, None, Some("16".to_owned())));
+            assert_eq!(
+                refusal(reason, Protocol::Http),
+                (401, Some(challenge.to_owned()), None)
+            );
+            assert_eq!(
+                refusal(reason, Protocol::Grpc),
+                (200, None, Some("16".to_owned()))
+            );
         }
     }
 
     #[test]
     fn missing_peer_address_is_an_internal_error() {
-        assert_eq!(refusal(Reason::NoPeerAddress, Protocol::Http), (500, None, None));
-        assert_eq!(refusal(Reason::NoPeerAddress, Protocol::Grpc), (200, None, Some("13".to_owned())));
+        assert_eq!(
+            refusal(Reason::NoPeerAddress, Protocol::Http),
+            (500, None, None)
+        );
+        assert_eq!(
+            refusal(Reason::NoPeerAddress, Protocol::Grpc),
+            (200, None, Some("13".to_owned()))
+        );
     }
 }

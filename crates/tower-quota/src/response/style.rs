@@ -63,7 +63,10 @@ pub struct CustomStyle(Arc<dyn WriteHeaders>);
 
 impl HeaderStyle {
     /// The style of draft 8, which is the same on the wire as draft 11.
-    #[expect(non_upper_case_globals, reason = "it is written where a variant would be")]
+    #[expect(
+        non_upper_case_globals,
+        reason = "it is written where a variant would be"
+    )]
     pub const Draft8: Self = Self::Draft11;
 
     /// The default styles of a layer: the newest draft, and the fields that most deployed clients read.
@@ -126,7 +129,9 @@ impl IntoIterator for HeaderStyle {
 
 impl fmt::Debug for CustomStyle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("CustomStyle").field(&self.0.fields()).finish()
+        f.debug_tuple("CustomStyle")
+            .field(&self.0.fields())
+            .finish()
     }
 }
 
@@ -155,7 +160,10 @@ pub fn exposed_headers() -> Vec<HeaderName> {
         ]
         .map(HeaderName::from_static),
     );
-    for field in HeaderStyle::BUILT_IN.iter().flat_map(|style| style.writer().fields()) {
+    for field in HeaderStyle::BUILT_IN
+        .iter()
+        .flat_map(|style| style.writer().fields())
+    {
         if !fields.contains(field) {
             fields.push(field.clone());
         }

@@ -14,7 +14,8 @@ pub(super) type FieldText = SmallVec<[u8; 128]>;
 
 /// Returns the seconds of a time span, rounded up, so that no wait is reported shorter than it is.
 pub(crate) const fn ceil_secs(span: Duration) -> u64 {
-    span.as_secs().saturating_add((span.subsec_nanos() > 0) as u64)
+    span.as_secs()
+        .saturating_add((span.subsec_nanos() > 0) as u64)
 }
 
 /// Returns the second of the Unix epoch, rounded up, at which a time span after an instant has passed.
@@ -36,7 +37,11 @@ pub(super) fn push_string(out: &mut FieldText, text: &str) {
 
 /// Appends an Integer, cut to the largest that the format allows.
 pub(super) fn push_integer(out: &mut FieldText, number: u64) {
-    out.extend_from_slice(itoa::Buffer::new().format(number.min(MAX_INTEGER)).as_bytes());
+    out.extend_from_slice(
+        itoa::Buffer::new()
+            .format(number.min(MAX_INTEGER))
+            .as_bytes(),
+    );
 }
 
 /// Appends the separator before the next member of a list.
@@ -58,7 +63,11 @@ pub(super) fn number_value(number: u64) -> Option<HeaderValue> {
 /// Returns a text as the value of a field; `None` if it is empty.
 pub(super) fn text_value(text: &[u8]) -> Option<HeaderValue> {
     // Numbers, base64 and the checked names of limits always make a value.
-    if text.is_empty() { None } else { HeaderValue::from_bytes(text).ok() }
+    if text.is_empty() {
+        None
+    } else {
+        HeaderValue::from_bytes(text).ok()
+    }
 }
 
 /// Returns the number at the beginning of a field: alone, or before a list.
@@ -68,8 +77,15 @@ pub(super) fn leading_number(headers: &HeaderMap, name: &HeaderName) -> Option<u
 }
 
 /// Returns the members of a list field, from all its lines.
-pub(super) fn members<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
-    headers.get_all(name).iter().filter_map(|line| line.to_str().ok()).flat_map(split_list)
+pub(super) fn members<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> impl Iterator<Item = &'a str> {
+    headers
+        .get_all(name)
+        .iter()
+        .filter_map(|line| line.to_str().ok())
+        .flat_map(split_list)
 }
 
 /// Splits a list at the commas that stand outside of quotes.
@@ -102,8 +118,20 @@ mod tests {
             assert_eq!(ceil_secs(Duration::from_nanos(nanos)), seconds);
         }
         assert_eq!(ceil_secs(Duration::MAX), u64::MAX);
-        assert_eq!(epoch_second(Timestamp::from_micros(1_500_000), Duration::from_millis(500)), 2);
-        assert_eq!(epoch_second(Timestamp::from_micros(1_500_000), Duration::from_millis(501)), 3);
+        assert_eq!(
+            epoch_second(
+                Timestamp::from_micros(1_500_000),
+                Duration::from_millis(500)
+            ),
+            2
+        );
+        assert_eq!(
+            epoch_second(
+                Timestamp::from_micros(1_500_000),
+                Duration::from_millis(501)
+            ),
+            3
+        );
     }
 
     #[test]
@@ -111,7 +139,10 @@ mod tests {
         let mut out = FieldText::new();
         push_string(&mut out, r#"a "b" \c"#);
         push_integer(&mut out, u64::MAX);
-        assert_eq!(core::str::from_utf8(&out), Ok(r#""a \"b\" \\c"999999999999999"#));
+        assert_eq!(
+            core::str::from_utf8(&out),
+            Ok(r#""a \"b\" \\c"999999999999999"#)
+        );
     }
 
     #[test]

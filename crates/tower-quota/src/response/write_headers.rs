@@ -108,13 +108,17 @@ impl<'a> HeaderReport<'a> {
     /// Returns whether nothing was counted, because the store was unavailable.
     #[must_use]
     pub fn is_uncounted(&self) -> bool {
-        self.is_local() && self.decision().is_none_or(|decision| decision.enforced().next().is_none())
+        self.is_local()
+            && self
+                .decision()
+                .is_none_or(|decision| decision.enforced().next().is_none())
     }
 
     /// Returns whether the request was refused.
     #[must_use]
     pub fn is_refused(&self) -> bool {
-        self.decision().is_some_and(|decision| !decision.is_allowed())
+        self.decision()
+            .is_some_and(|decision| !decision.is_allowed())
     }
 
     /// Returns the limits that applied, in the order of the policy.
@@ -122,7 +126,9 @@ impl<'a> HeaderReport<'a> {
         let Self { report, limits } = *self;
         let statuses = report.decision.as_ref().map_or(&[][..], Decision::statuses);
         let enforced = statuses.iter().filter(|status| !status.is_shadow);
-        enforced.enumerate().filter_map(move |(position, status)| LimitReport::of(status, report, limits, position))
+        enforced
+            .enumerate()
+            .filter_map(move |(position, status)| LimitReport::of(status, report, limits, position))
     }
 
     /// Returns the limits that a client must respect: for a refusal only those that refuse.
@@ -130,7 +136,8 @@ impl<'a> HeaderReport<'a> {
     /// The others would let the client retry too early.
     pub fn heeded_limits(&self) -> impl Iterator<Item = LimitReport<'a>> + use<'a> {
         let is_refused = self.is_refused();
-        self.limits().filter(move |limit| !is_refused || limit.is_refused())
+        self.limits()
+            .filter(move |limit| !is_refused || limit.is_refused())
     }
 
     /// Returns the tightest limit: see [`Decision::tightest`].
@@ -144,21 +151,39 @@ impl<'a> HeaderReport<'a> {
     /// It is `None` if the request was admitted, or would never be.
     #[must_use]
     pub fn retry_after_secs(&self) -> Option<u64> {
-        Some(ceil_secs(self.decision()?.retry_after()?.saturating_add(self.report.jitter)).max(1))
+        Some(
+            ceil_secs(
+                self.decision()?
+                    .retry_after()?
+                    .saturating_add(self.report.jitter),
+            )
+            .max(1),
+        )
     }
 
     /// Returns whether all limits of the policy applied, each by its own quota and without a partition key.
     pub(super) fn has_all_limits(&self) -> bool {
         self.report.has_own_quotas()
-            && self.decision().is_some_and(|decision| decision.enforced().count() == self.limits.list().len())
+            && self
+                .decision()
+                .is_some_and(|decision| decision.enforced().count() == self.limits.list().len())
     }
 }
 
 impl<'a> LimitReport<'a> {
     /// Makes the report of one limit, which is nearly always at the position of its status.
-    fn of(status: &'a LimitStatus, report: &'a Report, limits: &'a LimitInfos, position: usize) -> Option<Self> {
+    fn of(
+        status: &'a LimitStatus,
+        report: &'a Report,
+        limits: &'a LimitInfos,
+        position: usize,
+    ) -> Option<Self> {
         let info = limits.find(status.name, position)?;
-        Some(Self { status, info, report })
+        Some(Self {
+            status,
+            info,
+            report,
+        })
     }
 
     /// Returns the limit as the policy defines it.
@@ -182,7 +207,9 @@ impl<'a> LimitReport<'a> {
     /// Returns the quota that this request was counted by: the limit's own, or another one.
     #[must_use]
     pub fn quota(&self) -> &'a Quota {
-        self.report.other_quota(self.info.name()).unwrap_or(self.info.quota())
+        self.report
+            .other_quota(self.info.name())
+            .unwrap_or(self.info.quota())
     }
 
     /// Returns the capacity: the maximum units at once, for a local decision this instance's share.
@@ -224,7 +251,9 @@ impl<'a> LimitReport<'a> {
     /// Returns the second of the Unix epoch at which the limit is full, by the clock that decided.
     #[must_use]
     pub fn reset_at_secs(&self) -> u64 {
-        self.report.decision.as_ref().map_or(0, |decision| epoch_second(decision.at(), self.reset_after()))
+        self.report.decision.as_ref().map_or(0, |decision| {
+            epoch_second(decision.at(), self.reset_after())
+        })
     }
 
     /// Returns the time over which the client should spread the remaining units: `t` of draft 11.
@@ -241,7 +270,9 @@ impl<'a> LimitReport<'a> {
         }
         let (quota, reset) = (self.quota(), self.status.reset_after());
         Some(match (self.remaining(), quota.algorithm()) {
-            (0, algorithm) if algorithm.is_bucket() => reset.saturating_sub(refill_of_all_but_one(quota)),
+            (0, algorithm) if algorithm.is_bucket() => {
+                reset.saturating_sub(refill_of_all_but_one(quota))
+            }
             (0, Algorithm::FixedWindow) => reset,
             (0, _) => reset.min(time_of(1, quota)),
             (remaining, _) => reset.max(time_of(remaining, quota)),
@@ -257,7 +288,11 @@ impl<'a> LimitReport<'a> {
     /// Returns [`capacity`](Self::capacity) as the value of a field.
     pub(super) fn capacity_value(&self) -> Option<HeaderValue> {
         let is_own = self.capacity() == self.info.quota().capacity();
-        if is_own { self.info.capacity_value() } else { number_value(self.capacity()) }
+        if is_own {
+            self.info.capacity_value()
+        } else {
+            number_value(self.capacity())
+        }
     }
 
     /// Returns [`reset_after`](Self::reset_after) in seconds, rounded up.
@@ -276,7 +311,10 @@ const fn refill_of_all_but_one(bucket: &Quota) -> Duration {
 fn time_of(units: u64, quota: &Quota) -> Duration {
     let period = quota.period().as_micros();
     // 64 bits are enough except for extreme quotas, and division is several times faster.
-    let micros = match u64::try_from(period).ok().and_then(|period| period.checked_mul(units)) {
+    let micros = match u64::try_from(period)
+        .ok()
+        .and_then(|period| period.checked_mul(units))
+    {
         Some(product) => product.div_ceil(quota.units()),
         None => {
             let micros = (period * u128::from(units)).div_ceil(u128::from(quota.units()));

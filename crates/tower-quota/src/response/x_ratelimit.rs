@@ -41,8 +41,12 @@ pub(super) static X_FIELDS: &[HeaderName] = GITHUB_FIELDS.split_at(3).0;
 static COMPANIONS: &[HeaderName] = GITHUB_FIELDS.split_at(3).1;
 
 /// The three `X-RateLimit` fields.
-pub(super) static X: Triple =
-    Triple { limit: &GITHUB_FIELDS[0], remaining: &GITHUB_FIELDS[1], reset: &GITHUB_FIELDS[2], companions: COMPANIONS };
+pub(super) static X: Triple = Triple {
+    limit: &GITHUB_FIELDS[0],
+    remaining: &GITHUB_FIELDS[1],
+    reset: &GITHUB_FIELDS[2],
+    companions: COMPANIONS,
+};
 
 /// The three fields that report one limit: limit, remaining and reset.
 #[derive(Debug)]
@@ -60,7 +64,9 @@ impl WriteHeaders for XRateLimit {
     }
 
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
-        let Some(limit) = report.tightest() else { return X.write_uncounted(report, headers) };
+        let Some(limit) = report.tightest() else {
+            return X.write_uncounted(report, headers);
+        };
         let reset = match self.0 {
             Reset::Delta => limit.reset_after_secs(),
             Reset::Epoch => limit.reset_at_secs(),
@@ -75,12 +81,22 @@ impl WriteHeaders for GitHub {
     }
 
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
-        let Some(limit) = report.tightest() else { return X.write_uncounted(report, headers) };
-        if !X.write(headers, limit.capacity_value(), limit.remaining(), limit.reset_at_secs()) {
+        let Some(limit) = report.tightest() else {
+            return X.write_uncounted(report, headers);
+        };
+        if !X.write(
+            headers,
+            limit.capacity_value(),
+            limit.remaining(),
+            limit.reset_at_secs(),
+        ) {
             return;
         }
         let used = number_value(limit.capacity().saturating_sub(limit.remaining()));
-        for (name, value) in COMPANIONS.iter().zip([used, text_value(limit.name().as_str().as_bytes())]) {
+        for (name, value) in COMPANIONS
+            .iter()
+            .zip([used, text_value(limit.name().as_str().as_bytes())])
+        {
             if let Some(value) = value {
                 headers.insert(name, value);
             }
@@ -100,16 +116,23 @@ impl Triple {
         remaining: u64,
         reset: u64,
     ) -> bool {
-        let (Some(limit), Some(left), Some(reset)) = (limit, number_value(remaining), number_value(reset)) else {
+        let (Some(limit), Some(left), Some(reset)) =
+            (limit, number_value(remaining), number_value(reset))
+        else {
             return false;
         };
         if let Entry::Vacant(vacant) = headers.entry(self.limit) {
             vacant.insert(limit);
-        } else if self.inner_remaining(headers).is_some_and(|inner| inner <= remaining) {
+        } else if self
+            .inner_remaining(headers)
+            .is_some_and(|inner| inner <= remaining)
+        {
             return false;
         } else {
             headers.insert(self.limit, limit);
-            self.companions.iter().for_each(|name| _ = headers.remove(name));
+            self.companions
+                .iter()
+                .for_each(|name| _ = headers.remove(name));
         }
         headers.insert(self.remaining, left);
         headers.insert(self.reset, reset);
@@ -117,9 +140,15 @@ impl Triple {
     }
 
     /// Writes that nothing was counted, if that is the case and no inner limiter counted.
-    pub(super) fn write_uncounted(&'static self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
+    pub(super) fn write_uncounted(
+        &'static self,
+        report: &HeaderReport<'_>,
+        headers: &mut HeaderMap,
+    ) {
         if report.is_uncounted() {
-            headers.entry(self.remaining).or_insert(const { HeaderValue::from_static("-1") });
+            headers
+                .entry(self.remaining)
+                .or_insert(const { HeaderValue::from_static("-1") });
         }
     }
 
@@ -132,8 +161,12 @@ impl Triple {
 }
 
 /// The windows that have their own fields.
-const WINDOWS: [Duration; 4] =
-    [Duration::from_secs(1), Duration::from_secs(60), Duration::from_secs(3_600), Duration::from_secs(86_400)];
+const WINDOWS: [Duration; 4] = [
+    Duration::from_secs(1),
+    Duration::from_secs(60),
+    Duration::from_secs(3_600),
+    Duration::from_secs(86_400),
+];
 
 /// The fields for limit and remaining of each of these windows.
 static WINDOW_FIELDS: [HeaderName; 8] = [
@@ -157,12 +190,17 @@ impl WriteHeaders for PerWindow {
     /// Limits of an inner limiter are included.
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
         for limit in report.limits() {
-            let Some((limit_field, remaining_field)) = window_fields(&limit) else { continue };
-            let inner = leading_number(headers, limit_field).and_then(|_| leading_number(headers, remaining_field));
+            let Some((limit_field, remaining_field)) = window_fields(&limit) else {
+                continue;
+            };
+            let inner = leading_number(headers, limit_field)
+                .and_then(|_| leading_number(headers, remaining_field));
             if inner.is_some_and(|inner| inner <= limit.remaining()) {
                 continue;
             }
-            if let (Some(capacity), Some(left)) = (limit.capacity_value(), number_value(limit.remaining())) {
+            if let (Some(capacity), Some(left)) =
+                (limit.capacity_value(), number_value(limit.remaining()))
+            {
                 headers.insert(limit_field, capacity);
                 headers.insert(remaining_field, left);
             }
@@ -175,7 +213,11 @@ fn window_fields(limit: &LimitReport<'_>) -> Option<(&'static HeaderName, &'stat
     let quota = limit.quota();
     // A bucket's rate may be rounded, and so is its window. If its capacity is the units of one period, that period is
     // its window.
-    let window = if quota.capacity() == quota.units() { quota.period() } else { quota.window() };
+    let window = if quota.capacity() == quota.units() {
+        quota.period()
+    } else {
+        quota.window()
+    };
     let position = WINDOWS.iter().position(|known| *known == window)?;
     match WINDOW_FIELDS.get(2 * position..)? {
         [limit, remaining, ..] => Some((limit, remaining)),

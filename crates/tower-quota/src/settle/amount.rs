@@ -20,8 +20,13 @@ use crate::described::Described;
 pub fn cost_header(name: &str) -> impl Rule + use<> {
     match try_cost_header(name) {
         Ok(rule) => rule,
-        #[expect(clippy::panic, reason = "documented: a name written in code fails at start")]
-        Err(_) => panic!("{name:?} cannot be the name of a header: give a token such as \"x-cost\""),
+        #[expect(
+            clippy::panic,
+            reason = "documented: a name written in code fails at start"
+        )]
+        Err(_) => {
+            panic!("{name:?} cannot be the name of a header: give a token such as \"x-cost\"")
+        }
     }
 }
 
@@ -32,7 +37,9 @@ pub fn cost_header(name: &str) -> impl Rule + use<> {
 pub fn try_cost_header(name: &str) -> Result<impl Rule + use<>, InvalidHeaderName> {
     let name = HeaderName::from_bytes(name.as_bytes())?;
     let text = format!("cost_header {name}");
-    let rule = move |response: &Parts| number_in(&response.headers, &name).map_or(Settle::Keep, Settle::Cost);
+    let rule = move |response: &Parts| {
+        number_in(&response.headers, &name).map_or(Settle::Keep, Settle::Cost)
+    };
     Ok(Named { text, rule })
 }
 
@@ -41,8 +48,15 @@ pub fn try_cost_header(name: &str) -> Result<impl Rule + use<>, InvalidHeaderNam
 /// A unit has `bytes_per_unit` bytes (0 counts as 1). The bytes that the server accepted for sending are counted, also
 /// if the client disconnects before the end.
 pub const fn body_bytes(bytes_per_unit: u64) -> BodyBytes {
-    let bytes_per_unit = if bytes_per_unit == 0 { 1 } else { bytes_per_unit };
-    BodyBytes { bytes_per_unit, is_cut: false }
+    let bytes_per_unit = if bytes_per_unit == 0 {
+        1
+    } else {
+        bytes_per_unit
+    };
+    BodyBytes {
+        bytes_per_unit,
+        is_cut: false,
+    }
 }
 
 /// The rule of [`body_bytes`].
@@ -79,7 +93,8 @@ impl Rule for BodyBytes {
     }
 
     fn most_bytes(&self, units: u64) -> Option<u64> {
-        self.is_cut.then(|| units.saturating_mul(self.bytes_per_unit))
+        self.is_cut
+            .then(|| units.saturating_mul(self.bytes_per_unit))
     }
 
     fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {
@@ -88,6 +103,9 @@ impl Rule for BodyBytes {
 
     fn describe(&self) -> Option<Described> {
         let cut = if self.is_cut { " cut" } else { "" };
-        Some(Described::Text(format!("body_bytes {}{cut}", self.bytes_per_unit)))
+        Some(Described::Text(format!(
+            "body_bytes {}{cut}",
+            self.bytes_per_unit
+        )))
     }
 }

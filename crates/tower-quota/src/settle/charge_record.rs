@@ -16,7 +16,13 @@ pub(crate) trait Settler: Send + Sync {
     /// Applies an operation to charges. Errors are passed to the listener for store errors.
     ///
     /// If the store does not answer at once, the call runs on the current runtime, or on this one if there is none.
-    fn apply(&self, counted: Counted, operation: Operation, charges: &[Charge<'_>], runtime: Option<&Handle>);
+    fn apply(
+        &self,
+        counted: Counted,
+        operation: Operation,
+        charges: &[Charge<'_>],
+        runtime: Option<&Handle>,
+    );
 
     /// Returns the timeout of calls that no request waits for, if there is one.
     fn timeout(&self) -> Option<Duration>;
@@ -63,7 +69,12 @@ pub(crate) struct ChargeRecord {
 
 impl RecordedCharge {
     pub(crate) fn new(charge: &Charge<'_>, rule: Option<SettleRule>) -> Self {
-        Self { charge: OwnedCharge::from(charge), taken: 0, available: 0, rule }
+        Self {
+            charge: OwnedCharge::from(charge),
+            taken: 0,
+            available: 0,
+            rule,
+        }
     }
 
     /// Returns the limit's name.
@@ -112,12 +123,22 @@ impl ChargeRecord {
         mut charges: Vec<RecordedCharge>,
     ) -> Self {
         charges.retain_mut(|recorded| {
-            let status = decision.statuses().iter().find(|status| status.name == recorded.name());
+            let status = decision
+                .statuses()
+                .iter()
+                .find(|status| status.name == recorded.name());
             recorded.taken = status.map_or(0, |status| status.taken);
-            recorded.available = status.map_or(0, |status| status.taken.saturating_add(status.remaining()));
+            recorded.available =
+                status.map_or(0, |status| status.taken.saturating_add(status.remaining()));
             status.is_some_and(|status| !status.outcome.is_refusal())
         });
-        Self { settler, runtime: Handle::try_current().ok(), counted, at: decision.at(), charges }
+        Self {
+            settler,
+            runtime: Handle::try_current().ok(),
+            counted,
+            at: decision.at(),
+            charges,
+        }
     }
 
     /// Returns whether the charges were counted in this process.
@@ -162,7 +183,8 @@ impl ChargeRecord {
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) {
         if !charges.is_empty() {
-            self.settler.apply(self.counted, operation, charges, self.runtime.as_ref());
+            self.settler
+                .apply(self.counted, operation, charges, self.runtime.as_ref());
         }
     }
 }

@@ -24,9 +24,22 @@ pub(crate) struct InFlight<S: Store> {
 }
 
 impl<S: Store> InFlight<S> {
-    pub(crate) fn new(call: S::Future, recorded: Vec<RecordedCharge>, settler: Arc<dyn Settler>) -> Self {
-        let runtime = if recorded.is_empty() { None } else { Handle::try_current().ok() };
-        Self { call: Some(Box::pin(call)), recorded, settler, runtime }
+    pub(crate) fn new(
+        call: S::Future,
+        recorded: Vec<RecordedCharge>,
+        settler: Arc<dyn Settler>,
+    ) -> Self {
+        let runtime = if recorded.is_empty() {
+            None
+        } else {
+            Handle::try_current().ok()
+        };
+        Self {
+            call: Some(Box::pin(call)),
+            recorded,
+            settler,
+            runtime,
+        }
     }
 }
 
@@ -34,8 +47,12 @@ impl<S: Store> Future for InFlight<S> {
     type Output = (Result<Decision, S::Error>, Vec<RecordedCharge>);
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Some(call) = &mut self.call else { return Poll::Pending };
-        let Poll::Ready(answer) = call.as_mut().poll(cx) else { return Poll::Pending };
+        let Some(call) = &mut self.call else {
+            return Poll::Pending;
+        };
+        let Poll::Ready(answer) = call.as_mut().poll(cx) else {
+            return Poll::Pending;
+        };
         self.call = None;
         Poll::Ready((answer, core::mem::take(&mut self.recorded)))
     }
@@ -44,7 +61,9 @@ impl<S: Store> Future for InFlight<S> {
 impl<S: Store> Drop for InFlight<S> {
     fn drop(&mut self) {
         let recorded = core::mem::take(&mut self.recorded);
-        let (Some(call), false) = (self.call.take(), recorded.is_empty()) else { return };
+        let (Some(call), false) = (self.call.take(), recorded.is_empty()) else {
+            return;
+        };
         let settler = Arc::clone(&self.settler);
         let give_back = async move {
             match within(settler.timeout(), call).await {

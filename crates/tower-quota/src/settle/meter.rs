@@ -36,24 +36,42 @@ impl Meter {
         }
         let status = response.status;
         // Servers drop these bodies without reading them.
-        let is_empty = reservation.is_head() || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-        let content_type = response.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-        let is_grpc = content_type.is_some_and(|kind| kind.starts_with(b"application/grpc") && !kind.contains(&b'w'));
+        let is_empty = reservation.is_head()
+            || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        let content_type = response
+            .headers
+            .get(CONTENT_TYPE)
+            .map(HeaderValue::as_bytes);
+        let is_grpc = content_type
+            .is_some_and(|kind| kind.starts_with(b"application/grpc") && !kind.contains(&b'w'));
         let (most_bytes, is_complete) = (reservation.most_bytes(), AtomicBool::new(is_empty));
         let messages = is_grpc.then(GrpcMessages::new);
-        Some(Box::new(Self { reservation, status, bytes: 0, most_bytes, messages, is_complete, is_over: false }))
+        Some(Box::new(Self {
+            reservation,
+            status,
+            bytes: 0,
+            most_bytes,
+            messages,
+            is_complete,
+            is_over: false,
+        }))
     }
 
     /// Returns the allowed part of a frame that exceeds the maximum; `None` if all of it is allowed.
     ///
     /// For a gRPC body the part consists of complete messages.
     pub(crate) fn cut<E>(&self, frame: Option<&Result<Frame<Bytes>, E>>) -> Option<Bytes> {
-        let (most, Ok(frame)) = self.most_bytes.zip(frame)? else { return None };
+        let (most, Ok(frame)) = self.most_bytes.zip(frame)? else {
+            return None;
+        };
         let data = frame.data_ref()?;
         let room = most.saturating_sub(self.bytes);
         let is_cut = data.len() as u64 > room;
         is_cut.then(|| {
-            let fitting = self.messages.as_ref().map_or(room, |messages| messages.complete_messages(data, room));
+            let fitting = self
+                .messages
+                .as_ref()
+                .map_or(room, |messages| messages.complete_messages(data, room));
             // The part is shorter than the data, so the conversion cannot fail.
             data.slice(..usize::try_from(fitting).unwrap_or_default())
         })
@@ -62,14 +80,21 @@ impl Meter {
     /// Returns the trailers that end a body which was cut off, if the protocol has trailers.
     pub(crate) fn cut_trailers(&self) -> Option<HeaderMap> {
         self.messages.is_some().then(|| {
-            let status = (HeaderName::from_static("grpc-status"), HeaderValue::from_static("8"));
+            let status = (
+                HeaderName::from_static("grpc-status"),
+                HeaderValue::from_static("8"),
+            );
             let message = HeaderValue::from_static("the quota ended during this response");
             HeaderMap::from_iter([status, (HeaderName::from_static("grpc-message"), message)])
         })
     }
 
     /// Records a frame, or the end. Returns whether the body has ended.
-    pub(crate) fn pass<E>(&mut self, frame: Option<&Result<Frame<Bytes>, E>>, is_last: bool) -> bool {
+    pub(crate) fn pass<E>(
+        &mut self,
+        frame: Option<&Result<Frame<Bytes>, E>>,
+        is_last: bool,
+    ) -> bool {
         match frame {
             None => *self.is_complete.get_mut() = true,
             Some(Err(_)) => {}
@@ -99,7 +124,12 @@ impl Meter {
         if !core::mem::replace(&mut self.is_over, true) {
             let Self { status, bytes, .. } = *self;
             let is_complete = *self.is_complete.get_mut();
-            self.reservation.end(&ResponseEnd { status, bytes, trailers, is_complete });
+            self.reservation.end(&ResponseEnd {
+                status,
+                bytes,
+                trailers,
+                is_complete,
+            });
         }
     }
 }

@@ -59,8 +59,12 @@ impl Reservation {
     /// refused. If nested layers have limits of the same name, the cost is set for each of them. It is also set for the
     /// limit of this name in a [dry run](crate::Policy::dry_run).
     pub fn settle(&self, limit: &str, cost: u64) -> bool {
-        let Some(settlement) = &self.0 else { return false };
-        let is_mine = settlement.set(Settle::Cost(cost), |recorded| recorded.name().as_str() == limit);
+        let Some(settlement) = &self.0 else {
+            return false;
+        };
+        let is_mine = settlement.set(Settle::Cost(cost), |recorded| {
+            recorded.name().as_str() == limit
+        });
         settlement.set(Settle::Cost(cost), |recorded| recorded.is_dry_run_of(limit));
         settlement.outer.settle(limit, cost) || is_mine
     }
@@ -81,8 +85,13 @@ impl Reservation {
     #[must_use]
     pub fn estimate(&self, limit: &str) -> Option<u64> {
         let settlement = self.0.as_ref()?;
-        let mine = settlement.record.charges().iter().find(|recorded| recorded.name().as_str() == limit);
-        mine.map(RecordedCharge::taken).or_else(|| settlement.outer.estimate(limit))
+        let mine = settlement
+            .record
+            .charges()
+            .iter()
+            .find(|recorded| recorded.name().as_str() == limit);
+        mine.map(RecordedCharge::taken)
+            .or_else(|| settlement.outer.estimate(limit))
     }
 
     /// Returns whether there is nothing to settle.
@@ -93,11 +102,24 @@ impl Reservation {
 
     /// Makes a reservation, and attaches a clone to the request if any of its limits settles.
     pub(crate) fn open<B>(record: ChargeRecord, request: &mut Request<B>) -> Self {
-        let Some(record) = record.settling() else { return Self::default() };
-        let verdicts = Mutex::new(record.charges().iter().map(|_| Verdicts::default()).collect());
+        let Some(record) = record.settling() else {
+            return Self::default();
+        };
+        let verdicts = Mutex::new(
+            record
+                .charges()
+                .iter()
+                .map(|_| Verdicts::default())
+                .collect(),
+        );
         let outer = request.extensions_mut().remove().unwrap_or_default();
         let is_head = request.method() == Method::HEAD;
-        let reservation = Self(Some(Arc::new(Settlement { record, verdicts, outer, is_head })));
+        let reservation = Self(Some(Arc::new(Settlement {
+            record,
+            verdicts,
+            outer,
+            is_head,
+        })));
         request.extensions_mut().insert(reservation.clone());
         reservation
     }
@@ -109,14 +131,22 @@ impl Reservation {
 
     /// Applies the rules to the head of the response. Returns whether all of them have decided.
     pub(crate) fn head(&self, response: &Parts) -> bool {
-        self.rule(|recorded| recorded.rule().and_then(|settle| settle.rule.at_head(response)))
+        self.rule(|recorded| {
+            recorded
+                .rule()
+                .and_then(|settle| settle.rule.at_head(response))
+        })
     }
 
     /// Returns the maximum number of bytes of the body, if the rule of an enforced limit sets one.
     pub(crate) fn most_bytes(&self) -> Option<u64> {
-        let most = |recorded: &RecordedCharge| recorded.rule()?.rule.most_bytes(recorded.available());
+        let most =
+            |recorded: &RecordedCharge| recorded.rule()?.rule.most_bytes(recorded.available());
         let charges = self.0.as_ref()?.record.charges().iter();
-        charges.filter(|recorded| !recorded.is_shadow()).filter_map(most).min()
+        charges
+            .filter(|recorded| !recorded.is_shadow())
+            .filter_map(most)
+            .min()
     }
 
     /// Applies the rules that did not decide at the head.
@@ -128,7 +158,9 @@ impl Reservation {
     ///
     /// No lock is held in the meantime, because a rule may use a reservation in the response.
     fn rule(&self, ask: impl Fn(&RecordedCharge) -> Option<Settle>) -> bool {
-        let Some(settlement) = &self.0 else { return true };
+        let Some(settlement) = &self.0 else {
+            return true;
+        };
         let mut have_all = true;
         for (position, recorded) in settlement.record.charges().iter().enumerate() {
             if settlement.verdicts()[position].rule.is_none() {
@@ -170,18 +202,40 @@ impl Settlement {
 impl Drop for Settlement {
     /// Settles, because no handle is left that could set a cost.
     fn drop(&mut self) {
-        let verdicts = self.verdicts.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let verdicts = self.record.charges().iter().zip(verdicts.iter()).map(|(recorded, verdict)| {
-            let abandoned = || recorded.rule().map(|settle| settle.abandoned).unwrap_or_default();
-            verdict.handler.or(verdict.rule).unwrap_or_else(abandoned)
-        });
+        let verdicts = self
+            .verdicts
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        let verdicts =
+            self.record
+                .charges()
+                .iter()
+                .zip(verdicts.iter())
+                .map(|(recorded, verdict)| {
+                    let abandoned = || {
+                        recorded
+                            .rule()
+                            .map(|settle| settle.abandoned)
+                            .unwrap_or_default()
+                    };
+                    verdict.handler.or(verdict.rule).unwrap_or_else(abandoned)
+                });
         self.record.settle(verdicts);
     }
 }
 
 impl fmt::Debug for Reservation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let charges = self.0.as_ref().map_or(&[][..], |settlement| settlement.record.charges());
-        f.debug_map().entries(charges.iter().map(|recorded| (recorded.name(), recorded.taken()))).finish()
+        let charges = self
+            .0
+            .as_ref()
+            .map_or(&[][..], |settlement| settlement.record.charges());
+        f.debug_map()
+            .entries(
+                charges
+                    .iter()
+                    .map(|recorded| (recorded.name(), recorded.taken())),
+            )
+            .finish()
     }
 }

@@ -101,7 +101,10 @@ rule_behind!(Box, Arc);
 /// The handler sets it by its [`Reservation`](super::Reservation).
 #[must_use]
 pub fn by_handler() -> impl Rule {
-    Named { text: "handler".to_owned(), rule: |_: &Parts| Settle::Keep }
+    Named {
+        text: "handler".to_owned(),
+        rule: |_: &Parts| Settle::Keep,
+    }
 }
 
 /// A rule with the text that documents write for it.

@@ -38,7 +38,10 @@ impl Status {
 #[doc(alias = "count_only_failures")]
 #[doc(alias = "skipSuccessfulRequests")]
 pub fn only_failures() -> impl Rule {
-    Named { text: "only_failures".to_owned(), rule: only_status(Status::is_failure) }
+    Named {
+        text: "only_failures".to_owned(),
+        rule: only_status(Status::is_failure),
+    }
 }
 
 /// Counts only requests that do not [fail](Status::is_failure), and refunds others.
@@ -47,7 +50,10 @@ pub fn only_failures() -> impl Rule {
 #[must_use]
 #[doc(alias = "skipFailedRequests")]
 pub fn only_successes() -> impl Rule {
-    Named { text: "only_successes".to_owned(), rule: only_status(|status| !status.is_failure()) }
+    Named {
+        text: "only_successes".to_owned(),
+        rule: only_status(|status| !status.is_failure()),
+    }
 }
 
 /// Counts only requests whose status this closure accepts, and refunds others.
@@ -76,7 +82,11 @@ struct OnlyStatus<F> {
 
 impl<F: Fn(Status) -> bool + Send + Sync + 'static> OnlyStatus<F> {
     fn of(&self, status: Status) -> Settle {
-        if (self.counts)(status) { Settle::Keep } else { Settle::Refund }
+        if (self.counts)(status) {
+            Settle::Keep
+        } else {
+            Settle::Refund
+        }
     }
 }
 
@@ -91,11 +101,15 @@ impl<F: Fn(Status) -> bool + Send + Sync + 'static> Rule for OnlyStatus<F> {
     }
 
     fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {
-        let code = end.trailers().and_then(|trailers| number_in(trailers, &GRPC_STATUS));
+        let code = end
+            .trailers()
+            .and_then(|trailers| number_in(trailers, &GRPC_STATUS));
         code.map_or(Settle::Keep, |code| self.of(Status::Grpc(code)))
     }
 }
 
 fn is_grpc(headers: &HeaderMap) -> bool {
-    headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))
+    headers
+        .get(CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))
 }

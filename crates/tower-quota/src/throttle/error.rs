@@ -31,11 +31,17 @@ pub struct Throttled {
 
 impl Throttled {
     pub(super) fn by_limiter(decision: Box<Decision>) -> Self {
-        Self { retry_after: decision.retry_after(), decision: Some(decision) }
+        Self {
+            retry_after: decision.retry_after(),
+            decision: Some(decision),
+        }
     }
 
     pub(super) const fn by_remote(retry_after: Duration) -> Self {
-        Self { retry_after: Some(retry_after), decision: None }
+        Self {
+            retry_after: Some(retry_after),
+            decision: None,
+        }
     }
 
     /// Returns the time until the same request would be accepted; `None` if it never would.
@@ -77,7 +83,9 @@ impl<E: fmt::Display> fmt::Display for ThrottleError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Throttled(_) => f.write_str("the request was throttled and not sent"),
-            Self::Store(_) => f.write_str("the request was not sent: its limit could not be checked"),
+            Self::Store(_) => {
+                f.write_str("the request was not sent: its limit could not be checked")
+            }
             Self::Inner(error) => error.fmt(f),
         }
     }
@@ -97,8 +105,12 @@ impl fmt::Display for Throttled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.retry_after, &self.decision) {
             (Some(retry), Some(_)) => write!(f, "the turn is too far away: try again in {retry:?}"),
-            (Some(retry), None) => write!(f, "the remote asked for a pause: try again in {retry:?}"),
-            (None, _) => f.write_str("the turn never comes: the cost is above the capacity of a limit"),
+            (Some(retry), None) => {
+                write!(f, "the remote asked for a pause: try again in {retry:?}")
+            }
+            (None, _) => {
+                f.write_str("the turn never comes: the cost is above the capacity of a limit")
+            }
         }
     }
 }

@@ -66,7 +66,12 @@ pin_project! {
 
 impl<Svc, R, S: Store + Clone, F> State<Svc, R, S, F> {
     pub(super) const fn waiting(turning: PendingTurn<S>, service: Svc, request: R) -> Self {
-        Self::Waiting { turning: Some(turning), turn: None, service, request: Some(request) }
+        Self::Waiting {
+            turning: Some(turning),
+            turn: None,
+            service,
+            request: Some(request),
+        }
     }
 
     pub(super) const fn running(response: F) -> Self {
@@ -85,7 +90,12 @@ impl<Svc: Service<R>, R, S: Store + Clone, H> ThrottleFuture<Svc, R, S, H> {
         key: Key<'static>,
         heed: H,
     ) -> Self {
-        Self { state, gate, key, heed }
+        Self {
+            state,
+            gate,
+            key,
+            heed,
+        }
     }
 }
 
@@ -101,9 +111,15 @@ where
         let mut this = self.project();
         loop {
             match this.state.as_mut().project() {
-                StateProjection::Waiting { turning, turn, service, request } => {
+                StateProjection::Waiting {
+                    turning,
+                    turn,
+                    service,
+                    request,
+                } => {
                     if let Some(pending) = turning {
-                        *turn = ready!(pending.as_mut().poll(cx)).map_err(ThrottleError::into_service_error)?;
+                        *turn = ready!(pending.as_mut().poll(cx))
+                            .map_err(ThrottleError::into_service_error)?;
                         *turning = None;
                     }
                     ready!(service.poll_ready(cx)).map_err(ThrottleError::Inner)?;
@@ -118,13 +134,18 @@ where
                     }
                     return Poll::Ready(Ok(response));
                 }
-                StateProjection::Failed { error } => return Poll::Ready(Err(take(error).into_service_error())),
+                StateProjection::Failed { error } => {
+                    return Poll::Ready(Err(take(error).into_service_error()));
+                }
             }
         }
     }
 }
 
-#[expect(clippy::expect_used, reason = "documented: only a future polled after completion finds a slot empty")]
+#[expect(
+    clippy::expect_used,
+    reason = "documented: only a future polled after completion finds a slot empty"
+)]
 fn take<T>(slot: &mut Option<T>) -> T {
     slot.take().expect("polled after completion")
 }
@@ -132,7 +153,9 @@ fn take<T>(slot: &mut Option<T>) -> T {
 impl<Svc: Service<R>, R, S: Store + Clone, H> fmt::Debug for ThrottleFuture<Svc, R, S, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match &self.state {
-            State::Waiting { turning: Some(_), .. } => "waiting",
+            State::Waiting {
+                turning: Some(_), ..
+            } => "waiting",
             State::Waiting { .. } => "becoming ready",
             State::Running { .. } => "running",
             State::Failed { .. } => "throttled",

@@ -50,12 +50,19 @@ impl<S: Store + Clone> Gate<S> {
         cost: u64,
     ) -> Result<Option<Turn<S>>, ThrottleError<Infallible>> {
         let place = self.places.try_acquire().ok();
-        let longest = if place.is_some() { self.limiter.longest_wait() } else { Duration::ZERO };
+        let longest = if place.is_some() {
+            self.limiter.longest_wait()
+        } else {
+            Duration::ZERO
+        };
         let start = now();
         let rest = || longest.saturating_sub(start.elapsed());
 
         loop {
-            self.pushbacks.wait(&key, rest()).await.map_err(ThrottleError::Throttled)?;
+            self.pushbacks
+                .wait(&key, rest())
+                .await
+                .map_err(ThrottleError::Throttled)?;
             let turn = self.take_turn(&key, cost, rest()).await?;
             // A response may have pushed the key back meanwhile. Turns that were kept would all be due when that ends.
             if self.pushbacks.pause(&key).is_none() {
@@ -73,7 +80,9 @@ impl<S: Store + Clone> Gate<S> {
     ) -> Result<Option<Turn<S>>, ThrottleError<Infallible>> {
         match self.limiter.turn(key, cost, longest).await {
             Ok(turn) => Ok(Some(turn)),
-            Err(NotReady::Refused(decision)) => Err(ThrottleError::Throttled(Throttled::by_limiter(decision))),
+            Err(NotReady::Refused(decision)) => {
+                Err(ThrottleError::Throttled(Throttled::by_limiter(decision)))
+            }
             Err(NotReady::Store(error)) => {
                 if let Some(listener) = &self.on_store_error {
                     listener(&error);
@@ -109,6 +118,8 @@ impl<S: Clone> Clone for Gate<S> {
 
 impl<S> fmt::Debug for Gate<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gate").field("limiter", &self.limiter).finish_non_exhaustive()
+        f.debug_struct("Gate")
+            .field("limiter", &self.limiter)
+            .finish_non_exhaustive()
     }
 }

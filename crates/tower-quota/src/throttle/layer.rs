@@ -44,7 +44,12 @@ impl<S: Store + Clone, K> ThrottleLayer<S, K> {
             on_store_failure: StoreFailure::default(),
             on_store_error: None,
         };
-        Self { gate, key, cost: Constant(1), heed: Constant(None) }
+        Self {
+            gate,
+            key,
+            cost: Constant(1),
+            heed: Constant(None),
+        }
     }
 
     /// The default of [`max_waiting`](Self::max_waiting): 10,000 requests.
@@ -81,7 +86,12 @@ impl<S: Store + Clone, K, C, H> ThrottleLayer<S, K, C, H> {
     ///
     /// A cost above the capacity of a limit is never admitted. A cost of 0 never waits for a turn.
     pub fn cost_with<N>(self, cost: N) -> ThrottleLayer<S, K, N, H> {
-        ThrottleLayer { gate: self.gate, key: self.key, cost, heed: self.heed }
+        ThrottleLayer {
+            gate: self.gate,
+            key: self.key,
+            cost,
+            heed: self.heed,
+        }
     }
 
     /// Holds back the next requests of a key for the time that a response asks for.
@@ -107,7 +117,12 @@ impl<S: Store + Clone, K, C, H> ThrottleLayer<S, K, C, H> {
     /// # let _ = (throttle, [Delivery::Done, Delivery::Busy { seconds: 1 }]);
     /// ```
     pub fn heed<N>(self, pushback: N) -> ThrottleLayer<S, K, C, N> {
-        ThrottleLayer { gate: self.gate, key: self.key, cost: self.cost, heed: pushback }
+        ThrottleLayer {
+            gate: self.gate,
+            key: self.key,
+            cost: self.cost,
+            heed: pushback,
+        }
     }
 
     /// Sets the longest pushback of one response, up to 366 days. The default is 5 minutes.
@@ -128,7 +143,10 @@ impl<S: Store + Clone, K, C, H> ThrottleLayer<S, K, C, H> {
     ///
     /// It runs before the request continues: it must be quick and never block. Without it, a layer that allows requests
     /// runs without limits and without a log.
-    pub fn on_store_error(mut self, listener: impl Fn(&(dyn Error + 'static)) + Send + Sync + 'static) -> Self {
+    pub fn on_store_error(
+        mut self,
+        listener: impl Fn(&(dyn Error + 'static)) + Send + Sync + 'static,
+    ) -> Self {
         self.gate.on_store_error = Some(Arc::new(listener));
         self
     }
@@ -138,6 +156,12 @@ impl<Svc, S: Store + Clone, K: Clone, C: Clone, H: Clone> Layer<Svc> for Throttl
     type Service = Throttle<Svc, S, K, C, H>;
 
     fn layer(&self, inner: Svc) -> Self::Service {
-        Throttle::new(inner, Arc::new(self.gate.clone()), self.key.clone(), self.cost.clone(), self.heed.clone())
+        Throttle::new(
+            inner,
+            Arc::new(self.gate.clone()),
+            self.key.clone(),
+            self.cost.clone(),
+            self.heed.clone(),
+        )
     }
 }

@@ -25,16 +25,25 @@ impl Pushbacks {
         if keys.len() >= MAX_KEYS && !keys.contains_key(&key) {
             keys.retain(|_, until| *until > now);
             if keys.len() >= MAX_KEYS
-                && let Some(first) = keys.iter().min_by_key(|(_, until)| **until).map(|(key, _)| key.clone())
+                && let Some(first) = keys
+                    .iter()
+                    .min_by_key(|(_, until)| **until)
+                    .map(|(key, _)| key.clone())
             {
                 keys.remove(&first);
             }
         }
-        keys.entry(key).and_modify(|known| *known = until.max(*known)).or_insert(until);
+        keys.entry(key)
+            .and_modify(|known| *known = until.max(*known))
+            .or_insert(until);
     }
 
     /// Waits until a key is no longer held back. Fails at once if that would take longer than `longest`.
-    pub(super) async fn wait(&self, key: &Key<'static>, longest: Duration) -> Result<(), Throttled> {
+    pub(super) async fn wait(
+        &self,
+        key: &Key<'static>,
+        longest: Duration,
+    ) -> Result<(), Throttled> {
         let start = now();
         while let Some(pause) = self.pause(key) {
             // Another response may have pushed the key back while this request waited.
@@ -65,7 +74,10 @@ impl Pushbacks {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "waits are measured on the clock of the runtime that ends them")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "waits are measured on the clock of the runtime that ends them"
+)]
 pub(super) fn now() -> Instant {
     Instant::now()
 }
@@ -92,7 +104,10 @@ mod tests {
         let pushbacks = Pushbacks::default();
         pushbacks.push(Key::EVERYONE, Duration::from_secs(9));
         pushbacks.push(Key::EVERYONE, Duration::from_secs(2));
-        assert_eq!(pushbacks.pause(&Key::EVERYONE), Some(Duration::from_secs(9)));
+        assert_eq!(
+            pushbacks.pause(&Key::EVERYONE),
+            Some(Duration::from_secs(9))
+        );
         tokio::time::advance(Duration::from_secs(9)).await;
         assert_eq!(pushbacks.pause(&Key::EVERYONE), None);
         assert!(pushbacks.lock().is_empty());

@@ -30,7 +30,13 @@ pub struct Throttle<Svc, S, K, C = Constant<u64>, H = Constant<Option<Duration>>
 
 impl<Svc, S, K, C, H> Throttle<Svc, S, K, C, H> {
     pub(super) const fn new(inner: Svc, gate: Arc<Gate<S>>, key: K, cost: C, heed: H) -> Self {
-        Self { inner, gate, key, cost, heed }
+        Self {
+            inner,
+            gate,
+            key,
+            cost,
+            heed,
+        }
     }
 
     /// Returns a reference to the inner service.
@@ -72,9 +78,12 @@ where
         let key = self.gate.limiter.key_of(&self.key.read(&request));
         let cost = self.cost.read(&request);
         let mut turning: PendingTurn<S> = Box::pin(Arc::clone(&self.gate).enter(key.clone(), cost));
-        let future = |state| ThrottleFuture::new(state, Arc::clone(&self.gate), key, self.heed.clone());
+        let future =
+            |state| ThrottleFuture::new(state, Arc::clone(&self.gate), key, self.heed.clone());
         // Turns are taken in the order of the calls. If the turn is now, use the service that was polled ready.
-        let turn = turning.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        let turn = turning
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()));
         if let Poll::Ready(Ok(turn)) = turn {
             let response = self.inner.call(request);
             drop(turn.map(Turn::spend));
@@ -92,6 +101,12 @@ where
 
 impl<Svc: Clone, S, K: Clone, C: Clone, H: Clone> Clone for Throttle<Svc, S, K, C, H> {
     fn clone(&self) -> Self {
-        Self::new(self.inner.clone(), Arc::clone(&self.gate), self.key.clone(), self.cost.clone(), self.heed.clone())
+        Self::new(
+            self.inner.clone(),
+            Arc::clone(&self.gate),
+            self.key.clone(),
+            self.cost.clone(),
+            self.heed.clone(),
+        )
     }
 }

@@ -12,7 +12,10 @@ use crate::decided::Decided;
 pub(crate) fn trace(decided: &Decided<'_>, one_of: u32) {
     if decided.reason().is_some() || decided.is_degraded() {
         trace_refusal(decided);
-    } else if u32::MAX.checked_div(one_of).is_some_and(|most| fastrand::u32(..) <= most) {
+    } else if u32::MAX
+        .checked_div(one_of)
+        .is_some_and(|most| fastrand::u32(..) <= most)
+    {
         trace_admission(decided);
     }
 }

@@ -25,9 +25,14 @@ impl SpanSettings {
     }
 
     /// Begins the span of a decision by these keys, under the policy of this version.
-    #[expect(clippy::disallowed_methods, reason = "a duration for operators, on which no count depends")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a duration for operators, on which no count depends"
+    )]
     pub(crate) fn begin(&self, version: Option<u64>, keys: &[(Name, Key<'static>)]) -> StoreSpan {
-        let Some(seed) = &self.0 else { return StoreSpan(None) };
+        let Some(seed) = &self.0 else {
+            return StoreSpan(None);
+        };
         let span = info_span!(
             target: "tower_quota::store",
             "rate_limit.check",
@@ -42,7 +47,11 @@ impl SpanSettings {
             error.kind = Empty,
             error.message = Empty,
         );
-        if span.is_disabled() { StoreSpan(None) } else { StoreSpan(Some((span, Instant::now()))) }
+        if span.is_disabled() {
+            StoreSpan(None)
+        } else {
+            StoreSpan(Some((span, Instant::now())))
+        }
     }
 }
 
@@ -83,7 +92,10 @@ impl StoreSpan {
 }
 
 fn record_duration(span: &Span, start: &Instant) {
-    span.record("rate_limit.store.duration_us", u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX));
+    span.record(
+        "rate_limit.store.duration_us",
+        u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX),
+    );
 }
 
 /// Shows the hashes of keys, each once, in the order of the limits.

@@ -33,7 +33,10 @@ use crate::valid::valid;
 #[doc(alias = "cidr")]
 #[doc(alias = "ip allow list")]
 #[doc(alias = "ip block list")]
-pub fn address_in<T: AsRef<str>>(client: ClientIp, networks: impl IntoIterator<Item = T>) -> Box<dyn Condition> {
+pub fn address_in<T: AsRef<str>>(
+    client: ClientIp,
+    networks: impl IntoIterator<Item = T>,
+) -> Box<dyn Condition> {
     valid(try_address_in(client, networks))
 }
 
@@ -49,9 +52,15 @@ pub fn try_address_in<T: AsRef<str>>(
     Ok(boxed(move |head: &RequestHead<'_>| {
         let described = || {
             let networks = ("address_in", Described::texts(networks.iter()));
-            Some(Described::Fields(vec![networks, ("key", client.describe()?)]))
+            Some(Described::Fields(vec![
+                networks,
+                ("key", client.describe()?),
+            ]))
         };
-        head.describe_if_known(described) || client.address(head).is_some_and(|address| networks.contain(address))
+        head.describe_if_known(described)
+            || client
+                .address(head)
+                .is_some_and(|address| networks.contain(address))
     }))
 }
 
@@ -84,16 +93,31 @@ impl Networks {
                 None => return Err(PatternError::Network(text.as_ref().to_owned())),
             }
         }
-        Ok(Self { v4: Ranges::new(v4), v6: Ranges::new(v6) })
+        Ok(Self {
+            v4: Ranges::new(v4),
+            v6: Ranges::new(v6),
+        })
     }
 
     /// Returns the networks, without those that are inside others.
     fn iter(&self) -> impl Iterator<Item = IpNet> {
         let v4 = self.v4.0.iter().map(|(first, last)| {
-            IpNet::new(IpAddr::V4(*first), (first.to_bits() ^ last.to_bits()).leading_zeros().try_into().unwrap_or(32))
+            IpNet::new(
+                IpAddr::V4(*first),
+                (first.to_bits() ^ last.to_bits())
+                    .leading_zeros()
+                    .try_into()
+                    .unwrap_or(32),
+            )
         });
         let v6 = self.v6.0.iter().map(|(first, last)| {
-            IpNet::new(IpAddr::V6(*first), (first.to_bits() ^ last.to_bits()).leading_zeros().try_into().unwrap_or(128))
+            IpNet::new(
+                IpAddr::V6(*first),
+                (first.to_bits() ^ last.to_bits())
+                    .leading_zeros()
+                    .try_into()
+                    .unwrap_or(128),
+            )
         });
         v4.chain(v6).flatten()
     }
@@ -120,6 +144,8 @@ impl<A: Copy + Ord> Ranges<A> {
 
     fn contain(&self, address: A) -> bool {
         let begun = self.0.partition_point(|(first, _)| *first <= address);
-        self.0[..begun].last().is_some_and(|(_, last)| address <= *last)
+        self.0[..begun]
+            .last()
+            .is_some_and(|(_, last)| address <= *last)
     }
 }

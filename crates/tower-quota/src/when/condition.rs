@@ -53,7 +53,9 @@ pub fn described(description: Described, condition: impl Condition) -> Box<dyn C
 }
 
 /// Boxes a closure that describes itself.
-pub(super) fn boxed(condition: impl Fn(&RequestHead<'_>) -> bool + Send + Sync + 'static) -> Box<dyn Condition> {
+pub(super) fn boxed(
+    condition: impl Fn(&RequestHead<'_>) -> bool + Send + Sync + 'static,
+) -> Box<dyn Condition> {
     Box::new(describing(condition))
 }
 
@@ -103,7 +105,10 @@ pub fn every<C: Condition>(conditions: impl IntoIterator<Item = C>) -> Box<dyn C
 
 /// Describes a combination of conditions, if each of them describes itself.
 fn describe_each<C: Condition>(how: &'static str, conditions: &[C]) -> Option<Described> {
-    let all = conditions.iter().map(Condition::describe).collect::<Option<Vec<_>>>()?;
+    let all = conditions
+        .iter()
+        .map(Condition::describe)
+        .collect::<Option<Vec<_>>>()?;
     Some(Described::field(how, Described::List(all)))
 }
 
@@ -131,7 +136,9 @@ pub enum PatternError {
 impl fmt::Display for PatternError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Path { pattern, reason } => write!(f, "{pattern:?} is not a pattern of paths: {reason}"),
+            Self::Path { pattern, reason } => {
+                write!(f, "{pattern:?} is not a pattern of paths: {reason}")
+            }
             Self::Host(pattern) => write!(
                 f,
                 "{pattern:?} is not a host: give a name without a port such as \"api.example.com\", or \

@@ -17,7 +17,8 @@ use crate::valid::valid;
 pub fn method(methods: impl IntoIterator<Item = Method>) -> Box<dyn Condition> {
     let methods: Box<[Method]> = methods.into_iter().collect();
     boxed(move |head: &RequestHead<'_>| {
-        head.describe(|| Described::field("method", Described::texts(&methods))) || methods.contains(head.method())
+        head.describe(|| Described::field("method", Described::texts(&methods)))
+            || methods.contains(head.method())
     })
 }
 
@@ -45,17 +46,29 @@ pub fn path(pattern: &str) -> Box<dyn Condition> {
 /// [`PatternError::Path`] when the pattern does not begin with a slash, when its braces are malformed, or when a
 /// segment begins with `:` or `*`, the syntax of axum up to 0.7.
 pub fn try_path(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
-    let refused = |reason: String| PatternError::Path { pattern: pattern.to_owned(), reason };
+    let refused = |reason: String| PatternError::Path {
+        pattern: pattern.to_owned(),
+        reason,
+    };
     if !pattern.starts_with('/') {
         return Err(refused("it must begin with \"/\"".into()));
     }
-    if pattern.split('/').any(|segment| segment.starts_with([':', '*'])) {
-        return Err(refused("write \"{name}\" for a segment and \"{*name}\" for the rest".into()));
+    if pattern
+        .split('/')
+        .any(|segment| segment.starts_with([':', '*']))
+    {
+        return Err(refused(
+            "write \"{name}\" for a segment and \"{*name}\" for the rest".into(),
+        ));
     }
     let mut router = Router::new();
-    router.insert(pattern, ()).map_err(|error| refused(error.to_string()))?;
+    router
+        .insert(pattern, ())
+        .map_err(|error| refused(error.to_string()))?;
     let pattern = pattern.to_owned();
-    Ok(boxed(move |head: &RequestHead<'_>| describe_text(head, "path", &pattern) || router.at(head.path()).is_ok()))
+    Ok(boxed(move |head: &RequestHead<'_>| {
+        describe_text(head, "path", &pattern) || router.at(head.path()).is_ok()
+    }))
 }
 
 /// Matches requests that axum has matched to the route with this pattern.
@@ -68,11 +81,13 @@ pub fn try_path(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
 #[doc(alias = "MatchedPath")]
 pub fn route(pattern: impl Into<String>) -> Box<dyn Condition> {
     let pattern = pattern.into();
-    boxed(move |head: &RequestHead<'_>| match head.extensions().get::<axum::extract::MatchedPath>() {
-        _ if describe_text(head, "route", &pattern) => true,
-        Some(matched) if head.is_as_nested() => inner_route(matched.as_str(), head) == pattern,
-        Some(matched) => matched.as_str() == pattern,
-        None => head.is_as_nested() && head.is_outside_router(),
+    boxed(move |head: &RequestHead<'_>| {
+        match head.extensions().get::<axum::extract::MatchedPath>() {
+            _ if describe_text(head, "route", &pattern) => true,
+            Some(matched) if head.is_as_nested() => inner_route(matched.as_str(), head) == pattern,
+            Some(matched) => matched.as_str() == pattern,
+            None => head.is_as_nested() && head.is_outside_router(),
+        }
     })
 }
 
@@ -81,10 +96,16 @@ pub fn route(pattern: impl Into<String>) -> Box<dyn Condition> {
 /// The prefix has as many segments as were removed from the path.
 #[cfg(feature = "axum")]
 fn inner_route<'a>(matched: &'a str, head: &RequestHead<'_>) -> &'a str {
-    let original = head.extensions().get().map_or("", |axum::extract::OriginalUri(original)| original.path());
+    let original = head
+        .extensions()
+        .get()
+        .map_or("", |axum::extract::OriginalUri(original)| original.path());
     let slashes = |path: &str| path.matches('/').count();
     let prefix = slashes(original).saturating_sub(slashes(head.uri().path()));
-    matched.match_indices('/').nth(prefix).map_or(matched, |(start, _)| &matched[start..])
+    matched
+        .match_indices('/')
+        .nth(prefix)
+        .map_or(matched, |(start, _)| &matched[start..])
 }
 
 /// Matches requests for this host, `api.example.com`, or under this domain, `*.example.com`.
@@ -113,10 +134,17 @@ pub fn host(pattern: &str) -> Box<dyn Condition> {
 pub fn try_host(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
     let domain = pattern.strip_prefix("*.");
     let name = domain.unwrap_or(pattern);
-    let bracketed = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let bracketed = name
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'));
     let is_host = match bracketed {
         Some(inside) => domain.is_none() && inside.parse::<core::net::Ipv6Addr>().is_ok(),
-        None => !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte)),
+        None => {
+            !name.is_empty()
+                && name
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+        }
     };
     if !is_host || name.starts_with('.') {
         return Err(PatternError::Host(pattern.to_owned()));
@@ -127,7 +155,13 @@ pub fn try_host(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
         if describe_text(head, "host", &pattern) {
             return true;
         }
-        let is_asked = |host: Cow<'_, [u8]>| if is_domain { is_under(&host, &name) } else { *host == *name };
+        let is_asked = |host: Cow<'_, [u8]>| {
+            if is_domain {
+                is_under(&host, &name)
+            } else {
+                *host == *name
+            }
+        };
         let mut hosts = head.hosts();
         if head.holds_in_doubt() {
             hosts.any(is_asked)
@@ -139,7 +173,9 @@ pub fn try_host(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
 
 /// Returns whether a host is under a domain: at least one character and a dot come before it.
 fn is_under(host: &[u8], domain: &[u8]) -> bool {
-    host.strip_suffix(domain).and_then(|before| before.strip_suffix(b".")).is_some_and(|label| !label.is_empty())
+    host.strip_suffix(domain)
+        .and_then(|before| before.strip_suffix(b"."))
+        .is_some_and(|label| !label.is_empty())
 }
 
 /// Matches calls of this gRPC service, by its full name: `"grpc.health.v1.Health"`.
@@ -166,7 +202,8 @@ pub fn try_grpc_service(name: &str) -> Result<Box<dyn Condition>, PatternError> 
     }
     let start = format!("/{name}/");
     Ok(boxed(move |head: &RequestHead<'_>| {
-        describe_text(head, "grpc_service", start.trim_matches('/')) || head.uri().path().starts_with(&start)
+        describe_text(head, "grpc_service", start.trim_matches('/'))
+            || head.uri().path().starts_with(&start)
     }))
 }
 
@@ -189,11 +226,14 @@ pub fn grpc_method(name: &str) -> Box<dyn Condition> {
 /// [`PatternError::GrpcMethod`] when the name is not a service, one slash, and a method.
 pub fn try_grpc_method(name: &str) -> Result<Box<dyn Condition>, PatternError> {
     match name.split_once('/') {
-        Some((service, method)) if !service.is_empty() && !method.is_empty() && !method.contains('/') => {}
+        Some((service, method))
+            if !service.is_empty() && !method.is_empty() && !method.contains('/') => {}
         _ => return Err(PatternError::GrpcMethod(name.to_owned())),
     }
     let path = format!("/{name}");
-    Ok(boxed(move |head: &RequestHead<'_>| describe_text(head, "grpc_method", &path[1..]) || head.uri().path() == path))
+    Ok(boxed(move |head: &RequestHead<'_>| {
+        describe_text(head, "grpc_method", &path[1..]) || head.uri().path() == path
+    }))
 }
 
 /// Matches CORS preflight requests, as defined by the Fetch standard.

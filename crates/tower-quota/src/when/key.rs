@@ -29,17 +29,25 @@ use crate::key::KeyExtractor;
 #[doc(alias = "block list")]
 #[doc(alias = "deny list")]
 #[doc(alias = "allow list")]
-pub fn key_in<K: AsRef<[u8]>>(extractor: impl KeyExtractor, keys: impl IntoIterator<Item = K>) -> Box<dyn Condition> {
+pub fn key_in<K: AsRef<[u8]>>(
+    extractor: impl KeyExtractor,
+    keys: impl IntoIterator<Item = K>,
+) -> Box<dyn Condition> {
     let mut listed: HashSet<Box<[u8]>> = keys.into_iter().map(|key| key.as_ref().into()).collect();
     // An empty key is a missing one, or that of conflicting values.
     listed.remove(&[][..]);
     boxed(move |head: &RequestHead<'_>| {
         let described = || {
             // A document has keys as texts.
-            let keys = listed.iter().map(|key| Some(Described::Text(String::from_utf8(key.to_vec()).ok()?)));
+            let keys = listed
+                .iter()
+                .map(|key| Some(Described::Text(String::from_utf8(key.to_vec()).ok()?)));
             let mut keys = keys.collect::<Option<Vec<_>>>()?;
             keys.sort_by_key(|key| format!("{key:?}"));
-            Some(Described::Fields(vec![("key_in", Described::List(keys)), ("key", extractor.describe()?)]))
+            Some(Described::Fields(vec![
+                ("key_in", Described::List(keys)),
+                ("key", extractor.describe()?),
+            ]))
         };
         if head.describe_if_known(described) {
             return true;
@@ -49,6 +57,8 @@ pub fn key_in<K: AsRef<[u8]>>(extractor: impl KeyExtractor, keys: impl IntoItera
             extractor.each_value(head, &mut |value| found |= listed.contains(value));
             return found;
         }
-        extractor.extract(head).is_some_and(|key| listed.contains(key.as_bytes()))
+        extractor
+            .extract(head)
+            .is_some_and(|key| listed.contains(key.as_bytes()))
     })
 }

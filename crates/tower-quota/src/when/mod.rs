@@ -69,7 +69,7 @@ pub use self::condition::{Condition, PatternError, any, described, every, not};
 #[cfg(feature = "axum")]
 pub use self::http::route;
 pub use self::http::{
-    cors_preflight, grpc_method, grpc_service, host, method, path, try_grpc_method, try_grpc_service, try_host,
-    try_path,
+    cors_preflight, grpc_method, grpc_service, host, method, path, try_grpc_method,
+    try_grpc_service, try_host, try_path,
 };
 pub use self::key::key_in;

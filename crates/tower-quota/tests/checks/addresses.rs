@@ -8,7 +8,9 @@ use crate::fixture::{Client, app, by_client, in_memory, is_silent, minute, prove
 const FORWARDED: &str = "x-forwarded-for: 192.0.2.1\r\n";
 
 fn behind(proxies: Proxies) -> RateLimitLayer<MemoryStore> {
-    in_memory(Policy::new().limit(minute().by(key::client_ip().behind(proxies, Source::XForwardedFor))))
+    in_memory(
+        Policy::new().limit(minute().by(key::client_ip().behind(proxies, Source::XForwardedFor))),
+    )
 }
 
 fn local() -> Proxies {
@@ -33,13 +35,20 @@ async fn missing_peer_address_is_reported() {
 
 #[tokio::test]
 async fn missing_peer_address_of_lists_is_reported() {
-    let blocking = || Policy::new().limit(minute()).block(when::address_in(key::client_ip(), ["203.0.113.0/24"]));
+    let blocking = || {
+        Policy::new()
+            .limit(minute())
+            .block(when::address_in(key::client_ip(), ["203.0.113.0/24"]))
+    };
     proves(
         Check::NoPeerAddress,
         3,
         || in_memory(blocking()),
         async |layer| {
-            Client::of_app_without_peers(app().layer(layer)).await.get_paths(3, "").await;
+            Client::of_app_without_peers(app().layer(layer))
+                .await
+                .get_paths(3, "")
+                .await;
         },
     )
     .await;
@@ -52,7 +61,10 @@ async fn untrusted_proxy_is_reported() {
         30,
         || in_memory(by_client()),
         async |layer| {
-            Client::of(app().layer(layer)).await.get_paths(30, FORWARDED).await;
+            Client::of(app().layer(layer))
+                .await
+                .get_paths(30, FORWARDED)
+                .await;
         },
     )
     .await;
@@ -61,7 +73,10 @@ async fn untrusted_proxy_is_reported() {
 #[tokio::test]
 async fn few_forwarded_requests_are_no_proof() {
     is_silent(in_memory(by_client()), async |layer| {
-        Client::of(app().layer(layer)).await.get_paths(19, FORWARDED).await;
+        Client::of(app().layer(layer))
+            .await
+            .get_paths(19, FORWARDED)
+            .await;
     })
     .await;
 }
@@ -74,7 +89,10 @@ async fn proxy_without_its_header_is_reported() {
         107,
         || behind(local()),
         async |layer| {
-            Client::of(app().layer(layer)).await.get_paths(110, "").await;
+            Client::of(app().layer(layer))
+                .await
+                .get_paths(110, "")
+                .await;
         },
     )
     .await;
@@ -85,7 +103,9 @@ async fn health_checks_prove_no_missing_header() {
     is_silent(behind(local()), async |layer| {
         let mut client = Client::of(app().layer(layer)).await;
         for number in 0..1_200 {
-            client.get(["/livez", "/readyz", "/metrics"][number % 3], "").await;
+            client
+                .get(["/livez", "/readyz", "/metrics"][number % 3], "")
+                .await;
         }
     })
     .await;
@@ -108,7 +128,10 @@ async fn hop_count_that_never_fits_is_reported() {
         110,
         || behind(Proxies::hops(2)),
         async |layer| {
-            Client::of(app().layer(layer)).await.get_paths(110, FORWARDED).await;
+            Client::of(app().layer(layer))
+                .await
+                .get_paths(110, FORWARDED)
+                .await;
         },
     )
     .await;
@@ -119,7 +142,9 @@ async fn hop_count_that_fits_once_is_silent() {
     is_silent(behind(Proxies::hops(2)), async |layer| {
         let mut client = Client::of(app().layer(layer)).await;
         client.get_paths(50, FORWARDED).await;
-        client.get("/", "x-forwarded-for: 192.0.2.1, 10.0.0.1\r\n").await;
+        client
+            .get("/", "x-forwarded-for: 192.0.2.1, 10.0.0.1\r\n")
+            .await;
         client.get_paths(200, FORWARDED).await;
     })
     .await;

@@ -10,13 +10,20 @@ use crate::fixture::{Client, app, in_memory, is_silent, minute, proves};
 
 #[tokio::test]
 async fn correct_app_logs_nothing() {
-    let login = Limit::new("login", Quota::new(5, Duration::from_secs(900)).sliding_log())
-        .by(key::client_ip())
-        .when(when::path("/api/login"))
-        .on_store_failure(OnStoreFailure::Refuse);
+    let login = Limit::new(
+        "login",
+        Quota::new(5, Duration::from_secs(900)).sliding_log(),
+    )
+    .by(key::client_ip())
+    .when(when::path("/api/login"))
+    .on_store_failure(OnStoreFailure::Refuse);
     let policy = Policy::new()
         .limit(minute().by(key::header("x-api-key").or(key::client_ip())))
-        .limit(Limit::new("burst", Quota::per_second(20)).by(key::client_ip()).unless(when::path("/healthz")))
+        .limit(
+            Limit::new("burst", Quota::per_second(20))
+                .by(key::client_ip())
+                .unless(when::path("/healthz")),
+        )
         .limit(login)
         .limit(Limit::new("admin", Quota::per_second(10)).when(when::route("/api/admin")));
     is_silent(in_memory(policy), async |layer| {
@@ -24,7 +31,9 @@ async fn correct_app_logs_nothing() {
             .route("/items/{id}", get(|| async {}))
             .route("/login", get(|| async {}))
             .route("/admin", post(|| async {}));
-        let routes = Router::new().route("/healthz", get(|| async {})).nest("/api", api);
+        let routes = Router::new()
+            .route("/healthz", get(|| async {}))
+            .nest("/api", api);
         let mut client = Client::of(routes.layer(layer)).await;
         for number in 0..2_000 {
             let path = match number % 10 {
@@ -33,7 +42,11 @@ async fn correct_app_logs_nothing() {
                 5 => String::from("/wp-admin"),
                 _ => format!("/api/items/{number}"),
             };
-            let key = if number % 3 == 0 { "x-api-key: ann\r\n" } else { "" };
+            let key = if number % 3 == 0 {
+                "x-api-key: ann\r\n"
+            } else {
+                ""
+            };
             client.get(&path, key).await;
         }
     })
@@ -42,24 +55,36 @@ async fn correct_app_logs_nothing() {
 
 #[tokio::test]
 async fn later_requests_are_not_examined() {
-    is_silent(in_memory(Policy::new().limit(minute().by(key::client_ip()))), async |layer| {
-        let mut client = Client::of(app().layer(layer)).await;
-        client.get_paths(1_000, "").await;
-        client.get_paths(50, "x-forwarded-for: 192.0.2.1\r\n").await;
-    })
+    is_silent(
+        in_memory(Policy::new().limit(minute().by(key::client_ip()))),
+        async |layer| {
+            let mut client = Client::of(app().layer(layer)).await;
+            client.get_paths(1_000, "").await;
+            client.get_paths(50, "x-forwarded-for: 192.0.2.1\r\n").await;
+        },
+    )
     .await;
 }
 
 #[tokio::test]
 async fn unproved_mistakes_are_examined_longer() {
     // The limit applies to one of ten requests.
-    let rare = || Policy::new().limit(minute().by(key::header("x-api-key")).when(|head| head.path().ends_with('0')));
+    let rare = || {
+        Policy::new().limit(
+            minute()
+                .by(key::header("x-api-key"))
+                .when(|head| head.path().ends_with('0')),
+        )
+    };
     proves(
         Check::KeyNeverFound,
         1_000,
         || in_memory(rare()),
         async |layer| {
-            Client::of(app().layer(layer)).await.get_paths(10_500, "").await;
+            Client::of(app().layer(layer))
+                .await
+                .get_paths(10_500, "")
+                .await;
         },
     )
     .await;

@@ -10,7 +10,9 @@ use axum::{Router, ServiceExt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tower::util::MapResponse;
-use tower_quota::{Check, Limit, MemoryStore, Policy, Quota, RateLimit, RateLimitLayer, ResponseBody, Store, key};
+use tower_quota::{
+    Check, Limit, MemoryStore, Policy, Quota, RateLimit, RateLimitLayer, ResponseBody, Store, key,
+};
 use tracing::Level;
 use tracing::subscriber::set_default;
 
@@ -32,7 +34,9 @@ pub(crate) fn in_memory(policy: Policy) -> RateLimitLayer<MemoryStore> {
 
 /// Returns an app that answers every path.
 pub(crate) fn app() -> Router {
-    Router::new().route("/", get(|| async {})).route("/{*path}", get(|| async {}))
+    Router::new()
+        .route("/", get(|| async {}))
+        .route("/{*path}", get(|| async {}))
 }
 
 /// A connection to an app.
@@ -47,7 +51,12 @@ impl Client {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         tokio::spawn(async move {
-            axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await.unwrap();
+            axum::serve(
+                listener,
+                app.into_make_service_with_connect_info::<SocketAddr>(),
+            )
+            .await
+            .unwrap();
         });
         Self::to(address).await
     }
@@ -64,14 +73,19 @@ impl Client {
     pub(crate) async fn of_service<S: Store>(service: RateLimit<Router, S>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let service = MapResponse::new(service, |response: Response<ResponseBody<Body>>| response.map(Body::new));
+        let service = MapResponse::new(service, |response: Response<ResponseBody<Body>>| {
+            response.map(Body::new)
+        });
         let service = ServiceExt::<Request>::into_make_service(service);
         tokio::spawn(async move { axum::serve(listener, service).await.unwrap() });
         Self::to(address).await
     }
 
     async fn to(address: SocketAddr) -> Self {
-        Self { stream: TcpStream::connect(address).await.unwrap(), answer: Vec::new() }
+        Self {
+            stream: TcpStream::connect(address).await.unwrap(),
+            answer: Vec::new(),
+        }
     }
 
     /// Sends a request with these header lines. Returns the status of the response.
@@ -103,7 +117,9 @@ impl Client {
 fn complete(answer: &[u8]) -> Option<(u16, usize)> {
     let text = String::from_utf8_lossy(answer);
     let head = text.find("\r\n\r\n")? + 4;
-    let length = text[..head].lines().find_map(|line| line.strip_prefix("content-length: "));
+    let length = text[..head]
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "));
     let length = head + length.map_or(0, |length| length.parse::<usize>().unwrap());
     (answer.len() >= length).then(|| (text[9..12].parse().unwrap(), length))
 }
@@ -123,12 +139,22 @@ pub(crate) async fn proves<S: Store>(
     let handle = loud.handle();
     run(loud).await;
     let lines = log.lines();
-    let [(Level::WARN, text)] = lines.as_slice() else { panic!("not one warning of {check:?}: {lines:?}") };
+    let [(Level::WARN, text)] = lines.as_slice() else {
+        panic!("not one warning of {check:?}: {lines:?}")
+    };
     let mistakes = handle.mistakes();
     assert_eq!(mistakes.counts().collect::<Vec<_>>(), [(check, requests)]);
-    assert_eq!(mistakes.warnings().collect::<Vec<_>>(), [(check, text.as_str())]);
+    assert_eq!(
+        mistakes.warnings().collect::<Vec<_>>(),
+        [(check, text.as_str())]
+    );
     assert!(!text.contains("127.0.0"), "an address: {text}");
-    assert!(text.contains(&format!("`RateLimitLayer::without_check(Check::{check:?})`")), "{text}");
+    assert!(
+        text.contains(&format!(
+            "`RateLimitLayer::without_check(Check::{check:?})`"
+        )),
+        "{text}"
+    );
     assert!(
         PAGE.contains(&format!("| `Check::{check:?}` | {text} |")),
         "docs/MISTAKES.md needs:\n| `Check::{check:?}` | {text} |"
@@ -142,7 +168,10 @@ pub(crate) async fn proves<S: Store>(
 }
 
 /// Runs a server and its clients, which must log nothing.
-pub(crate) async fn is_silent<S: Store>(layer: RateLimitLayer<S>, run: impl AsyncFn(RateLimitLayer<S>)) {
+pub(crate) async fn is_silent<S: Store>(
+    layer: RateLimitLayer<S>,
+    run: impl AsyncFn(RateLimitLayer<S>),
+) {
     let log = Log::default();
     let _guard = set_default(log.clone());
     let handle = layer.handle();

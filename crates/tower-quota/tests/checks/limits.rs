@@ -9,14 +9,22 @@ use crate::fixture::{Client, app, in_memory, is_silent, minute, proves};
 
 #[tokio::test]
 async fn key_that_is_never_found_is_reported() {
-    for missing in [MissingKey::ShareOneCounter, MissingKey::Skip, MissingKey::Refuse] {
-        let by_header = || Policy::new().limit(minute().by(key::header("x-api-key")).when_missing(missing));
+    for missing in [
+        MissingKey::ShareOneCounter,
+        MissingKey::Skip,
+        MissingKey::Refuse,
+    ] {
+        let by_header =
+            || Policy::new().limit(minute().by(key::header("x-api-key")).when_missing(missing));
         proves(
             Check::KeyNeverFound,
             1_000,
             || in_memory(by_header()),
             async |layer| {
-                Client::of(app().layer(layer)).await.get_paths(1_000, "x-apikey: ann\r\n").await;
+                Client::of(app().layer(layer))
+                    .await
+                    .get_paths(1_000, "x-apikey: ann\r\n")
+                    .await;
             },
         )
         .await;
@@ -25,12 +33,15 @@ async fn key_that_is_never_found_is_reported() {
 
 #[tokio::test]
 async fn key_that_is_found_once_is_silent() {
-    is_silent(in_memory(Policy::new().limit(minute().by(key::header("x-api-key")))), async |layer| {
-        let mut client = Client::of(app().layer(layer)).await;
-        client.get_paths(999, "").await;
-        client.get("/", "x-api-key: ann\r\n").await;
-        client.get_paths(100, "").await;
-    })
+    is_silent(
+        in_memory(Policy::new().limit(minute().by(key::header("x-api-key")))),
+        async |layer| {
+            let mut client = Client::of(app().layer(layer)).await;
+            client.get_paths(999, "").await;
+            client.get("/", "x-api-key: ann\r\n").await;
+            client.get_paths(100, "").await;
+        },
+    )
     .await;
 }
 
@@ -53,8 +64,16 @@ async fn nested(layer: RateLimitLayer<MemoryStore>) {
 
 #[tokio::test]
 async fn path_with_its_prefix_is_silent() {
-    for condition in [when::path("/api/items"), when::route("/api/items"), when::path("/api/other")] {
-        is_silent(in_memory(Policy::new().limit(minute().when(condition))), nested).await;
+    for condition in [
+        when::path("/api/items"),
+        when::route("/api/items"),
+        when::path("/api/other"),
+    ] {
+        is_silent(
+            in_memory(Policy::new().limit(minute().when(condition))),
+            nested,
+        )
+        .await;
     }
 }
 
@@ -62,7 +81,10 @@ async fn path_with_its_prefix_is_silent() {
 async fn route_condition_around_app_is_reported() {
     let limited = || in_memory(Policy::new().limit(minute().when(when::route("/{*path}"))));
     proves(Check::UnreachableLimit, 110, limited, async |layer| {
-        Client::of_service(layer.layer(app())).await.get_paths(110, "").await;
+        Client::of_service(layer.layer(app()))
+            .await
+            .get_paths(110, "")
+            .await;
     })
     .await;
     // Scans of paths that no route has prove nothing.
@@ -80,7 +102,10 @@ async fn limit_of_two_layers_is_reported() {
         30,
         || in_memory(Policy::new().limit(minute())),
         async |layer| {
-            Client::of(app().layer(layer.clone()).layer(layer)).await.get_paths(30, "").await;
+            Client::of(app().layer(layer.clone()).layer(layer))
+                .await
+                .get_paths(30, "")
+                .await;
         },
     )
     .await;
@@ -92,7 +117,10 @@ async fn cloned_store_of_two_layers_is_reported() {
     // Each box is a different value over the same store.
     let layer = || RateLimitLayer::new(BoxStore::new(store.clone()), Policy::new().limit(minute()));
     proves(Check::CountedTwice, 30, layer, async |inner| {
-        Client::of(app().layer(inner).layer(layer())).await.get_paths(30, "").await;
+        Client::of(app().layer(inner).layer(layer()))
+            .await
+            .get_paths(30, "")
+            .await;
     })
     .await;
 }
@@ -101,7 +129,10 @@ async fn cloned_store_of_two_layers_is_reported() {
 async fn limits_of_different_stores_are_silent() {
     is_silent(in_memory(Policy::new().limit(minute())), async |layer| {
         let other = in_memory(Policy::new().limit(minute()));
-        Client::of(app().layer(layer).layer(other)).await.get_paths(30, "").await;
+        Client::of(app().layer(layer).layer(other))
+            .await
+            .get_paths(30, "")
+            .await;
     })
     .await;
 }

@@ -33,7 +33,10 @@ impl Subscriber for Log {
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
-        let mut fields = Fields(BTreeMap::from([("name".to_owned(), span.metadata().name().to_owned())]));
+        let mut fields = Fields(BTreeMap::from([(
+            "name".to_owned(),
+            span.metadata().name().to_owned(),
+        )]));
         span.record(&mut fields);
         let mut spans = self.spans.lock().unwrap();
         spans.push(fields.0);
@@ -52,7 +55,10 @@ impl Subscriber for Log {
     fn event(&self, event: &Event<'_>) {
         let mut text = Text::default();
         event.record(&mut text);
-        self.lines.lock().unwrap().push((*event.metadata().level(), text.0));
+        self.lines
+            .lock()
+            .unwrap()
+            .push((*event.metadata().level(), text.0));
     }
 
     fn enter(&self, _: &Id) {}

@@ -21,6 +21,9 @@ fn page_has_a_row_for_each_check() {
         Check::NoLimits,
     ];
     for check in checks {
-        assert!(PAGE.contains(&format!("| `Check::{check:?}` |")), "{check:?}");
+        assert!(
+            PAGE.contains(&format!("| `Check::{check:?}` |")),
+            "{check:?}"
+        );
     }
 }

@@ -17,7 +17,10 @@ fn failing() -> ScriptedStore {
 async fn store_that_never_answered_is_reported() {
     let layer = || RateLimitLayer::new(failing(), Policy::new().limit(minute()));
     proves(Check::StoreNeverAnswered, 110, layer, async |layer| {
-        Client::of(app().layer(layer)).await.get_paths(110, "").await;
+        Client::of(app().layer(layer))
+            .await
+            .get_paths(110, "")
+            .await;
     })
     .await;
 }
@@ -25,14 +28,17 @@ async fn store_that_never_answered_is_reported() {
 #[tokio::test]
 async fn store_that_answered_once_is_silent() {
     let store = failing();
-    is_silent(RateLimitLayer::new(store.clone(), Policy::new().limit(minute())), async |layer| {
-        let mut client = Client::of(app().layer(layer)).await;
-        client.get_paths(99, "").await;
-        store.set_default(ScriptedAnswer::memory());
-        client.get("/", "").await;
-        store.set_default(ScriptedAnswer::error("away"));
-        client.get_paths(110, "").await;
-    })
+    is_silent(
+        RateLimitLayer::new(store.clone(), Policy::new().limit(minute())),
+        async |layer| {
+            let mut client = Client::of(app().layer(layer)).await;
+            client.get_paths(99, "").await;
+            store.set_default(ScriptedAnswer::memory());
+            client.get("/", "").await;
+            store.set_default(ScriptedAnswer::error("away"));
+            client.get_paths(110, "").await;
+        },
+    )
     .await;
 }
 

@@ -31,7 +31,10 @@ fn bearer_token_is_read_from_authorization() {
 fn basic_user_is_read_without_password() {
     let cases = [
         // The example of RFC 7617: Aladdin, with the password "open sesame".
-        (&["Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="] as &[&str], one("Aladdin")),
+        (
+            &["Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="] as &[&str],
+            one("Aladdin"),
+        ),
         (&["basic QWxhZGRpbjpvcGVuIHNlc2FtZQ"], one("Aladdin")),
         // The same user and another password.
         (&["Basic QWxhZGRpbjp4"], one("Aladdin")),
@@ -48,17 +51,27 @@ fn basic_user_is_read_without_password() {
     ];
     for (lines, expected) in cases {
         let lines: Vec<_> = lines.iter().map(|line| ("authorization", *line)).collect();
-        assert_eq!(read(&key::basic_user(), &with(&lines)), expected, "{lines:?}");
+        assert_eq!(
+            read(&key::basic_user(), &with(&lines)),
+            expected,
+            "{lines:?}"
+        );
     }
 }
 
 #[test]
 fn debug_output_shows_no_secret() {
-    let request = with(&[("authorization", "Bearer secret"), ("cookie", "session=secret")]);
+    let request = with(&[
+        ("authorization", "Bearer secret"),
+        ("cookie", "session=secret"),
+    ]);
     let head = tower_quota::RequestHead::of(&request);
     for text in [
         format!("{:?}", key::KeyExtractor::extract(&key::bearer(), &head)),
-        format!("{:?}", key::KeyExtractor::extract(&key::cookie("session"), &head)),
+        format!(
+            "{:?}",
+            key::KeyExtractor::extract(&key::cookie("session"), &head)
+        ),
         format!("{head:?}"),
     ] {
         assert!(!text.contains("secret"), "{text}");

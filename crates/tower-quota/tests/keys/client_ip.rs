@@ -10,13 +10,17 @@ use crate::read;
 
 fn from(peer: &str) -> Request<()> {
     let mut request = Request::new(());
-    request.extensions_mut().insert(peer.parse::<IpAddr>().unwrap());
+    request
+        .extensions_mut()
+        .insert(peer.parse::<IpAddr>().unwrap());
     request
 }
 
 #[test]
 fn prefix_length_groups_clients() {
-    let same = |client: &ClientIp, one: &str, other: &str| read(client, &from(one)) == read(client, &from(other));
+    let same = |client: &ClientIp, one: &str, other: &str| {
+        read(client, &from(one)) == read(client, &from(other))
+    };
     let client = key::client_ip();
     assert!(same(&client, "2001:db8:0:1::1", "2001:db8:0:1:ffff::2"));
     assert!(!same(&client, "2001:db8:0:1::1", "2001:db8:0:2::1"));
@@ -28,11 +32,26 @@ fn prefix_length_groups_clients() {
         (1, "::2", "8000::"),
     ] {
         assert!(!same(&client.clone().prefix_v6(bits), one, other), "{bits}");
-        assert!(bits == 1 || same(&client.clone().prefix_v6(bits - 1), one, other), "{bits}");
+        assert!(
+            bits == 1 || same(&client.clone().prefix_v6(bits - 1), one, other),
+            "{bits}"
+        );
     }
-    assert!(same(&client.clone().prefix_v4(24), "192.0.2.1", "192.0.2.255"));
-    assert!(!same(&client.clone().prefix_v4(24), "192.0.2.1", "192.0.3.1"));
-    assert!(!same(&client.clone().prefix_v4(32), "192.0.2.1", "192.0.2.2"));
+    assert!(same(
+        &client.clone().prefix_v4(24),
+        "192.0.2.1",
+        "192.0.2.255"
+    ));
+    assert!(!same(
+        &client.clone().prefix_v4(24),
+        "192.0.2.1",
+        "192.0.3.1"
+    ));
+    assert!(!same(
+        &client.clone().prefix_v4(32),
+        "192.0.2.1",
+        "192.0.2.2"
+    ));
     assert!(same(&client.clone().prefix_v4(1), "1.2.3.4", "127.0.0.1"));
     assert!(same(&client, "::ffff:192.0.2.1", "192.0.2.1"));
     // IPv4 and IPv6 addresses are different clients, even with short prefixes.
@@ -41,9 +60,20 @@ fn prefix_length_groups_clients() {
 
 #[test]
 fn address_is_returned_in_full() {
-    let address = |request: &Request<()>| key::client_ip().prefix_v4(8).prefix_v6(8).address(&RequestHead::of(request));
-    assert_eq!(address(&from("::ffff:192.0.2.1")), Some("192.0.2.1".parse().unwrap()));
-    assert_eq!(address(&from("2001:db8::1")), Some("2001:db8::1".parse().unwrap()));
+    let address = |request: &Request<()>| {
+        key::client_ip()
+            .prefix_v4(8)
+            .prefix_v6(8)
+            .address(&RequestHead::of(request))
+    };
+    assert_eq!(
+        address(&from("::ffff:192.0.2.1")),
+        Some("192.0.2.1".parse().unwrap())
+    );
+    assert_eq!(
+        address(&from("2001:db8::1")),
+        Some("2001:db8::1".parse().unwrap())
+    );
     assert_eq!(address(&Request::new(())), None);
 }
 
@@ -52,7 +82,9 @@ fn network_is_trusted_in_any_spelling() {
     let trusted = |network: &str, peer: &str| {
         let client = key::client_ip().behind(Proxies::networks([network]), Source::XRealIp);
         let mut request = from(peer);
-        request.headers_mut().insert("x-real-ip", "198.51.100.1".parse().unwrap());
+        request
+            .headers_mut()
+            .insert("x-real-ip", "198.51.100.1".parse().unwrap());
         client.address(&RequestHead::of(&request)) == Some("198.51.100.1".parse().unwrap())
     };
     for (network, inside, outside) in [
@@ -66,7 +98,10 @@ fn network_is_trusted_in_any_spelling() {
         ("::/0", "2001:db8::1", "10.0.0.1"),
     ] {
         assert!(trusted(network, inside), "{network} holds {inside}");
-        assert!(!trusted(network, outside), "{network} does not hold {outside}");
+        assert!(
+            !trusted(network, outside),
+            "{network} does not hold {outside}"
+        );
     }
 }
 
@@ -75,17 +110,36 @@ fn empty_list_trusts_no_proxy() {
     let none: [&str; 0] = [];
     let client = key::client_ip().behind(Proxies::networks(none), Source::XForwardedFor);
     let mut request = from("10.0.0.1");
-    request.headers_mut().insert("x-forwarded-for", "198.51.100.1".parse().unwrap());
-    assert_eq!(client.address(&RequestHead::of(&request)), Some("10.0.0.1".parse().unwrap()));
+    request
+        .headers_mut()
+        .insert("x-forwarded-for", "198.51.100.1".parse().unwrap());
+    assert_eq!(
+        client.address(&RequestHead::of(&request)),
+        Some("10.0.0.1".parse().unwrap())
+    );
 }
 
 #[test]
 fn invalid_setting_is_an_error() {
-    for text in ["10.0.0.0/33", "10.0.0", "fd00::/129", "localhost", "", "10.0.0.0/8,fd00::/8", "fe80::1%eth0"] {
-        assert_eq!(Proxies::try_networks([text]).unwrap_err(), ConfigError::Network(text.to_owned()));
+    for text in [
+        "10.0.0.0/33",
+        "10.0.0",
+        "fd00::/129",
+        "localhost",
+        "",
+        "10.0.0.0/8,fd00::/8",
+        "fe80::1%eth0",
+    ] {
+        assert_eq!(
+            Proxies::try_networks([text]).unwrap_err(),
+            ConfigError::Network(text.to_owned())
+        );
     }
     for count in [0, 33, 255] {
-        assert_eq!(Proxies::try_hops(count).unwrap_err(), ConfigError::ProxyHops(count));
+        assert_eq!(
+            Proxies::try_hops(count).unwrap_err(),
+            ConfigError::ProxyHops(count)
+        );
     }
     for bits in [0, 33, 255] {
         let error = ConfigError::AddressPrefix { bits, most: 32 };
@@ -111,15 +165,28 @@ fn every_source_reads_its_own_header() {
         (Source::FlyClientIp, "fly-client-ip"),
         (Source::XRealIp, "x-real-ip"),
         (Source::XEnvoyExternalAddress, "x-envoy-external-address"),
-        (Source::Header(HeaderName::from_static("x-client")), "x-client"),
+        (
+            Source::Header(HeaderName::from_static("x-client")),
+            "x-client",
+        ),
     ];
     for (source, _) in &sources {
         for (_, header) in &sources {
             let client = key::client_ip().behind(Proxies::networks(["10.0.0.1"]), source.clone());
             let mut request = from("10.0.0.1");
-            request.headers_mut().insert(*header, "198.51.100.1".parse().unwrap());
-            let expected = if source_name(&client) == *header { "198.51.100.1" } else { "10.0.0.1" };
-            assert_eq!(client.address(&RequestHead::of(&request)), Some(expected.parse().unwrap()), "{header}");
+            request
+                .headers_mut()
+                .insert(*header, "198.51.100.1".parse().unwrap());
+            let expected = if source_name(&client) == *header {
+                "198.51.100.1"
+            } else {
+                "10.0.0.1"
+            };
+            assert_eq!(
+                client.address(&RequestHead::of(&request)),
+                Some(expected.parse().unwrap()),
+                "{header}"
+            );
         }
     }
 }
@@ -132,29 +199,63 @@ fn source_name(client: &ClientIp) -> &'static str {
 #[test]
 fn nat64_address_is_the_ipv4_inside() {
     let client = key::client_ip();
-    assert_eq!(read(&client, &from("64:ff9b::192.0.2.1")), read(&client, &from("192.0.2.1")));
-    assert_ne!(read(&client, &from("64:ff9b::192.0.2.1")), read(&client, &from("64:ff9b::192.0.2.2")));
+    assert_eq!(
+        read(&client, &from("64:ff9b::192.0.2.1")),
+        read(&client, &from("192.0.2.1"))
+    );
+    assert_ne!(
+        read(&client, &from("64:ff9b::192.0.2.1")),
+        read(&client, &from("64:ff9b::192.0.2.2"))
+    );
     // Addresses with the prefix for local use (RFC 8215) may have any format.
-    assert_ne!(read(&client, &from("64:ff9b:1::192.0.2.1")), read(&client, &from("192.0.2.1")));
-    let behind = client.behind(Proxies::networks(["64:ff9b::10.0.0.0/104"]), Source::XForwardedFor);
+    assert_ne!(
+        read(&client, &from("64:ff9b:1::192.0.2.1")),
+        read(&client, &from("192.0.2.1"))
+    );
+    let behind = client.behind(
+        Proxies::networks(["64:ff9b::10.0.0.0/104"]),
+        Source::XForwardedFor,
+    );
     let mut request = from("10.0.0.1");
-    request.headers_mut().insert("x-forwarded-for", "64:ff9b::192.0.2.1".parse().unwrap());
-    assert_eq!(behind.address(&RequestHead::of(&request)), Some("192.0.2.1".parse().unwrap()));
+    request
+        .headers_mut()
+        .insert("x-forwarded-for", "64:ff9b::192.0.2.1".parse().unwrap());
+    assert_eq!(
+        behind.address(&RequestHead::of(&request)),
+        Some("192.0.2.1".parse().unwrap())
+    );
 }
 
 #[cfg(feature = "axum")]
 #[test]
 fn outer_layers_address_takes_precedence_over_axums() {
     let mut request = Request::new(());
-    request.extensions_mut().insert(axum::extract::ConnectInfo(std::net::SocketAddr::from(([192, 0, 2, 7], 1))));
-    assert_eq!(read(&key::client_ip(), &request).as_deref(), Some(&[192, 0, 2, 7][..]));
-    request.extensions_mut().insert("198.51.100.1".parse::<IpAddr>().unwrap());
-    assert_eq!(read(&key::client_ip(), &request).as_deref(), Some(&[198, 51, 100, 1][..]));
+    request
+        .extensions_mut()
+        .insert(axum::extract::ConnectInfo(std::net::SocketAddr::from((
+            [192, 0, 2, 7],
+            1,
+        ))));
+    assert_eq!(
+        read(&key::client_ip(), &request).as_deref(),
+        Some(&[192, 0, 2, 7][..])
+    );
+    request
+        .extensions_mut()
+        .insert("198.51.100.1".parse::<IpAddr>().unwrap());
+    assert_eq!(
+        read(&key::client_ip(), &request).as_deref(),
+        Some(&[198, 51, 100, 1][..])
+    );
 }
 
 /// Returns the mistake that a request from this peer with this header line shows.
 fn mistake(client: &ClientIp, peer: &str, line: Option<(&'static str, &str)>) -> Option<Mistake> {
-    let mut request = if peer.is_empty() { Request::new(()) } else { from(peer) };
+    let mut request = if peer.is_empty() {
+        Request::new(())
+    } else {
+        from(peer)
+    };
     if let Some((name, value)) = line {
         request.headers_mut().insert(name, value.parse().unwrap());
     }
@@ -164,21 +265,48 @@ fn mistake(client: &ClientIp, peer: &str, line: Option<(&'static str, &str)>) ->
 #[test]
 fn private_peer_that_forwards_is_a_mistake() {
     let untrusted = |peer: &str, header: &str| {
-        Some(Mistake::UntrustedProxy { peer: peer.parse().unwrap(), header: header.to_owned() })
+        Some(Mistake::UntrustedProxy {
+            peer: peer.parse().unwrap(),
+            header: header.to_owned(),
+        })
     };
     let direct = key::client_ip();
-    for peer in ["127.0.0.1", "10.1.2.3", "172.31.0.1", "192.168.1.1", "169.254.1.1", "100.64.0.1", "::1", "fd00::1"] {
-        for header in ["x-forwarded-for", "forwarded", "x-real-ip", "cf-connecting-ip"] {
-            assert_eq!(mistake(&direct, peer, Some((header, "192.0.2.1"))), untrusted(peer, header));
+    for peer in [
+        "127.0.0.1",
+        "10.1.2.3",
+        "172.31.0.1",
+        "192.168.1.1",
+        "169.254.1.1",
+        "100.64.0.1",
+        "::1",
+        "fd00::1",
+    ] {
+        for header in [
+            "x-forwarded-for",
+            "forwarded",
+            "x-real-ip",
+            "cf-connecting-ip",
+        ] {
+            assert_eq!(
+                mistake(&direct, peer, Some((header, "192.0.2.1"))),
+                untrusted(peer, header)
+            );
         }
         assert_eq!(mistake(&direct, peer, None), None);
     }
     for peer in ["192.0.2.1", "100.128.0.1", "172.32.0.1", "2001:db8::1"] {
-        assert_eq!(mistake(&direct, peer, Some(("x-forwarded-for", "192.0.2.1"))), None, "{peer}");
+        assert_eq!(
+            mistake(&direct, peer, Some(("x-forwarded-for", "192.0.2.1"))),
+            None,
+            "{peer}"
+        );
     }
     let elsewhere = direct.behind(Proxies::networks(["10.0.0.0/8"]), Source::XForwardedFor);
     let line = Some(("x-forwarded-for", "192.0.2.1"));
-    assert_eq!(mistake(&elsewhere, "172.17.0.1", line), untrusted("172.17.0.1", "x-forwarded-for"));
+    assert_eq!(
+        mistake(&elsewhere, "172.17.0.1", line),
+        untrusted("172.17.0.1", "x-forwarded-for")
+    );
     assert_eq!(mistake(&elsewhere, "10.0.0.1", line), None);
 }
 
@@ -192,8 +320,13 @@ fn missing_peer_or_header_is_a_mistake() {
     assert_eq!(mistake(&hops, "", Some(("x-real-ip", "192.0.2.1"))), None);
     let header = String::from("x-real-ip");
     for client in [networks, hops] {
-        let missing = Some(Mistake::NoForwardedAddress { header: header.clone() });
-        assert_eq!(mistake(&client, "10.0.0.1", Some(("x-forwarded-for", "192.0.2.1"))), missing);
+        let missing = Some(Mistake::NoForwardedAddress {
+            header: header.clone(),
+        });
+        assert_eq!(
+            mistake(&client, "10.0.0.1", Some(("x-forwarded-for", "192.0.2.1"))),
+            missing
+        );
     }
 }
 
@@ -206,7 +339,11 @@ fn hop_count_mismatch_is_a_mistake() {
     let wrong = |hops, entries| Some(Mistake::WrongHopCount { hops, entries });
     assert_eq!(found(1, "192.0.2.1"), None);
     assert_eq!(found(2, "192.0.2.1, 10.0.0.2"), None);
-    assert_eq!(found(1, "198.51.100.9, 192.0.2.1"), None, "a forged entry to the left");
+    assert_eq!(
+        found(1, "198.51.100.9, 192.0.2.1"),
+        None,
+        "a forged entry to the left"
+    );
     assert_eq!(found(1, "10.0.0.9"), None, "a client in a private network");
     assert_eq!(found(2, "192.0.2.1"), wrong(2, 1));
     assert_eq!(found(1, "192.0.2.1, 10.0.0.2"), wrong(1, 2));
@@ -215,13 +352,30 @@ fn hop_count_mismatch_is_a_mistake() {
 #[test]
 fn mistake_names_the_value_and_the_fix() {
     let texts = [
-        (Mistake::NoPeerAddress, "into_make_service_with_connect_info::<SocketAddr>()"),
         (
-            Mistake::UntrustedProxy { peer: "10.0.0.1".parse().unwrap(), header: "x-real-ip".into() },
+            Mistake::NoPeerAddress,
+            "into_make_service_with_connect_info::<SocketAddr>()",
+        ),
+        (
+            Mistake::UntrustedProxy {
+                peer: "10.0.0.1".parse().unwrap(),
+                header: "x-real-ip".into(),
+            },
             "key::client_ip().behind(Proxies::networks(",
         ),
-        (Mistake::NoForwardedAddress { header: "x-real-ip".into() }, "`ClientIp::behind`"),
-        (Mistake::WrongHopCount { hops: 2, entries: 1 }, "`Proxies::hops(2)`"),
+        (
+            Mistake::NoForwardedAddress {
+                header: "x-real-ip".into(),
+            },
+            "`ClientIp::behind`",
+        ),
+        (
+            Mistake::WrongHopCount {
+                hops: 2,
+                entries: 1,
+            },
+            "`Proxies::hops(2)`",
+        ),
     ];
     for (mistake, part) in texts {
         assert!(mistake.to_string().contains(part), "{mistake}");

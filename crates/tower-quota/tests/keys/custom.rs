@@ -26,7 +26,9 @@ fn limit(name: &'static str, by: impl KeyExtractor) -> Limit {
 fn closure_returns_the_key() {
     let by_path = key::from_fn("path", |head| Some(head.path().to_owned()));
     assert_eq!(read(&by_path, &to("/a")), one("/a"));
-    let by_id = key::from_fn("id", |head| Some(head.extensions().get::<u64>()?.to_be_bytes()));
+    let by_id = key::from_fn("id", |head| {
+        Some(head.extensions().get::<u64>()?.to_be_bytes())
+    });
     let mut request = to("/");
     assert_eq!(read(&by_id, &request), None);
     request.extensions_mut().insert(7_u64);
@@ -53,14 +55,22 @@ fn extension_is_read_by_its_closure() {
 #[test]
 fn closures_with_other_captures_need_other_names() {
     let by_header = |header: &'static str| {
-        key::from_fn("header", move |head| Some(head.headers().get(header)?.as_bytes().to_vec()))
+        key::from_fn("header", move |head| {
+            Some(head.headers().get(header)?.as_bytes().to_vec())
+        })
     };
     let policy = Policy::new().limit(limit("user", by_header("x-user")));
-    let error = policy.try_limit(limit("team", by_header("x-team"))).unwrap_err();
+    let error = policy
+        .try_limit(limit("team", by_header("x-team")))
+        .unwrap_err();
     assert_eq!(error, ConfigError::SharedScope(Name::new("fn header")));
 
-    let by_part =
-        |first: bool| key::extension("part", move |user: &User| if first { Some(user.name) } else { user.team });
+    let by_part = |first: bool| {
+        key::extension(
+            "part",
+            move |user: &User| if first { Some(user.name) } else { user.team },
+        )
+    };
     let policy = Policy::new().limit(limit("user", by_part(true)));
     let error = policy.try_limit(limit("team", by_part(false))).unwrap_err();
     assert_eq!(error, ConfigError::SharedScope(Name::new("extension part")));
@@ -69,13 +79,28 @@ fn closures_with_other_captures_need_other_names() {
 #[test]
 fn cloned_closure_counts_for_several_limits() {
     let header = String::from("x-user");
-    let by = key::from_fn("header", move |head| Some(head.headers().get(&header)?.as_bytes().to_vec()));
-    assert!(Policy::new().limit(limit("minute", by.clone())).try_limit(limit("hour", by)).is_ok());
+    let by = key::from_fn("header", move |head| {
+        Some(head.headers().get(&header)?.as_bytes().to_vec())
+    });
+    assert!(
+        Policy::new()
+            .limit(limit("minute", by.clone()))
+            .try_limit(limit("hour", by))
+            .is_ok()
+    );
     let by = |_: ()| key::from_fn("path", |head| Some(head.path().to_owned()));
-    assert!(Policy::new().limit(limit("minute", by(()))).try_limit(limit("hour", by(()))).is_ok());
+    assert!(
+        Policy::new()
+            .limit(limit("minute", by(())))
+            .try_limit(limit("hour", by(())))
+            .is_ok()
+    );
 }
 
 #[test]
 fn everyone_has_one_key() {
-    assert_eq!(key::everyone().extract(&RequestHead::of(&to("/"))), Some(Key::EVERYONE));
+    assert_eq!(
+        key::everyone().extract(&RequestHead::of(&to("/"))),
+        Some(Key::EVERYONE)
+    );
 }

@@ -9,7 +9,11 @@ use crate::{SHARED, one, read, with};
 fn grpc_path_alone_has_service_and_method() {
     let cases = [
         ("/shop.Cart/Add", one("shop.Cart"), one("shop.Cart/Add")),
-        ("http://host/shop.Cart/Add", one("shop.Cart"), one("shop.Cart/Add")),
+        (
+            "http://host/shop.Cart/Add",
+            one("shop.Cart"),
+            one("shop.Cart/Add"),
+        ),
         ("/shop.Cart/", one("shop.Cart"), None),
         ("/shop.Cart", None, None),
         ("//Add", None, None),
@@ -17,9 +21,20 @@ fn grpc_path_alone_has_service_and_method() {
     ];
     for (path, service, method) in cases {
         for content_type in ["application/grpc", "application/grpc-web", "text/plain", ""] {
-            let request = Request::post(path).header("content-type", content_type).body(()).unwrap();
-            assert_eq!(read(&key::grpc_service(), &request), service, "{path} {content_type}");
-            assert_eq!(read(&key::grpc_method(), &request), method, "{path} {content_type}");
+            let request = Request::post(path)
+                .header("content-type", content_type)
+                .body(())
+                .unwrap();
+            assert_eq!(
+                read(&key::grpc_service(), &request),
+                service,
+                "{path} {content_type}"
+            );
+            assert_eq!(
+                read(&key::grpc_method(), &request),
+                method,
+                "{path} {content_type}"
+            );
         }
     }
 }
@@ -45,7 +60,11 @@ fn metadata_is_read_as_text_and_bytes() {
     ];
     for (name, lines, expected) in cases {
         let lines: Vec<_> = lines.iter().map(|line| (name, *line)).collect();
-        assert_eq!(read(&key::metadata(name), &with(&lines)), expected, "{lines:?}");
+        assert_eq!(
+            read(&key::metadata(name), &with(&lines)),
+            expected,
+            "{lines:?}"
+        );
     }
     assert!(key::try_metadata("two words").is_err());
 }

@@ -7,9 +7,15 @@ use crate::with;
 
 #[test]
 fn head_shows_no_secret() {
-    let mut request = Request::get("/path?token=secret").header("authorization", "secret").body(()).unwrap();
+    let mut request = Request::get("/path?token=secret")
+        .header("authorization", "secret")
+        .body(())
+        .unwrap();
     request.extensions_mut().insert(Name::new("secret"));
-    assert_eq!(format!("{:?}", RequestHead::of(&request)), "RequestHead(GET /path)");
+    assert_eq!(
+        format!("{:?}", RequestHead::of(&request)),
+        "RequestHead(GET /path)"
+    );
 }
 
 #[test]
@@ -18,10 +24,14 @@ fn head_is_read_from_request_or_parts() {
     let mutable = &mut request;
     assert_eq!(RequestHead::of(mutable).headers()["x-api-key"], "ann");
     // The request can still be changed, because the head only borrowed it.
-    mutable.headers_mut().insert("x-api-key", "bob".parse().unwrap());
+    mutable
+        .headers_mut()
+        .insert("x-api-key", "bob".parse().unwrap());
     let (mut parts, ()) = request.into_parts();
     let parts = &mut parts;
-    let by_key = |head: RequestHead<'_>| key::KeyExtractor::extract(&key::header("x-api-key"), &head).is_some();
+    let by_key = |head: RequestHead<'_>| {
+        key::KeyExtractor::extract(&key::header("x-api-key"), &head).is_some()
+    };
     assert!(by_key(RequestHead::from_parts(parts)));
     assert!(by_key(RequestHead::of(parts)));
     parts.headers.clear();

@@ -18,16 +18,30 @@ fn header_absent_or_empty_is_missing() {
     let by = key::header("x-api-key");
     assert_eq!(read(&by, &with(&[])), None);
     assert_eq!(read(&by, &with(&[("x-api-key", "")])), None);
-    assert_eq!(read(&by, &with(&[("x-api-key", "ann"), ("x-api-key", "ann")])), one("ann"));
-    assert_eq!(read(&by, &with(&[("x-api-key", "ann"), ("x-api-key", "bob")])), SHARED);
+    assert_eq!(
+        read(&by, &with(&[("x-api-key", "ann"), ("x-api-key", "ann")])),
+        one("ann")
+    );
+    assert_eq!(
+        read(&by, &with(&[("x-api-key", "ann"), ("x-api-key", "bob")])),
+        SHARED
+    );
 }
 
 #[test]
 fn whitespace_around_header_is_ignored() {
     let by = key::header("x-api-key");
     for value in ["ann ", " ann", "\tann", " \tann\t ", "ann"] {
-        assert_eq!(read(&by, &with(&[("x-api-key", value)])), one("ann"), "{value:?}");
-        assert_eq!(read(&by, &with(&[("x-api-key", "ann"), ("x-api-key", value)])), one("ann"), "{value:?}");
+        assert_eq!(
+            read(&by, &with(&[("x-api-key", value)])),
+            one("ann"),
+            "{value:?}"
+        );
+        assert_eq!(
+            read(&by, &with(&[("x-api-key", "ann"), ("x-api-key", value)])),
+            one("ann"),
+            "{value:?}"
+        );
     }
     for value in [" ", "\t", " \t "] {
         assert_eq!(read(&by, &with(&[("x-api-key", value)])), None, "{value:?}");
@@ -38,7 +52,9 @@ fn whitespace_around_header_is_ignored() {
 #[test]
 fn header_value_may_be_no_text() {
     let mut request = Request::new(());
-    request.headers_mut().insert("k", HeaderValue::from_bytes(b"\xff\xfe").unwrap());
+    request
+        .headers_mut()
+        .insert("k", HeaderValue::from_bytes(b"\xff\xfe").unwrap());
     assert_eq!(read(&key::header("k"), &request), one(b"\xff\xfe"));
 }
 
@@ -78,6 +94,10 @@ fn cookie_pairs_are_read_in_any_spelling() {
     ];
     for (lines, expected) in cases {
         let lines: Vec<_> = lines.iter().map(|line| ("cookie", *line)).collect();
-        assert_eq!(read(&key::cookie("session"), &with(&lines)), expected, "{lines:?}");
+        assert_eq!(
+            read(&key::cookie("session"), &with(&lines)),
+            expected,
+            "{lines:?}"
+        );
     }
 }

@@ -17,7 +17,12 @@ fn hmac() -> JwtKey {
 }
 
 fn signed(claims: &Value) -> String {
-    encode(&Header::default(), claims, &EncodingKey::from_secret(SECRET)).unwrap()
+    encode(
+        &Header::default(),
+        claims,
+        &EncodingKey::from_secret(SECRET),
+    )
+    .unwrap()
 }
 
 /// Returns the key of a request with this bearer token.
@@ -30,7 +35,10 @@ fn verified_claim_is_the_key() {
     let by = key::jwt_claim("sub", hmac());
     let cases = [
         (json!({ "sub": "ann" }), one("ann")),
-        (json!({ "sub": "ann", "exp": FUTURE, "nbf": PAST, "aud": "other", "iss": "anyone" }), one("ann")),
+        (
+            json!({ "sub": "ann", "exp": FUTURE, "nbf": PAST, "aud": "other", "iss": "anyone" }),
+            one("ann"),
+        ),
         (json!({ "sub": 7 }), one("7")),
         (json!({ "sub": "7" }), one("7")),
         (json!({ "sub": true }), one("true")),
@@ -63,7 +71,12 @@ fn invalid_token_is_missing() {
         format!("{none}.{ann}.{signature}"),
         // The signature belongs to other claims: {"sub":"bob"}.
         format!("{header}.eyJzdWIiOiJib2IifQ.{signature}"),
-        encode(&Header::default(), &json!({ "sub": "ann" }), &EncodingKey::from_secret(b"another")).unwrap(),
+        encode(
+            &Header::default(),
+            &json!({ "sub": "ann" }),
+            &EncodingKey::from_secret(b"another"),
+        )
+        .unwrap(),
         format!("{good}.x"),
         String::from("..."),
         String::from("abc"),
@@ -72,15 +85,33 @@ fn invalid_token_is_missing() {
     }
     assert_eq!(key_of_token(&by, &good), one("ann"));
     assert_eq!(read(&by, &with(&[])), None);
-    let two = [("authorization", format!("Bearer {good}")), ("authorization", String::from("Bearer x"))];
-    assert_eq!(read(&by, &with(&[(two[0].0, &two[0].1), (two[1].0, &two[1].1)])), SHARED);
+    let two = [
+        ("authorization", format!("Bearer {good}")),
+        ("authorization", String::from("Bearer x")),
+    ];
+    assert_eq!(
+        read(&by, &with(&[(two[0].0, &two[0].1), (two[1].0, &two[1].1)])),
+        SHARED
+    );
 }
 
 #[test]
 fn issuer_and_audience_are_required() {
     let by = key::jwt_claim("sub", hmac().issuer("us").audience("here"));
-    assert_eq!(key_of_token(&by, &signed(&json!({ "sub": "ann", "iss": "us", "aud": "here" }))), one("ann"));
-    assert_eq!(key_of_token(&by, &signed(&json!({ "sub": "ann", "iss": "us", "aud": ["there", "here"] }))), one("ann"));
+    assert_eq!(
+        key_of_token(
+            &by,
+            &signed(&json!({ "sub": "ann", "iss": "us", "aud": "here" }))
+        ),
+        one("ann")
+    );
+    assert_eq!(
+        key_of_token(
+            &by,
+            &signed(&json!({ "sub": "ann", "iss": "us", "aud": ["there", "here"] }))
+        ),
+        one("ann")
+    );
     for claims in [
         json!({ "sub": "ann", "iss": "us" }),
         json!({ "sub": "ann", "aud": "here" }),
@@ -93,11 +124,21 @@ fn issuer_and_audience_are_required() {
 
 #[test]
 fn public_key_verifies_its_own_family() {
-    let rsa = (include_bytes!("pem/rsa.private.pem"), include_bytes!("pem/rsa.public.pem"));
-    let ec = (include_bytes!("pem/ec.private.pem"), include_bytes!("pem/ec.public.pem"));
-    let ed = (include_bytes!("pem/ed.private.pem"), include_bytes!("pem/ed.public.pem"));
+    let rsa = (
+        include_bytes!("pem/rsa.private.pem"),
+        include_bytes!("pem/rsa.public.pem"),
+    );
+    let ec = (
+        include_bytes!("pem/ec.private.pem"),
+        include_bytes!("pem/ec.public.pem"),
+    );
+    let ed = (
+        include_bytes!("pem/ed.private.pem"),
+        include_bytes!("pem/ed.public.pem"),
+    );
     let claims = json!({ "sub": "ann" });
-    let token = |algorithm, key: &EncodingKey| encode(&Header::new(algorithm), &claims, key).unwrap();
+    let token =
+        |algorithm, key: &EncodingKey| encode(&Header::new(algorithm), &claims, key).unwrap();
     let tokens = [
         token(Algorithm::RS256, &EncodingKey::from_rsa_pem(rsa.0).unwrap()),
         token(Algorithm::PS512, &EncodingKey::from_rsa_pem(rsa.0).unwrap()),
@@ -114,11 +155,16 @@ fn public_key_verifies_its_own_family() {
     for (key, fitting) in keys {
         let by = key::jwt_claim("sub", key.clone());
         for (position, token) in tokens.iter().enumerate() {
-            let expected = if fitting.contains(&position) { one("ann") } else { None };
+            let expected = if fitting.contains(&position) {
+                one("ann")
+            } else {
+                None
+            };
             assert_eq!(key_of_token(&by, token), expected, "{key:?} {position}");
         }
     }
-    let either = key::jwt_claim("sub", JwtKey::ec_pem(ec.1).unwrap()).or_key(JwtKey::ed_pem(ed.1).unwrap());
+    let either =
+        key::jwt_claim("sub", JwtKey::ec_pem(ec.1).unwrap()).or_key(JwtKey::ed_pem(ed.1).unwrap());
     assert_eq!(key_of_token(&either, &tokens[2]), one("ann"));
     assert_eq!(key_of_token(&either, &tokens[3]), one("ann"));
     assert_eq!(key_of_token(&either, &tokens[0]), None);
@@ -135,7 +181,12 @@ fn invalid_key_is_refused_at_start() {
         JwtKey::ec_pem(include_bytes!("pem/ed.public.pem")).unwrap_err(),
         JwtKey::ec_pem(include_bytes!("pem/ec.private.pem")).unwrap_err(),
     ] {
-        assert!(error.to_string().starts_with("this key cannot verify tokens: "), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with("this key cannot verify tokens: "),
+            "{error}"
+        );
     }
     assert!(!format!("{:?}", hmac()).contains("secret"));
 }
@@ -143,19 +194,40 @@ fn invalid_key_is_refused_at_start() {
 #[test]
 fn unverified_claim_is_read_from_any_token() {
     let by = key::unverified_jwt_claim("sub");
-    assert_eq!(key_of_token(&by, "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.x"), one("ann"));
+    assert_eq!(
+        key_of_token(&by, "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.x"),
+        one("ann")
+    );
     assert_eq!(key_of_token(&by, "abc"), None);
-    assert_eq!(by.scope().as_str(), "unverified jwt claim sub of bearer token");
-    assert_eq!(key::jwt_claim("sub", hmac()).scope().as_str(), "jwt claim sub of bearer token");
-    assert_eq!(by.or_key(hmac()).scope(), key::jwt_claim("sub", hmac()).scope());
+    assert_eq!(
+        by.scope().as_str(),
+        "unverified jwt claim sub of bearer token"
+    );
+    assert_eq!(
+        key::jwt_claim("sub", hmac()).scope().as_str(),
+        "jwt claim sub of bearer token"
+    );
+    assert_eq!(
+        by.or_key(hmac()).scope(),
+        key::jwt_claim("sub", hmac()).scope()
+    );
 }
 
 #[test]
 fn token_is_read_from_other_places() {
     let by = key::jwt_claim("sub", hmac()).token_from(key::cookie("token"));
     let token = signed(&json!({ "sub": "ann" }));
-    assert_eq!(read(&by, &with(&[("cookie", &format!("token={token}"))])), one("ann"));
-    assert_eq!(read(&by, &with(&[("cookie", &format!("token={token}; token=x"))])), SHARED);
+    assert_eq!(
+        read(&by, &with(&[("cookie", &format!("token={token}"))])),
+        one("ann")
+    );
+    assert_eq!(
+        read(
+            &by,
+            &with(&[("cookie", &format!("token={token}; token=x"))])
+        ),
+        SHARED
+    );
     assert_eq!(key_of_token(&by, &token), None);
     assert_eq!(by.scope().as_str(), "jwt claim sub of cookie token");
 }

@@ -15,11 +15,20 @@ use tower_quota_testkit::ManualClock;
 
 /// Returns a layer that admits each client once.
 fn once(by: impl KeyExtractor) -> RateLimitLayer<MemoryStore> {
-    layer(Policy::new().limit(Limit::new("once", Quota::per_minute(1)).by(by).when_missing(MissingKey::Refuse)))
+    layer(
+        Policy::new().limit(
+            Limit::new("once", Quota::per_minute(1))
+                .by(by)
+                .when_missing(MissingKey::Refuse),
+        ),
+    )
 }
 
 fn layer(policy: Policy) -> RateLimitLayer<MemoryStore> {
-    RateLimitLayer::new(MemoryStore::with_clock(1_000, ManualClock::default()), policy)
+    RateLimitLayer::new(
+        MemoryStore::with_clock(1_000, ManualClock::default()),
+        policy,
+    )
 }
 
 /// Serves an app on a free port.
@@ -27,7 +36,12 @@ async fn served(app: Router) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
-        axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await.unwrap();
+        axum::serve(
+            listener,
+            app.into_make_service_with_connect_info::<SocketAddr>(),
+        )
+        .await
+        .unwrap();
     });
     address
 }
@@ -57,12 +71,16 @@ async fn status_from(client: &str, app: SocketAddr, path: &str, lines: &[&str]) 
 #[tokio::test]
 async fn client_behind_a_proxy_keeps_its_address() {
     let local = Proxies::networks(["127.0.0.0/8"]);
-    let app = served(root().layer(once(key::client_ip().behind(local, Source::XForwardedFor)))).await;
+    let app =
+        served(root().layer(once(key::client_ip().behind(local, Source::XForwardedFor)))).await;
     assert_eq!(status(app, "/", &["x-forwarded-for: 192.0.2.1"]).await, 200);
     for forged in [
         &["x-forwarded-for: 198.51.100.1, 192.0.2.1"] as &[&str],
         &["x-forwarded-for: 198.51.100.2, 192.0.2.1:99"],
-        &["x-forwarded-for: 198.51.100.3", "x-forwarded-for: 192.0.2.1"],
+        &[
+            "x-forwarded-for: 198.51.100.3",
+            "x-forwarded-for: 192.0.2.1",
+        ],
         &["x-forwarded-for: junk, ::ffff:192.0.2.1"],
         &["x-forwarded-for: 192.0.2.1, 127.0.0.9"],
         &["forwarded: for=198.51.100.4", "x-forwarded-for: 192.0.2.1"],
@@ -70,10 +88,19 @@ async fn client_behind_a_proxy_keeps_its_address() {
     ] {
         assert_eq!(status(app, "/", forged).await, 429, "{forged:?}");
     }
-    assert_eq!(status(app, "/", &["x-forwarded-for: 192.0.2.2"]).await, 200, "another client");
+    assert_eq!(
+        status(app, "/", &["x-forwarded-for: 192.0.2.2"]).await,
+        200,
+        "another client"
+    );
     // Requests with unreadable lists are counted as one client: the proxy.
     assert_eq!(status(app, "/", &[]).await, 200);
-    for spoiled in ["x-forwarded-for: unknown", "x-forwarded-for: fe80::1%eth0", "x-forwarded-for: ,", "x-y: z"] {
+    for spoiled in [
+        "x-forwarded-for: unknown",
+        "x-forwarded-for: fe80::1%eth0",
+        "x-forwarded-for: ,",
+        "x-y: z",
+    ] {
         assert_eq!(status(app, "/", &[spoiled]).await, 429, "{spoiled}");
     }
 }
@@ -81,10 +108,22 @@ async fn client_behind_a_proxy_keeps_its_address() {
 #[tokio::test]
 async fn direct_client_cannot_forge_its_address() {
     let elsewhere = Proxies::networks(["10.0.0.0/8", "::ffff:10.0.0.0/104"]);
-    for source in [Source::XForwardedFor, Source::Forwarded, Source::CfConnectingIp] {
-        let app = served(root().layer(once(key::client_ip().behind(elsewhere.clone(), source)))).await;
-        assert_eq!(status(app, "/", &["x-forwarded-for: 198.51.100.1"]).await, 200);
-        for forged in ["x-forwarded-for: 10.0.0.1", "forwarded: for=198.51.100.2", "cf-connecting-ip: 198.51.100.3"] {
+    for source in [
+        Source::XForwardedFor,
+        Source::Forwarded,
+        Source::CfConnectingIp,
+    ] {
+        let app =
+            served(root().layer(once(key::client_ip().behind(elsewhere.clone(), source)))).await;
+        assert_eq!(
+            status(app, "/", &["x-forwarded-for: 198.51.100.1"]).await,
+            200
+        );
+        for forged in [
+            "x-forwarded-for: 10.0.0.1",
+            "forwarded: for=198.51.100.2",
+            "cf-connecting-ip: 198.51.100.3",
+        ] {
             assert_eq!(status(app, "/", &[forged]).await, 429, "{forged}");
         }
     }
@@ -93,20 +132,42 @@ async fn direct_client_cannot_forge_its_address() {
 #[tokio::test]
 async fn route_parameter_is_read_from_the_path() {
     let handler = || get(|| async {});
-    let tenants = Router::new().route("/{tenant}/users/{id}", handler()).route("/files/{*id}", handler());
-    let app = tenants.clone().nest("/api/{version}", tenants).route("/plain", handler()).route("/v-{id}", handler());
+    let tenants = Router::new()
+        .route("/{tenant}/users/{id}", handler())
+        .route("/files/{*id}", handler());
+    let app = tenants
+        .clone()
+        .nest("/api/{version}", tenants)
+        .route("/plain", handler())
+        .route("/v-{id}", handler());
     let app = served(app.layer(once(key::path_parameter("id")))).await;
 
     assert_eq!(status(app, "/acme/users/1", &[]).await, 200);
-    assert_eq!(status(app, "/acme/users/%31?x=y", &[]).await, 429, "spelled differently");
-    assert_eq!(status(app, "/other/users/1", &[]).await, 429, "another tenant's");
-    assert_eq!(status(app, "/api/v2/acme/users/1", &[]).await, 429, "the same under a nest");
+    assert_eq!(
+        status(app, "/acme/users/%31?x=y", &[]).await,
+        429,
+        "spelled differently"
+    );
+    assert_eq!(
+        status(app, "/other/users/1", &[]).await,
+        429,
+        "another tenant's"
+    );
+    assert_eq!(
+        status(app, "/api/v2/acme/users/1", &[]).await,
+        429,
+        "the same under a nest"
+    );
     assert_eq!(status(app, "/api/v2/acme/users/2", &[]).await, 200);
     assert_eq!(status(app, "/acme/users/2", &[]).await, 429);
     assert_eq!(status(app, "/files/a/b", &[]).await, 200);
     assert_eq!(status(app, "/files/a/c", &[]).await, 200);
     assert_eq!(status(app, "/api/v3/files/a/b", &[]).await, 429);
-    assert_eq!(status(app, "/v-1", &[]).await, 429, "the text before the parameter is not a part of it");
+    assert_eq!(
+        status(app, "/v-1", &[]).await,
+        429,
+        "the text before the parameter is not a part of it"
+    );
     assert_eq!(status(app, "/v-3", &[]).await, 200);
     assert_eq!(status(app, "/acme/users/3", &[]).await, 429);
     assert_eq!(status(app, "/plain", &[]).await, 400, "no such parameter");
@@ -131,7 +192,9 @@ async fn nested_router_sees_the_same_parameters() {
 
 #[tokio::test]
 async fn mock_connect_info_is_the_peer() {
-    let app = root().layer(once(key::client_ip())).layer(MockConnectInfo(SocketAddr::from(([192, 0, 2, 1], 80))));
+    let app = root()
+        .layer(once(key::client_ip()))
+        .layer(MockConnectInfo(SocketAddr::from(([192, 0, 2, 1], 80))));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move { axum::serve(listener, app).await.unwrap() });
@@ -178,13 +241,22 @@ async fn listed_key_beside_another_frees_nothing() {
         for _ in 0..3 {
             assert_eq!(status(app, "/", &["x-api-key: vip"]).await, 200);
         }
-        assert_eq!(status(app, "/", &["x-api-key: vip", "x-api-key: x"]).await, 200);
-        assert_eq!(status(app, "/", &["x-api-key: vip", "x-api-key: y"]).await, 429);
+        assert_eq!(
+            status(app, "/", &["x-api-key: vip", "x-api-key: x"]).await,
+            200
+        );
+        assert_eq!(
+            status(app, "/", &["x-api-key: vip", "x-api-key: y"]).await,
+            429
+        );
     }
     // A limit for a listed key applies if another key is sent too.
     let app = served(root().layer(layer(Policy::new().limit(limit().when(vip()))))).await;
     assert_eq!(status(app, "/", &["x-api-key: vip"]).await, 200);
-    assert_eq!(status(app, "/", &["x-api-key: vip", "x-api-key: x"]).await, 429);
+    assert_eq!(
+        status(app, "/", &["x-api-key: vip", "x-api-key: x"]).await,
+        429
+    );
     assert_eq!(status(app, "/", &["x-api-key: x"]).await, 200);
 }
 
@@ -192,11 +264,14 @@ async fn listed_key_beside_another_frees_nothing() {
 async fn path_condition_has_the_prefix_inside_nest() {
     let limited = |pattern: &str| {
         let limit = Limit::new("items", Quota::per_minute(1)).when(when::path(pattern));
-        Router::new().route("/items", get(|| async {})).layer(layer(Policy::new().limit(limit)))
+        Router::new()
+            .route("/items", get(|| async {}))
+            .layer(layer(Policy::new().limit(limit)))
     };
-    for nested in
-        [Router::new().nest("/api", limited("/api/items")), Router::new().nest_service("/api", limited("/api/items"))]
-    {
+    for nested in [
+        Router::new().nest("/api", limited("/api/items")),
+        Router::new().nest_service("/api", limited("/api/items")),
+    ] {
         let app = served(nested).await;
         assert_eq!(status(app, "/api/items", &[]).await, 200);
         assert_eq!(status(app, "/api/items", &[]).await, 429);
@@ -213,16 +288,31 @@ async fn grpc_limit_counts_any_content_type() {
     for limit in [
         calls("service").when(when::grpc_service("grpc.health.v1.Health")),
         calls("method").when(when::grpc_method("grpc.health.v1.Health/Check")),
-        calls("by method").by(key::grpc_method()).when_missing(MissingKey::Skip),
-        calls("by service").by(key::grpc_service()).when_missing(MissingKey::Skip),
+        calls("by method")
+            .by(key::grpc_method())
+            .when_missing(MissingKey::Skip),
+        calls("by service")
+            .by(key::grpc_service())
+            .when_missing(MissingKey::Skip),
     ] {
         let (_, health) = tonic_health::server::health_reporter();
         let app = tonic::service::Routes::new(health).into_axum_router();
-        let app = app.layer(layer(Policy::new().limit(limit)).protocol(tower_quota::Protocol::Both));
+        let app =
+            app.layer(layer(Policy::new().limit(limit)).protocol(tower_quota::Protocol::Both));
         let address = served(app).await;
-        let channel = tonic::transport::Endpoint::new(format!("http://{address}")).unwrap().connect().await.unwrap();
+        let channel = tonic::transport::Endpoint::new(format!("http://{address}"))
+            .unwrap()
+            .connect()
+            .await
+            .unwrap();
         let mut statuses = Vec::new();
-        for content_type in ["text/plain", "application/grpc", "text/html", "application/grpc", "text/plain"] {
+        for content_type in [
+            "text/plain",
+            "application/grpc",
+            "text/html",
+            "application/grpc",
+            "text/plain",
+        ] {
             // An empty message is a frame of five zeros.
             let body = http_body_util::Full::new(bytes::Bytes::from_static(&[0; 5]));
             let call = http::Request::post(format!("http://{address}/grpc.health.v1.Health/Check"))
@@ -230,10 +320,18 @@ async fn grpc_limit_counts_any_content_type() {
                 .body(tonic::body::Body::new(body))
                 .unwrap();
             let answer = channel.clone().oneshot(call).await.unwrap();
-            let grpc_status = answer.headers().get("grpc-status").map(|status| status.to_str().unwrap().to_owned());
+            let grpc_status = answer
+                .headers()
+                .get("grpc-status")
+                .map(|status| status.to_str().unwrap().to_owned());
             statuses.push((answer.status().as_u16(), grpc_status));
         }
-        assert!(statuses[..3].iter().all(|(status, refused)| *status == 200 && refused.is_none()), "{statuses:?}");
+        assert!(
+            statuses[..3]
+                .iter()
+                .all(|(status, refused)| *status == 200 && refused.is_none()),
+            "{statuses:?}"
+        );
         assert_eq!(statuses[3], (200, Some(String::from("8"))));
         assert_eq!(statuses[4].0, 429);
     }

@@ -44,15 +44,22 @@ fn request(name: &HeaderName, lines: &[Vec<u8>]) -> Request<()> {
     for line in lines {
         headers.append(name, HeaderValue::from_bytes(line).unwrap());
     }
-    let mut request = Request::post("/a/b").version(Version::HTTP_2).body(()).unwrap();
+    let mut request = Request::post("/a/b")
+        .version(Version::HTTP_2)
+        .body(())
+        .unwrap();
     *request.headers_mut() = headers;
-    request.extensions_mut().insert(PEER.parse::<IpAddr>().unwrap());
+    request
+        .extensions_mut()
+        .insert(PEER.parse::<IpAddr>().unwrap());
     request
 }
 
 /// Returns the addresses that a text contains between separators.
 fn addresses(lines: &[Vec<u8>]) -> Vec<IpAddr> {
-    let texts = lines.iter().map(|line| String::from_utf8_lossy(line).replace('\\', ""));
+    let texts = lines
+        .iter()
+        .map(|line| String::from_utf8_lossy(line).replace('\\', ""));
     texts.flat_map(|text| substrings(&text)).collect()
 }
 
@@ -60,10 +67,18 @@ fn substrings(text: &str) -> Vec<IpAddr> {
     let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
     let piece = |from: usize| {
         let tail = &text[from..];
-        let end = tail.find(|sign: char| !sign.is_ascii_hexdigit() && !":.".contains(sign)).unwrap_or(tail.len());
-        (0..=end).filter_map(|end| tail[..end].parse::<IpAddr>().ok()).map(|address| address.to_canonical()).collect()
+        let end = tail
+            .find(|sign: char| !sign.is_ascii_hexdigit() && !":.".contains(sign))
+            .unwrap_or(tail.len());
+        (0..=end)
+            .filter_map(|end| tail[..end].parse::<IpAddr>().ok())
+            .map(|address| address.to_canonical())
+            .collect()
     };
-    starts.into_iter().flat_map(|from| -> Vec<IpAddr> { piece(from) }).collect()
+    starts
+        .into_iter()
+        .flat_map(|from| -> Vec<IpAddr> { piece(from) })
+        .collect()
 }
 
 proptest! {

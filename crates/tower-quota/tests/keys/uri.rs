@@ -8,7 +8,11 @@ use crate::{SHARED, one, read, to};
 #[test]
 fn path_and_its_segments_are_decoded() {
     let cases = [
-        ("/tenants/acme/users?x=y", one("/tenants/acme/users"), one("acme")),
+        (
+            "/tenants/acme/users?x=y",
+            one("/tenants/acme/users"),
+            one("acme"),
+        ),
         ("/tenants/%61cme", one("/tenants/acme"), one("acme")),
         ("/tenants/a%2Fb", one("/tenants/a/b"), one("a/b")),
         ("/tenants/", one("/tenants/"), None),

@@ -57,8 +57,15 @@ fn address_is_found_in_its_network() {
 
 #[test]
 fn family_has_no_address_of_the_other() {
-    let (v4, v6) = (when::address_in(key::client_ip(), ["0.0.0.0/0"]), when::address_in(key::client_ip(), ["::/0"]));
-    for (address, expected) in [("192.0.2.1", true), ("::ffff:192.0.2.1", true), ("2001:db8::1", false)] {
+    let (v4, v6) = (
+        when::address_in(key::client_ip(), ["0.0.0.0/0"]),
+        when::address_in(key::client_ip(), ["::/0"]),
+    );
+    for (address, expected) in [
+        ("192.0.2.1", true),
+        ("::ffff:192.0.2.1", true),
+        ("2001:db8::1", false),
+    ] {
         assert_eq!(holds(&v4, from(address)), expected, "{address}");
         assert_eq!(holds(&v6, from(address)), !expected, "{address}");
     }
@@ -69,11 +76,17 @@ fn family_has_no_address_of_the_other() {
 #[test]
 fn long_list_finds_the_same() {
     // Every other /24 of 10.0.0.0/9, unsorted, with duplicates and nested networks.
-    let nets = (0..32_768_u32).map(|i| i * 7_919 % 32_768).filter(|i| i % 2 == 0);
+    let nets = (0..32_768_u32)
+        .map(|i| i * 7_919 % 32_768)
+        .filter(|i| i % 2 == 0);
     let texts: Vec<String> = nets
         .flat_map(|i| {
             let [_, _, b, c] = i.to_be_bytes();
-            [format!("10.{b}.{c}.64/26"), format!("10.{b}.{c}.0/24"), format!("10.{b}.{c}.9")]
+            [
+                format!("10.{b}.{c}.64/26"),
+                format!("10.{b}.{c}.0/24"),
+                format!("10.{b}.{c}.9"),
+            ]
         })
         .collect();
     let listed = when::address_in(key::client_ip(), &texts);
@@ -81,13 +94,25 @@ fn long_list_finds_the_same() {
         let [_, a, b, c] = (i * 104_729 % (40_000 * 256)).to_be_bytes();
         let address = IpAddr::V4(Ipv4Addr::new(10, a, b, c));
         let expected = a < 128 && b % 2 == 0;
-        assert_eq!(holds(&listed, Request::get("/").extension(address)), expected, "{address}");
+        assert_eq!(
+            holds(&listed, Request::get("/").extension(address)),
+            expected,
+            "{address}"
+        );
     }
 }
 
 #[test]
 fn invalid_network_is_an_error() {
-    for text in ["", "203.0.113.0/33", "203.0.113/24", "10.0.0.1/", "2001:db8::/129", "example.com", " 10.0.0.1"] {
+    for text in [
+        "",
+        "203.0.113.0/33",
+        "203.0.113/24",
+        "10.0.0.1/",
+        "2001:db8::/129",
+        "example.com",
+        " 10.0.0.1",
+    ] {
         let listed = when::try_address_in(key::client_ip(), ["10.0.0.0/8", text]);
         assert_eq!(listed.unwrap_err(), PatternError::Network(text.into()));
     }

@@ -9,15 +9,29 @@ use crate::holds;
 /// Asserts for each target whether the condition matches a request to it.
 fn assert_of_targets(condition: &dyn Condition, targets: &[(&str, bool)]) {
     for (target, expected) in targets {
-        assert_eq!(holds(condition, Request::get(*target)), *expected, "{target}");
+        assert_eq!(
+            holds(condition, Request::get(*target)),
+            *expected,
+            "{target}"
+        );
     }
 }
 
 #[test]
 fn method_condition_compares_exactly() {
     let writes = when::method([Method::POST, Method::DELETE]);
-    for (method, expected) in [("POST", true), ("DELETE", true), ("GET", false), ("HEAD", false), ("POSTS", false)] {
-        assert_eq!(holds(&writes, Request::builder().method(method)), expected, "{method}");
+    for (method, expected) in [
+        ("POST", true),
+        ("DELETE", true),
+        ("GET", false),
+        ("HEAD", false),
+        ("POSTS", false),
+    ] {
+        assert_eq!(
+            holds(&writes, Request::builder().method(method)),
+            expected,
+            "{method}"
+        );
     }
 }
 
@@ -48,7 +62,13 @@ fn path_matches_as_axum_routes_do() {
     );
     assert_of_targets(
         &when::path("/api/{*rest}"),
-        &[("/api/a", true), ("/api/a/b?c", true), ("/api/", false), ("/api", false), ("/apis/a", false)],
+        &[
+            ("/api/a", true),
+            ("/api/a/b?c", true),
+            ("/api/", false),
+            ("/api", false),
+            ("/apis/a", false),
+        ],
     );
     assert_of_targets(&when::path("/{{id}}"), &[("/{id}", true), ("/7", false)]);
     let star = Request::builder().method("OPTIONS").uri("*");
@@ -57,9 +77,22 @@ fn path_matches_as_axum_routes_do() {
 
 #[test]
 fn invalid_path_pattern_is_an_error() {
-    for pattern in ["", "users", "/{", "/{}", "/{*rest}/more", "/{a}{b}", "/:id", "/a/*rest", "*"] {
+    for pattern in [
+        "",
+        "users",
+        "/{",
+        "/{}",
+        "/{*rest}/more",
+        "/{a}{b}",
+        "/:id",
+        "/a/*rest",
+        "*",
+    ] {
         let error = when::try_path(pattern).unwrap_err();
-        assert!(matches!(&error, PatternError::Path { pattern: named, .. } if named == pattern), "{pattern}: {error}");
+        assert!(
+            matches!(&error, PatternError::Path { pattern: named, .. } if named == pattern),
+            "{pattern}: {error}"
+        );
     }
     assert_eq!(
         when::try_path("/users/:id").unwrap_err().to_string(),
@@ -107,23 +140,40 @@ fn host_matches_in_any_spelling() {
 #[test]
 fn conflicting_hosts_match_as_asked_in_doubt() {
     let ask = |condition: &dyn Condition, target: &str, headers: &[&str]| {
-        let request = headers.iter().fold(Request::get(target), |request, host| request.header("host", *host));
+        let request = headers.iter().fold(Request::get(target), |request, host| {
+            request.header("host", *host)
+        });
         let request = request.body(()).unwrap();
         let head = RequestHead::of(&request);
-        (condition(&head.in_doubt(true)), condition(&head.in_doubt(false)))
+        (
+            condition(&head.in_doubt(true)),
+            condition(&head.in_doubt(false)),
+        )
     };
     let condition = when::host("a.test");
     for (target, headers, expected) in [
-        ("https://a.test:1/x", &["b.test", "b.test"] as &[&str], (true, false)),
+        (
+            "https://a.test:1/x",
+            &["b.test", "b.test"] as &[&str],
+            (true, false),
+        ),
         ("https://b.test/x", &["a.test"], (true, false)),
         ("/x", &["a.test", "b.test"], (true, false)),
         ("/x", &["b.test", "a.test"], (true, false)),
         ("https://b.test/x", &["b.test", "a.test"], (true, false)),
-        ("https://a.test/x", &["A.test:8443", "a.test."], (true, true)),
+        (
+            "https://a.test/x",
+            &["A.test:8443", "a.test."],
+            (true, true),
+        ),
         ("https://b.test/x", &["b.test"], (false, false)),
         ("/x", &["a.test", ""], (true, false)),
     ] {
-        assert_eq!(ask(&condition, target, headers), expected, "{target} {headers:?}");
+        assert_eq!(
+            ask(&condition, target, headers),
+            expected,
+            "{target} {headers:?}"
+        );
     }
     let under = when::host("*.a.test");
     assert_eq!(ask(&under, "/x", &["b.a.test", "c.a.test"]), (true, true));
@@ -134,10 +184,24 @@ fn conflicting_hosts_match_as_asked_in_doubt() {
 
 #[test]
 fn invalid_host_is_an_error() {
-    for pattern in
-        ["", "*", "*.", "a.*.com", "a.test:80", "https://a.test", "a b", "*.[::1]", "[x]", ".a", "*..a", "::1"]
-    {
-        assert_eq!(when::try_host(pattern).unwrap_err(), PatternError::Host(pattern.into()));
+    for pattern in [
+        "",
+        "*",
+        "*.",
+        "a.*.com",
+        "a.test:80",
+        "https://a.test",
+        "a b",
+        "*.[::1]",
+        "[x]",
+        ".a",
+        "*..a",
+        "::1",
+    ] {
+        assert_eq!(
+            when::try_host(pattern).unwrap_err(),
+            PatternError::Host(pattern.into())
+        );
     }
 }
 
@@ -145,7 +209,9 @@ fn invalid_host_is_an_error() {
 fn preflight_needs_method_and_both_headers() {
     let ask = |method: &str, headers: &[&str]| {
         let request = Request::builder().method(method);
-        let request = headers.iter().fold(request, |request, name| request.header(*name, "x"));
+        let request = headers
+            .iter()
+            .fold(request, |request, name| request.header(*name, "x"));
         holds(&when::cors_preflight(), request)
     };
     assert!(ask("OPTIONS", &["origin", "access-control-request-method"]));
@@ -178,10 +244,16 @@ fn grpc_conditions_compare_the_path_alone() {
 #[test]
 fn invalid_grpc_name_is_an_error() {
     for name in ["", "/a.B", "a.B/", "a.B/C"] {
-        assert_eq!(when::try_grpc_service(name).unwrap_err(), PatternError::GrpcService(name.into()));
+        assert_eq!(
+            when::try_grpc_service(name).unwrap_err(),
+            PatternError::GrpcService(name.into())
+        );
     }
     for name in ["", "a.B", "a.B/", "/C", "/a.B/C", "a.B/C/D"] {
-        assert_eq!(when::try_grpc_method(name).unwrap_err(), PatternError::GrpcMethod(name.into()));
+        assert_eq!(
+            when::try_grpc_method(name).unwrap_err(),
+            PatternError::GrpcMethod(name.into())
+        );
     }
 }
 
@@ -189,9 +261,14 @@ fn invalid_grpc_name_is_an_error() {
 fn conditions_combine() {
     let targets = [("/a", true), ("/b", true), ("/c", false)];
     assert_of_targets(&when::any([when::path("/a"), when::path("/b")]), &targets);
-    assert_of_targets(&when::not(when::any([when::path("/c"), when::path("/d")])), &targets);
-    let mixed: [Box<dyn Condition>; 2] =
-        [when::method([Method::GET]), Box::new(|head: &RequestHead<'_>| head.uri().path() != "/c")];
+    assert_of_targets(
+        &when::not(when::any([when::path("/c"), when::path("/d")])),
+        &targets,
+    );
+    let mixed: [Box<dyn Condition>; 2] = [
+        when::method([Method::GET]),
+        Box::new(|head: &RequestHead<'_>| head.uri().path() != "/c"),
+    ];
     assert_of_targets(&when::every(mixed), &targets);
     let none = Vec::<Box<dyn Condition>>::new;
     assert_of_targets(&when::any(none()), &[("/", false)]);

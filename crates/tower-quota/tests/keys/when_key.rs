@@ -9,7 +9,12 @@ use crate::holds;
 fn key_is_listed_exactly() {
     let listed = when::key_in(key::header("x-api-key"), ["ann", "bob", ""]);
     let of = |keys: &[&str]| {
-        holds(&listed, keys.iter().fold(Request::get("/"), |request, key| request.header("x-api-key", *key)))
+        holds(
+            &listed,
+            keys.iter().fold(Request::get("/"), |request, key| {
+                request.header("x-api-key", *key)
+            }),
+        )
     };
     assert!(of(&["ann"]) && of(&["bob"]) && of(&["bob", "bob"]));
     assert!(!of(&["Ann"]) && !of(&["eve"]) && !of(&["anna"]));

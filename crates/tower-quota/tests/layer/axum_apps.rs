@@ -18,7 +18,12 @@ pub(crate) async fn served(app: Router) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
-        axum::serve(listener, app.into_make_service_with_connect_info::<SocketAddr>()).await.unwrap();
+        axum::serve(
+            listener,
+            app.into_make_service_with_connect_info::<SocketAddr>(),
+        )
+        .await
+        .unwrap();
     });
     address
 }
@@ -34,11 +39,20 @@ pub(crate) async fn ask(address: SocketAddr, method: &str, path: &str) -> String
 }
 
 pub(crate) async fn status(address: SocketAddr, path: &str) -> u16 {
-    ask(address, "GET", path).await.split(' ').nth(1).unwrap().parse().unwrap()
+    ask(address, "GET", path)
+        .await
+        .split(' ')
+        .nth(1)
+        .unwrap()
+        .parse()
+        .unwrap()
 }
 
 pub(crate) fn layer(limit: Limit) -> RateLimitLayer<MemoryStore> {
-    RateLimitLayer::new(MemoryStore::with_clock(100, ManualClock::default()), Policy::new().limit(limit))
+    RateLimitLayer::new(
+        MemoryStore::with_clock(100, ManualClock::default()),
+        Policy::new().limit(limit),
+    )
 }
 
 pub(crate) fn twice() -> Limit {
@@ -54,20 +68,38 @@ async fn socket_client_gets_headers_and_problem() {
     let app = served(hello().layer(layer(twice()))).await;
     let admitted = ask(app, "GET", "/").await;
     assert!(admitted.starts_with("HTTP/1.1 200 OK\r\n"), "{admitted}");
-    assert!(admitted.contains("\r\nratelimit: \"twice\";r=1;t=30\r\n"), "{admitted}");
-    assert!(admitted.contains("\r\nratelimit-policy: \"twice\";q=2;w=60\r\n"), "{admitted}");
+    assert!(
+        admitted.contains("\r\nratelimit: \"twice\";r=1;t=30\r\n"),
+        "{admitted}"
+    );
+    assert!(
+        admitted.contains("\r\nratelimit-policy: \"twice\";q=2;w=60\r\n"),
+        "{admitted}"
+    );
     assert!(admitted.ends_with("\r\n\r\nhello"), "{admitted}");
     ask(app, "GET", "/").await;
 
     let refused = ask(app, "GET", "/").await;
-    assert!(refused.starts_with("HTTP/1.1 429 Too Many Requests\r\n"), "{refused}");
+    assert!(
+        refused.starts_with("HTTP/1.1 429 Too Many Requests\r\n"),
+        "{refused}"
+    );
     assert!(refused.contains("\r\nretry-after: 30\r\n"), "{refused}");
     let (head, body) = refused.split_once("\r\n\r\n").unwrap();
-    assert!(head.contains(&format!("\r\ncontent-length: {}\r\n", body.len())), "{refused}");
-    assert_eq!(serde_json::from_str::<serde_json::Value>(body).unwrap()["violated-policies"][0], "twice");
+    assert!(
+        head.contains(&format!("\r\ncontent-length: {}\r\n", body.len())),
+        "{refused}"
+    );
+    assert_eq!(
+        serde_json::from_str::<serde_json::Value>(body).unwrap()["violated-policies"][0],
+        "twice"
+    );
 
     let only_head = ask(app, "HEAD", "/").await;
-    assert!(only_head.contains(&format!("\r\ncontent-length: {}\r\n", body.len())), "{only_head}");
+    assert!(
+        only_head.contains(&format!("\r\ncontent-length: {}\r\n", body.len())),
+        "{only_head}"
+    );
     assert!(only_head.ends_with("\r\n\r\n"), "{only_head}");
 }
 
@@ -90,13 +122,19 @@ async fn route_layer_skips_the_fallback() {
 
 #[tokio::test]
 async fn nested_layer_leaves_outer_fallback_uncounted() {
-    let nested = Router::new().route("/", get(|| async { "hello" })).layer(layer(twice()));
+    let nested = Router::new()
+        .route("/", get(|| async { "hello" }))
+        .layer(layer(twice()));
     let address = served(Router::new().nest("/api", nested)).await;
     for _ in 0..3 {
         assert_eq!(status(address, "/api/nothing").await, 404);
     }
     assert_eq!(status(address, "/api").await, 200);
-    assert!(!ask(address, "GET", "/api/nothing").await.contains("ratelimit"));
+    assert!(
+        !ask(address, "GET", "/api/nothing")
+            .await
+            .contains("ratelimit")
+    );
 }
 
 #[tokio::test]
@@ -120,7 +158,10 @@ async fn service_builder_around_app_is_limited() {
     let app = ServiceBuilder::new().layer(layer(twice())).service(hello());
     for expected in [200, 200, 429] {
         let request = Request::get("/").body(axum::body::Body::empty()).unwrap();
-        assert_eq!(app.clone().oneshot(request).await.unwrap().status(), expected);
+        assert_eq!(
+            app.clone().oneshot(request).await.unwrap().status(),
+            expected
+        );
     }
     let nested = served(Router::new().fallback_service(app)).await;
     assert_eq!(status(nested, "/").await, 429);
@@ -137,21 +178,30 @@ async fn handlers_can_read_the_decision() {
 fn app_with_remaining() -> Router {
     let left = |parts: Extensions| async move {
         let decision = parts.get::<Decision>();
-        decision.map_or("not counted".into(), |decision| decision.statuses()[0].remaining().to_string())
+        decision.map_or("not counted".into(), |decision| {
+            decision.statuses()[0].remaining().to_string()
+        })
     };
     let counted = |Extension(_): Extension<Decision>| async {};
-    Router::new().route("/", get(left)).route("/counted", get(counted))
+    Router::new()
+        .route("/", get(left))
+        .route("/counted", get(counted))
 }
 
 #[tokio::test]
 async fn handlers_must_not_insist_on_a_decision() {
-    let failing = RateLimitLayer::new(failing_store(), Policy::new().limit(twice())).attach_decision();
+    let failing =
+        RateLimitLayer::new(failing_store(), Policy::new().limit(twice())).attach_decision();
     let not_applying = layer(twice().when(|_| false)).attach_decision();
-    for app in
-        [served(app_with_remaining().layer(failing)).await, served(app_with_remaining().layer(not_applying)).await]
-    {
+    for app in [
+        served(app_with_remaining().layer(failing)).await,
+        served(app_with_remaining().layer(not_applying)).await,
+    ] {
         let response = ask(app, "GET", "/").await;
-        assert!(response.starts_with("HTTP/1.1 200") && response.ends_with("\r\n\r\nnot counted"), "{response}");
+        assert!(
+            response.starts_with("HTTP/1.1 200") && response.ends_with("\r\n\r\nnot counted"),
+            "{response}"
+        );
         assert_eq!(status(app, "/counted").await, 500);
     }
 }

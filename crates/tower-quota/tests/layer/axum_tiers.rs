@@ -23,8 +23,14 @@ struct Account {
 async fn account_of(api_key: String) -> Option<Account> {
     tokio::task::yield_now().await;
     match api_key.as_str() {
-        "free-key" => Some(Account { name: "free", quota: Quota::per_minute(2) }),
-        "pro-key" => Some(Account { name: "pro", quota: Quota::per_minute(6) }),
+        "free-key" => Some(Account {
+            name: "free",
+            quota: Quota::per_minute(2),
+        }),
+        "pro-key" => Some(Account {
+            name: "pro",
+            quota: Quota::per_minute(6),
+        }),
         _ => None,
     }
 }
@@ -34,12 +40,17 @@ fn policy() -> Policy {
         .skip(when::any([when::path("/healthz"), when::cors_preflight()]))
         .block(when::key_in(key::header("x-api-key"), ["leaked-key"]))
         .look_up(Duration::from_secs(5), |head| {
-            let api_key = head.headers().get("x-api-key").and_then(|key| key.to_str().ok().map(String::from));
+            let api_key = head
+                .headers()
+                .get("x-api-key")
+                .and_then(|key| key.to_str().ok().map(String::from));
             async move { account_of(api_key?).await }
         })
         .limit(
             Limit::new("account", Quota::per_minute(1))
-                .by(key::from_fn("account", |head| Some(head.extensions().get::<Account>()?.name)))
+                .by(key::from_fn("account", |head| {
+                    Some(head.extensions().get::<Account>()?.name)
+                }))
                 .when_missing(MissingKey::Refuse)
                 .quota_with(|head| Some(head.extensions().get::<Account>()?.quota)),
         )
@@ -47,16 +58,30 @@ fn policy() -> Policy {
 }
 
 async fn app(policy: Policy) -> SocketAddr {
-    let name = |parts: Extensions| async move { parts.get::<Account>().map_or("stranger", |account| account.name) };
-    let api = Router::new().route("/reports/{id}", get(name)).route("/free", get(name));
-    let app = Router::new().route("/", get(name)).route("/healthz", get(name)).nest("/api", api);
-    served(app.layer(RateLimitLayer::new(MemoryStore::with_clock(100, ManualClock::default()), policy))).await
+    let name = |parts: Extensions| async move {
+        parts
+            .get::<Account>()
+            .map_or("stranger", |account| account.name)
+    };
+    let api = Router::new()
+        .route("/reports/{id}", get(name))
+        .route("/free", get(name));
+    let app = Router::new()
+        .route("/", get(name))
+        .route("/healthz", get(name))
+        .nest("/api", api);
+    served(app.layer(RateLimitLayer::new(
+        MemoryStore::with_clock(100, ManualClock::default()),
+        policy,
+    )))
+    .await
 }
 
 /// Returns the status and the last line of the response.
 async fn ask(address: SocketAddr, request_line: &str, headers: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).await.unwrap();
-    let request = format!("{request_line} HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\n{headers}\r\n");
+    let request =
+        format!("{request_line} HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\n{headers}\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut response = String::new();
     stream.read_to_string(&mut response).await.unwrap();
@@ -67,7 +92,13 @@ async fn ask(address: SocketAddr, request_line: &str, headers: &str) -> (u16, St
 async fn statuses<const N: usize>(address: SocketAddr, path: &str, api_key: &str) -> [u16; N] {
     let mut statuses = [0; N];
     for status in &mut statuses {
-        *status = ask(address, &format!("GET {path}"), &format!("x-api-key: {api_key}\r\n")).await.0;
+        *status = ask(
+            address,
+            &format!("GET {path}"),
+            &format!("x-api-key: {api_key}\r\n"),
+        )
+        .await
+        .0;
     }
     statuses
 }
@@ -75,12 +106,22 @@ async fn statuses<const N: usize>(address: SocketAddr, path: &str, api_key: &str
 #[tokio::test]
 async fn account_has_quota_of_its_tier() {
     let app = app(policy()).await;
-    assert_eq!(ask(app, "GET /", "x-api-key: pro-key\r\n").await, (200, "pro".into()));
+    assert_eq!(
+        ask(app, "GET /", "x-api-key: pro-key\r\n").await,
+        (200, "pro".into())
+    );
     assert_eq!(statuses(app, "/", "free-key").await, [200, 200, 429]);
-    assert_eq!(statuses(app, "/", "pro-key").await, [200, 200, 200, 200, 200, 429]);
+    assert_eq!(
+        statuses(app, "/", "pro-key").await,
+        [200, 200, 200, 200, 200, 429]
+    );
     assert_eq!(statuses(app, "/", "leaked-key").await, [403]);
     assert_eq!(statuses(app, "/", "unknown").await, [400]);
-    assert_eq!(statuses(app, "/healthz", "leaked-key").await, [403], "blocked there too");
+    assert_eq!(
+        statuses(app, "/healthz", "leaked-key").await,
+        [403],
+        "blocked there too"
+    );
     for _ in 0..5 {
         assert_eq!(ask(app, "GET /healthz", "").await, (200, "stranger".into()));
     }
@@ -105,6 +146,9 @@ async fn peers_are_listed_by_their_address() {
     assert_eq!(statuses(blocking, "/", "x").await, [403, 403]);
     let allowing = app(Policy::new().block(local()).allow(local()).limit(once())).await;
     assert_eq!(statuses(allowing, "/", "x").await, [200, 200, 200]);
-    let elsewhere = app(Policy::new().block(when::address_in(key::client_ip(), ["10.0.0.0/8"])).limit(once())).await;
+    let elsewhere = app(Policy::new()
+        .block(when::address_in(key::client_ip(), ["10.0.0.0/8"]))
+        .limit(once()))
+    .await;
     assert_eq!(statuses(elsewhere, "/", "x").await, [200, 429]);
 }

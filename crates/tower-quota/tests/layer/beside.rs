@@ -6,7 +6,8 @@ use http::{Request, Response, StatusCode};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::settle::{Reservation, by_handler};
 use tower_quota::{
-    Charge, ConfigError, Decision, Limit, MemoryStore, Operation, Policy, Quota, RateLimitLayer, Store, key, when,
+    Charge, ConfigError, Decision, Limit, MemoryStore, Operation, Policy, Quota, RateLimitLayer,
+    Store, key, when,
 };
 use tower_quota_testkit::ManualClock;
 
@@ -40,8 +41,11 @@ async fn split_decides_matching_requests() {
 
 #[tokio::test]
 async fn client_keeps_counter_across_split() {
-    let layer =
-        RateLimitLayer::new(MemoryStore::with_clock(100, ManualClock::default()), per_user(5)).attach_decision();
+    let layer = RateLimitLayer::new(
+        MemoryStore::with_clock(100, ManualClock::default()),
+        per_user(5),
+    )
+    .attach_decision();
     let (handle, service) = (layer.handle(), layer.layer(Inner::default()));
     let ask = async || {
         let request = Request::get("/").header("user", "ann").body(()).unwrap();
@@ -64,18 +68,26 @@ async fn split_has_lists_of_its_own() {
 
 #[tokio::test]
 async fn dry_run_counts_and_refuses_nothing() {
-    let candidate = per_user(2)
-        .choose([Limit::new("route", Quota::per_minute(3)).by(key::header("user"))], |_, chosen| chosen.add(0, None));
+    let candidate = per_user(2).choose(
+        [Limit::new("route", Quota::per_minute(3)).by(key::header("user"))],
+        |_, chosen| chosen.add(0, None),
+    );
     let service = Limited::new(per_user(4).dry_run(candidate).unwrap());
     for would_refuse in [vec![], vec![], vec!["~minute"], vec!["~minute", "~route"]] {
         let answer = ask(&service, "ann").await;
         assert_eq!(answer.status(), StatusCode::OK);
-        let names: Vec<&str> = decision(&answer).would_refuse().map(|status| status.name.as_str()).collect();
+        let names: Vec<&str> = decision(&answer)
+            .would_refuse()
+            .map(|status| status.name.as_str())
+            .collect();
         assert_eq!(names, would_refuse);
         let fields = answer.headers().get("ratelimit").unwrap().to_str().unwrap();
         assert!(!fields.contains('~'), "{fields}");
     }
-    assert_eq!(ask(&service, "ann").await.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(
+        ask(&service, "ann").await.status(),
+        StatusCode::TOO_MANY_REQUESTS
+    );
 }
 
 /// A store that takes no more charges than every store has to.
@@ -98,20 +110,28 @@ impl Store for Narrow {
 
 #[tokio::test]
 async fn large_dry_run_leaves_limits_enforced() {
-    let limits = || (0..17).map(|number| Limit::new(format!("limit-{number}"), Quota::per_minute(1)));
+    let limits =
+        || (0..17).map(|number| Limit::new(format!("limit-{number}"), Quota::per_minute(1)));
     let policy = || limits().fold(Policy::new(), Policy::limit);
     let store = Narrow(MemoryStore::with_clock(100, ManualClock::default()));
-    let service = RateLimitLayer::new(store, policy().dry_run(policy()).unwrap()).layer(Inner::default());
+    let service =
+        RateLimitLayer::new(store, policy().dry_run(policy()).unwrap()).layer(Inner::default());
     for status in [StatusCode::OK, StatusCode::TOO_MANY_REQUESTS] {
         let request = Request::get("/").body(()).unwrap();
-        assert_eq!(service.clone().oneshot(request).await.unwrap().status(), status);
+        assert_eq!(
+            service.clone().oneshot(request).await.unwrap().status(),
+            status
+        );
     }
 }
 
 #[test]
 fn dry_run_of_too_long_name_is_refused() {
     let candidate = Policy::new().limit(Limit::new("n".repeat(64), Quota::per_minute(1)));
-    assert!(matches!(per_user(1).dry_run(candidate), Err(ConfigError::LimitName(_))));
+    assert!(matches!(
+        per_user(1).dry_run(candidate),
+        Err(ConfigError::LimitName(_))
+    ));
 }
 
 #[cfg(feature = "metrics")]
@@ -123,19 +143,34 @@ async fn totals_include_decisions_of_split() {
     let layer = RateLimitLayer::new(store, per_user(5).split(chosen, beta));
     for user in ["ann", "beta", "beta"] {
         let request = Request::get("/").header("user", user).body(()).unwrap();
-        layer.layer(Inner::default()).oneshot(request).await.unwrap();
+        layer
+            .layer(Inner::default())
+            .oneshot(request)
+            .await
+            .unwrap();
     }
     let handle = layer.handle();
-    let totals: Vec<_> =
-        handle.decision_totals().iter().map(|of| (of.limit.to_string(), of.sum(), of.limited)).collect();
-    assert_eq!(totals, [(String::from("minute"), 3, 1), (String::from("hour"), 2, 0)]);
+    let totals: Vec<_> = handle
+        .decision_totals()
+        .iter()
+        .map(|of| (of.limit.to_string(), of.sum(), of.limited))
+        .collect();
+    assert_eq!(
+        totals,
+        [(String::from("minute"), 3, 1), (String::from("hour"), 2, 0)]
+    );
     assert_eq!(handle.store_latency().calls(), 3);
 }
 
 #[tokio::test]
 async fn handler_settles_the_dry_run_too() {
-    let tokens =
-        |units| Policy::new().limit(Limit::new("tokens", Quota::per_hour(units)).cost(10).settle(by_handler()));
+    let tokens = |units| {
+        Policy::new().limit(
+            Limit::new("tokens", Quota::per_hour(units))
+                .cost(10)
+                .settle(by_handler()),
+        )
+    };
     let handler = service_fn(|request: Request<()>| {
         let reservation: &Reservation = request.extensions().get().unwrap();
         assert!(reservation.settle("tokens", 3));
@@ -143,7 +178,11 @@ async fn handler_settles_the_dry_run_too() {
     });
     let store = ScriptedStore::new();
     let layer = RateLimitLayer::new(store.clone(), tokens(100).dry_run(tokens(50)).unwrap());
-    layer.layer(handler).oneshot(Request::new(())).await.unwrap();
+    layer
+        .layer(handler)
+        .oneshot(Request::new(()))
+        .await
+        .unwrap();
     assert_eq!(store.left("tokens", Quota::per_hour(100)), 97);
     assert_eq!(store.left("~tokens", Quota::per_hour(50)), 47);
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use http::{Method, Request, StatusCode};
 use tower::{Layer, ServiceExt};
 use tower_quota::{
-    Chosen, ConfigError, HandleError, Limit, MemoryStore, Name, Policy, Quota, RateLimitLayer, RequestHead, key,
+    Chosen, ConfigError, HandleError, Limit, MemoryStore, Name, Policy, Quota, RateLimitLayer,
+    RequestHead, key,
 };
 use tower_quota_testkit::ManualClock;
 
@@ -15,21 +16,33 @@ use crate::fixture::{Answer, Inner, Limited, WITH_X, field};
 
 /// Adds the limits at the positions in the header `meets`, each with the quota in `units`.
 fn by_header(head: &RequestHead<'_>, chosen: &mut Chosen<'_>) {
-    let text = |name| head.headers().get(name).and_then(|value| value.to_str().ok());
+    let text = |name| {
+        head.headers()
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+    };
     let units = text("units").and_then(|units| units.parse().ok());
-    for position in text("meets").unwrap_or_default().split(' ').filter_map(|position| position.parse().ok()) {
+    for position in text("meets")
+        .unwrap_or_default()
+        .split(' ')
+        .filter_map(|position| position.parse().ok())
+    {
         chosen.add(position, units.map(Quota::per_minute));
     }
 }
 
 /// Returns this many limits of 5 a minute, named `rule-0` and so on.
 fn rules(count: usize) -> Vec<Limit> {
-    let limit = |position| Limit::new(format!("rule-{position}"), Quota::per_minute(5)).by(key::header("user"));
+    let limit = |position| {
+        Limit::new(format!("rule-{position}"), Quota::per_minute(5)).by(key::header("user"))
+    };
     (0..count).map(limit).collect()
 }
 
 fn meeting(positions: &str) -> http::request::Builder {
-    Request::get("/").header("user", "ann").header("meets", positions)
+    Request::get("/")
+        .header("user", "ann")
+        .header("meets", positions)
 }
 
 /// Returns the fields `RateLimit-Policy` and `RateLimit`.
@@ -39,9 +52,17 @@ fn rate_fields(response: &Answer) -> [String; 2] {
 
 #[tokio::test]
 async fn request_meets_chosen_limits_only() {
-    let limited = Limited::with(Policy::new().choose(rules(10_000), by_header), |layer| layer.headers(WITH_X));
-    let expected = [r#""rule-7000";q=5;w=60, "rule-3";q=5;w=60"#, r#""rule-7000";r=4;t=48, "rule-3";r=4;t=48"#];
-    assert_eq!(rate_fields(&limited.send(meeting("7000 3")).await), expected);
+    let limited = Limited::with(Policy::new().choose(rules(10_000), by_header), |layer| {
+        layer.headers(WITH_X)
+    });
+    let expected = [
+        r#""rule-7000";q=5;w=60, "rule-3";q=5;w=60"#,
+        r#""rule-7000";r=4;t=48, "rule-3";r=4;t=48"#,
+    ];
+    assert_eq!(
+        rate_fields(&limited.send(meeting("7000 3")).await),
+        expected
+    );
     let expected = [r#""rule-3";q=5;w=60"#, r#""rule-3";r=3;t=36"#];
     assert_eq!(rate_fields(&limited.send(meeting("3")).await), expected);
     assert_eq!(rate_fields(&limited.send(meeting("")).await), ["", ""]);
@@ -62,28 +83,44 @@ async fn chosen_limits_follow_listed_ones() {
 
 #[tokio::test]
 async fn chosen_quota_counts_and_is_reported() {
-    let limited = Limited::with(Policy::new().choose(rules(3), by_header), |layer| layer.headers(WITH_X));
+    let limited = Limited::with(Policy::new().choose(rules(3), by_header), |layer| {
+        layer.headers(WITH_X)
+    });
     let request = || meeting("1").header("units", "2");
     let expected = [r#""rule-1";q=2;w=60"#, r#""rule-1";r=1;t=30"#];
     assert_eq!(rate_fields(&limited.send(request()).await), expected);
     assert_eq!(limited.send(request()).await.status(), StatusCode::OK);
-    assert_eq!(limited.send(request()).await.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(
+        limited.send(request()).await.status(),
+        StatusCode::TOO_MANY_REQUESTS
+    );
 }
 
 #[tokio::test]
 async fn invalid_and_repeated_positions_are_ignored() {
-    let limited = Limited::with(Policy::new().choose(rules(2), by_header), |layer| layer.headers(WITH_X));
+    let limited = Limited::with(Policy::new().choose(rules(2), by_header), |layer| {
+        layer.headers(WITH_X)
+    });
     let response = limited.send(meeting("1 2 1 18446744073709551615")).await;
-    assert_eq!(rate_fields(&response), [r#""rule-1";q=5;w=60"#, r#""rule-1";r=4;t=48"#]);
+    assert_eq!(
+        rate_fields(&response),
+        [r#""rule-1";q=5;w=60"#, r#""rule-1";r=4;t=48"#]
+    );
 }
 
 #[tokio::test]
 async fn conditions_of_chosen_limits_hold() {
-    let posts = Limit::new("posts", Quota::per_minute(1)).when(|head| head.method() == Method::POST);
-    let limited = Limited::with(Policy::new().choose([posts], by_header), |layer| layer.headers(WITH_X));
+    let posts =
+        Limit::new("posts", Quota::per_minute(1)).when(|head| head.method() == Method::POST);
+    let limited = Limited::with(Policy::new().choose([posts], by_header), |layer| {
+        layer.headers(WITH_X)
+    });
     assert_eq!(rate_fields(&limited.send(meeting("0")).await), ["", ""]);
     let post = meeting("0").method(Method::POST);
-    assert_eq!(rate_fields(&limited.send(post).await)[0], r#""posts";q=1;w=60"#);
+    assert_eq!(
+        rate_fields(&limited.send(post).await)[0],
+        r#""posts";q=1;w=60"#
+    );
 }
 
 #[tokio::test]
@@ -95,7 +132,9 @@ async fn chosen_limits_read_one_key_once() {
         Some(head.headers().get("user")?.as_bytes().to_vec())
     }));
     let limit = |name: &'static str| Limit::new(name, Quota::per_minute(5)).by(Arc::clone(&user));
-    let policy = Policy::new().limit(limit("listed")).choose([limit("one"), limit("two")], by_header);
+    let policy = Policy::new()
+        .limit(limit("listed"))
+        .choose([limit("one"), limit("two")], by_header);
     let limited = Limited::new(policy);
     limited.send(meeting("0 1")).await;
     assert_eq!(reads.load(Ordering::Relaxed), 1);
@@ -111,7 +150,11 @@ async fn chosen_queue_makes_requests_wait() {
     for _ in 0..3 {
         assert_eq!(limited.send(meeting("")).await.status(), StatusCode::OK);
     }
-    assert!(begun.elapsed() >= Duration::from_millis(90), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() >= Duration::from_millis(90),
+        "{:?}",
+        begun.elapsed()
+    );
 }
 
 #[test]
@@ -120,11 +163,21 @@ fn invalid_chosen_limits_are_refused() {
     let error = listed.try_choose(rules(2), by_header).unwrap_err();
     assert_eq!(error, ConfigError::DuplicateLimit(Name::new("rule-1")));
     let chosen = Policy::new().choose(rules(2), by_header);
-    let error = chosen.try_limit(Limit::new("rule-0", Quota::per_minute(1))).unwrap_err();
+    let error = chosen
+        .try_limit(Limit::new("rule-0", Quota::per_minute(1)))
+        .unwrap_err();
     assert_eq!(error, ConfigError::DuplicateLimit(Name::new("rule-0")));
     let dear = Limit::new("dear", Quota::per_minute(1)).cost(2);
-    assert!(matches!(Policy::new().try_choose([dear], by_header), Err(ConfigError::CostAboveCapacity { .. })));
-    assert!(Policy::new().choose(rules(2), by_header).try_instances(0).is_err());
+    assert!(matches!(
+        Policy::new().try_choose([dear], by_header),
+        Err(ConfigError::CostAboveCapacity { .. })
+    ));
+    assert!(
+        Policy::new()
+            .choose(rules(2), by_header)
+            .try_instances(0)
+            .is_err()
+    );
 }
 
 #[tokio::test]
@@ -140,7 +193,10 @@ async fn handle_finds_chosen_limits() {
     assert_eq!(handle.reset("rule-42", "ann").await.unwrap().remaining(), 5);
     assert_eq!(handle.limits().len(), 100);
     let unknown = handle.peek("rule-100", "ann").await.unwrap_err();
-    assert!(matches!(unknown, HandleError::UnknownLimit { ref known, .. } if known.len() == 100), "{unknown:?}");
+    assert!(
+        matches!(unknown, HandleError::UnknownLimit { ref known, .. } if known.len() == 100),
+        "{unknown:?}"
+    );
 }
 
 #[tokio::test]
@@ -150,8 +206,25 @@ async fn handle_counts_request_by_its_quota() {
         Policy::new().choose(rules(100), by_header),
     );
     let (service, handle) = (layer.layer(Inner::default()), layer.handle());
-    let (request, _) = meeting("42").header("units", "900").body(()).unwrap().into_parts();
-    service.oneshot(Request::from_parts(request.clone(), ())).await.unwrap();
-    assert_eq!(handle.peek("rule-42", &request).await.unwrap().remaining(), 899);
-    assert_eq!(handle.grant("rule-42", &request, 1).await.unwrap().remaining(), 900);
+    let (request, _) = meeting("42")
+        .header("units", "900")
+        .body(())
+        .unwrap()
+        .into_parts();
+    service
+        .oneshot(Request::from_parts(request.clone(), ()))
+        .await
+        .unwrap();
+    assert_eq!(
+        handle.peek("rule-42", &request).await.unwrap().remaining(),
+        899
+    );
+    assert_eq!(
+        handle
+            .grant("rule-42", &request, 1)
+            .await
+            .unwrap()
+            .remaining(),
+        900
+    );
 }

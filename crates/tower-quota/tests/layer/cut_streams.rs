@@ -13,7 +13,10 @@ use crate::settling_by_rule::Frames;
 /// Returns the length and trailers of a cut response, and the units that are left of 200.
 ///
 /// The response has 30 frames of ten bytes.
-async fn streamed(rule: settle::BodyBytes, content_type: &'static str) -> (usize, Option<HeaderMap>, u64) {
+async fn streamed(
+    rule: settle::BodyBytes,
+    content_type: &'static str,
+) -> (usize, Option<HeaderMap>, u64) {
     streamed_in(vec!["0123456789"; 30], rule, content_type).await
 }
 
@@ -22,7 +25,14 @@ async fn streamed_in(
     rule: settle::BodyBytes,
     content_type: &'static str,
 ) -> (usize, Option<HeaderMap>, u64) {
-    limited_stream(Limit::new("stream", Quota::per_hour(200)).cost(1).settle(rule), data, content_type).await
+    limited_stream(
+        Limit::new("stream", Quota::per_hour(200))
+            .cost(1)
+            .settle(rule),
+        data,
+        content_type,
+    )
+    .await
 }
 
 async fn limited_stream(
@@ -33,14 +43,33 @@ async fn limited_stream(
     let store = MemoryStore::with_clock(10, ManualClock::default());
     let layer = RateLimitLayer::new(store, Policy::new().limit(limit));
     let inner = service_fn(move |_: Request<()>| {
-        let body = Frames { data: data.clone(), ..Frames::default() };
-        async move { Ok::<_, Infallible>(Response::builder().header("content-type", content_type).body(body).unwrap()) }
+        let body = Frames {
+            data: data.clone(),
+            ..Frames::default()
+        };
+        async move {
+            Ok::<_, Infallible>(
+                Response::builder()
+                    .header("content-type", content_type)
+                    .body(body)
+                    .unwrap(),
+            )
+        }
     });
     let response = layer.layer(inner).oneshot(Request::new(())).await.unwrap();
     let body = response.into_body().collect().await.unwrap();
     let trailers = body.trailers().cloned();
     let length = body.to_bytes().len();
-    (length, trailers, layer.handle().peek("stream", &Key::EVERYONE).await.unwrap().remaining())
+    (
+        length,
+        trailers,
+        layer
+            .handle()
+            .peek("stream", &Key::EVERYONE)
+            .await
+            .unwrap()
+            .remaining(),
+    )
 }
 
 #[tokio::test]
@@ -51,13 +80,15 @@ async fn uncut_stream_runs_into_debt() {
 
 #[tokio::test]
 async fn cut_stream_ends_with_its_quota() {
-    let (length, trailers, left) = streamed(settle::body_bytes(1).cut_when_spent(), "text/plain").await;
+    let (length, trailers, left) =
+        streamed(settle::body_bytes(1).cut_when_spent(), "text/plain").await;
     assert_eq!((length, trailers, left), (200, None, 0));
 }
 
 #[tokio::test]
 async fn cut_grpc_stream_says_resource_exhausted() {
-    let (length, trailers, left) = streamed(settle::body_bytes(1).cut_when_spent(), "application/grpc").await;
+    let (length, trailers, left) =
+        streamed(settle::body_bytes(1).cut_when_spent(), "application/grpc").await;
     assert_eq!((length, left), (200, 0));
     assert_eq!(trailers.unwrap()["grpc-status"], "8");
 }
@@ -70,8 +101,11 @@ async fn stream_within_quota_is_complete() {
 
 #[tokio::test]
 async fn shadow_limit_cuts_no_stream() {
-    let limit = Limit::new("stream", Quota::per_hour(200)).cost(1).settle(settle::body_bytes(1).cut_when_spent());
-    let (length, trailers, left) = limited_stream(limit.shadow(), vec!["0123456789"; 30], "text/plain").await;
+    let limit = Limit::new("stream", Quota::per_hour(200))
+        .cost(1)
+        .settle(settle::body_bytes(1).cut_when_spent());
+    let (length, trailers, left) =
+        limited_stream(limit.shadow(), vec!["0123456789"; 30], "text/plain").await;
     assert_eq!((length, trailers, left), (300, None, 0));
 }
 
@@ -84,7 +118,8 @@ async fn cut_grpc_frame_keeps_complete_messages() {
     let message: &'static str = &MESSAGE[..55];
     let frame: &'static str = message.repeat(30).leak();
     let rule = || settle::body_bytes(1).cut_when_spent();
-    let (length, trailers, left) = streamed_in(vec![message, frame], rule(), "application/grpc").await;
+    let (length, trailers, left) =
+        streamed_in(vec![message, frame], rule(), "application/grpc").await;
     assert_eq!((length, left), (165, 35));
     assert_eq!(trailers.unwrap()["grpc-status"], "8");
     // Other bodies have no messages.

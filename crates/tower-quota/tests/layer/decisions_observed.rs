@@ -6,7 +6,10 @@ use std::time::Duration;
 
 use http::Request;
 use tower::{Layer, ServiceExt};
-use tower_quota::{Decided, Decision, Limit, MemoryStore, MissingKey, OnStoreFailure, Policy, Quota, RateLimitLayer};
+use tower_quota::{
+    Decided, Decision, Limit, MemoryStore, MissingKey, OnStoreFailure, Policy, Quota,
+    RateLimitLayer,
+};
 use tower_quota::{Store, key, when};
 use tower_quota_testkit::ManualClock;
 
@@ -18,11 +21,15 @@ type Observed = Arc<Mutex<Vec<(&'static str, String, bool)>>>;
 fn listening<S: Store>(store: S, policy: Policy) -> (RateLimitLayer<S>, Observed) {
     let observed = Observed::default();
     let sink = Arc::clone(&observed);
-    let layer = RateLimitLayer::new(store, policy).attach_decision().on_decision(move |decided| {
-        assert_consistent(decided);
-        let path = decided.head().uri().path().to_owned();
-        sink.lock().unwrap().push((decided.label(), path, decided.is_degraded()));
-    });
+    let layer = RateLimitLayer::new(store, policy)
+        .attach_decision()
+        .on_decision(move |decided| {
+            assert_consistent(decided);
+            let path = decided.head().uri().path().to_owned();
+            sink.lock()
+                .unwrap()
+                .push((decided.label(), path, decided.is_degraded()));
+        });
     (layer, observed)
 }
 
@@ -33,25 +40,42 @@ fn assert_consistent(decided: &Decided<'_>) {
         assert_eq!(decision.is_allowed(), admitted);
     }
     let attached = decided.head().extensions().get().map(Decision::statuses);
-    assert_eq!(attached, decided.decision().filter(|_| admitted).map(Decision::statuses));
+    assert_eq!(
+        attached,
+        decided
+            .decision()
+            .filter(|_| admitted)
+            .map(Decision::statuses)
+    );
     assert_eq!(decided.label() == "waiting", !decided.wait().is_zero());
 }
 
 async fn ask<S: Store>(layer: &RateLimitLayer<S>, path: &str) {
-    layer.layer(Inner::default()).oneshot(Request::get(path).body(()).unwrap()).await.unwrap();
+    layer
+        .layer(Inner::default())
+        .oneshot(Request::get(path).body(()).unwrap())
+        .await
+        .unwrap();
 }
 
 #[tokio::test(start_paused = true)]
 async fn each_decision_is_observed_once() {
-    let on = |path: &'static str| move |head: &tower_quota::RequestHead<'_>| head.uri().path() == path;
+    let on =
+        |path: &'static str| move |head: &tower_quota::RequestHead<'_>| head.uri().path() == path;
     let policy = Policy::new()
         .skip(when::path("/skipped"))
         .allow(when::path("/allowed"))
         .block(when::path("/blocked"))
         .look_up(Duration::from_secs(1), |_| std::future::ready(Some(7_u8)))
         .limit(Limit::new("once", Quota::per_minute(1)).when(on("/once")))
-        .limit(Limit::new("queue", Quota::per_second(10).leaky_bucket().queue(9)).when(on("/queue")))
-        .limit(Limit::new("dear", Quota::per_minute(1)).cost_with(|_| 2).when(on("/dear")))
+        .limit(
+            Limit::new("queue", Quota::per_second(10).leaky_bucket().queue(9)).when(on("/queue")),
+        )
+        .limit(
+            Limit::new("dear", Quota::per_minute(1))
+                .cost_with(|_| 2)
+                .when(on("/dear")),
+        )
         .limit(
             Limit::new("keyed", Quota::per_minute(1))
                 .by(key::header("x-api-key"))
@@ -59,7 +83,10 @@ async fn each_decision_is_observed_once() {
                 .when(on("/keyed")),
         );
     let (layer, observed) = listening(MemoryStore::with_clock(100, ManualClock::default()), policy);
-    let paths = ["/skipped", "/allowed", "/blocked", "/none", "/once", "/once", "/queue", "/queue", "/dear", "/keyed"];
+    let paths = [
+        "/skipped", "/allowed", "/blocked", "/none", "/once", "/once", "/queue", "/queue", "/dear",
+        "/keyed",
+    ];
     for path in paths {
         ask(&layer, path).await;
     }
@@ -73,13 +100,16 @@ async fn each_decision_is_observed_once() {
         ("never", "/dear"),
         ("missing_key", "/keyed"),
     ];
-    assert_eq!(observed, expected.map(|(label, path)| (label, path.to_owned(), false)));
+    assert_eq!(
+        observed,
+        expected.map(|(label, path)| (label, path.to_owned(), false))
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn full_queue_is_observed_as_one_refusal() {
-    let queue =
-        Limit::new("queue", Quota::per_second(1).leaky_bucket().queue(9)).on_store_failure(OnStoreFailure::Local);
+    let queue = Limit::new("queue", Quota::per_second(1).leaky_bucket().queue(9))
+        .on_store_failure(OnStoreFailure::Local);
     for failing in [false, true] {
         let store = ScriptedStore::new();
         store.fail(failing);
@@ -113,8 +143,18 @@ async fn store_failure_is_observed() {
     for path in ["/", "/local", "/local", "/strict"] {
         ask(&layer, path).await;
     }
-    let observed: Vec<_> = observed.lock().unwrap().iter().map(|(label, _, degraded)| (*label, *degraded)).collect();
-    let failing = [("uncounted", true), ("allowed", true), ("refused", true), ("store_failure", true)];
+    let observed: Vec<_> = observed
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|(label, _, degraded)| (*label, *degraded))
+        .collect();
+    let failing = [
+        ("uncounted", true),
+        ("allowed", true),
+        ("refused", true),
+        ("store_failure", true),
+    ];
     assert_eq!(observed[0], ("allowed", false));
     assert_eq!(observed[1..], failing);
 }
@@ -124,10 +164,16 @@ async fn inner_layer_is_not_degraded_by_outer() {
     let store = ScriptedStore::new();
     store.fail(true);
     let policy = || Policy::new().limit(Limit::new("all", Quota::per_minute(9)));
-    let (inner, observed) = listening(MemoryStore::with_clock(10, ManualClock::default()), policy());
+    let (inner, observed) = listening(
+        MemoryStore::with_clock(10, ManualClock::default()),
+        policy(),
+    );
     let service = RateLimitLayer::new(store, policy()).layer(inner.layer(Inner::default()));
     service.oneshot(Request::new(())).await.unwrap();
-    assert_eq!(*observed.lock().unwrap(), [("allowed", String::from("/"), false)]);
+    assert_eq!(
+        *observed.lock().unwrap(),
+        [("allowed", String::from("/"), false)]
+    );
 }
 
 #[tokio::test]
@@ -136,19 +182,31 @@ async fn listener_gets_keys_and_refusing_limits() {
     let observed: Arc<Mutex<Vec<Observation>>> = Arc::default();
     let sink = Arc::clone(&observed);
     let policy = Policy::new()
-        .limit(Limit::new("user", Quota::per_minute(1)).by(key::from_fn("user", |_| Some("s3cret"))))
+        .limit(
+            Limit::new("user", Quota::per_minute(1)).by(key::from_fn("user", |_| Some("s3cret"))),
+        )
         .limit(Limit::new("everyone", Quota::per_minute(9)));
     let store = MemoryStore::with_clock(100, ManualClock::default());
     let layer = RateLimitLayer::new(store, policy).on_decision(move |decided| {
         assert!(!format!("{decided:?}").contains("s3cret"));
-        let keys = decided.keys().map(|(limit, key)| format!("{limit} {}", String::from_utf8_lossy(key.as_bytes())));
-        let limits = decided.refusing_limits().map(|limit| limit.to_string()).collect();
-        sink.lock().unwrap().push((keys.collect(), limits, decided.retry_after()));
+        let keys = decided
+            .keys()
+            .map(|(limit, key)| format!("{limit} {}", String::from_utf8_lossy(key.as_bytes())));
+        let limits = decided
+            .refusing_limits()
+            .map(|limit| limit.to_string())
+            .collect();
+        sink.lock()
+            .unwrap()
+            .push((keys.collect(), limits, decided.retry_after()));
     });
     ask(&layer, "/").await;
     ask(&layer, "/").await;
     let keys = ["user s3cret", "everyone "].map(String::from).to_vec();
-    let expected = [(keys.clone(), Vec::new(), None), (keys, vec!["user".into()], Some(Duration::from_secs(60)))];
+    let expected = [
+        (keys.clone(), Vec::new(), None),
+        (keys, vec!["user".into()], Some(Duration::from_secs(60))),
+    ];
     assert_eq!(*observed.lock().unwrap(), expected);
 }
 
@@ -159,8 +217,16 @@ async fn closed_queue_is_observed_once() {
     let (layer, observed) = listening(store, Policy::new().limit(queue));
     ask(&layer, "/").await;
     let mut waiting = Box::pin(layer.layer(Inner::default()).oneshot(Request::new(())));
-    assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    assert!(
+        waiting
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+            .is_pending()
+    );
     layer.handle().close_queue();
     assert_eq!(waiting.await.unwrap().status(), 429);
-    assert_eq!(*observed.lock().unwrap(), ["allowed", "waiting"].map(|label| (label, String::from("/"), false)));
+    assert_eq!(
+        *observed.lock().unwrap(),
+        ["allowed", "waiting"].map(|label| (label, String::from("/"), false))
+    );
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use http::{Request, StatusCode, Version};
 use tower::{Layer, ServiceExt};
 use tower_quota::{Charge, Operation, Protocol, RateLimitLayer, Store};
-use tower_quota::{Decision, Degraded, Limit, MemoryStore, OnStoreFailure, Outcome, Policy, Quota, RateLimit, key};
+use tower_quota::{
+    Decision, Degraded, Limit, MemoryStore, OnStoreFailure, Outcome, Policy, Quota, RateLimit, key,
+};
 use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{Answer, Inner, LastRequest, ScriptedStore, StoreControl, WITH_X, field};
@@ -23,9 +25,22 @@ struct Setting {
 impl Setting {
     fn new(policy: Policy) -> Self {
         let clock = ManualClock::default();
-        let (store, local) = (ScriptedStore::with_clock(clock.clone()), MemoryStore::with_clock(1_000, clock.clone()));
-        let layer = RateLimitLayer::new(store.clone(), policy).attach_decision().local_store(local.clone());
-        Self { service: layer.headers(WITH_X).protocol(Protocol::Both).layer(Inner::default()), store, local, clock }
+        let (store, local) = (
+            ScriptedStore::with_clock(clock.clone()),
+            MemoryStore::with_clock(1_000, clock.clone()),
+        );
+        let layer = RateLimitLayer::new(store.clone(), policy)
+            .attach_decision()
+            .local_store(local.clone());
+        Self {
+            service: layer
+                .headers(WITH_X)
+                .protocol(Protocol::Both)
+                .layer(Inner::default()),
+            store,
+            local,
+            clock,
+        }
     }
 
     fn unavailable(policy: Policy) -> Self {
@@ -35,7 +50,11 @@ impl Setting {
     }
 
     async fn send(&self, request: http::request::Builder) -> Answer {
-        self.service.clone().oneshot(request.body(()).unwrap()).await.unwrap()
+        self.service
+            .clone()
+            .oneshot(request.body(()).unwrap())
+            .await
+            .unwrap()
     }
 
     async fn get(&self) -> Answer {
@@ -44,7 +63,8 @@ impl Setting {
 
     async fn call(&self) -> Answer {
         let call = Request::post("/echo.Echo/Say").version(Version::HTTP_2);
-        self.send(call.header("content-type", "application/grpc")).await
+        self.send(call.header("content-type", "application/grpc"))
+            .await
     }
 
     fn inner(&self) -> &Inner {
@@ -56,16 +76,21 @@ impl Setting {
 ///
 /// It counts requests without a header, so that `len` shows if the store has an entry for them.
 fn limit(name: &'static str, quota: Quota, choice: OnStoreFailure) -> Limit {
-    Limit::new(name, quota).by(key::header("k")).on_store_failure(choice)
+    Limit::new(name, quota)
+        .by(key::header("k"))
+        .on_store_failure(choice)
 }
 
 fn minute(choice: OnStoreFailure) -> Policy {
-    Policy::new().limit(limit("minute", Quota::per_minute(12), choice)).instances(6)
+    Policy::new()
+        .limit(limit("minute", Quota::per_minute(12), choice))
+        .instances(6)
 }
 
 /// Returns the `X-RateLimit` fields: policy, limit, remaining, reset.
 fn rate_fields(response: &Answer) -> [Option<String>; 4] {
-    ["policy", "limit", "remaining", "reset"].map(|name| field(response, &format!("x-ratelimit-{name}")))
+    ["policy", "limit", "remaining", "reset"]
+        .map(|name| field(response, &format!("x-ratelimit-{name}")))
 }
 
 fn some<const N: usize>(fields: [&str; N]) -> [Option<String>; N] {
@@ -76,7 +101,10 @@ fn some<const N: usize>(fields: [&str; N]) -> [Option<String>; N] {
 fn assert_marked(response: &Answer) {
     assert_eq!(field(response, "ratelimit"), None);
     assert_eq!(field(response, "ratelimit-policy"), None);
-    assert_eq!(field(response, "x-ratelimit-policy").as_deref(), Some("degraded"));
+    assert_eq!(
+        field(response, "x-ratelimit-policy").as_deref(),
+        Some("degraded")
+    );
     assert!(response.extensions().get::<Degraded>().is_some());
 }
 
@@ -84,7 +112,10 @@ fn assert_marked(response: &Answer) {
 async fn healthy_store_leaves_no_degraded_mark() {
     let setting = Setting::new(minute(OnStoreFailure::Local));
     let response = setting.get().await;
-    assert_eq!(rate_fields(&response), [None, Some("12".into()), Some("11".into()), Some("5".into())]);
+    assert_eq!(
+        rate_fields(&response),
+        [None, Some("12".into()), Some("11".into()), Some("5".into())]
+    );
     assert!(response.extensions().get::<Degraded>().is_none());
     assert!(!setting.inner().last_degraded());
     assert!(setting.local.is_empty());
@@ -97,7 +128,10 @@ async fn fail_open_counts_nothing() {
         for response in [setting.get().await, setting.call().await] {
             assert_eq!(response.status(), StatusCode::OK);
             assert_eq!(field(&response, "grpc-status"), None);
-            assert_eq!(rate_fields(&response), [Some("degraded".into()), None, Some("-1".into()), None]);
+            assert_eq!(
+                rate_fields(&response),
+                [Some("degraded".into()), None, Some("-1".into()), None]
+            );
             assert_marked(&response);
             assert!(response.extensions().get::<Decision>().is_none());
             assert!(setting.inner().last_degraded());
@@ -113,14 +147,20 @@ async fn refusing_is_unavailable() {
     let response = setting.get().await;
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
-    assert_eq!(rate_fields(&response), [Some("degraded".into()), None, None, None]);
+    assert_eq!(
+        rate_fields(&response),
+        [Some("degraded".into()), None, None, None]
+    );
     assert_marked(&response);
 
     let response = setting.call().await;
     assert_eq!(response.status(), StatusCode::OK);
     assert_eq!(field(&response, "grpc-status").as_deref(), Some("14"));
     assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
-    assert_eq!(field(&response, "grpc-retry-pushback-ms").as_deref(), Some("1000"));
+    assert_eq!(
+        field(&response, "grpc-retry-pushback-ms").as_deref(),
+        Some("1000")
+    );
     assert_marked(&response);
     assert_eq!(setting.inner().calls(), 0);
 }
@@ -133,10 +173,16 @@ async fn local_limit_admits_one_instances_share() {
         let response = setting.get().await;
         assert_eq!(response.status(), StatusCode::OK);
         let reset = if remaining == "1" { "30" } else { "60" };
-        assert_eq!(rate_fields(&response), some(["degraded", "2", remaining, reset]));
+        assert_eq!(
+            rate_fields(&response),
+            some(["degraded", "2", remaining, reset])
+        );
         assert_marked(&response);
         let seen = setting.inner().last_seen().unwrap();
-        assert_eq!((seen.statuses()[0].limit, setting.inner().last_degraded()), (2, true));
+        assert_eq!(
+            (seen.statuses()[0].limit, setting.inner().last_degraded()),
+            (2, true)
+        );
     }
 
     let response = setting.get().await;
@@ -144,11 +190,20 @@ async fn local_limit_admits_one_instances_share() {
     assert_eq!(field(&response, "retry-after").as_deref(), Some("30"));
     assert_eq!(rate_fields(&response), some(["degraded", "2", "0", "60"]));
     assert_marked(&response);
-    assert!(!response.extensions().get::<Decision>().unwrap().is_allowed());
+    assert!(
+        !response
+            .extensions()
+            .get::<Decision>()
+            .unwrap()
+            .is_allowed()
+    );
 
     let response = setting.call().await;
     assert_eq!(field(&response, "grpc-status").as_deref(), Some("8"));
-    assert_eq!(field(&response, "grpc-retry-pushback-ms").as_deref(), Some("30000"));
+    assert_eq!(
+        field(&response, "grpc-retry-pushback-ms").as_deref(),
+        Some("30000")
+    );
     assert_eq!(rate_fields(&response), some(["degraded", "2", "0", "60"]));
     assert_marked(&response);
 
@@ -163,10 +218,24 @@ async fn local_limit_admits_one_instances_share() {
 async fn local_decision_is_not_refunded_to_store() {
     let setting = Setting::unavailable(minute(OnStoreFailure::Local));
     let mut response = setting.get().await;
-    assert_eq!(response.extensions_mut().get_mut::<Decision>().unwrap().refund(), None);
+    assert_eq!(
+        response
+            .extensions_mut()
+            .get_mut::<Decision>()
+            .unwrap()
+            .refund(),
+        None
+    );
     setting.store.fail(false);
     let mut response = setting.get().await;
-    assert!(response.extensions_mut().get_mut::<Decision>().unwrap().refund().is_some());
+    assert!(
+        response
+            .extensions_mut()
+            .get_mut::<Decision>()
+            .unwrap()
+            .refund()
+            .is_some()
+    );
 }
 
 #[tokio::test]
@@ -175,32 +244,54 @@ async fn degraded_request_keeps_key_cost_and_turn() {
         .limit(
             Limit::new("key", Quota::per_minute(20))
                 .by(key::header("k"))
-                .cost_with(|head| if head.uri().path() == "/expensive" { 10 } else { 1 }),
+                .cost_with(|head| {
+                    if head.uri().path() == "/expensive" {
+                        10
+                    } else {
+                        1
+                    }
+                }),
         )
-        .limit(Limit::new("posts", Quota::per_minute(2)).when(|head| head.method() == http::Method::POST))
+        .limit(
+            Limit::new("posts", Quota::per_minute(2))
+                .when(|head| head.method() == http::Method::POST),
+        )
         .on_store_failure(OnStoreFailure::Local)
         .instances(2);
     let setting = Setting::unavailable(policy);
     let get = |path: &str, key: &str| setting.send(Request::get(path).header("k", key));
     assert_eq!(get("/expensive", "ann").await.status(), StatusCode::OK);
-    assert_eq!(get("/", "ann").await.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(
+        get("/", "ann").await.status(),
+        StatusCode::TOO_MANY_REQUESTS
+    );
     assert_eq!(get("/", "bob").await.status(), StatusCode::OK);
     // The first post is admitted. The second is refused and charges bob's other limit nothing.
     let post = || setting.send(Request::post("/").header("k", "bob"));
     assert_eq!(post().await.status(), StatusCode::OK);
     assert_eq!(post().await.status(), StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(field(&get("/", "bob").await, "x-ratelimit-remaining").as_deref(), Some("7"));
+    assert_eq!(
+        field(&get("/", "bob").await, "x-ratelimit-remaining").as_deref(),
+        Some("7")
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn local_leaky_bucket_makes_requests_wait() {
     let queue = Quota::per_second(4).leaky_bucket().queue(8);
-    let setting = Setting::unavailable(Policy::new().limit(limit("queue", queue, OnStoreFailure::Local)).instances(2));
+    let setting = Setting::unavailable(
+        Policy::new()
+            .limit(limit("queue", queue, OnStoreFailure::Local))
+            .instances(2),
+    );
     setting.get().await;
     let response = setting.get().await;
     assert_eq!(response.status(), StatusCode::OK);
     assert_marked(&response);
-    assert_eq!(setting.inner().last_seen().unwrap().outcome(), Outcome::Wait(Duration::from_millis(500)));
+    assert_eq!(
+        setting.inner().last_seen().unwrap().outcome(),
+        Outcome::Wait(Duration::from_millis(500))
+    );
 }
 
 #[tokio::test]
@@ -218,8 +309,14 @@ async fn oversized_local_cost_is_unavailable() {
 /// Returns a policy with all three choices: logins refuse, the burst is local, the rest allows.
 fn mixed() -> Policy {
     Policy::new()
-        .limit(limit("login", Quota::per_hour(5), OnStoreFailure::Refuse).when(|head| head.uri().path() == "/login"))
-        .limit(limit("burst", Quota::per_minute(3), OnStoreFailure::Local).when(|head| head.uri().path() != "/free"))
+        .limit(
+            limit("login", Quota::per_hour(5), OnStoreFailure::Refuse)
+                .when(|head| head.uri().path() == "/login"),
+        )
+        .limit(
+            limit("burst", Quota::per_minute(3), OnStoreFailure::Local)
+                .when(|head| head.uri().path() != "/free"),
+        )
         .limit(Limit::new("everyone", Quota::per_hour(1)))
 }
 
@@ -229,7 +326,11 @@ async fn limits_of_one_policy_choose_for_themselves() {
         let setting = Setting::unavailable(mixed());
         let ask = |path: &str| {
             let request = Request::post(path).version(Version::HTTP_2);
-            setting.send(if grpc { request.header("content-type", "application/grpc") } else { request })
+            setting.send(if grpc {
+                request.header("content-type", "application/grpc")
+            } else {
+                request
+            })
         };
         let verdict = |response: &Answer| match field(response, "grpc-status") {
             Some(status) => status,
@@ -237,17 +338,31 @@ async fn limits_of_one_policy_choose_for_themselves() {
         };
         let [unavailable, exhausted] = if grpc { ["14", "8"] } else { ["503", "429"] };
         assert_eq!(verdict(&ask("/login").await), unavailable);
-        assert!(setting.local.is_empty(), "a refused request charges nothing");
+        assert!(
+            setting.local.is_empty(),
+            "a refused request charges nothing"
+        );
         // "everyone" would have refused the second request, and is not reported.
         for remaining in ["2", "1", "0"] {
             let response = ask("/").await;
             assert_eq!(verdict(&response), "200");
             assert_eq!(rate_fields(&response)[1..3], some(["3", remaining]));
-            assert_eq!(response.extensions().get::<Decision>().unwrap().statuses().len(), 1);
+            assert_eq!(
+                response
+                    .extensions()
+                    .get::<Decision>()
+                    .unwrap()
+                    .statuses()
+                    .len(),
+                1
+            );
         }
         assert_eq!(verdict(&ask("/").await), exhausted);
         let free = ask("/free").await;
-        assert_eq!((verdict(&free).as_str(), rate_fields(&free)[2].as_deref()), ("200", Some("-1")));
+        assert_eq!(
+            (verdict(&free).as_str(), rate_fields(&free)[2].as_deref()),
+            ("200", Some("-1"))
+        );
     }
 }
 
@@ -256,12 +371,24 @@ async fn limit_inherits_store_failure_of_policy() {
     let policy = || Policy::new().limit(Limit::new("minute", Quota::per_minute(1)));
     let verdicts = async |policy: Policy| {
         let setting = Setting::unavailable(policy);
-        [setting.get().await.status().as_u16(), setting.get().await.status().as_u16()]
+        [
+            setting.get().await.status().as_u16(),
+            setting.get().await.status().as_u16(),
+        ]
     };
     assert_eq!(verdicts(policy()).await, [200, 200]);
-    assert_eq!(verdicts(policy().on_store_failure(OnStoreFailure::Refuse)).await, [503, 503]);
-    assert_eq!(verdicts(policy().on_store_failure(OnStoreFailure::Local)).await, [200, 429]);
-    assert_eq!(verdicts(minute(OnStoreFailure::Allow).on_store_failure(OnStoreFailure::Refuse)).await, [200, 200]);
+    assert_eq!(
+        verdicts(policy().on_store_failure(OnStoreFailure::Refuse)).await,
+        [503, 503]
+    );
+    assert_eq!(
+        verdicts(policy().on_store_failure(OnStoreFailure::Local)).await,
+        [200, 429]
+    );
+    assert_eq!(
+        verdicts(minute(OnStoreFailure::Allow).on_store_failure(OnStoreFailure::Refuse)).await,
+        [200, 200]
+    );
 }
 
 #[tokio::test]
@@ -272,9 +399,15 @@ async fn recovery_discards_local_counters() {
     }
     setting.store.fail(false);
     // The store has not counted the two local requests.
-    assert_eq!(field(&setting.get().await, "x-ratelimit-remaining").as_deref(), Some("11"));
+    assert_eq!(
+        field(&setting.get().await, "x-ratelimit-remaining").as_deref(),
+        Some("11")
+    );
     setting.clock.advance(Duration::from_secs(3_600));
-    assert!(!setting.local.is_empty(), "local counters are kept until the grace period is over");
+    assert!(
+        !setting.local.is_empty(),
+        "local counters are kept until the grace period is over"
+    );
     assert!(field(&setting.get().await, "ratelimit").is_some());
     assert!(setting.local.is_empty());
 
@@ -303,10 +436,23 @@ async fn partial_outage_releases_no_limited_client() {
     let mut admitted = 0;
     for _ in 0..=20 {
         setting.store.fail(true);
-        admitted += u32::from(setting.send(Request::get("/").header("k", "ann")).await.status() == StatusCode::OK);
+        admitted += u32::from(
+            setting
+                .send(Request::get("/").header("k", "ann"))
+                .await
+                .status()
+                == StatusCode::OK,
+        );
         setting.store.fail(false);
         setting.clock.advance(Duration::from_millis(1_500));
-        assert!(setting.send(Request::get("/").header("k", "bob")).await.extensions().get::<Degraded>().is_none());
+        assert!(
+            setting
+                .send(Request::get("/").header("k", "bob"))
+                .await
+                .extensions()
+                .get::<Degraded>()
+                .is_none()
+        );
     }
     // In 30 seconds: two at once, and one more.
     assert_eq!(admitted, 3);
@@ -331,12 +477,24 @@ impl Store for CachedStore {
 #[tokio::test]
 async fn cached_answer_keeps_local_counters() {
     let clock = ManualClock::default();
-    let (store, local) = (ScriptedStore::with_clock(clock.clone()), MemoryStore::with_clock(1_000, clock.clone()));
+    let (store, local) = (
+        ScriptedStore::with_clock(clock.clone()),
+        MemoryStore::with_clock(1_000, clock.clone()),
+    );
     store.fail(true);
-    let layer = RateLimitLayer::new(CachedStore(store), minute(OnStoreFailure::Local)).local_store(local.clone());
+    let layer = RateLimitLayer::new(CachedStore(store), minute(OnStoreFailure::Local))
+        .local_store(local.clone());
     for client in ["ann", "bob"] {
         let request = Request::get("/").header("k", client).body(()).unwrap();
-        assert_eq!(layer.layer(Inner::default()).oneshot(request).await.unwrap().status(), StatusCode::OK);
+        assert_eq!(
+            layer
+                .layer(Inner::default())
+                .oneshot(request)
+                .await
+                .unwrap()
+                .status(),
+            StatusCode::OK
+        );
         clock.advance(Duration::from_secs(3_600));
     }
     assert!(!local.is_empty());
@@ -352,7 +510,10 @@ async fn layers_can_share_their_local_counters() {
         .layer(Inner::default());
     setting.get().await;
     let response = other.oneshot(Request::new(())).await.unwrap();
-    assert_eq!(field(&response, "x-ratelimit-remaining").as_deref(), Some("0"));
+    assert_eq!(
+        field(&response, "x-ratelimit-remaining").as_deref(),
+        Some("0")
+    );
 }
 
 #[tokio::test]
@@ -360,12 +521,29 @@ async fn inner_limiters_fields_survive_outer_degradation() {
     let clock = ManualClock::default();
     let store = ScriptedStore::with_clock(clock.clone());
     store.fail(true);
-    let inner = RateLimitLayer::new(MemoryStore::with_clock(10, clock), minute(OnStoreFailure::Allow)).headers(WITH_X);
+    let inner = RateLimitLayer::new(
+        MemoryStore::with_clock(10, clock),
+        minute(OnStoreFailure::Allow),
+    )
+    .headers(WITH_X);
     let outer = RateLimitLayer::new(store, minute(OnStoreFailure::Allow)).headers(WITH_X);
-    let response = outer.layer(inner.layer(Inner::default())).oneshot(Request::new(())).await.unwrap();
-    assert_eq!(field(&response, "x-ratelimit-remaining").as_deref(), Some("11"));
-    assert_eq!(field(&response, "x-ratelimit-policy").as_deref(), Some("degraded"));
-    assert_eq!(field(&response, "ratelimit").as_deref(), Some("\"minute\";r=11;t=55"));
+    let response = outer
+        .layer(inner.layer(Inner::default()))
+        .oneshot(Request::new(()))
+        .await
+        .unwrap();
+    assert_eq!(
+        field(&response, "x-ratelimit-remaining").as_deref(),
+        Some("11")
+    );
+    assert_eq!(
+        field(&response, "x-ratelimit-policy").as_deref(),
+        Some("degraded")
+    );
+    assert_eq!(
+        field(&response, "ratelimit").as_deref(),
+        Some("\"minute\";r=11;t=55")
+    );
 }
 
 #[tokio::test]

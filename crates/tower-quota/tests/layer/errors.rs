@@ -9,7 +9,13 @@ async fn errors_pass_through_unchanged() {
     let policy = Policy::new().limit(Limit::new("one", Quota::per_hour(1)));
     let failing = service_fn(async |_: Request<()>| Err::<Response<String>, &str>("inner"));
     let service = RateLimitLayer::new(MemoryStore::new(), policy).layer(failing);
-    assert_eq!(service.clone().oneshot(Request::new(())).await.map(|_| ()), Err("inner"));
+    assert_eq!(
+        service.clone().oneshot(Request::new(())).await.map(|_| ()),
+        Err("inner")
+    );
     // A refusal is a response.
-    assert_eq!(service.oneshot(Request::new(())).await.unwrap().status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(
+        service.oneshot(Request::new(())).await.unwrap().status(),
+        StatusCode::TOO_MANY_REQUESTS
+    );
 }

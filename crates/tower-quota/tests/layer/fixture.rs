@@ -6,7 +6,9 @@ use tower_quota::{Charge, Decision, Degraded, Key, Operation, Quota, Store};
 use tower_quota_testkit::ScriptedAnswer;
 pub(crate) use tower_quota_testkit::ScriptedStore;
 
-pub(crate) use crate::shared::{Answer, FAILURE, Inner, Limited, WITH_X, failing_store, field, retry_after, text};
+pub(crate) use crate::shared::{
+    Answer, FAILURE, Inner, Limited, WITH_X, failing_store, field, retry_after, text,
+};
 
 /// The extensions of the last request.
 pub(crate) trait LastRequest {
@@ -23,7 +25,13 @@ impl LastRequest for Inner {
     }
 
     fn last_degraded(&self) -> bool {
-        self.requests.lock().unwrap().last().unwrap().get::<Degraded>().is_some()
+        self.requests
+            .lock()
+            .unwrap()
+            .last()
+            .unwrap()
+            .get::<Degraded>()
+            .is_some()
     }
 }
 
@@ -57,11 +65,18 @@ pub(crate) trait StoreControl {
 
 impl StoreControl for ScriptedStore {
     fn fail(&self, fails: bool) {
-        self.set_default(if fails { ScriptedAnswer::error(FAILURE) } else { ScriptedAnswer::memory() });
+        self.set_default(if fails {
+            ScriptedAnswer::error(FAILURE)
+        } else {
+            ScriptedAnswer::memory()
+        });
     }
 
     fn charge_counts(&self) -> Vec<usize> {
-        self.operations().iter().map(|recorded| recorded.charges.len()).collect()
+        self.operations()
+            .iter()
+            .map(|recorded| recorded.charges.len())
+            .collect()
     }
 
     fn settled(&self) -> Vec<Call> {
@@ -73,25 +88,45 @@ impl StoreControl for ScriptedStore {
             Operation::Refuse => "refuse",
             Operation::Peek => "peek",
         };
-        let settling = self.operations().into_iter().filter(|recorded| recorded.operation != Operation::Check);
+        let settling = self
+            .operations()
+            .into_iter()
+            .filter(|recorded| recorded.operation != Operation::Check);
         settling
-            .map(|recorded| (name(recorded.operation), recorded.charges.iter().map(|charge| charge.units).collect()))
+            .map(|recorded| {
+                (
+                    name(recorded.operation),
+                    recorded.charges.iter().map(|charge| charge.units).collect(),
+                )
+            })
             .collect()
     }
 
     async fn until_settled(&self, expected: &[(&'static str, &[u64])]) {
-        let reached = || self.settled().iter().map(|(name, costs)| (*name, &costs[..])).eq(expected.iter().copied());
+        let reached = || {
+            self.settled()
+                .iter()
+                .map(|(name, costs)| (*name, &costs[..]))
+                .eq(expected.iter().copied())
+        };
         let wait = async {
             while !reached() {
                 tokio::task::yield_now().await
             }
         };
         let waited = tokio::time::timeout(Duration::from_secs(5), wait).await;
-        assert!(waited.is_ok(), "{:?} instead of {expected:?}", self.settled());
+        assert!(
+            waited.is_ok(),
+            "{:?} instead of {expected:?}",
+            self.settled()
+        );
     }
 
     fn left(&self, limit: &'static str, quota: Quota) -> u64 {
-        let Ok(decision) = self.memory().check(&[Charge::new(limit, &quota, &Key::EVERYONE).cost(0)]).into_inner();
+        let Ok(decision) = self
+            .memory()
+            .check(&[Charge::new(limit, &quota, &Key::EVERYONE).cost(0)])
+            .into_inner();
         decision.statuses()[0].remaining()
     }
 }

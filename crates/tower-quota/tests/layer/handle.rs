@@ -9,15 +9,18 @@ use http::{Request, StatusCode};
 use http_body_util::BodyExt;
 use tower::{Layer, Service, ServiceExt};
 use tower_quota::{
-    ClientKey, Explained, HandleError, Key, Limit, MemoryStore, Name, OnStoreFailure, Outcome, Policy, Quota,
-    RateLimitLayer, RequestHead, TopClient, TopWindow, key, when,
+    ClientKey, Explained, HandleError, Key, Limit, MemoryStore, Name, OnStoreFailure, Outcome,
+    Policy, Quota, RateLimitLayer, RequestHead, TopClient, TopWindow, key, when,
 };
 use tower_quota_testkit::{ManualClock, ScriptedAnswer};
 
 use crate::fixture::{Inner, StoreControl, field, slow_store};
 
 fn layer(policy: Policy) -> RateLimitLayer<MemoryStore> {
-    RateLimitLayer::new(MemoryStore::with_clock(1_000, ManualClock::default()), policy)
+    RateLimitLayer::new(
+        MemoryStore::with_clock(1_000, ManualClock::default()),
+        policy,
+    )
 }
 
 fn per_api_key(units: u64) -> Policy {
@@ -25,7 +28,10 @@ fn per_api_key(units: u64) -> Policy {
 }
 
 fn request_of(api_key: &str) -> Request<()> {
-    Request::builder().header("x-api-key", api_key).body(()).unwrap()
+    Request::builder()
+        .header("x-api-key", api_key)
+        .body(())
+        .unwrap()
 }
 
 #[tokio::test]
@@ -37,7 +43,10 @@ async fn peek_reports_what_request_gets() {
         service.clone().oneshot(request_of("ann")).await.unwrap();
     }
     let status = handle.peek("key", "ann").await.unwrap();
-    assert_eq!((status.remaining(), status.outcome), (0, Outcome::Refuse(Duration::from_secs(30))));
+    assert_eq!(
+        (status.remaining(), status.outcome),
+        (0, Outcome::Refuse(Duration::from_secs(30)))
+    );
     assert_eq!(handle.peek("key", "bob").await.unwrap().remaining(), 2);
     let ann = Key::owned(status_scope(), "ann");
     assert_eq!(handle.peek("key", &ann).await.unwrap().remaining(), 0);
@@ -57,7 +66,10 @@ async fn reset_releases_refused_client() {
     let refused = service.clone().oneshot(request_of("ann")).await.unwrap();
     assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
     handle.reset("key", "ann").await.unwrap();
-    assert_eq!(service.oneshot(request_of("ann")).await.unwrap().status(), StatusCode::OK);
+    assert_eq!(
+        service.oneshot(request_of("ann")).await.unwrap().status(),
+        StatusCode::OK
+    );
 }
 
 #[tokio::test]
@@ -68,7 +80,10 @@ async fn grant_gives_units_up_to_full() {
         service.clone().oneshot(request_of("ann")).await.unwrap();
     }
     assert_eq!(handle.grant("key", "ann", 2).await.unwrap().remaining(), 2);
-    assert_eq!(handle.grant("key", "ann", 100).await.unwrap().remaining(), 3);
+    assert_eq!(
+        handle.grant("key", "ann", 100).await.unwrap().remaining(),
+        3
+    );
 }
 
 #[tokio::test]
@@ -79,25 +94,51 @@ async fn grant_counts_under_a_changed_quota() {
         service.clone().oneshot(request_of("ann")).await.unwrap();
     }
     handle.replace_policy(per_api_key(100));
-    assert_eq!(handle.grant("key", "ann", 50).await.unwrap().remaining(), 50);
+    assert_eq!(
+        handle.grant("key", "ann", 50).await.unwrap().remaining(),
+        50
+    );
 }
 
 #[tokio::test]
 async fn grant_of_a_sliding_log_fails() {
     let log = Limit::new("key", Quota::per_minute(2).sliding_log()).by(key::header("x-api-key"));
-    let error = layer(Policy::new().limit(log)).handle().grant("key", "ann", 1).await.unwrap_err();
+    let error = layer(Policy::new().limit(log))
+        .handle()
+        .grant("key", "ann", 1)
+        .await
+        .unwrap_err();
     assert!(matches!(error, HandleError::NotGranted(limit) if limit.as_str() == "key"));
 }
 
 #[tokio::test]
 async fn split_explains_and_peeks_its_requests() {
-    let policy = per_api_key(9).split(|head: &RequestHead<'_>| head.headers().contains_key("x-beta"), per_api_key(3));
+    let policy = per_api_key(9).split(
+        |head: &RequestHead<'_>| head.headers().contains_key("x-beta"),
+        per_api_key(3),
+    );
     let handle = layer(policy).handle();
     let mut request = request_of("ann");
-    assert_eq!(handle.peek("key", RequestHead::of(&request)).await.unwrap().limit, 9);
+    assert_eq!(
+        handle
+            .peek("key", RequestHead::of(&request))
+            .await
+            .unwrap()
+            .limit,
+        9
+    );
     request.headers_mut().insert("x-beta", "1".parse().unwrap());
-    assert_eq!(handle.peek("key", RequestHead::of(&request)).await.unwrap().limit, 3);
-    let Explained::Limited(limits) = handle.explain(&RequestHead::of(&request)) else { panic!("it has a limit") };
+    assert_eq!(
+        handle
+            .peek("key", RequestHead::of(&request))
+            .await
+            .unwrap()
+            .limit,
+        3
+    );
+    let Explained::Limited(limits) = handle.explain(&RequestHead::of(&request)) else {
+        panic!("it has a limit")
+    };
     assert_eq!(limits[0].quota.capacity(), 3);
 }
 
@@ -105,10 +146,17 @@ async fn split_explains_and_peeks_its_requests() {
 async fn blocked_key_beside_another_is_blocked() {
     let layer = layer(per_api_key(9));
     let (service, handle) = (layer.layer(Inner::default()), layer.handle());
-    handle.block("key", "ann", Duration::from_secs(600)).unwrap();
+    handle
+        .block("key", "ann", Duration::from_secs(600))
+        .unwrap();
     let mut request = request_of("ann");
-    request.headers_mut().append("x-api-key", "bob".parse().unwrap());
-    assert_eq!(service.oneshot(request).await.unwrap().status(), StatusCode::FORBIDDEN);
+    request
+        .headers_mut()
+        .append("x-api-key", "bob".parse().unwrap());
+    assert_eq!(
+        service.oneshot(request).await.unwrap().status(),
+        StatusCode::FORBIDDEN
+    );
 }
 
 #[tokio::test]
@@ -116,11 +164,20 @@ async fn blocked_address_beside_header_is_blocked() {
     let by = key::header("x-api-key").or(key::client_ip());
     let layer = layer(Policy::new().limit(Limit::new("key", Quota::per_minute(9)).by(by)));
     let (service, handle) = (layer.layer(Inner::default()), layer.handle());
-    handle.block("key", "203.0.113.7", Duration::from_secs(600)).unwrap();
-    for (address, status) in [([203, 0, 113, 7], StatusCode::FORBIDDEN), ([203, 0, 113, 8], StatusCode::OK)] {
+    handle
+        .block("key", "203.0.113.7", Duration::from_secs(600))
+        .unwrap();
+    for (address, status) in [
+        ([203, 0, 113, 7], StatusCode::FORBIDDEN),
+        ([203, 0, 113, 8], StatusCode::OK),
+    ] {
         let mut request = request_of("junk");
         request.extensions_mut().insert(IpAddr::from(address));
-        assert_eq!(service.clone().oneshot(request).await.unwrap().status(), status, "{address:?}");
+        assert_eq!(
+            service.clone().oneshot(request).await.unwrap().status(),
+            status,
+            "{address:?}"
+        );
     }
 }
 
@@ -138,7 +195,9 @@ async fn blocked_combination_with_second_header_is_blocked() {
     };
     let (client, stranger) = ([203, 0, 113, 7], [203, 0, 113, 8]);
     let ann = from(client, &["ann"]);
-    handle.block("key", RequestHead::of(&ann), Duration::from_secs(600)).unwrap();
+    handle
+        .block("key", RequestHead::of(&ann), Duration::from_secs(600))
+        .unwrap();
     let many: Vec<String> = (0..65).map(|number| number.to_string()).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     for (address, keys, status) in [
@@ -159,11 +218,18 @@ async fn client_with_conflicting_keys_cannot_be_blocked() {
     let layer = layer(per_api_key(9));
     let (service, handle) = (layer.layer(Inner::default()), layer.handle());
     let mut request = request_of("ann");
-    request.headers_mut().append("x-api-key", "bob".parse().unwrap());
-    let error = handle.block("key", RequestHead::of(&request), Duration::from_secs(600)).unwrap_err();
+    request
+        .headers_mut()
+        .append("x-api-key", "bob".parse().unwrap());
+    let error = handle
+        .block("key", RequestHead::of(&request), Duration::from_secs(600))
+        .unwrap_err();
     assert!(matches!(error, HandleError::UnreadableKey(_)), "{error}");
     let keyless = Request::new(());
-    assert_eq!(service.oneshot(keyless).await.unwrap().status(), StatusCode::OK);
+    assert_eq!(
+        service.oneshot(keyless).await.unwrap().status(),
+        StatusCode::OK
+    );
 }
 
 #[tokio::test]
@@ -171,23 +237,49 @@ async fn blocked_everyone_leaves_clients_with_keys() {
     let by = key::header("x-api-key").or(key::everyone());
     let layer = layer(Policy::new().limit(Limit::new("key", Quota::per_minute(9)).by(by)));
     let (service, handle) = (layer.layer(Inner::default()), layer.handle());
-    handle.block("key", &Key::EVERYONE, Duration::from_secs(600)).unwrap();
-    assert_eq!(service.clone().oneshot(Request::new(())).await.unwrap().status(), StatusCode::FORBIDDEN);
-    assert_eq!(service.oneshot(request_of("ann")).await.unwrap().status(), StatusCode::OK);
+    handle
+        .block("key", &Key::EVERYONE, Duration::from_secs(600))
+        .unwrap();
+    assert_eq!(
+        service
+            .clone()
+            .oneshot(Request::new(()))
+            .await
+            .unwrap()
+            .status(),
+        StatusCode::FORBIDDEN
+    );
+    assert_eq!(
+        service.oneshot(request_of("ann")).await.unwrap().status(),
+        StatusCode::OK
+    );
 }
 
 #[tokio::test]
 async fn blocked_client_gets_403_until_unblocked() {
     let layer = layer(per_api_key(9));
     let (service, handle) = (layer.layer(Inner::default()), layer.handle());
-    handle.block("key", "ann", Duration::from_secs(600)).unwrap();
+    handle
+        .block("key", "ann", Duration::from_secs(600))
+        .unwrap();
     let blocked = service.clone().oneshot(request_of("ann")).await.unwrap();
     assert_eq!(blocked.status(), StatusCode::FORBIDDEN);
-    assert_eq!(service.clone().oneshot(request_of("bob")).await.unwrap().status(), StatusCode::OK);
+    assert_eq!(
+        service
+            .clone()
+            .oneshot(request_of("bob"))
+            .await
+            .unwrap()
+            .status(),
+        StatusCode::OK
+    );
     assert!(handle.blocked_for("key", "ann").unwrap().is_some());
     assert!(handle.unblock("key", "ann").unwrap());
     assert!(!handle.unblock("key", "ann").unwrap());
-    assert_eq!(service.oneshot(request_of("ann")).await.unwrap().status(), StatusCode::OK);
+    assert_eq!(
+        service.oneshot(request_of("ann")).await.unwrap().status(),
+        StatusCode::OK
+    );
     handle.block("key", "ann", Duration::ZERO).unwrap();
     assert_eq!(handle.blocked_for("key", "ann").unwrap(), None);
 }
@@ -197,7 +289,10 @@ async fn unknown_limit_names_known_ones() {
     let handle = layer(per_api_key(9)).handle();
     let error = handle.peek("kye", "ann").await.unwrap_err();
     assert!(matches!(&error, HandleError::UnknownLimit { name, .. } if name == "kye"));
-    assert_eq!(error.to_string(), "the policy has no limit \"kye\": its limits are key");
+    assert_eq!(
+        error.to_string(),
+        "the policy has no limit \"kye\": its limits are key"
+    );
 }
 
 #[tokio::test]
@@ -210,14 +305,22 @@ async fn most_refused_clients_are_listed_first() {
     let listed: Vec<(String, u64)> = handle
         .top_refused(TopWindow::Minute)
         .iter()
-        .map(|client| (String::from_utf8(client.key().as_bytes().to_vec()).unwrap(), client.at_least()))
+        .map(|client| {
+            (
+                String::from_utf8(client.key().as_bytes().to_vec()).unwrap(),
+                client.at_least(),
+            )
+        })
         .collect();
     assert_eq!(listed, [(String::from("ann"), 2), (String::from("bob"), 1)]);
 }
 
 #[tokio::test]
 async fn busy_clients_are_sampled_if_asked() {
-    for (layer, is_counted) in [(layer(per_api_key(9)), false), (layer(per_api_key(9)).count_busy_clients(), true)] {
+    for (layer, is_counted) in [
+        (layer(per_api_key(9)), false),
+        (layer(per_api_key(9)).count_busy_clients(), true),
+    ] {
         let (service, handle) = (layer.layer(Inner::default()), layer.handle());
         for _ in 0..10_000 {
             service.clone().oneshot(request_of("ann")).await.unwrap();
@@ -225,29 +328,71 @@ async fn busy_clients_are_sampled_if_asked() {
         let top = handle.top_busy(TopWindow::Minute);
         assert_eq!(top.len(), usize::from(is_counted));
         // A binomial estimate: the bounds are 14 standard deviations away.
-        assert!(top.iter().all(|client| (2_000..18_000).contains(&client.at_least())), "{top:?}");
+        assert!(
+            top.iter()
+                .all(|client| (2_000..18_000).contains(&client.at_least())),
+            "{top:?}"
+        );
     }
 }
 
 #[tokio::test]
 async fn refusal_is_found_by_reference() {
-    let policy = per_api_key(1).version(7).block(when::key_in(key::header("x-api-key"), ["bob"]));
+    let policy = per_api_key(1)
+        .version(7)
+        .block(when::key_in(key::header("x-api-key"), ["bob"]));
     let layer = layer(policy).refusal_references("pod-7");
     let (service, handle) = (layer.layer(Inner::default()), layer.handle());
-    assert!(service.clone().oneshot(request_of("ann")).await.unwrap().headers().get("x-ratelimit-reference").is_none());
+    assert!(
+        service
+            .clone()
+            .oneshot(request_of("ann"))
+            .await
+            .unwrap()
+            .headers()
+            .get("x-ratelimit-reference")
+            .is_none()
+    );
     let refused = service.clone().oneshot(request_of("ann")).await.unwrap();
     let reference = field(&refused, "x-ratelimit-reference").unwrap();
     let record = handle.refusal(&reference).unwrap();
     let (status, key) = (record.status().unwrap(), record.key().unwrap());
-    assert_eq!((record.label(), record.policy_version(), record.is_degraded()), ("refused", Some(7), false));
-    assert_eq!((status.name.as_str(), status.remaining(), key.as_bytes()), ("key", 0, &b"ann"[..]));
+    assert_eq!(
+        (
+            record.label(),
+            record.policy_version(),
+            record.is_degraded()
+        ),
+        ("refused", Some(7), false)
+    );
+    assert_eq!(
+        (status.name.as_str(), status.remaining(), key.as_bytes()),
+        ("key", 0, &b"ann"[..])
+    );
     assert_eq!(handle.policy_version(), Some(7));
-    let body = String::from_utf8(refused.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap();
-    assert!(body.contains(&format!("\"reference\":\"{reference}\"")), "{body}");
+    let body = String::from_utf8(
+        refused
+            .into_body()
+            .collect()
+            .await
+            .unwrap()
+            .to_bytes()
+            .to_vec(),
+    )
+    .unwrap();
+    assert!(
+        body.contains(&format!("\"reference\":\"{reference}\"")),
+        "{body}"
+    );
 
     let blocked = service.clone().oneshot(request_of("bob")).await.unwrap();
-    let record = handle.refusal(&field(&blocked, "x-ratelimit-reference").unwrap()).unwrap();
-    assert_eq!((record.label(), record.status(), record.key().is_none()), ("blocked", None, true));
+    let record = handle
+        .refusal(&field(&blocked, "x-ratelimit-reference").unwrap())
+        .unwrap();
+    assert_eq!(
+        (record.label(), record.status(), record.key().is_none()),
+        ("blocked", None, true)
+    );
     assert!(handle.refusal("pod-7-0000000000000").is_none());
     assert!(layer.try_refusal_references("pod\n").is_err());
 }
@@ -258,9 +403,17 @@ async fn long_key_is_not_remembered() {
     let (service, handle) = (layer.layer(Inner::default()), layer.handle());
     for bytes in [TopClient::LONGEST_KEY, TopClient::LONGEST_KEY + 1] {
         for _ in 0..2 {
-            service.clone().oneshot(request_of(&"k".repeat(bytes))).await.unwrap();
+            service
+                .clone()
+                .oneshot(request_of(&"k".repeat(bytes)))
+                .await
+                .unwrap();
         }
-        assert_eq!(handle.top_refused(TopWindow::Minute).len(), 1, "{bytes} bytes");
+        assert_eq!(
+            handle.top_refused(TopWindow::Minute).len(),
+            1,
+            "{bytes} bytes"
+        );
     }
 }
 
@@ -285,7 +438,10 @@ async fn replaced_policy_keeps_counters() {
     let response = service.clone().oneshot(request_of("ann")).await.unwrap();
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
     handle.replace_policy(Policy::new());
-    assert_eq!(service.oneshot(request_of("ann")).await.unwrap().status(), StatusCode::OK);
+    assert_eq!(
+        service.oneshot(request_of("ann")).await.unwrap().status(),
+        StatusCode::OK
+    );
 }
 
 /// Asserts that alternating policies mix no decision while requests run.
@@ -295,7 +451,10 @@ async fn replaced_policy_keeps_counters() {
 async fn replaced_policies_mix_no_decision() {
     const UNITS: [u64; 2] = [1_000_000, 2_000_000];
     let policy = |units| {
-        let limit = Limit::new(if units == UNITS[0] { "one" } else { "two" }, Quota::per_hour(units));
+        let limit = Limit::new(
+            if units == UNITS[0] { "one" } else { "two" },
+            Quota::per_hour(units),
+        );
         Policy::new().limit(limit.settle(tower_quota::settle::only_failures()))
     };
     let layer = RateLimitLayer::new(slow_store(), policy(UNITS[0])).attach_decision();
@@ -306,11 +465,20 @@ async fn replaced_policies_mix_no_decision() {
         tokio::spawn(async move {
             while answered.load(Ordering::Relaxed) < 500 {
                 let response = service.clone().oneshot(Request::new(())).await.unwrap();
-                let fields = response.headers()["ratelimit-policy"].to_str().unwrap().to_owned();
+                let fields = response.headers()["ratelimit-policy"]
+                    .to_str()
+                    .unwrap()
+                    .to_owned();
                 let decision: &tower_quota::Decision = response.extensions().get().unwrap();
                 let status = decision.statuses()[0];
-                assert_eq!(status.limit, UNITS[usize::from(status.name.as_str() == "two")]);
-                assert!(fields.contains(&format!("\"{}\";q={}", status.name, status.limit)), "{fields}");
+                assert_eq!(
+                    status.limit,
+                    UNITS[usize::from(status.name.as_str() == "two")]
+                );
+                assert!(
+                    fields.contains(&format!("\"{}\";q={}", status.name, status.limit)),
+                    "{fields}"
+                );
                 answered.fetch_add(1, Ordering::Relaxed);
             }
         })
@@ -325,7 +493,10 @@ async fn replaced_policies_mix_no_decision() {
     // Every request succeeded, so every charge was refunded.
     for (name, units) in [("one", UNITS[0]), ("two", UNITS[1])] {
         handle.replace_policy(policy(units));
-        assert_eq!(handle.peek(name, &Key::EVERYONE).await.unwrap().remaining(), units);
+        assert_eq!(
+            handle.peek(name, &Key::EVERYONE).await.unwrap().remaining(),
+            units
+        );
     }
 }
 
@@ -338,14 +509,28 @@ async fn closed_queue_refuses_waiting_requests() {
     service.clone().oneshot(Request::new(())).await.unwrap();
     let waiting = tokio::spawn(service.clone().oneshot(Request::new(())));
     tokio::task::yield_now().await;
-    assert_eq!(handle.peek("queue", &Key::EVERYONE).await.unwrap().remaining(), 8);
+    assert_eq!(
+        handle
+            .peek("queue", &Key::EVERYONE)
+            .await
+            .unwrap()
+            .remaining(),
+        8
+    );
     handle.close_queue();
     let refused = waiting.await.unwrap().unwrap();
     assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(refused.headers()["retry-after"], "3600");
     let refused = service.oneshot(Request::new(())).await.unwrap();
     assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(handle.peek("queue", &Key::EVERYONE).await.unwrap().remaining(), 9);
+    assert_eq!(
+        handle
+            .peek("queue", &Key::EVERYONE)
+            .await
+            .unwrap()
+            .remaining(),
+        9
+    );
 }
 
 #[tokio::test]
@@ -378,9 +563,18 @@ async fn closures_run_once_when_store_fails() {
     store.fail(true);
     let layer = RateLimitLayer::new(store, Policy::new().limit(limit));
     let mut service = layer.layer(Inner::default());
-    let response = service.ready().await.unwrap().call(Request::new(())).await.unwrap();
+    let response = service
+        .ready()
+        .await
+        .unwrap()
+        .call(Request::new(()))
+        .await
+        .unwrap();
     assert_eq!(response.status(), StatusCode::OK);
-    assert_eq!(runs.each_ref().map(|runs| runs.load(Ordering::Relaxed)), [1; 4]);
+    assert_eq!(
+        runs.each_ref().map(|runs| runs.load(Ordering::Relaxed)),
+        [1; 4]
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -388,18 +582,26 @@ async fn store_timeout_falls_back() {
     let store = slow_store();
     store.set_default(ScriptedAnswer::memory().held());
     let layer = RateLimitLayer::new(store, per_api_key(1)).store_timeout(Duration::from_millis(50));
-    let response = layer.layer(Inner::default()).oneshot(request_of("ann")).await.unwrap();
+    let response = layer
+        .layer(Inner::default())
+        .oneshot(request_of("ann"))
+        .await
+        .unwrap();
     assert_eq!(response.status(), StatusCode::OK);
 }
 
 #[tokio::test]
 async fn addresses_are_named_by_text() {
-    let policy = Policy::new().limit(Limit::new("address", Quota::per_minute(9)).by(key::client_ip()));
+    let policy =
+        Policy::new().limit(Limit::new("address", Quota::per_minute(9)).by(key::client_ip()));
     let handle = layer(policy).handle();
     let address: IpAddr = "203.0.113.7".parse().unwrap();
     assert!(handle.peek("address", "203.0.113.7").await.is_ok());
     assert!(handle.peek("address", address).await.is_ok());
-    assert!(matches!(handle.peek("address", "ann").await, Err(HandleError::UnreadableKey(_))));
+    assert!(matches!(
+        handle.peek("address", "ann").await,
+        Err(HandleError::UnreadableKey(_))
+    ));
 }
 
 /// Asserts this for a client whose key is the first part that the request has.
@@ -419,7 +621,11 @@ async fn request_names_its_own_client() {
 #[tokio::test]
 async fn request_without_key_names_no_client() {
     let (head, ()) = Request::new(()).into_parts();
-    let error = layer(per_api_key(1)).handle().peek("key", &head).await.unwrap_err();
+    let error = layer(per_api_key(1))
+        .handle()
+        .peek("key", &head)
+        .await
+        .unwrap_err();
     assert!(error.to_string().contains("\"key\""), "{error}");
 }
 
@@ -427,7 +633,11 @@ async fn request_without_key_names_no_client() {
 fn client_keys_hide_secrets_in_debug() {
     let request = request_of("s3cret");
     let key = Key::owned(status_scope(), "s3cret");
-    for client in [ClientKey::from("s3cret"), ClientKey::from(&key), ClientKey::from(RequestHead::of(&request))] {
+    for client in [
+        ClientKey::from("s3cret"),
+        ClientKey::from(&key),
+        ClientKey::from(RequestHead::of(&request)),
+    ] {
         let shown = format!("{client:?}");
         assert!(!shown.contains("s3cret"), "{shown}");
     }
@@ -444,12 +654,18 @@ async fn refused_client_is_named_by_text() {
     let text = handle.top_refused(TopWindow::Minute)[0].text().unwrap();
     assert_eq!(text, "ann");
     handle.reset("key", &text).await.unwrap();
-    assert_eq!(service.oneshot(request_of("ann")).await.unwrap().status(), StatusCode::OK);
+    assert_eq!(
+        service.oneshot(request_of("ann")).await.unwrap().status(),
+        StatusCode::OK
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn waiting_requests_are_counted() {
-    let layer = layer(Policy::new().limit(Limit::new("queue", Quota::per_second(1).burst(9).leaky_bucket())));
+    let layer = layer(Policy::new().limit(Limit::new(
+        "queue",
+        Quota::per_second(1).burst(9).leaky_bucket(),
+    )));
     let (service, handle) = (layer.layer(Inner::default()), layer.handle());
     assert_eq!(handle.waiting(), 0);
     service.clone().oneshot(Request::new(())).await.unwrap();
@@ -469,15 +685,22 @@ async fn policy_replaced_during_look_up_waits() {
             tokio::time::sleep(Duration::from_millis(10)).await;
             Some(7_u64)
         };
-        Policy::new().look_up(Duration::from_secs(1), late).limit(Limit::new(name, Quota::per_minute(9)))
+        Policy::new()
+            .look_up(Duration::from_secs(1), late)
+            .limit(Limit::new(name, Quota::per_minute(9)))
     };
     let layer = layer(policy("old"));
     let (service, handle) = (layer.layer(Inner::default()), layer.handle());
     let request = tokio::spawn(service.clone().oneshot(Request::new(())));
     tokio::task::yield_now().await;
     handle.replace_policy(policy("new"));
-    let names = |response: &http::Response<tower_quota::ResponseBody<http_body_util::Full<bytes::Bytes>>>| {
-        response.headers()["ratelimit-policy"].to_str().unwrap().to_owned()
+    let names = |response: &http::Response<
+        tower_quota::ResponseBody<http_body_util::Full<bytes::Bytes>>,
+    >| {
+        response.headers()["ratelimit-policy"]
+            .to_str()
+            .unwrap()
+            .to_owned()
     };
     assert!(names(&request.await.unwrap().unwrap()).starts_with("\"old\""));
     assert!(names(&service.oneshot(Request::new(())).await.unwrap()).starts_with("\"new\""));

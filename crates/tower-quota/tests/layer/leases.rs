@@ -11,7 +11,11 @@ async fn decided_by_lease(limit: Limit) -> u64 {
     let store = Leased::new(MemoryStore::new());
     let layer = RateLimitLayer::new(store.clone(), Policy::new().limit(limit));
     for _ in 0..200 {
-        let response = layer.layer(Inner::default()).oneshot(Request::new(())).await.unwrap();
+        let response = layer
+            .layer(Inner::default())
+            .oneshot(Request::new(()))
+            .await
+            .unwrap();
         assert_eq!(response.status(), 200);
         // Leases are fetched in tasks of their own.
         tokio::task::yield_now().await;
@@ -31,12 +35,32 @@ async fn grant_counts_as_its_limit_does() {
     let quota = Quota::per_hour(1_000);
     let limit = || Limit::new("everyone", quota).cost(400);
     let penalty = Penalty::after(3);
-    for limit in [limit(), limit().exact(), limit().penalty(penalty), limit().count_refusals()] {
-        let layer = RateLimitLayer::new(Leased::new(MemoryStore::new()), Policy::new().limit(limit));
-        let response = layer.layer(Inner::default()).oneshot(Request::new(())).await.unwrap();
+    for limit in [
+        limit(),
+        limit().exact(),
+        limit().penalty(penalty),
+        limit().count_refusals(),
+    ] {
+        let layer =
+            RateLimitLayer::new(Leased::new(MemoryStore::new()), Policy::new().limit(limit));
+        let response = layer
+            .layer(Inner::default())
+            .oneshot(Request::new(()))
+            .await
+            .unwrap();
         assert_eq!(response.status(), 200);
-        let before = layer.handle().peek("everyone", "").await.unwrap().remaining();
-        let after = layer.handle().grant("everyone", "", 300).await.unwrap().remaining();
+        let before = layer
+            .handle()
+            .peek("everyone", "")
+            .await
+            .unwrap()
+            .remaining();
+        let after = layer
+            .handle()
+            .grant("everyone", "", 300)
+            .await
+            .unwrap()
+            .remaining();
         assert_eq!(after, before + 300);
     }
 }

@@ -3,9 +3,13 @@
 use http::{Request, Response, StatusCode, Version};
 use serde_json::{Value, json};
 use tower::{Layer, ServiceExt};
-use tower_quota::{Decision, Limit, MissingKey, Policy, Protocol, Quota, RateLimitLayer, Reason, key, when};
+use tower_quota::{
+    Decision, Limit, MissingKey, Policy, Protocol, Quota, RateLimitLayer, Reason, key, when,
+};
 
-use crate::fixture::{Answer, Inner, LastRequest, Limited, StoreControl, failing_store, field, slow_store, text};
+use crate::fixture::{
+    Answer, Inner, LastRequest, Limited, StoreControl, failing_store, field, slow_store, text,
+};
 
 fn once() -> Limit {
     Limit::new("once", Quota::per_minute(1))
@@ -22,14 +26,22 @@ fn user(names: &'static [&'static str]) -> Box<dyn when::Condition> {
 /// Asserts that the response has no rate limit fields.
 fn assert_no_rate_fields(response: &Answer) {
     for name in response.headers().keys() {
-        assert!(!name.as_str().contains("ratelimit") && name != "retry-after", "{name}");
+        assert!(
+            !name.as_str().contains("ratelimit") && name != "retry-after",
+            "{name}"
+        );
     }
     assert!(response.extensions().get::<Decision>().is_none());
 }
 
 #[tokio::test]
 async fn skipped_request_is_not_limited() {
-    let limited = Limited::new(Policy::new().skip(when::path("/healthz")).skip(user(&["probe"])).limit(once()));
+    let limited = Limited::new(
+        Policy::new()
+            .skip(when::path("/healthz"))
+            .skip(user(&["probe"]))
+            .limit(once()),
+    );
     for _ in 0..3 {
         for request in [Request::get("/healthz"), by("probe")] {
             let response = limited.send(request).await;
@@ -38,17 +50,29 @@ async fn skipped_request_is_not_limited() {
             assert_eq!(limited.inner.last_seen(), None);
         }
     }
-    assert_eq!(limited.get().await.status(), StatusCode::OK, "nothing was spent");
+    assert_eq!(
+        limited.get().await.status(),
+        StatusCode::OK,
+        "nothing was spent"
+    );
     assert_eq!(limited.get().await.status(), StatusCode::TOO_MANY_REQUESTS);
 }
 
 #[tokio::test]
 async fn lists_do_not_call_the_store() {
     let store = slow_store();
-    let policy = Policy::new().skip(user(&["sue"])).allow(user(&["ann"])).block(user(&["bob"])).limit(once());
+    let policy = Policy::new()
+        .skip(user(&["sue"]))
+        .allow(user(&["ann"]))
+        .block(user(&["bob"]))
+        .limit(once());
     let service = RateLimitLayer::new(store.clone(), policy).layer(Inner::default());
     for (name, status) in [("sue", 200), ("ann", 200), ("bob", 403)] {
-        let response = service.clone().oneshot(by(name).body(()).unwrap()).await.unwrap();
+        let response = service
+            .clone()
+            .oneshot(by(name).body(()).unwrap())
+            .await
+            .unwrap();
         assert_eq!(response.status(), status, "{name}");
     }
     assert!(store.charge_counts().is_empty());
@@ -64,11 +88,21 @@ async fn allow_precedes_block_and_block_skip() {
         .allow(user(&["ann"]))
         .allow(user(&["joe"]))
         .block(user(&["mallory"]))
-        .limit(once().by(key::header("none")).when_missing(MissingKey::Refuse));
+        .limit(
+            once()
+                .by(key::header("none"))
+                .when_missing(MissingKey::Refuse),
+        );
     let limited = Limited::new(policy);
-    for (name, status) in
-        [("ann", 200), ("joe", 200), ("sue", 200), ("bob", 403), ("eve", 403), ("mallory", 403), ("other", 400)]
-    {
+    for (name, status) in [
+        ("ann", 200),
+        ("joe", 200),
+        ("sue", 200),
+        ("bob", 403),
+        ("eve", 403),
+        ("mallory", 403),
+        ("other", 400),
+    ] {
         assert_eq!(limited.send(by(name)).await.status(), status, "{name}");
     }
     assert_eq!(limited.inner.calls(), 3);
@@ -81,8 +115,14 @@ async fn blocked_requests_are_forbidden() {
     let response = limited.send(Request::get("/secret")).await;
     assert_eq!(response.status(), StatusCode::FORBIDDEN);
     assert_no_rate_fields(&response);
-    assert_eq!(field(&response, "content-type").as_deref(), Some("application/problem+json"));
-    assert_eq!(field(&response, "cache-control").as_deref(), Some("no-store"));
+    assert_eq!(
+        field(&response, "content-type").as_deref(),
+        Some("application/problem+json")
+    );
+    assert_eq!(
+        field(&response, "cache-control").as_deref(),
+        Some("no-store")
+    );
     let problem: Value = serde_json::from_str(&text(response).await).unwrap();
     assert_eq!(
         problem,
@@ -104,8 +144,18 @@ async fn custom_refusal_answers_blocked_requests() {
     let limited = Limited::with(Policy::new().block(|_| true), |layer| {
         layer.on_refused(|refused| {
             assert!(matches!(refused.reason(), Reason::Blocked));
-            assert_eq!((refused.decision(), refused.retry_after(), refused.limits().count()), (None, None, 0));
-            Response::builder().status(404).body("nothing here").unwrap()
+            assert_eq!(
+                (
+                    refused.decision(),
+                    refused.retry_after(),
+                    refused.limits().count()
+                ),
+                (None, None, 0)
+            );
+            Response::builder()
+                .status(404)
+                .body("nothing here")
+                .unwrap()
         })
     });
     let response = limited.get().await;
@@ -118,12 +168,20 @@ async fn custom_refusal_answers_blocked_requests() {
 async fn blocked_calls_are_permission_denied() {
     let policy = Policy::new().block(when::grpc_service("echo.Echo"));
     let limited = Limited::with(policy, |layer| layer.protocol(Protocol::Both));
-    let call = Request::post("/echo.Echo/Say").version(Version::HTTP_2).header("content-type", "application/grpc");
+    let call = Request::post("/echo.Echo/Say")
+        .version(Version::HTTP_2)
+        .header("content-type", "application/grpc");
     let response = limited.send(call).await;
     assert_eq!(response.status(), StatusCode::OK);
     assert_eq!(field(&response, "grpc-status").as_deref(), Some("7"));
-    assert_eq!(field(&response, "grpc-message").as_deref(), Some("Requests like this one are not served."));
-    assert_eq!(field(&response, "grpc-retry-pushback-ms").as_deref(), Some("-1"));
+    assert_eq!(
+        field(&response, "grpc-message").as_deref(),
+        Some("Requests like this one are not served.")
+    );
+    assert_eq!(
+        field(&response, "grpc-retry-pushback-ms").as_deref(),
+        Some("-1")
+    );
     assert_no_rate_fields(&response);
 }
 
@@ -136,7 +194,11 @@ async fn lists_apply_while_store_is_unavailable() {
         .on_store_failure(tower_quota::OnStoreFailure::Refuse);
     let service = RateLimitLayer::new(failing_store(), policy).layer(Inner::default());
     for (name, status) in [("ann", 200), ("bob", 403), ("eve", 503)] {
-        let response = service.clone().oneshot(by(name).body(()).unwrap()).await.unwrap();
+        let response = service
+            .clone()
+            .oneshot(by(name).body(()).unwrap())
+            .await
+            .unwrap();
         assert_eq!(response.status(), status, "{name}");
     }
 }

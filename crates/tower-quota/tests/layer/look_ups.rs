@@ -9,9 +9,14 @@ use std::time::Duration;
 
 use http::{Request, StatusCode};
 use tower::{Layer, ServiceExt, service_fn};
-use tower_quota::{Decision, Limit, MissingKey, OnStoreFailure, Policy, Quota, RateLimitLayer, RequestHead, key, when};
+use tower_quota::{
+    Decision, Limit, MissingKey, OnStoreFailure, Policy, Quota, RateLimitLayer, RequestHead, key,
+    when,
+};
 
-use crate::fixture::{Inner, LastRequest, Limited, ScriptedStore, StoreControl, field, slow_store, tokio_now};
+use crate::fixture::{
+    Inner, LastRequest, Limited, ScriptedStore, StoreControl, field, slow_store, tokio_now,
+};
 
 const DEADLINE: Duration = Duration::from_millis(20);
 
@@ -23,15 +28,29 @@ struct Region(&'static str);
 
 /// Returns the tenant of a request, by its API key.
 fn tenant_of(head: &RequestHead<'_>) -> Option<Tenant> {
-    let known = HashMap::from([("k1", Tenant("acme", 2)), ("k2", Tenant("acme", 2)), ("k3", Tenant("globex", 3))]);
-    known.get(head.headers().get("x-api-key")?.to_str().ok()?).cloned()
+    let known = HashMap::from([
+        ("k1", Tenant("acme", 2)),
+        ("k2", Tenant("acme", 2)),
+        ("k3", Tenant("globex", 3)),
+    ]);
+    known
+        .get(head.headers().get("x-api-key")?.to_str().ok()?)
+        .cloned()
 }
 
 /// Returns a limit by tenant, with the tenant's quota.
 fn by_tenant() -> Limit {
     Limit::new("tenant", Quota::per_minute(1))
-        .by(key::from_fn("tenant", |head| Some(head.extensions().get::<Tenant>()?.0)))
-        .quota_with(|head| Quota::try_new(head.extensions().get::<Tenant>()?.1, Duration::from_secs(60)).ok())
+        .by(key::from_fn("tenant", |head| {
+            Some(head.extensions().get::<Tenant>()?.0)
+        }))
+        .quota_with(|head| {
+            Quota::try_new(
+                head.extensions().get::<Tenant>()?.1,
+                Duration::from_secs(60),
+            )
+            .ok()
+        })
 }
 
 fn with_key(api_key: &str) -> http::request::Builder {
@@ -57,11 +76,25 @@ async fn look_up_provides_keys_and_quotas() {
         })
         .limit(by_tenant().when_missing(MissingKey::Refuse));
     let limited = Limited::new(policy);
-    for (api_key, status) in [("k1", 200), ("k2", 200), ("k1", 429), ("k3", 200), ("k3", 200), ("k3", 200), ("k3", 429)]
-    {
-        assert_eq!(limited.send(with_key(api_key)).await.status(), status, "{api_key}");
+    for (api_key, status) in [
+        ("k1", 200),
+        ("k2", 200),
+        ("k1", 429),
+        ("k3", 200),
+        ("k3", 200),
+        ("k3", 200),
+        ("k3", 429),
+    ] {
+        assert_eq!(
+            limited.send(with_key(api_key)).await.status(),
+            status,
+            "{api_key}"
+        );
     }
-    assert_eq!(limited.send(with_key("made up")).await.status(), StatusCode::BAD_REQUEST);
+    assert_eq!(
+        limited.send(with_key("made up")).await.status(),
+        StatusCode::BAD_REQUEST
+    );
     assert_eq!(limited.get().await.status(), StatusCode::BAD_REQUEST);
     assert_eq!(limited.inner.calls(), 5);
 }
@@ -73,10 +106,20 @@ async fn handlers_find_looked_up_values() {
         assert!(request.extensions().get::<Decision>().is_some());
         Ok::<_, std::convert::Infallible>(http::Response::new(tenant))
     });
-    let policy = Policy::new().look_up(DEADLINE, |head| ready(tenant_of(head))).limit(by_tenant());
-    let service = RateLimitLayer::new(slow_store(), policy).attach_decision().layer(inner);
-    let response = service.oneshot(with_key("k3").body(()).unwrap()).await.unwrap();
-    assert_eq!(field(&response, "ratelimit-policy").as_deref(), Some(r#""tenant";q=3;w=60"#));
+    let policy = Policy::new()
+        .look_up(DEADLINE, |head| ready(tenant_of(head)))
+        .limit(by_tenant());
+    let service = RateLimitLayer::new(slow_store(), policy)
+        .attach_decision()
+        .layer(inner);
+    let response = service
+        .oneshot(with_key("k3").body(()).unwrap())
+        .await
+        .unwrap();
+    assert_eq!(
+        field(&response, "ratelimit-policy").as_deref(),
+        Some(r#""tenant";q=3;w=60"#)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -87,13 +130,19 @@ async fn late_look_up_is_missing() {
             .limit(by_tenant().when_missing(MissingKey::Refuse))
     };
     let begun = tokio_now();
-    assert_eq!(Limited::new(policy(DEADLINE / 2)).get().await.status(), StatusCode::OK);
+    assert_eq!(
+        Limited::new(policy(DEADLINE / 2)).get().await.status(),
+        StatusCode::OK
+    );
     assert_eq!(tokio_now() - begun, DEADLINE / 2);
     let limited = Limited::new(policy(DEADLINE * 100));
     let begun = tokio_now();
     assert_eq!(limited.get().await.status(), StatusCode::BAD_REQUEST);
     let waited = tokio_now() - begun;
-    assert!(waited >= DEADLINE && waited < DEADLINE + Duration::from_millis(5), "{waited:?}");
+    assert!(
+        waited >= DEADLINE && waited < DEADLINE + Duration::from_millis(5),
+        "{waited:?}"
+    );
     assert_eq!(limited.inner.calls(), 0);
 }
 
@@ -101,12 +150,16 @@ async fn late_look_up_is_missing() {
 async fn look_ups_run_together_with_own_deadlines() {
     let policy = Policy::new()
         .look_up(DEADLINE, |_| after(DEADLINE / 2, Tenant("acme", 2)))
-        .look_up(DEADLINE / 2 + Duration::from_millis(5), |_| after(DEADLINE / 2, Region("eu")))
+        .look_up(DEADLINE / 2 + Duration::from_millis(5), |_| {
+            after(DEADLINE / 2, Region("eu"))
+        })
         .look_up(DEADLINE / 4, |_| pending::<Option<u8>>())
         .limit(by_tenant().when_missing(MissingKey::Refuse))
         .limit(
             Limit::new("region", Quota::per_minute(9))
-                .by(key::from_fn("region", |head| Some(head.extensions().get::<Region>()?.0)))
+                .by(key::from_fn("region", |head| {
+                    Some(head.extensions().get::<Region>()?.0)
+                }))
                 .when_missing(MissingKey::Refuse),
         );
     let limited = Limited::new(policy);
@@ -118,10 +171,17 @@ async fn look_ups_run_together_with_own_deadlines() {
 
 #[tokio::test]
 async fn empty_look_up_keeps_outer_value() {
-    let policy =
-        Policy::new().look_up(DEADLINE, |_| ready(None::<Tenant>)).limit(by_tenant().when_missing(MissingKey::Refuse));
+    let policy = Policy::new()
+        .look_up(DEADLINE, |_| ready(None::<Tenant>))
+        .limit(by_tenant().when_missing(MissingKey::Refuse));
     let limited = Limited::new(policy);
-    assert_eq!(limited.send(Request::get("/").extension(Tenant("acme", 9))).await.status(), StatusCode::OK);
+    assert_eq!(
+        limited
+            .send(Request::get("/").extension(Tenant("acme", 9)))
+            .await
+            .status(),
+        StatusCode::OK
+    );
 }
 
 #[tokio::test]
@@ -177,7 +237,11 @@ async fn cancelled_request_drops_its_look_up() {
     assert_eq!(dropped.load(Ordering::Relaxed), 0);
     drop(call);
     assert_eq!(dropped.load(Ordering::Relaxed), 1);
-    assert_eq!((store.charge_counts().len(), inner.calls()), (0, 0), "nothing was charged");
+    assert_eq!(
+        (store.charge_counts().len(), inner.calls()),
+        (0, 0),
+        "nothing was charged"
+    );
 }
 
 /// Polls a future once, and returns its output if it is ready.
@@ -202,7 +266,9 @@ async fn look_up_panic_reaches_its_request() {
         .limit(Limit::new("all", Quota::per_minute(1)));
     let limited = Limited::new(policy);
     let service = limited.service.clone();
-    let panics = AssertUnwindSafe(service).0.oneshot(Request::get("/panics").body(()).unwrap());
+    let panics = AssertUnwindSafe(service)
+        .0
+        .oneshot(Request::get("/panics").body(()).unwrap());
     assert!(tokio::spawn(panics).await.unwrap_err().is_panic());
     assert_eq!(limited.get().await.status(), StatusCode::OK);
 }
@@ -222,7 +288,11 @@ async fn fallback_reads_look_up_value() {
     store.fail(true);
     let service = RateLimitLayer::new(store, policy).layer(Inner::default());
     for status in [200, 200, 200, 429] {
-        let response = service.clone().oneshot(with_key("k3").body(()).unwrap()).await.unwrap();
+        let response = service
+            .clone()
+            .oneshot(with_key("k3").body(()).unwrap())
+            .await
+            .unwrap();
         assert_eq!(response.status(), status);
     }
     assert_eq!(asked.load(Ordering::Relaxed), 4, "once per request");

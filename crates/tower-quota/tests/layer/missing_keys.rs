@@ -18,22 +18,35 @@ fn by_api_key(missing: Option<MissingKey>) -> Limited {
 #[tokio::test]
 async fn combination_without_part_shares_one_counter() {
     let by = key::all((key::client_ip(), key::header("x-api-key")));
-    let limited = Limited::new(Policy::new().limit(Limit::new("pair", Quota::per_minute(1)).by(by)));
+    let limited =
+        Limited::new(Policy::new().limit(Limit::new("pair", Quota::per_minute(1)).by(by)));
     let from = |address: [u8; 4]| Request::get("/").extension(IpAddr::from(address));
-    assert_eq!(limited.send(from([192, 0, 2, 1])).await.status(), StatusCode::OK);
-    assert_eq!(limited.send(from([192, 0, 2, 2])).await.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(
+        limited.send(from([192, 0, 2, 1])).await.status(),
+        StatusCode::OK
+    );
+    assert_eq!(
+        limited.send(from([192, 0, 2, 2])).await.status(),
+        StatusCode::TOO_MANY_REQUESTS
+    );
     let keyed = from([192, 0, 2, 1]).header("x-api-key", "ann");
     assert_eq!(limited.send(keyed).await.status(), StatusCode::OK);
 }
 
 #[tokio::test]
 async fn missing_keys_share_one_counter_by_default() {
-    for limited in [by_api_key(None), by_api_key(Some(MissingKey::ShareOneCounter))] {
+    for limited in [
+        by_api_key(None),
+        by_api_key(Some(MissingKey::ShareOneCounter)),
+    ] {
         assert_eq!(limited.get().await.status(), StatusCode::OK);
         assert_eq!(limited.get().await.status(), StatusCode::TOO_MANY_REQUESTS);
         // An empty value is a missing key.
         let empty = Request::get("/").header("x-api-key", "");
-        assert_eq!(limited.send(empty).await.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(
+            limited.send(empty).await.status(),
+            StatusCode::TOO_MANY_REQUESTS
+        );
         let keyed = Request::get("/").header("x-api-key", "ann");
         assert_eq!(limited.send(keyed).await.status(), StatusCode::OK);
     }
@@ -51,52 +64,97 @@ async fn skipping_leaves_the_request_to_other_limits() {
 
 #[tokio::test]
 async fn refusal_names_missing_key_without_charge() {
-    let policy = Policy::new().limit(Limit::new("everyone", Quota::per_minute(2))).limit(
-        Limit::new("minute", Quota::per_minute(1)).by(key::header("X-Api-Key")).when_missing(MissingKey::Refuse),
-    );
+    let policy = Policy::new()
+        .limit(Limit::new("everyone", Quota::per_minute(2)))
+        .limit(
+            Limit::new("minute", Quota::per_minute(1))
+                .by(key::header("X-Api-Key"))
+                .when_missing(MissingKey::Refuse),
+        );
     let limited = Limited::new(policy);
     let response = limited.get().await;
     assert_eq!(response.status(), StatusCode::BAD_REQUEST);
     assert_eq!(field(&response, "retry-after"), None);
     assert_eq!(field(&response, "ratelimit"), None);
     let problem: serde_json::Value = serde_json::from_str(&text(response).await).unwrap();
-    assert_eq!(problem["detail"], "The request cannot be counted: it has no header x-api-key.");
+    assert_eq!(
+        problem["detail"],
+        "The request cannot be counted: it has no header x-api-key."
+    );
     assert_eq!(problem["status"], 400);
     assert_eq!(limited.inner.calls(), 0);
 
-    let keyed = limited.send(Request::get("/").header("x-api-key", "ann")).await;
-    assert!(field(&keyed, "ratelimit").unwrap().starts_with(r#""everyone";r=1;"#));
+    let keyed = limited
+        .send(Request::get("/").header("x-api-key", "ann"))
+        .await;
+    assert!(
+        field(&keyed, "ratelimit")
+            .unwrap()
+            .starts_with(r#""everyone";r=1;"#)
+    );
 }
 
 #[tokio::test]
 async fn limits_of_one_key_choose_separately() {
     let policy = Policy::new()
-        .limit(Limit::new("skips", Quota::per_minute(5)).by(key::header("k")).when_missing(MissingKey::Skip))
+        .limit(
+            Limit::new("skips", Quota::per_minute(5))
+                .by(key::header("k"))
+                .when_missing(MissingKey::Skip),
+        )
         .limit(Limit::new("shares", Quota::per_minute(5)).by(key::header("k")));
     let limited = Limited::new(policy);
-    assert_eq!(field(&limited.get().await, "ratelimit").as_deref(), Some(r#""shares";r=4;t=48"#));
+    assert_eq!(
+        field(&limited.get().await, "ratelimit").as_deref(),
+        Some(r#""shares";r=4;t=48"#)
+    );
     let keyed = limited.send(Request::get("/").header("k", "ann")).await;
-    assert_eq!(field(&keyed, "ratelimit").as_deref(), Some(r#""skips";r=4;t=48, "shares";r=4;t=48"#));
+    assert_eq!(
+        field(&keyed, "ratelimit").as_deref(),
+        Some(r#""skips";r=4;t=48, "shares";r=4;t=48"#)
+    );
 }
 
 #[tokio::test]
 async fn inapplicable_limit_ignores_missing_key() {
-    let limit = Limit::new("never", Quota::per_minute(1)).by(key::header("k")).when_missing(MissingKey::Refuse);
+    let limit = Limit::new("never", Quota::per_minute(1))
+        .by(key::header("k"))
+        .when_missing(MissingKey::Refuse);
     let limited = Limited::new(Policy::new().limit(limit.when(|_| false)));
     assert_eq!(limited.get().await.status(), StatusCode::OK);
 }
 
 #[tokio::test]
 async fn header_with_two_values_gains_nothing() {
-    for missing in [MissingKey::ShareOneCounter, MissingKey::Skip, MissingKey::Refuse] {
+    for missing in [
+        MissingKey::ShareOneCounter,
+        MissingKey::Skip,
+        MissingKey::Refuse,
+    ] {
         let limited = by_api_key(Some(missing));
-        let twice = |other: &str| Request::get("/").header("x-api-key", "ann").header("x-api-key", other);
+        let twice = |other: &str| {
+            Request::get("/")
+                .header("x-api-key", "ann")
+                .header("x-api-key", other)
+        };
         // The same value twice is one value.
         assert_eq!(limited.send(twice("ann")).await.status(), StatusCode::OK);
-        assert_eq!(limited.send(Request::get("/").header("x-api-key", "ann")).await.status(), 429);
+        assert_eq!(
+            limited
+                .send(Request::get("/").header("x-api-key", "ann"))
+                .await
+                .status(),
+            429
+        );
         // All requests with several values share one counter.
         assert_eq!(limited.send(twice("1")).await.status(), StatusCode::OK);
-        assert_eq!(limited.send(twice("2")).await.status(), StatusCode::TOO_MANY_REQUESTS);
-        assert_eq!(limited.send(twice("")).await.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(
+            limited.send(twice("2")).await.status(),
+            StatusCode::TOO_MANY_REQUESTS
+        );
+        assert_eq!(
+            limited.send(twice("")).await.status(),
+            StatusCode::TOO_MANY_REQUESTS
+        );
     }
 }

@@ -14,22 +14,35 @@ use crate::fixture::{Inner, WITH_X, field};
 fn layer(name: &'static str, per_minute: u64) -> RateLimitLayer<MemoryStore> {
     let store = MemoryStore::with_clock(10, ManualClock::default());
     let policy = Policy::new().limit(Limit::new(name, Quota::per_minute(per_minute)));
-    RateLimitLayer::new(store, policy).attach_decision().headers(WITH_X)
+    RateLimitLayer::new(store, policy)
+        .attach_decision()
+        .headers(WITH_X)
 }
 
 #[tokio::test]
 async fn nested_lists_merge_and_stricter_fields_stay() {
     for (outer, inner) in [(100, 10), (10, 100)] {
-        let service =
-            ServiceBuilder::new().layer(layer("outer", outer)).layer(layer("inner", inner)).service(Inner::default());
+        let service = ServiceBuilder::new()
+            .layer(layer("outer", outer))
+            .layer(layer("inner", inner))
+            .service(Inner::default());
         let response = service.oneshot(Request::new(())).await.unwrap();
         let policies = format!(r#""inner";q={inner};w=60, "outer";q={outer};w=60"#);
         assert_eq!(field(&response, "ratelimit-policy"), Some(policies));
         let left = field(&response, "ratelimit").unwrap();
-        assert!(left.contains(&format!(r#""inner";r={}"#, inner - 1)), "{left}");
-        assert!(left.contains(&format!(r#""outer";r={}"#, outer - 1)), "{left}");
+        assert!(
+            left.contains(&format!(r#""inner";r={}"#, inner - 1)),
+            "{left}"
+        );
+        assert!(
+            left.contains(&format!(r#""outer";r={}"#, outer - 1)),
+            "{left}"
+        );
         assert_eq!(field(&response, "x-ratelimit-limit").as_deref(), Some("10"));
-        assert_eq!(field(&response, "x-ratelimit-remaining").as_deref(), Some("9"));
+        assert_eq!(
+            field(&response, "x-ratelimit-remaining").as_deref(),
+            Some("9")
+        );
     }
 }
 
@@ -38,21 +51,31 @@ async fn same_limit_shares_counter_across_layers() {
     let store = MemoryStore::with_clock(10, ManualClock::default());
     let policy = |name| Policy::new().limit(Limit::new(name, Quota::per_minute(10)));
     let layer = |name| RateLimitLayer::new(store.clone(), policy(name)).headers(WITH_X);
-    let [one, other, apart] = ["minute", "minute", "login-minute"].map(|name| layer(name).layer(Inner::default()));
+    let [one, other, apart] =
+        ["minute", "minute", "login-minute"].map(|name| layer(name).layer(Inner::default()));
     for (service, remaining) in [(one, "9"), (other, "8"), (apart, "9")] {
         let response = service.oneshot(Request::new(())).await.unwrap();
-        assert_eq!(field(&response, "x-ratelimit-remaining").as_deref(), Some(remaining));
+        assert_eq!(
+            field(&response, "x-ratelimit-remaining").as_deref(),
+            Some(remaining)
+        );
     }
 }
 
 #[tokio::test]
 async fn inner_refusal_keeps_response_and_decision() {
-    let service = ServiceBuilder::new().layer(layer("outer", 100)).layer(layer("inner", 1)).service(Inner::default());
+    let service = ServiceBuilder::new()
+        .layer(layer("outer", 100))
+        .layer(layer("inner", 1))
+        .service(Inner::default());
     service.clone().oneshot(Request::new(())).await.unwrap();
     let response = service.oneshot(Request::new(())).await.unwrap();
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(field(&response, "retry-after").as_deref(), Some("60"));
-    assert_eq!(field(&response, "x-ratelimit-remaining").as_deref(), Some("0"));
+    assert_eq!(
+        field(&response, "x-ratelimit-remaining").as_deref(),
+        Some("0")
+    );
     let decision = response.extensions().get::<Decision>().unwrap();
     assert_eq!(decision.tightest().unwrap().name.as_str(), "inner");
 }
@@ -68,8 +91,17 @@ async fn fields_over(foreign: &'static [(&'static str, &'static str)]) -> [Optio
         }
         ready(Ok::<_, Infallible>(response))
     });
-    let response = layer("outer", 10).layer(service).oneshot(Request::new(())).await.unwrap();
-    ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"].map(|name| field(&response, name))
+    let response = layer("outer", 10)
+        .layer(service)
+        .oneshot(Request::new(()))
+        .await
+        .unwrap();
+    [
+        "x-ratelimit-limit",
+        "x-ratelimit-remaining",
+        "x-ratelimit-reset",
+    ]
+    .map(|name| field(&response, name))
 }
 
 fn some(fields: [&str; 3]) -> [Option<String>; 3] {
@@ -78,9 +110,17 @@ fn some(fields: [&str; 3]) -> [Option<String>; 3] {
 
 #[tokio::test]
 async fn stricter_complete_foreign_fields_stay() {
-    let strict = &[("x-ratelimit-limit", "5"), ("x-ratelimit-remaining", "3"), ("x-ratelimit-reset", "30")];
+    let strict = &[
+        ("x-ratelimit-limit", "5"),
+        ("x-ratelimit-remaining", "3"),
+        ("x-ratelimit-reset", "30"),
+    ];
     assert_eq!(fields_over(strict).await, some(["5", "3", "30"]));
-    let lax = &[("x-ratelimit-limit", "50"), ("x-ratelimit-remaining", "10"), ("x-ratelimit-reset", "30")];
+    let lax = &[
+        ("x-ratelimit-limit", "50"),
+        ("x-ratelimit-remaining", "10"),
+        ("x-ratelimit-reset", "30"),
+    ];
     assert_eq!(fields_over(lax).await, some(["10", "9", "6"]));
 }
 
@@ -88,9 +128,26 @@ async fn stricter_complete_foreign_fields_stay() {
 async fn incomplete_or_invalid_foreign_fields_are_replaced() {
     let ours = some(["10", "9", "6"]);
     assert_eq!(fields_over(&[("x-ratelimit-remaining", "3")]).await, ours);
-    assert_eq!(fields_over(&[("x-ratelimit-remaining", "3"), ("x-ratelimit-reset", "30")]).await, ours);
-    assert_eq!(fields_over(&[("x-ratelimit-limit", "5"), ("x-ratelimit-remaining", "3")]).await, ours);
-    assert_eq!(fields_over(&[("x-ratelimit-limit", "?"), ("x-ratelimit-remaining", "plenty")]).await, ours);
-    let unreadable = &[("x-ratelimit-limit", "?"), ("x-ratelimit-remaining", "3"), ("x-ratelimit-reset", "soon")];
+    assert_eq!(
+        fields_over(&[("x-ratelimit-remaining", "3"), ("x-ratelimit-reset", "30")]).await,
+        ours
+    );
+    assert_eq!(
+        fields_over(&[("x-ratelimit-limit", "5"), ("x-ratelimit-remaining", "3")]).await,
+        ours
+    );
+    assert_eq!(
+        fields_over(&[
+            ("x-ratelimit-limit", "?"),
+            ("x-ratelimit-remaining", "plenty")
+        ])
+        .await,
+        ours
+    );
+    let unreadable = &[
+        ("x-ratelimit-limit", "?"),
+        ("x-ratelimit-remaining", "3"),
+        ("x-ratelimit-reset", "soon"),
+    ];
     assert_eq!(fields_over(unreadable).await, ours);
 }

@@ -39,17 +39,31 @@ fn panics_point_at_the_caller() {
         ("per_day", || _ = Quota::per_day(0)),
         ("burst", || _ = Quota::per_day(1).burst(0)),
         ("divided", || _ = Quota::per_day(1).divided(0)),
-        ("fixed_window", || _ = Quota::per_day(1).burst(2).fixed_window()),
-        ("sliding_window", || _ = Quota::per_day(1).burst(2).sliding_window()),
-        ("sliding_log", || _ = Quota::per_day(1).burst(2).sliding_log()),
-        ("offset", || _ = Quota::per_day(1).offset(Duration::from_secs(1))),
-        ("from_first_request", || _ = Quota::per_day(1).from_first_request()),
-        ("limit", || _ = Policy::new().limit(Limit::new("", Quota::per_day(1)))),
+        ("fixed_window", || {
+            _ = Quota::per_day(1).burst(2).fixed_window()
+        }),
+        ("sliding_window", || {
+            _ = Quota::per_day(1).burst(2).sliding_window()
+        }),
+        ("sliding_log", || {
+            _ = Quota::per_day(1).burst(2).sliding_log()
+        }),
+        ("offset", || {
+            _ = Quota::per_day(1).offset(Duration::from_secs(1))
+        }),
+        ("from_first_request", || {
+            _ = Quota::per_day(1).from_first_request()
+        }),
+        ("limit", || {
+            _ = Policy::new().limit(Limit::new("", Quota::per_day(1)))
+        }),
         ("instances", || _ = Policy::new().instances(0)),
         ("header", || _ = key::header("two words")),
         ("path", || _ = when::path("users")),
         ("host", || _ = when::host("a.test:80")),
-        ("address_in", || _ = when::address_in(key::client_ip(), ["here"])),
+        ("address_in", || {
+            _ = when::address_in(key::client_ip(), ["here"])
+        }),
     ];
     for (name, mistake) in mistakes {
         assert_eq!(file_of_panic(mistake), file!(), "{name}");

@@ -28,8 +28,13 @@ impl KeyExtractor for Scoped {
 
 #[test]
 fn duplicate_limit_name_is_an_error() {
-    let twice = Policy::new().limit(limit("a")).try_limit(limit(String::from("a")));
-    assert_eq!(twice.unwrap_err(), ConfigError::DuplicateLimit(Name::new("a")));
+    let twice = Policy::new()
+        .limit(limit("a"))
+        .try_limit(limit(String::from("a")));
+    assert_eq!(
+        twice.unwrap_err(),
+        ConfigError::DuplicateLimit(Name::new("a"))
+    );
 }
 
 #[test]
@@ -38,19 +43,33 @@ fn colliding_limit_names_are_reported() {
     let (one, other) = (Name::new("costarring"), Name::new("liquid"));
     assert_eq!(one.id(), other.id());
     let colliding = Policy::new().limit(limit(one)).try_limit(limit(other));
-    assert_eq!(colliding.unwrap_err(), ConfigError::CollidingNames(one, other));
+    assert_eq!(
+        colliding.unwrap_err(),
+        ConfigError::CollidingNames(one, other)
+    );
 
-    let colliding = Policy::new().limit(limit("a").by(Scoped(one))).try_limit(limit("b").by(Scoped(other)));
-    assert_eq!(colliding.unwrap_err(), ConfigError::CollidingNames(one, other));
+    let colliding = Policy::new()
+        .limit(limit("a").by(Scoped(one)))
+        .try_limit(limit("b").by(Scoped(other)));
+    assert_eq!(
+        colliding.unwrap_err(),
+        ConfigError::CollidingNames(one, other)
+    );
 }
 
 #[test]
 fn invalid_limit_name_is_an_error() {
     for name in ["", "naïve", "line\nbreak", "\u{7f}"] {
-        assert_eq!(Policy::new().try_limit(limit(name)).unwrap_err(), ConfigError::LimitName(Name::new(name)));
+        assert_eq!(
+            Policy::new().try_limit(limit(name)).unwrap_err(),
+            ConfigError::LimitName(Name::new(name))
+        );
     }
     let long = "x".repeat(65);
-    assert!(matches!(Policy::new().try_limit(limit(long)), Err(ConfigError::LimitName(_))));
+    assert!(matches!(
+        Policy::new().try_limit(limit(long)),
+        Err(ConfigError::LimitName(_))
+    ));
     assert!(Policy::new().try_limit(limit("x".repeat(64))).is_ok());
     assert!(Policy::new().try_limit(limit(" ~\"\\")).is_ok());
 }
@@ -59,12 +78,34 @@ fn invalid_limit_name_is_an_error() {
 fn wait_for_a_window_is_refused() {
     let waiting = |quota: Quota| Limit::new("uploads", quota).max_wait(Duration::from_secs(5));
     let quota = || Quota::per_minute(10);
-    for window in [quota().fixed_window(), quota().sliding_window(), quota().sliding_log()] {
+    for window in [
+        quota().fixed_window(),
+        quota().sliding_window(),
+        quota().sliding_log(),
+    ] {
         let error = Policy::new().try_limit(waiting(window)).unwrap_err();
-        assert_eq!(error, ConfigError::WaitOnWindow { limit: Name::new("uploads"), algorithm: window.algorithm() });
-        assert!(error.to_string().contains("leave `max_wait` out"), "{error}");
-        assert!(Policy::new().try_limit(waiting(window).max_wait(Duration::ZERO)).is_ok());
-        assert!(Policy::new().try_limit(waiting(window).quota_with(|_| None)).is_ok(), "a request may choose a bucket");
+        assert_eq!(
+            error,
+            ConfigError::WaitOnWindow {
+                limit: Name::new("uploads"),
+                algorithm: window.algorithm()
+            }
+        );
+        assert!(
+            error.to_string().contains("leave `max_wait` out"),
+            "{error}"
+        );
+        assert!(
+            Policy::new()
+                .try_limit(waiting(window).max_wait(Duration::ZERO))
+                .is_ok()
+        );
+        assert!(
+            Policy::new()
+                .try_limit(waiting(window).quota_with(|_| None))
+                .is_ok(),
+            "a request may choose a bucket"
+        );
     }
     for bucket in [quota(), quota().leaky_bucket()] {
         assert!(Policy::new().try_limit(waiting(bucket)).is_ok());
@@ -75,17 +116,37 @@ fn wait_for_a_window_is_refused() {
 fn constant_cost_above_capacity_is_an_error() {
     let name = Name::new("dear");
     let error = Policy::new().try_limit(limit(name).cost(11)).unwrap_err();
-    assert_eq!(error, ConfigError::CostAboveCapacity { limit: name, cost: 11, capacity: 10 });
+    assert_eq!(
+        error,
+        ConfigError::CostAboveCapacity {
+            limit: name,
+            cost: 11,
+            capacity: 10
+        }
+    );
     assert!(Policy::new().try_limit(limit(name).cost(10)).is_ok());
 }
 
 #[test]
 fn instance_has_share_of_each_limit() {
     let yearly = || Limit::new("y", Quota::new(1, Duration::from_secs(300 * 86_400)));
-    let error = ConfigError::ShareTooSmall { units: 1, period: Duration::from_secs(300 * 86_400), instances: 2 };
-    assert_eq!(Policy::new().limit(yearly()).try_instances(2).unwrap_err(), error);
-    assert_eq!(Policy::new().instances(2).try_limit(yearly()).unwrap_err(), error);
-    assert_eq!(Policy::new().try_instances(0).unwrap_err(), ConfigError::ZeroInstances);
+    let error = ConfigError::ShareTooSmall {
+        units: 1,
+        period: Duration::from_secs(300 * 86_400),
+        instances: 2,
+    };
+    assert_eq!(
+        Policy::new().limit(yearly()).try_instances(2).unwrap_err(),
+        error
+    );
+    assert_eq!(
+        Policy::new().instances(2).try_limit(yearly()).unwrap_err(),
+        error
+    );
+    assert_eq!(
+        Policy::new().try_instances(0).unwrap_err(),
+        ConfigError::ZeroInstances
+    );
     assert!(Policy::new().limit(limit("a")).try_instances(1_000).is_ok());
 }
 
@@ -97,7 +158,9 @@ fn invalid_policy_in_code_panics_with_reason() {
 
 /// Returns the result of adding two limits that count by these extractors.
 fn second(one: impl KeyExtractor, other: impl KeyExtractor) -> Result<Policy, ConfigError> {
-    Policy::new().limit(limit("a").by(one)).try_limit(limit("b").by(other))
+    Policy::new()
+        .limit(limit("a").by(one))
+        .try_limit(limit("b").by(other))
 }
 
 #[tokio::test]
@@ -105,10 +168,17 @@ async fn closure_may_have_built_in_name() {
     let by_path = || from_fn("everyone", |head| Some(head.uri().path().to_owned()));
     let each = || Limit::new("each", Quota::per_minute(1)).by(by_path());
     let all = || Limit::new("all", Quota::per_minute(2));
-    for policy in [Policy::new().limit(each()).limit(all()), Policy::new().limit(all()).limit(each())] {
+    for policy in [
+        Policy::new().limit(each()).limit(all()),
+        Policy::new().limit(all()).limit(each()),
+    ] {
         let limited = Limited::new(policy);
         for (path, status) in [("/a", 200), ("/a", 429), ("/b", 200), ("/c", 429)] {
-            assert_eq!(limited.send(Request::get(path)).await.status(), status, "{path}");
+            assert_eq!(
+                limited.send(Request::get(path)).await.status(),
+                status,
+                "{path}"
+            );
         }
     }
     assert!(second(key::method(), from_fn("method", |_| Some("x"))).is_ok());
@@ -117,7 +187,11 @@ async fn closure_may_have_built_in_name() {
 
 #[test]
 fn different_closures_need_different_names() {
-    let error = second(from_fn("tenant", |_| Some("x")), from_fn("tenant", |_| Some("y"))).unwrap_err();
+    let error = second(
+        from_fn("tenant", |_| Some("x")),
+        from_fn("tenant", |_| Some("y")),
+    )
+    .unwrap_err();
     assert_eq!(error, ConfigError::SharedScope(Name::new("fn tenant")));
     assert_eq!(
         error.to_string(),
@@ -130,12 +204,24 @@ fn different_closures_need_different_names() {
 fn extractors_of_different_types_need_different_scopes() {
     let shared = |scope| Err(ConfigError::SharedScope(Name::new(scope)));
     let error_of = |outcome: Result<Policy, ConfigError>| outcome.map(|_| ());
-    assert_eq!(error_of(second(key::everyone(), Scoped(Name::new("everyone")))), shared("everyone"));
-    assert_eq!(error_of(second(Scoped(Name::new("method")), key::method())), shared("method"));
+    assert_eq!(
+        error_of(second(key::everyone(), Scoped(Name::new("everyone")))),
+        shared("everyone")
+    );
+    assert_eq!(
+        error_of(second(Scoped(Name::new("method")), key::method())),
+        shared("method")
+    );
     // Extractors in boxes and combinations are compared too.
     let boxed = |extractor| -> Box<dyn KeyExtractor> { extractor };
     let method = || boxed(Box::new(key::method()));
-    assert_eq!(error_of(second(method(), boxed(Box::new(Scoped(Name::new("method")))))), shared("method"));
+    assert_eq!(
+        error_of(second(
+            method(),
+            boxed(Box::new(Scoped(Name::new("method"))))
+        )),
+        shared("method")
+    );
     let pair = |extractor| key::all([method(), boxed(extractor)]);
     let one = pair(Box::new(from_fn("x", |_| Some("x"))));
     let other = pair(Box::new(from_fn("x", |_| Some("y"))));
@@ -145,12 +231,21 @@ fn extractors_of_different_types_need_different_scopes() {
 #[test]
 fn header_with_two_proxy_lists_is_refused() {
     let behind = |proxies| key::client_ip().behind(proxies, Source::XForwardedFor);
-    let (ours, theirs) = (|| behind(Proxies::networks(["10.0.0.0/8"])), || behind(Proxies::networks(["192.0.2.0/24"])));
+    let (ours, theirs) = (
+        || behind(Proxies::networks(["10.0.0.0/8"])),
+        || behind(Proxies::networks(["192.0.2.0/24"])),
+    );
     let shared = ConfigError::SharedScope(ours().scope());
     assert_eq!(second(ours(), theirs()).unwrap_err(), shared);
-    assert_eq!(second(behind(Proxies::hops(1)), behind(Proxies::hops(2))).unwrap_err(), shared);
+    assert_eq!(
+        second(behind(Proxies::hops(1)), behind(Proxies::hops(2))).unwrap_err(),
+        shared
+    );
     let routed = |client: ClientIp| key::all((client, key::method()));
-    assert!(matches!(second(routed(ours()), routed(theirs())), Err(ConfigError::SharedScope(_))));
+    assert!(matches!(
+        second(routed(ours()), routed(theirs())),
+        Err(ConfigError::SharedScope(_))
+    ));
     assert!(second(ours(), ours()).is_ok());
     assert!(second(routed(ours()), routed(ours())).is_ok());
     assert!(second(ours(), ours().prefix_v6(48)).is_ok());
@@ -163,11 +258,26 @@ fn claim_with_two_verifications_is_refused() {
     let key = |secret: &[u8]| key::JwtKey::hmac(secret).unwrap();
     let by = |key| key::jwt_claim("sub", key);
     let shared = ConfigError::SharedScope(by(key(b"one")).scope());
-    assert_eq!(second(by(key(b"one")), by(key(b"two"))).unwrap_err(), shared);
-    assert_eq!(second(by(key(b"one")), by(key(b"one").issuer("x"))).unwrap_err(), shared);
-    assert_eq!(second(by(key(b"one")), by(key(b"one").audience("x"))).unwrap_err(), shared);
-    assert_eq!(second(by(key(b"one").issuer("x")), by(key(b"one").audience("x"))).unwrap_err(), shared);
-    assert_eq!(second(by(key(b"one")), by(key(b"one")).or_key(key(b"two"))).unwrap_err(), shared);
+    assert_eq!(
+        second(by(key(b"one")), by(key(b"two"))).unwrap_err(),
+        shared
+    );
+    assert_eq!(
+        second(by(key(b"one")), by(key(b"one").issuer("x"))).unwrap_err(),
+        shared
+    );
+    assert_eq!(
+        second(by(key(b"one")), by(key(b"one").audience("x"))).unwrap_err(),
+        shared
+    );
+    assert_eq!(
+        second(by(key(b"one").issuer("x")), by(key(b"one").audience("x"))).unwrap_err(),
+        shared
+    );
+    assert_eq!(
+        second(by(key(b"one")), by(key(b"one")).or_key(key(b"two"))).unwrap_err(),
+        shared
+    );
     let one = || by(key(b"one").issuer("x").audience("y")).or_key(key(b"two"));
     assert!(second(one(), one()).is_ok());
     assert!(second(one(), key::unverified_jwt_claim("sub")).is_ok());
@@ -176,7 +286,11 @@ fn claim_with_two_verifications_is_refused() {
 #[test]
 fn one_extractor_may_count_for_several_limits() {
     fn tenant() -> impl KeyExtractor + Clone {
-        from_fn("tenant", |head| head.headers().get("x-tenant").map(|tenant| tenant.as_bytes().to_vec()))
+        from_fn("tenant", |head| {
+            head.headers()
+                .get("x-tenant")
+                .map(|tenant| tenant.as_bytes().to_vec())
+        })
     }
 
     assert!(second(tenant(), tenant()).is_ok());
@@ -186,6 +300,12 @@ fn one_extractor_may_count_for_several_limits() {
     let boxed: Box<dyn KeyExtractor> = Box::new(key::method());
     assert!(second(boxed, key::method()).is_ok());
     let pair = || key::all((key::method(), tenant()));
-    assert!(second(pair(), key::all((Box::new(key::method()), Arc::new(tenant())))).is_ok());
+    assert!(
+        second(
+            pair(),
+            key::all((Box::new(key::method()), Arc::new(tenant())))
+        )
+        .is_ok()
+    );
     assert!(second(pair(), pair()).is_ok());
 }

@@ -23,7 +23,10 @@ struct StrictService {
 
 impl Clone for StrictService {
     fn clone(&self) -> Self {
-        Self { ready: false, polls: Arc::clone(&self.polls) }
+        Self {
+            ready: false,
+            polls: Arc::clone(&self.polls),
+        }
     }
 }
 
@@ -39,17 +42,28 @@ impl Service<Request<()>> for StrictService {
     }
 
     fn call(&mut self, _: Request<()>) -> Self::Future {
-        assert!(std::mem::take(&mut self.ready), "called without having been polled ready");
+        assert!(
+            std::mem::take(&mut self.ready),
+            "called without having been polled ready"
+        );
         ready(Ok(Response::new(String::new())))
     }
 }
 
 async fn calls_are_ready(store: impl Store, policy: Policy) {
     let polls = Arc::new(AtomicUsize::new(0));
-    let mut service =
-        RateLimitLayer::new(store, policy).layer(StrictService { ready: false, polls: Arc::clone(&polls) });
+    let mut service = RateLimitLayer::new(store, policy).layer(StrictService {
+        ready: false,
+        polls: Arc::clone(&polls),
+    });
     for _ in 0..3 {
-        let response = service.ready().await.unwrap().call(Request::new(())).await.unwrap();
+        let response = service
+            .ready()
+            .await
+            .unwrap()
+            .call(Request::new(()))
+            .await
+            .unwrap();
         assert_eq!(response.status(), StatusCode::OK);
     }
 }
@@ -80,23 +94,39 @@ fn memory_store_calls_service_without_clone() {
         drop(response);
         calls.load(Ordering::Relaxed)
     };
-    assert_eq!(calls_at_once(RateLimitLayer::new(MemoryStore::new(), policy())), 1);
-    assert_eq!(calls_at_once(RateLimitLayer::new(MemoryStore::new(), policy()).headers([])), 1);
+    assert_eq!(
+        calls_at_once(RateLimitLayer::new(MemoryStore::new(), policy())),
+        1
+    );
+    assert_eq!(
+        calls_at_once(RateLimitLayer::new(MemoryStore::new(), policy()).headers([])),
+        1
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn called_service_is_ready_after_wait() {
     let queue = Quota::per_second(10).leaky_bucket().queue(9);
-    calls_are_ready(slow_store(), Policy::new().limit(Limit::new("queue", queue))).await;
+    calls_are_ready(
+        slow_store(),
+        Policy::new().limit(Limit::new("queue", queue)),
+    )
+    .await;
 }
 
 /// Returns a policy with a queue of one request an hour for each user.
 ///
 /// It is in front of a service that takes one request at a time.
 fn queue_before_one_place() -> Policy {
-    let user = key::from_fn("user", |head| head.extensions().get::<&'static str>().copied());
+    let user = key::from_fn("user", |head| {
+        head.extensions().get::<&'static str>().copied()
+    });
     let quota = Quota::per_hour(1).leaky_bucket().queue(10);
-    Policy::new().limit(Limit::new("queue", quota).by(user).max_wait(Duration::from_secs(86_400)))
+    Policy::new().limit(
+        Limit::new("queue", quota)
+            .by(user)
+            .max_wait(Duration::from_secs(86_400)),
+    )
 }
 
 fn request_of(user: &'static str) -> Request<()> {
@@ -115,22 +145,47 @@ async fn waiting_client_does_not_block_others() {
     service.clone().oneshot(request_of("ann")).await.unwrap();
     let mut of_ann = service.clone();
     let mut waiting = Box::pin(of_ann.ready().await.unwrap().call(request_of("ann")));
-    assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    assert!(
+        waiting
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+            .is_pending()
+    );
     let of_bob = tokio::time::timeout(Duration::from_secs(1), service.oneshot(request_of("bob")));
-    assert_eq!(of_bob.await.expect("bob need not wait for ann").unwrap().status(), StatusCode::OK);
+    assert_eq!(
+        of_bob
+            .await
+            .expect("bob need not wait for ann")
+            .unwrap()
+            .status(),
+        StatusCode::OK
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn waiting_client_does_not_fill_buffer() {
     let layer = RateLimitLayer::new(MemoryStore::new(), queue_before_one_place());
-    let inner = service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(String::new()))));
+    let inner =
+        service_fn(|_: Request<()>| ready(Ok::<_, Infallible>(Response::new(String::new()))));
     let service = layer.layer(Buffer::new(inner, 1));
     service.clone().oneshot(request_of("ann")).await.unwrap();
     let mut of_ann = service.clone();
     let mut waiting = Box::pin(of_ann.ready().await.unwrap().call(request_of("ann")));
-    assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    assert!(
+        waiting
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+            .is_pending()
+    );
     let of_bob = tokio::time::timeout(Duration::from_secs(1), service.oneshot(request_of("bob")));
-    assert_eq!(of_bob.await.expect("bob need not wait for ann").unwrap().status(), StatusCode::OK);
+    assert_eq!(
+        of_bob
+            .await
+            .expect("bob need not wait for ann")
+            .unwrap()
+            .status(),
+        StatusCode::OK
+    );
 }
 
 #[tokio::test]
@@ -167,5 +222,9 @@ async fn busy_inner_service_is_waited_for() {
         Policy::new().limit(Limit::new("one", Quota::per_minute(1))),
     )
     .layer(Busy);
-    assert!(service.poll_ready(&mut Context::from_waker(Waker::noop())).is_pending());
+    assert!(
+        service
+            .poll_ready(&mut Context::from_waker(Waker::noop()))
+            .is_pending()
+    );
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use http::{Request, StatusCode};
 use tower::{Layer, ServiceExt};
 use tower_quota::{
-    Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimit, RateLimitHandle, RateLimitLayer, TopWindow, key,
+    Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimit, RateLimitHandle, RateLimitLayer,
+    TopWindow, key,
 };
 use tower_quota_testkit::SharedStore;
 
@@ -26,9 +27,15 @@ impl Setting {
         let store = ScriptedStore::new();
         let local = MemoryStore::with_clock(100, store.clock().clone());
         let policy = Policy::new().limit(limit.by(key::header("k")));
-        let layer = RateLimitLayer::new(SharedStore(store.clone()), policy).local_store(local.clone());
+        let layer =
+            RateLimitLayer::new(SharedStore(store.clone()), policy).local_store(local.clone());
         let layer = layer.refusal_cache(age);
-        Self { service: layer.layer(Inner::default()), handle: layer.handle(), store, local }
+        Self {
+            service: layer.layer(Inner::default()),
+            handle: layer.handle(),
+            store,
+            local,
+        }
     }
 
     async fn get(&self, client: &str) -> Answer {
@@ -56,19 +63,30 @@ fn minute() -> Limit {
 #[tokio::test]
 async fn flood_reaches_store_once() {
     let setting = Setting::new(AGE, minute());
-    assert_eq!(setting.statuses(["ann", "ann", "ann"]).await, [200, 200, 429]);
+    assert_eq!(
+        setting.statuses(["ann", "ann", "ann"]).await,
+        [200, 200, 429]
+    );
     let asked = setting.get("ann").await;
     for _ in 0..1_000 {
         let response = setting.get("ann").await;
         assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
         assert!((1..=30).contains(&retry_after(&response).as_secs()));
-        for name in ["ratelimit-policy", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-policy"] {
+        for name in [
+            "ratelimit-policy",
+            "x-ratelimit-limit",
+            "x-ratelimit-remaining",
+            "x-ratelimit-policy",
+        ] {
             assert_eq!(field(&response, name), field(&asked, name), "{name}");
         }
     }
     assert_eq!(setting.calls(), 2, "the second one took the last unit");
     let stats = setting.handle.refusal_stats();
-    assert_eq!((stats.answered, stats.remembered, stats.evicted), (1_002, 1, 0));
+    assert_eq!(
+        (stats.answered, stats.remembered, stats.evicted),
+        (1_002, 1, 0)
+    );
     assert_eq!(setting.handle.top_refused(TopWindow::Minute).len(), 1);
     assert_eq!(setting.statuses(["bob", "bob"]).await, [200, 200]);
 }
@@ -77,23 +95,38 @@ async fn flood_reaches_store_once() {
 async fn cache_of_no_age_asks_each_time() {
     let setting = Setting::new(Duration::ZERO, minute());
     setting.statuses(["ann"; 10]).await;
-    assert_eq!((setting.calls(), setting.handle.refusal_stats().answered), (10, 0));
+    assert_eq!(
+        (setting.calls(), setting.handle.refusal_stats().answered),
+        (10, 0)
+    );
 }
 
 #[tokio::test]
 async fn reset_and_grant_end_refusal_at_once() {
     let setting = Setting::new(AGE, minute());
-    assert_eq!(setting.statuses(["ann", "ann", "ann", "ann"]).await, [200, 200, 429, 429]);
+    assert_eq!(
+        setting.statuses(["ann", "ann", "ann", "ann"]).await,
+        [200, 200, 429, 429]
+    );
     setting.handle.reset("minute", "ann").await.unwrap();
-    assert_eq!(setting.statuses(["ann", "ann", "ann", "ann"]).await, [200, 200, 429, 429]);
+    assert_eq!(
+        setting.statuses(["ann", "ann", "ann", "ann"]).await,
+        [200, 200, 429, 429]
+    );
     setting.handle.grant("minute", "ann", 1).await.unwrap();
     assert_eq!(setting.statuses(["ann", "ann"]).await, [200, 429]);
 }
 
 #[tokio::test]
 async fn raised_quota_ends_refusal_at_once() {
-    let setting = Setting::new(AGE, Limit::new("minute", Quota::per_minute(2).fixed_window()));
-    assert_eq!(setting.statuses(["ann", "ann", "ann"]).await, [200, 200, 429]);
+    let setting = Setting::new(
+        AGE,
+        Limit::new("minute", Quota::per_minute(2).fixed_window()),
+    );
+    assert_eq!(
+        setting.statuses(["ann", "ann", "ann"]).await,
+        [200, 200, 429]
+    );
     let raised = Limit::new("minute", Quota::per_minute(3).fixed_window()).by(key::header("k"));
     setting.handle.replace_policy(Policy::new().limit(raised));
     assert_eq!(setting.statuses(["ann", "ann"]).await, [200, 429]);
@@ -104,9 +137,15 @@ async fn known_refusal_discards_no_local_counters() {
     // From memory at once, and after the store has failed.
     for age in [AGE, Duration::ZERO] {
         let setting = Setting::new(age, minute().on_store_failure(OnStoreFailure::Local));
-        assert_eq!(setting.statuses(["ann", "ann", "ann"]).await, [200, 200, 429]);
+        assert_eq!(
+            setting.statuses(["ann", "ann", "ann"]).await,
+            [200, 200, 429]
+        );
         setting.store.fail(true);
-        assert_eq!(setting.statuses(["bob", "bob", "bob"]).await, [200, 200, 429]);
+        assert_eq!(
+            setting.statuses(["bob", "bob", "bob"]).await,
+            [200, 200, 429]
+        );
         setting.store.clock().advance(Duration::from_secs(2));
         let response = setting.get("ann").await;
         assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);

@@ -25,9 +25,13 @@ impl App {
                 header => Box::new(key::try_header(header).unwrap()),
             })
             .collect();
-        let policy = Policy::new().limit(Limit::new(String::from("hour"), Quota::per_hour(1)).by(key::all(parts)));
+        let policy = Policy::new()
+            .limit(Limit::new(String::from("hour"), Quota::per_hour(1)).by(key::all(parts)));
         let layer = RateLimitLayer::new(store, policy);
-        Self { service: layer.layer(Inner::default()), layer }
+        Self {
+            service: layer.layer(Inner::default()),
+            layer,
+        }
     }
 }
 
@@ -36,7 +40,11 @@ async fn store_and_extractor_are_chosen_at_runtime() {
     for store in ["memory", "slow"] {
         let app = App::configured(store, &["method", "x-user"]);
         let ask = async |method: &str, user: &str| {
-            let request = Request::builder().method(method).header("x-user", user).body(()).unwrap();
+            let request = Request::builder()
+                .method(method)
+                .header("x-user", user)
+                .body(())
+                .unwrap();
             app.service.clone().oneshot(request).await.unwrap().status()
         };
         assert_eq!(ask("GET", "ann").await, StatusCode::OK);
@@ -47,7 +55,10 @@ async fn store_and_extractor_are_chosen_at_runtime() {
         // All services of a layer share their counters.
         let another = app.layer.clone().layer(Inner::default());
         let again = Request::get("/").header("x-user", "ann").body(()).unwrap();
-        assert_eq!(another.oneshot(again).await.unwrap().status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(
+            another.oneshot(again).await.unwrap().status(),
+            StatusCode::TOO_MANY_REQUESTS
+        );
     }
 }
 
@@ -55,7 +66,14 @@ async fn store_and_extractor_are_chosen_at_runtime() {
 fn everything_can_be_shared_and_shown() {
     fn shareable<T: Clone + Send + Sync + std::fmt::Debug + 'static>(_: &T) {}
 
-    let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new().limit(Limit::new("a", Quota::per_hour(1))));
+    let layer = RateLimitLayer::new(
+        MemoryStore::new(),
+        Policy::new().limit(Limit::new("a", Quota::per_hour(1))),
+    );
     shareable(&layer);
-    shareable(&layer.layer(tower::util::service_fn(async |_: Request<()>| Ok::<_, ()>(()))));
+    shareable(
+        &layer.layer(tower::util::service_fn(async |_: Request<()>| {
+            Ok::<_, ()>(())
+        })),
+    );
 }

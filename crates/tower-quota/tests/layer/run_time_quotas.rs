@@ -4,21 +4,26 @@ use std::time::Duration;
 
 use http::{Request, StatusCode};
 use tower::{Layer, ServiceExt};
-use tower_quota::{HeaderStyle, Limit, MemoryStore, OnStoreFailure, Outcome, Policy, Quota, RateLimitLayer, key};
+use tower_quota::{
+    HeaderStyle, Limit, MemoryStore, OnStoreFailure, Outcome, Policy, Quota, RateLimitLayer, key,
+};
 
 use crate::fixture::{
-    Answer, Inner, LastRequest, Limited, ScriptedStore, StoreControl, WITH_X, field, retry_after, text,
+    Answer, Inner, LastRequest, Limited, ScriptedStore, StoreControl, WITH_X, field, retry_after,
+    text,
 };
 
 /// Returns a limit of five a minute, fifty for users with `pro`, or the `units` of a header.
 fn tiers() -> Limit {
-    Limit::new("tier", Quota::per_minute(5)).by(key::header("user")).quota_with(|head| {
-        if head.headers().contains_key("pro") {
-            return Some(Quota::per_hour(50));
-        }
-        let units = head.headers().get("units")?.to_str().ok()?.parse().ok()?;
-        Quota::try_new(units, Duration::from_secs(60)).ok()
-    })
+    Limit::new("tier", Quota::per_minute(5))
+        .by(key::header("user"))
+        .quota_with(|head| {
+            if head.headers().contains_key("pro") {
+                return Some(Quota::per_hour(50));
+            }
+            let units = head.headers().get("units")?.to_str().ok()?.parse().ok()?;
+            Quota::try_new(units, Duration::from_secs(60)).ok()
+        })
 }
 
 fn free(user: &str) -> http::request::Builder {
@@ -35,7 +40,8 @@ fn with_x(policy: Policy) -> Limited {
 
 /// Returns the fields `RateLimit-Policy`, `RateLimit` and `X-RateLimit-Limit`.
 fn rate_fields(response: &Answer) -> [String; 3] {
-    ["ratelimit-policy", "ratelimit", "x-ratelimit-limit"].map(|name| field(response, name).unwrap_or_default())
+    ["ratelimit-policy", "ratelimit", "x-ratelimit-limit"]
+        .map(|name| field(response, name).unwrap_or_default())
 }
 
 #[tokio::test]
@@ -48,28 +54,52 @@ async fn request_is_counted_by_its_quota() {
         }
         let refused = limited.send(request(&user)).await;
         assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
-        assert_eq!(retry_after(&refused), Duration::from_secs(if admitted == 5 { 12 } else { 72 }));
+        assert_eq!(
+            retry_after(&refused),
+            Duration::from_secs(if admitted == 5 { 12 } else { 72 })
+        );
     }
 }
 
 #[tokio::test]
 async fn response_reports_the_chosen_quota() {
     let limited = with_x(Policy::new().limit(tiers()));
-    assert_eq!(rate_fields(&limited.send(free("ann")).await), [r#""tier";q=5;w=60"#, r#""tier";r=4;t=48"#, "5"]);
-    assert_eq!(rate_fields(&limited.send(pro("bob")).await), [r#""tier";q=50;w=3600"#, r#""tier";r=49;t=3528"#, "50"]);
+    assert_eq!(
+        rate_fields(&limited.send(free("ann")).await),
+        [r#""tier";q=5;w=60"#, r#""tier";r=4;t=48"#, "5"]
+    );
+    assert_eq!(
+        rate_fields(&limited.send(pro("bob")).await),
+        [r#""tier";q=50;w=3600"#, r#""tier";r=49;t=3528"#, "50"]
+    );
     // The quota of the previous request has no effect.
-    assert_eq!(rate_fields(&limited.send(free("ann")).await)[0], r#""tier";q=5;w=60"#);
+    assert_eq!(
+        rate_fields(&limited.send(free("ann")).await)[0],
+        r#""tier";q=5;w=60"#
+    );
 }
 
 #[tokio::test]
 async fn other_limits_keep_their_quotas() {
-    let posts = Limit::new("posts", Quota::per_minute(9)).when(|head| head.method() == http::Method::POST);
-    let limited = with_x(Policy::new().limit(Limit::new("all", Quota::per_second(8))).limit(tiers()).limit(posts));
+    let posts =
+        Limit::new("posts", Quota::per_minute(9)).when(|head| head.method() == http::Method::POST);
+    let limited = with_x(
+        Policy::new()
+            .limit(Limit::new("all", Quota::per_second(8)))
+            .limit(tiers())
+            .limit(posts),
+    );
     let expected = r#""all";q=8;w=1, "tier";q=50;w=3600"#;
     assert_eq!(rate_fields(&limited.send(pro("ann")).await)[0], expected);
-    assert_eq!(rate_fields(&limited.send(free("bob")).await)[0], r#""all";q=8;w=1, "tier";q=5;w=60"#);
+    assert_eq!(
+        rate_fields(&limited.send(free("bob")).await)[0],
+        r#""all";q=8;w=1, "tier";q=5;w=60"#
+    );
     let post = Request::post("/").header("user", "eve").header("pro", "1");
-    assert_eq!(rate_fields(&limited.send(post).await)[0], format!(r#"{expected}, "posts";q=9;w=60"#));
+    assert_eq!(
+        rate_fields(&limited.send(post).await)[0],
+        format!(r#"{expected}, "posts";q=9;w=60"#)
+    );
 }
 
 #[tokio::test]
@@ -80,7 +110,11 @@ async fn named_client_has_quota_of_its_key() {
         .quota_with(move |head| tier(head.headers().get("user")?.as_bytes()))
         .quota_of_key(move |key| tier(key.as_bytes()));
     let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new().limit(limit));
-    layer.layer(Inner::default()).oneshot(free("pro_1").body(()).unwrap()).await.unwrap();
+    layer
+        .layer(Inner::default())
+        .oneshot(free("pro_1").body(()).unwrap())
+        .await
+        .unwrap();
     let status = layer.handle().peek("tier", "pro_1").await.unwrap();
     assert_eq!((status.limit, status.remaining()), (50, 49));
     assert_eq!(layer.handle().peek("tier", "ann").await.unwrap().limit, 5);
@@ -90,12 +124,26 @@ async fn named_client_has_quota_of_its_key() {
 async fn several_limits_choose_their_quotas() {
     let size = |name: &'static str| {
         Limit::new(name, Quota::per_minute(1)).quota_with(move |head| {
-            Quota::try_new(head.headers().get(name)?.to_str().ok()?.parse().ok()?, Duration::from_secs(60)).ok()
+            Quota::try_new(
+                head.headers().get(name)?.to_str().ok()?.parse().ok()?,
+                Duration::from_secs(60),
+            )
+            .ok()
         })
     };
-    let limited = with_x(Policy::new().limit(size("a")).limit(size("b")).limit(size("c")));
-    let response = limited.send(Request::get("/").header("c", "30").header("a", "10")).await;
-    assert_eq!(rate_fields(&response)[0], r#""a";q=10;w=60, "b";q=1;w=60, "c";q=30;w=60"#);
+    let limited = with_x(
+        Policy::new()
+            .limit(size("a"))
+            .limit(size("b"))
+            .limit(size("c")),
+    );
+    let response = limited
+        .send(Request::get("/").header("c", "30").header("a", "10"))
+        .await;
+    assert_eq!(
+        rate_fields(&response)[0],
+        r#""a";q=10;w=60, "b";q=1;w=60, "c";q=30;w=60"#
+    );
     assert_eq!(rate_fields(&response)[2], "1", "b is the tightest limit");
 }
 
@@ -106,7 +154,14 @@ async fn cost_above_run_time_quota_is_refused() {
     let refused = limited.send(free("bob").header("units", "2")).await;
     assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(field(&refused, "retry-after"), None);
-    assert_eq!(refused.extensions().get::<tower_quota::Decision>().unwrap().outcome(), Outcome::Never);
+    assert_eq!(
+        refused
+            .extensions()
+            .get::<tower_quota::Decision>()
+            .unwrap()
+            .outcome(),
+        Outcome::Never
+    );
     assert_eq!(rate_fields(&refused)[0], r#""tier";q=2;w=60"#);
     assert!(text(refused).await.contains("can ever admit"));
 }
@@ -119,7 +174,10 @@ async fn run_time_leaky_bucket_makes_requests_wait() {
     let limited = with_x(Policy::new().limit(limit));
     for expected in [0, 500] {
         limited.send(Request::get("/").header("queue", "1")).await;
-        assert_eq!(limited.inner.last_seen().unwrap().wait(), Duration::from_millis(expected));
+        assert_eq!(
+            limited.inner.last_seen().unwrap().wait(),
+            Duration::from_millis(expected)
+        );
     }
     // A request whose quota is not a leaky bucket does not wait.
     let limit = Limit::new("l", queue).quota_with(|_| Some(Quota::per_minute(1)));
@@ -133,18 +191,38 @@ async fn degraded(policy: Policy, request: http::request::Builder) -> Answer {
     let store = ScriptedStore::new();
     store.fail(true);
     let layer = RateLimitLayer::new(store, policy.on_store_failure(OnStoreFailure::Local))
-        .on_refused(|refused| http::Response::builder().status(refused.status()).body(refused.detail()).unwrap());
-    layer.headers(WITH_X).layer(Inner::default()).oneshot(request.body(()).unwrap()).await.unwrap()
+        .on_refused(|refused| {
+            http::Response::builder()
+                .status(refused.status())
+                .body(refused.detail())
+                .unwrap()
+        });
+    layer
+        .headers(WITH_X)
+        .layer(Inner::default())
+        .oneshot(request.body(()).unwrap())
+        .await
+        .unwrap()
 }
 
 #[tokio::test]
 async fn degraded_instance_counts_its_share() {
-    for (request, share) in [(pro("ann"), "10"), (free("ann"), "1"), (free("ann").header("units", "20"), "4")] {
+    for (request, share) in [
+        (pro("ann"), "10"),
+        (free("ann"), "1"),
+        (free("ann").header("units", "20"), "4"),
+    ] {
         let response = degraded(Policy::new().limit(tiers()).instances(5), request).await;
         assert_eq!(response.status(), StatusCode::OK);
-        assert_eq!(field(&response, "x-ratelimit-limit").as_deref(), Some(share));
+        assert_eq!(
+            field(&response, "x-ratelimit-limit").as_deref(),
+            Some(share)
+        );
         assert_eq!(field(&response, "ratelimit-policy"), None);
-        assert_eq!(field(&response, "x-ratelimit-policy").as_deref(), Some("degraded"));
+        assert_eq!(
+            field(&response, "x-ratelimit-policy").as_deref(),
+            Some("degraded")
+        );
     }
 }
 
@@ -152,10 +230,18 @@ async fn degraded_instance_counts_its_share() {
 async fn degraded_instance_reports_the_requests_window() {
     let store = ScriptedStore::new();
     store.fail(true);
-    let policy = Policy::new().limit(tiers()).instances(5).on_store_failure(OnStoreFailure::Local);
-    let service = RateLimitLayer::new(store, policy).headers([HeaderStyle::PerWindow]).layer(Inner::default());
+    let policy = Policy::new()
+        .limit(tiers())
+        .instances(5)
+        .on_store_failure(OnStoreFailure::Local);
+    let service = RateLimitLayer::new(store, policy)
+        .headers([HeaderStyle::PerWindow])
+        .layer(Inner::default());
     let response = service.oneshot(pro("ann").body(()).unwrap()).await.unwrap();
-    assert_eq!(field(&response, "x-ratelimit-limit-hour").as_deref(), Some("10"));
+    assert_eq!(
+        field(&response, "x-ratelimit-limit-hour").as_deref(),
+        Some("10")
+    );
     assert_eq!(field(&response, "x-ratelimit-limit-minute"), None);
 }
 
@@ -165,12 +251,23 @@ async fn indivisible_run_time_quota_is_unavailable() {
         let rare = Quota::new(1, Duration::from_secs(300 * 86_400));
         Limit::new("rare", Quota::per_minute(5)).quota_with(move |_| Some(rare))
     };
-    let response = degraded(Policy::new().limit(yearly()).instances(2), Request::get("/")).await;
+    let response = degraded(
+        Policy::new().limit(yearly()).instances(2),
+        Request::get("/"),
+    )
+    .await;
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
-    assert_eq!(field(&response, "x-ratelimit-policy").as_deref(), Some("degraded"));
+    assert_eq!(
+        field(&response, "x-ratelimit-policy").as_deref(),
+        Some("degraded")
+    );
     // A limit that allows without the store needs no share.
     let allowing = yearly().on_store_failure(OnStoreFailure::Allow);
-    let response = degraded(Policy::new().limit(allowing).instances(2), Request::get("/")).await;
+    let response = degraded(
+        Policy::new().limit(allowing).instances(2),
+        Request::get("/"),
+    )
+    .await;
     assert_eq!(response.status(), StatusCode::OK);
 }
 
@@ -181,18 +278,25 @@ async fn redis_counts_each_client_by_own_quota() {
     let options = tower_quota::RedisStore::options().deadline(Duration::from_secs(5));
     let store = options.connect(&redis.url()).await.unwrap();
     // The refill is so slow that no unit returns while the test runs.
-    let limit =
-        Limit::new("tier", Quota::new(5, Duration::from_secs(86_400))).by(key::header("user")).quota_with(|head| {
+    let limit = Limit::new("tier", Quota::new(5, Duration::from_secs(86_400)))
+        .by(key::header("user"))
+        .quota_with(|head| {
             let units = head.headers().get("units")?.to_str().ok()?.parse().ok()?;
             Quota::try_new(units, Duration::from_secs(86_400)).ok()
         });
     let service = RateLimitLayer::new(store, Policy::new().limit(limit)).layer(Inner::default());
-    let quotas = [("ann", None, 5), ("bob", Some("20"), 20), ("eve", Some("1"), 1)];
+    let quotas = [
+        ("ann", None, 5),
+        ("bob", Some("20"), 20),
+        ("eve", Some("1"), 1),
+    ];
     // Concurrent requests, so that different quotas of one limit share calls.
     let calls: Vec<_> = (0..90)
         .map(|i| {
             let (user, units, _) = quotas[i % 3];
-            let request = units.into_iter().fold(free(user), |request, units| request.header("units", units));
+            let request = units
+                .into_iter()
+                .fold(free(user), |request, units| request.header("units", units));
             let call = service.clone().oneshot(request.body(()).unwrap());
             tokio::spawn(async move { (user, call.await.unwrap()) })
         })

@@ -7,7 +7,9 @@ use std::time::Duration;
 use http::{Request, Response, StatusCode};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::settle::{Reservation, Settle, by_handler};
-use tower_quota::{Charge, Decision, Key, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, Store};
+use tower_quota::{
+    Charge, Decision, Key, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, Store,
+};
 use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{ScriptedStore, StoreControl, slow_store};
@@ -17,7 +19,9 @@ fn hundred() -> Quota {
 }
 
 fn tokens() -> Limit {
-    Limit::new("tokens", hundred()).cost(10).settle(by_handler())
+    Limit::new("tokens", hundred())
+        .cost(10)
+        .settle(by_handler())
 }
 
 /// Sends one request to a handler that does this with its reservation.
@@ -27,7 +31,10 @@ async fn request(store: &ScriptedStore, policy: Policy, handler: impl Fn(&Reserv
         async { Ok::<_, Infallible>(Response::new(())) }
     });
     let service = RateLimitLayer::new(store.clone(), policy).layer(inner);
-    assert_eq!(service.oneshot(Request::new(())).await.unwrap().status(), StatusCode::OK);
+    assert_eq!(
+        service.oneshot(Request::new(())).await.unwrap().status(),
+        StatusCode::OK
+    );
 }
 
 #[tokio::test]
@@ -44,18 +51,31 @@ async fn settled_difference_is_refunded_or_charged() {
             assert!(reservation.settle("tokens", actual));
         })
         .await;
-        assert_eq!((store.left("tokens", hundred()), store.settled()), (left, settled), "{actual}");
+        assert_eq!(
+            (store.left("tokens", hundred()), store.settled()),
+            (left, settled),
+            "{actual}"
+        );
     }
 }
 
 #[tokio::test]
 async fn settled_cost_beyond_quota_becomes_debt() {
     let store = ScriptedStore::new();
-    request(&store, Policy::new().limit(tokens()), |reservation| _ = reservation.settle("tokens", 150)).await;
+    request(&store, Policy::new().limit(tokens()), |reservation| {
+        _ = reservation.settle("tokens", 150)
+    })
+    .await;
     let quota = hundred();
-    let Ok(decision) = store.memory().check(&[Charge::new("tokens", &quota, &Key::EVERYONE)]).into_inner();
+    let Ok(decision) = store
+        .memory()
+        .check(&[Charge::new("tokens", &quota, &Key::EVERYONE)])
+        .into_inner();
     // 51 units take 36 seconds each.
-    assert_eq!(decision.retry_after().unwrap(), Duration::from_secs(51 * 36));
+    assert_eq!(
+        decision.retry_after().unwrap(),
+        Duration::from_secs(51 * 36)
+    );
 }
 
 #[tokio::test]
@@ -78,11 +98,18 @@ async fn last_settlement_counts_at_the_end() {
 #[tokio::test]
 async fn handler_settlement_overrides_the_rule() {
     let store = ScriptedStore::new();
-    let limit = || Limit::new("tokens", hundred()).cost(10).settle(|_: &http::response::Parts| Settle::Cost(50));
+    let limit = || {
+        Limit::new("tokens", hundred())
+            .cost(10)
+            .settle(|_: &http::response::Parts| Settle::Cost(50))
+    };
     request(&store, Policy::new().limit(limit()), |_| {}).await;
     request(&store, Policy::new().limit(limit()), Reservation::keep).await;
     request(&store, Policy::new().limit(limit()), Reservation::refund).await;
-    assert_eq!(store.settled(), [("charge", vec![40]), ("refund", vec![10])]);
+    assert_eq!(
+        store.settled(),
+        [("charge", vec![40]), ("refund", vec![10])]
+    );
 }
 
 #[tokio::test]
@@ -96,32 +123,51 @@ async fn limits_settle_in_one_refund_and_charge() {
         .limit(limit("d"))
         .limit(Limit::new("not settled", hundred()).cost(10));
     request(&store, policy, |reservation| {
-        assert!(reservation.settle("a", 1) && reservation.settle("b", 30) && reservation.settle("d", 2));
+        assert!(
+            reservation.settle("a", 1) && reservation.settle("b", 30) && reservation.settle("d", 2)
+        );
         assert!(!reservation.settle("not settled", 1) && !reservation.settle("unknown", 1));
         assert_eq!(reservation.estimate("not settled"), None);
     })
     .await;
-    assert_eq!(store.settled(), [("refund", vec![9, 8]), ("charge", vec![20])]);
+    assert_eq!(
+        store.settled(),
+        [("refund", vec![9, 8]), ("charge", vec![20])]
+    );
 }
 
 #[tokio::test]
 async fn refunding_all_leaves_other_limits_alone() {
     let store = ScriptedStore::new();
-    let policy = Policy::new().limit(tokens()).limit(Limit::new("minute", Quota::per_minute(10)));
+    let policy = Policy::new()
+        .limit(tokens())
+        .limit(Limit::new("minute", Quota::per_minute(10)));
     request(&store, policy, Reservation::refund).await;
-    assert_eq!((store.left("tokens", hundred()), store.left("minute", Quota::per_minute(10))), (100, 9));
+    assert_eq!(
+        (
+            store.left("tokens", hundred()),
+            store.left("minute", Quota::per_minute(10))
+        ),
+        (100, 9)
+    );
 }
 
 #[tokio::test]
 async fn expired_window_gets_no_refund() {
     let store = ScriptedStore::new();
     let quota = Quota::per_minute(10).fixed_window();
-    let (clock, limit) = (store.clock().clone(), Limit::new("window", quota).cost(4).settle(by_handler()));
+    let (clock, limit) = (
+        store.clock().clone(),
+        Limit::new("window", quota).cost(4).settle(by_handler()),
+    );
     let seen = store.clone();
     request(&store, Policy::new().limit(limit), move |reservation| {
         reservation.refund();
         clock.advance(Duration::from_secs(60));
-        let Ok(_) = seen.memory().check(&[Charge::new("window", &quota, &Key::EVERYONE).cost(5)]).into_inner();
+        let Ok(_) = seen
+            .memory()
+            .check(&[Charge::new("window", &quota, &Key::EVERYONE).cost(5)])
+            .into_inner();
     })
     .await;
     assert_eq!(store.settled(), [("refund", vec![4])]);
@@ -131,7 +177,9 @@ async fn expired_window_gets_no_refund() {
 #[tokio::test]
 async fn unsettled_limits_leave_no_reservation() {
     let store = ScriptedStore::new();
-    let policy = Policy::new().limit(Limit::new("plain", hundred())).limit(tokens().when(|_| false));
+    let policy = Policy::new()
+        .limit(Limit::new("plain", hundred()))
+        .limit(tokens().when(|_| false));
     request(&store, policy, |reservation| {
         assert!(reservation.is_empty() && !reservation.settle("plain", 1));
         reservation.refund();
@@ -145,25 +193,41 @@ async fn inner_reservation_includes_outer_layers() {
     let (outer, inner) = (ScriptedStore::new(), ScriptedStore::new());
     let handler = service_fn(|request: Request<()>| {
         let reservation: &Reservation = request.extensions().get().unwrap();
-        assert_eq!((reservation.estimate("tokens"), reservation.estimate("searches")), (Some(10), Some(2)));
+        assert_eq!(
+            (
+                reservation.estimate("tokens"),
+                reservation.estimate("searches")
+            ),
+            (Some(10), Some(2))
+        );
         assert!(reservation.settle("tokens", 4) && reservation.settle("searches", 1));
         async { Ok::<_, Infallible>(Response::new(())) }
     });
-    let searches = Limit::new("searches", hundred()).cost(2).settle(by_handler());
+    let searches = Limit::new("searches", hundred())
+        .cost(2)
+        .settle(by_handler());
     let service = RateLimitLayer::new(inner.clone(), Policy::new().limit(searches)).layer(handler);
     let service = RateLimitLayer::new(outer.clone(), Policy::new().limit(tokens())).layer(service);
     service.oneshot(Request::new(())).await.unwrap();
-    assert_eq!((outer.settled(), inner.settled()), (vec![("refund", vec![6])], vec![("refund", vec![1])]));
+    assert_eq!(
+        (outer.settled(), inner.settled()),
+        (vec![("refund", vec![6])], vec![("refund", vec![1])])
+    );
 }
 
 #[tokio::test]
 async fn settled_decision_refunds_nothing_again() {
     let inner = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
     for (limit, refundable) in [(tokens(), false), (Limit::new("plain", hundred()), true)] {
-        let service =
-            RateLimitLayer::new(ScriptedStore::new(), Policy::new().limit(limit)).attach_decision().layer(inner);
+        let service = RateLimitLayer::new(ScriptedStore::new(), Policy::new().limit(limit))
+            .attach_decision()
+            .layer(inner);
         let mut response = service.oneshot(Request::new(())).await.unwrap();
-        let refund = response.extensions_mut().get_mut::<Decision>().unwrap().refund();
+        let refund = response
+            .extensions_mut()
+            .get_mut::<Decision>()
+            .unwrap()
+            .refund();
         assert_eq!(refund.is_some(), refundable);
     }
 }
@@ -184,7 +248,9 @@ async fn plain_thread_may_settle_last() {
     })
     .await;
     assert!(store.settled().is_empty());
-    std::thread::spawn(move || assert!(kept.lock().unwrap().take().unwrap().settle("tokens", 1))).join().unwrap();
+    std::thread::spawn(move || assert!(kept.lock().unwrap().take().unwrap().settle("tokens", 1)))
+        .join()
+        .unwrap();
     store.until_settled(&[("refund", &[9])]).await;
 }
 
@@ -192,10 +258,16 @@ async fn plain_thread_may_settle_last() {
 fn settling_without_runtime_does_not_panic() {
     let (store, kept) = (slow_store(), Arc::new(Mutex::new(None)));
     let keep = Arc::clone(&kept);
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(request(&store, Policy::new().limit(tokens()), move |reservation| {
-        *keep.lock().unwrap() = Some(reservation.clone());
-    }));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime.block_on(request(
+        &store,
+        Policy::new().limit(tokens()),
+        move |reservation| {
+            *keep.lock().unwrap() = Some(reservation.clone());
+        },
+    ));
     drop(runtime);
     kept.lock().unwrap().take().unwrap().refund();
 }
@@ -206,21 +278,38 @@ async fn degraded_request_settles_locally() {
     let local = MemoryStore::with_clock(10, clock.clone());
     let store = ScriptedStore::new();
     let inner = service_fn(|request: Request<()>| {
-        request.extensions().get::<Reservation>().cloned().unwrap_or_default().settle("tokens", 3);
+        request
+            .extensions()
+            .get::<Reservation>()
+            .cloned()
+            .unwrap_or_default()
+            .settle("tokens", 3);
         async { Ok::<_, Infallible>(Response::new(())) }
     });
     let service_of = |choice| {
-        let policy = Policy::new().limit(tokens().on_store_failure(choice)).instances(2);
-        RateLimitLayer::new(store.clone(), policy).local_store(local.clone()).layer(inner)
+        let policy = Policy::new()
+            .limit(tokens().on_store_failure(choice))
+            .instances(2);
+        RateLimitLayer::new(store.clone(), policy)
+            .local_store(local.clone())
+            .layer(inner)
     };
     store.fail(true);
-    service_of(OnStoreFailure::Local).oneshot(Request::new(())).await.unwrap();
+    service_of(OnStoreFailure::Local)
+        .oneshot(Request::new(()))
+        .await
+        .unwrap();
     let share = hundred().divided(2);
-    let Ok(decision) = local.check(&[Charge::new("tokens", &share, &Key::EVERYONE).cost(0)]).into_inner();
+    let Ok(decision) = local
+        .check(&[Charge::new("tokens", &share, &Key::EVERYONE).cost(0)])
+        .into_inner();
     assert_eq!(decision.statuses()[0].remaining(), 47);
 
     // If nothing was counted, there is nothing to settle.
-    service_of(OnStoreFailure::Allow).oneshot(Request::new(())).await.unwrap();
+    service_of(OnStoreFailure::Allow)
+        .oneshot(Request::new(()))
+        .await
+        .unwrap();
     assert!(store.settled().is_empty());
 }
 

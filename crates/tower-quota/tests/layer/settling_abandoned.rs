@@ -23,9 +23,17 @@ fn limited<Svc>(store: &ScriptedStore, limit: Limit, inner: Svc) -> RateLimit<Sv
 /// Returns the settlements of a request that is cancelled, fails, or panics.
 ///
 /// Each of the three has its own store.
-async fn settled(limit: impl Fn() -> Limit, settle_by: impl Fn(&Reservation) + Copy) -> [Vec<Call>; 3] {
-    let settle_request = move |request: &Request<()>| settle_by(request.extensions().get().unwrap());
-    let stores = [ScriptedStore::new(), ScriptedStore::new(), ScriptedStore::new()];
+async fn settled(
+    limit: impl Fn() -> Limit,
+    settle_by: impl Fn(&Reservation) + Copy,
+) -> [Vec<Call>; 3] {
+    let settle_request =
+        move |request: &Request<()>| settle_by(request.extensions().get().unwrap());
+    let stores = [
+        ScriptedStore::new(),
+        ScriptedStore::new(),
+        ScriptedStore::new(),
+    ];
     let stuck = service_fn(move |request: Request<()>| {
         settle_request(&request);
         pending::<Result<Response<()>, Infallible>>()
@@ -37,7 +45,13 @@ async fn settled(limit: impl Fn() -> Limit, settle_by: impl Fn(&Reservation) + C
         settle_request(&request);
         async { Err::<Response<()>, _>("no") }
     });
-    assert_eq!(limited(&stores[1], limit(), failing).oneshot(Request::new(())).await.unwrap_err(), "no");
+    assert_eq!(
+        limited(&stores[1], limit(), failing)
+            .oneshot(Request::new(()))
+            .await
+            .unwrap_err(),
+        "no"
+    );
 
     let panicking = service_fn(move |request: Request<()>| async move {
         settle_request(&request);
@@ -47,7 +61,11 @@ async fn settled(limit: impl Fn() -> Limit, settle_by: impl Fn(&Reservation) + C
         Ok::<_, Infallible>(Response::new(()))
     });
     let service = limited(&stores[2], limit(), panicking);
-    assert!(catch_unwind(service.oneshot(Request::new(()))).await.is_err());
+    assert!(
+        catch_unwind(service.oneshot(Request::new(())))
+            .await
+            .is_err()
+    );
     stores.map(|store| store.settled())
 }
 
@@ -70,15 +88,29 @@ fn same(each: &[Call]) -> [Vec<Call>; 3] {
 #[tokio::test(start_paused = true)]
 async fn abandoned_request_keeps_estimate() {
     // This also holds if only failures count: a client that disconnects gets no free attempt.
-    assert_eq!(settled(|| limit().settle(only_failures()), |_| {}).await, same(&[]));
+    assert_eq!(
+        settled(|| limit().settle(only_failures()), |_| {}).await,
+        same(&[])
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn abandoned_request_follows_limits_choice() {
-    assert_eq!(settled(|| limit().on_abandoned(Settle::Refund), |_| {}).await, same(&[("refund", vec![10])]));
+    assert_eq!(
+        settled(|| limit().on_abandoned(Settle::Refund), |_| {}).await,
+        same(&[("refund", vec![10])])
+    );
     let limits = [
-        || limit().on_abandoned(Settle::Cost(1)).settle(only_failures()),
-        || limit().settle(only_failures()).on_abandoned(Settle::Cost(1)),
+        || {
+            limit()
+                .on_abandoned(Settle::Cost(1))
+                .settle(only_failures())
+        },
+        || {
+            limit()
+                .settle(only_failures())
+                .on_abandoned(Settle::Cost(1))
+        },
     ];
     for limit in limits {
         assert_eq!(settled(limit, |_| {}).await, same(&[("refund", vec![9])]));
@@ -88,7 +120,10 @@ async fn abandoned_request_follows_limits_choice() {
 #[tokio::test(start_paused = true)]
 async fn handler_settlement_counts_when_abandoned() {
     let limit = || limit().on_abandoned(Settle::Refund);
-    assert_eq!(settled(limit, |reservation| _ = reservation.settle("limit", 12)).await, same(&[("charge", vec![2])]));
+    assert_eq!(
+        settled(limit, |reservation| _ = reservation.settle("limit", 12)).await,
+        same(&[("charge", vec![2])])
+    );
     assert_eq!(settled(limit, Reservation::keep).await, same(&[]));
 }
 
@@ -107,7 +142,8 @@ async fn cancelled_check_refunds_everything() {
         store.until_settled(&[("refund", &[10])]).await;
     }
     let store = slow_store();
-    let mut asked = Box::pin(limited(&store, limit().settle(only_failures()), inner()).call(Request::new(())));
+    let mut asked =
+        Box::pin(limited(&store, limit().settle(only_failures()), inner()).call(Request::new(())));
     assert!(polled_once(&mut asked).await.is_none());
     drop(asked);
     store.until_settled(&[("refund", &[10])]).await;
@@ -137,7 +173,10 @@ async fn polled_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
 async fn delivered_response_is_not_abandoned() {
     let store = ScriptedStore::new();
     let inner = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
-    limited(&store, limit().on_abandoned(Settle::Refund), inner).oneshot(Request::new(())).await.unwrap();
+    limited(&store, limit().on_abandoned(Settle::Refund), inner)
+        .oneshot(Request::new(()))
+        .await
+        .unwrap();
     assert!(store.settled().is_empty());
 }
 
@@ -146,7 +185,21 @@ async fn refused_request_settles_nothing() {
     let store = ScriptedStore::new();
     let inner = service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Response::new(())) });
     let service = limited(&store, limit().cost(60).on_abandoned(Settle::Refund), inner);
-    assert_eq!(service.clone().oneshot(Request::new(())).await.unwrap().status(), 200);
-    assert_eq!(service.oneshot(Request::new(())).await.unwrap().status(), 429);
-    assert_eq!((store.settled(), store.left("limit", Quota::per_hour(100))), (vec![], 40));
+    assert_eq!(
+        service
+            .clone()
+            .oneshot(Request::new(()))
+            .await
+            .unwrap()
+            .status(),
+        200
+    );
+    assert_eq!(
+        service.oneshot(Request::new(())).await.unwrap().status(),
+        429
+    );
+    assert_eq!(
+        (store.settled(), store.left("limit", Quota::per_hour(100))),
+        (vec![], 40)
+    );
 }

@@ -51,9 +51,16 @@ enum Read {
 }
 
 /// Returns the settlements after this response to a request that was charged 10.
-async fn settled(rule: impl Rule, response: http::response::Builder, body: Frames, read: Read) -> Vec<Call> {
+async fn settled(
+    rule: impl Rule,
+    response: http::response::Builder,
+    body: Frames,
+    read: Read,
+) -> Vec<Call> {
     let store = ScriptedStore::new();
-    let limit = Limit::new("limit", Quota::per_hour(100)).cost(10).settle(rule);
+    let limit = Limit::new("limit", Quota::per_hour(100))
+        .cost(10)
+        .settle(rule);
     let response = Arc::new(Mutex::new(Some(response.body(body).unwrap())));
     let inner = service_fn(move |_: Request<()>| {
         let response = response.lock().unwrap().take().unwrap();
@@ -86,44 +93,160 @@ fn grpc() -> http::response::Builder {
 }
 
 fn status_in_trailers(code: &'static str) -> Frames {
-    let trailers = HeaderMap::from_iter([("grpc-status".parse().unwrap(), HeaderValue::from_static(code))]);
-    Frames { data: vec!["message"], trailers: Some(trailers), ..Frames::default() }
+    let trailers = HeaderMap::from_iter([(
+        "grpc-status".parse().unwrap(),
+        HeaderValue::from_static(code),
+    )]);
+    Frames {
+        data: vec!["message"],
+        trailers: Some(trailers),
+        ..Frames::default()
+    }
 }
 
 #[tokio::test]
 async fn http_status_separates_failure_from_success() {
-    for (status, is_failure) in [(200, false), (302, false), (400, true), (401, true), (404, true), (500, true)] {
-        let failures = settled(settle::only_failures(), http(status), Frames::default(), Read::All).await;
-        let successes = settled(settle::only_successes(), http(status), Frames::default(), Read::All).await;
-        let (counted, other) = if is_failure { (failures, successes) } else { (successes, failures) };
+    for (status, is_failure) in [
+        (200, false),
+        (302, false),
+        (400, true),
+        (401, true),
+        (404, true),
+        (500, true),
+    ] {
+        let failures = settled(
+            settle::only_failures(),
+            http(status),
+            Frames::default(),
+            Read::All,
+        )
+        .await;
+        let successes = settled(
+            settle::only_successes(),
+            http(status),
+            Frames::default(),
+            Read::All,
+        )
+        .await;
+        let (counted, other) = if is_failure {
+            (failures, successes)
+        } else {
+            (successes, failures)
+        };
         assert_eq!((counted, other), (vec![], back()), "{status}");
     }
 }
 
 #[tokio::test]
 async fn only_some_statuses_count() {
-    let wrong = |status| matches!(status, Status::Http(StatusCode::UNAUTHORIZED) | Status::Grpc(16));
+    let wrong = |status| {
+        matches!(
+            status,
+            Status::Http(StatusCode::UNAUTHORIZED) | Status::Grpc(16)
+        )
+    };
     for (status, expected) in [(401, vec![]), (200, back()), (500, back())] {
-        assert_eq!(settled(settle::only_status(wrong), http(status), Frames::default(), Read::All).await, expected);
+        assert_eq!(
+            settled(
+                settle::only_status(wrong),
+                http(status),
+                Frames::default(),
+                Read::All
+            )
+            .await,
+            expected
+        );
     }
     for (code, expected) in [("16", vec![]), ("0", back()), ("13", back()), ("x", vec![])] {
-        assert_eq!(settled(settle::only_status(wrong), grpc(), status_in_trailers(code), Read::All).await, expected);
+        assert_eq!(
+            settled(
+                settle::only_status(wrong),
+                grpc(),
+                status_in_trailers(code),
+                Read::All
+            )
+            .await,
+            expected
+        );
         let trailers_only = grpc().header("grpc-status", code);
-        assert_eq!(settled(settle::only_status(wrong), trailers_only, Frames::default(), Read::All).await, expected);
+        assert_eq!(
+            settled(
+                settle::only_status(wrong),
+                trailers_only,
+                Frames::default(),
+                Read::All
+            )
+            .await,
+            expected
+        );
     }
 }
 
 #[tokio::test]
 async fn grpc_call_is_settled_by_trailers() {
-    assert_eq!(settled(settle::only_failures(), grpc(), status_in_trailers("0"), Read::All).await, back());
-    assert_eq!(settled(settle::only_failures(), grpc(), status_in_trailers("7"), Read::All).await, []);
-    assert_eq!(settled(settle::only_successes(), grpc(), status_in_trailers("7"), Read::All).await, back());
+    assert_eq!(
+        settled(
+            settle::only_failures(),
+            grpc(),
+            status_in_trailers("0"),
+            Read::All
+        )
+        .await,
+        back()
+    );
+    assert_eq!(
+        settled(
+            settle::only_failures(),
+            grpc(),
+            status_in_trailers("7"),
+            Read::All
+        )
+        .await,
+        []
+    );
+    assert_eq!(
+        settled(
+            settle::only_successes(),
+            grpc(),
+            status_in_trailers("7"),
+            Read::All
+        )
+        .await,
+        back()
+    );
     // A call that is cut off before its status counts under each rule.
-    assert_eq!(settled(settle::only_failures(), grpc(), status_in_trailers("0"), Read::Frames(1)).await, []);
-    assert_eq!(settled(settle::only_successes(), grpc(), status_in_trailers("7"), Read::Frames(1)).await, []);
+    assert_eq!(
+        settled(
+            settle::only_failures(),
+            grpc(),
+            status_in_trailers("0"),
+            Read::Frames(1)
+        )
+        .await,
+        []
+    );
+    assert_eq!(
+        settled(
+            settle::only_successes(),
+            grpc(),
+            status_in_trailers("7"),
+            Read::Frames(1)
+        )
+        .await,
+        []
+    );
     // An HTTP failure is a failure, even with a content type of gRPC.
     let proxy = || http(503).header("content-type", "application/grpc");
-    assert_eq!(settled(settle::only_successes(), proxy(), Frames::default(), Read::All).await, back());
+    assert_eq!(
+        settled(
+            settle::only_successes(),
+            proxy(),
+            Frames::default(),
+            Read::All
+        )
+        .await,
+        back()
+    );
 }
 
 #[tokio::test]
@@ -138,15 +261,31 @@ async fn response_header_is_the_cost() {
     ] {
         let response = http(200).header("x-cost", value);
         let body = Frames::default();
-        assert_eq!(settled(settle::cost_header("x-cost"), response, body, Read::All).await, expected, "{value:?}");
+        assert_eq!(
+            settled(settle::cost_header("x-cost"), response, body, Read::All).await,
+            expected,
+            "{value:?}"
+        );
     }
-    assert_eq!(settled(settle::cost_header("x-cost"), http(200), Frames::default(), Read::All).await, []);
+    assert_eq!(
+        settled(
+            settle::cost_header("x-cost"),
+            http(200),
+            Frames::default(),
+            Read::All
+        )
+        .await,
+        []
+    );
     assert!(settle::try_cost_header("two words").is_err());
 }
 
 #[tokio::test]
 async fn body_is_counted_as_sent() {
-    let body = || Frames { data: vec!["12345", "678", "9"], ..Frames::default() };
+    let body = || Frames {
+        data: vec!["12345", "678", "9"],
+        ..Frames::default()
+    };
     for (per_unit, read, expected) in [
         (1, Read::All, vec![("refund", vec![1])]),
         (4, Read::All, vec![("refund", vec![7])]),
@@ -160,8 +299,14 @@ async fn body_is_counted_as_sent() {
             "{per_unit} {read:?}"
         );
     }
-    let long = Frames { data: vec!["0123456789"; 3], ..Frames::default() };
-    assert_eq!(settled(settle::body_bytes(1), http(200), long, Read::All).await, [("charge", vec![20])]);
+    let long = Frames {
+        data: vec!["0123456789"; 3],
+        ..Frames::default()
+    };
+    assert_eq!(
+        settled(settle::body_bytes(1), http(200), long, Read::All).await,
+        [("charge", vec![20])]
+    );
 }
 
 /// A rule by which a complete body costs 1, and an incomplete one 2.
@@ -180,18 +325,46 @@ impl Rule for IsComplete {
 
 #[tokio::test]
 async fn rule_sees_if_body_was_complete() {
-    let body = || Frames { data: vec!["1", "2"], ..Frames::default() };
+    let body = || Frames {
+        data: vec!["1", "2"],
+        ..Frames::default()
+    };
     let (complete, cut_off) = ([("refund", vec![9])], [("refund", vec![8])]);
-    assert_eq!(settled(IsComplete, http(200), body(), Read::All).await, complete);
-    assert_eq!(settled(IsComplete, http(200), status_in_trailers("0"), Read::All).await, complete);
-    assert_eq!(settled(IsComplete, http(200), body(), Read::Frames(1)).await, cut_off);
-    assert_eq!(settled(IsComplete, http(200), Frames { breaks: true, ..body() }, Read::All).await, cut_off);
+    assert_eq!(
+        settled(IsComplete, http(200), body(), Read::All).await,
+        complete
+    );
+    assert_eq!(
+        settled(IsComplete, http(200), status_in_trailers("0"), Read::All).await,
+        complete
+    );
+    assert_eq!(
+        settled(IsComplete, http(200), body(), Read::Frames(1)).await,
+        cut_off
+    );
+    assert_eq!(
+        settled(
+            IsComplete,
+            http(200),
+            Frames {
+                breaks: true,
+                ..body()
+            },
+            Read::All
+        )
+        .await,
+        cut_off
+    );
 }
 
 #[tokio::test]
 async fn body_is_complete_without_final_poll() {
     let store = ScriptedStore::new();
-    let limit = || Limit::new("limit", Quota::per_hour(100)).cost(10).settle(IsComplete);
+    let limit = || {
+        Limit::new("limit", Quota::per_hour(100))
+            .cost(10)
+            .settle(IsComplete)
+    };
     for request in [Request::get("/"), Request::head("/")] {
         let inner = service_fn(|request: Request<()>| async move {
             let text = if request.uri() == "/" { "text" } else { "" };
@@ -199,7 +372,11 @@ async fn body_is_complete_without_final_poll() {
         });
         let is_head = request.method_ref() == Some(&http::Method::HEAD);
         let service = RateLimitLayer::new(store.clone(), Policy::new().limit(limit())).layer(inner);
-        let mut body = service.oneshot(request.body(()).unwrap()).await.unwrap().into_body();
+        let mut body = service
+            .oneshot(request.body(()).unwrap())
+            .await
+            .unwrap()
+            .into_body();
         if !is_head {
             assert!(!body.is_end_stream());
             body.frame().await.unwrap().unwrap();
@@ -221,7 +398,11 @@ async fn concurrent_guesses_never_exceed_login_quota() {
         async move {
             // Checking a password takes time.
             gate.acquire().await.unwrap().forget();
-            let status = if right { StatusCode::OK } else { StatusCode::UNAUTHORIZED };
+            let status = if right {
+                StatusCode::OK
+            } else {
+                StatusCode::UNAUTHORIZED
+            };
             Ok::<_, Infallible>(Response::builder().status(status).body(()).unwrap())
         }
     });

@@ -38,10 +38,24 @@ impl Service<Request<Body>> for Talk {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let code = if request.uri().path() == "/talk.Talk/Say" { "0" } else { "16" };
-        let trailers = HeaderMap::from_iter([("grpc-status".parse().unwrap(), HeaderValue::from_static(code))]);
-        let body = Frames { data: vec!["\0\0\0\0\0"], trailers: Some(trailers), ..Frames::default() };
-        ready(Ok(Response::builder().header("content-type", "application/grpc").body(Body::new(body)).unwrap()))
+        let code = if request.uri().path() == "/talk.Talk/Say" {
+            "0"
+        } else {
+            "16"
+        };
+        let trailers = HeaderMap::from_iter([(
+            "grpc-status".parse().unwrap(),
+            HeaderValue::from_static(code),
+        )]);
+        let body = Frames {
+            data: vec!["\0\0\0\0\0"],
+            trailers: Some(trailers),
+            ..Frames::default()
+        };
+        ready(Ok(Response::builder()
+            .header("content-type", "application/grpc")
+            .body(Body::new(body))
+            .unwrap()))
     }
 }
 
@@ -49,17 +63,34 @@ async fn served(store: &ScriptedStore, limit: Limit) -> (Channel, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let layer = RateLimitLayer::new(store.clone(), Policy::new().limit(limit));
-    tokio::spawn(Server::builder().layer(layer).add_service(Talk).serve_with_incoming(TcpIncoming::from(listener)));
-    (Endpoint::new(format!("http://{address}")).unwrap().connect().await.unwrap(), address)
+    tokio::spawn(
+        Server::builder()
+            .layer(layer)
+            .add_service(Talk)
+            .serve_with_incoming(TcpIncoming::from(listener)),
+    );
+    (
+        Endpoint::new(format!("http://{address}"))
+            .unwrap()
+            .connect()
+            .await
+            .unwrap(),
+        address,
+    )
 }
 
 /// Returns the status in the trailers of a call.
 async fn call((channel, address): &(Channel, SocketAddr), method: &str) -> Code {
     let request = Request::post(format!("http://{address}/talk.Talk/{method}"));
-    let request = request.header("content-type", "application/grpc").body(Body::empty()).unwrap();
+    let request = request
+        .header("content-type", "application/grpc")
+        .body(Body::empty())
+        .unwrap();
     let response = channel.clone().oneshot(request).await.unwrap();
     let body = response.into_body().collect().await.unwrap();
-    Status::from_header_map(body.trailers().unwrap()).unwrap().code()
+    Status::from_header_map(body.trailers().unwrap())
+        .unwrap()
+        .code()
 }
 
 #[tokio::test]
@@ -74,6 +105,14 @@ async fn grpc_trailers_are_the_cost() {
         assert_eq!(call(server, "Fail").await, Code::Unauthenticated);
     }
     failures.until_settled(&[("refund", &[10])]).await;
-    successes.until_settled(&[("refund", &[10]), ("refund", &[10])]).await;
-    assert_eq!((failures.left("calls", Quota::per_hour(100)), successes.left("calls", Quota::per_hour(100))), (80, 90));
+    successes
+        .until_settled(&[("refund", &[10]), ("refund", &[10])])
+        .await;
+    assert_eq!(
+        (
+            failures.left("calls", Quota::per_hour(100)),
+            successes.left("calls", Quota::per_hour(100))
+        ),
+        (80, 90)
+    );
 }

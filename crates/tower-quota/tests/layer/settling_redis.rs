@@ -17,17 +17,31 @@ use crate::fixture::Inner;
 
 async fn store(redis: &RedisServer, prefix: &str) -> RedisStore {
     // A healthy server on a busy machine must not count as unavailable.
-    let options = RedisStore::options().prefix(prefix).deadline(Duration::from_secs(2));
+    let options = RedisStore::options()
+        .prefix(prefix)
+        .deadline(Duration::from_secs(2));
     options.connect(&redis.url()).await.unwrap()
 }
 
 /// Waits until this number of units is left.
 async fn until_left(store: &RedisStore, limit: &'static str, quota: Quota, expected: u64) {
     let left = async || {
-        store.check(&[Charge::new(limit, &quota, &Key::EVERYONE).cost(0)]).await.unwrap().statuses()[0].remaining()
+        store
+            .check(&[Charge::new(limit, &quota, &Key::EVERYONE).cost(0)])
+            .await
+            .unwrap()
+            .statuses()[0]
+            .remaining()
     };
-    let reached = timeout(Duration::from_secs(5), async { while left().await != expected {} }).await;
-    assert!(reached.is_ok(), "{} left instead of {expected}", left().await);
+    let reached = timeout(Duration::from_secs(5), async {
+        while left().await != expected {}
+    })
+    .await;
+    assert!(
+        reached.is_ok(),
+        "{} left instead of {expected}",
+        left().await
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -39,16 +53,29 @@ async fn requests_are_settled() {
         (day, "bucket"),
         (day.sliding_log(), "log"),
         (day.fixed_window().from_first_request(), "window"),
-        (Quota::new(100, Duration::from_secs(366 * 86_400)).sliding_window(), "sliding"),
+        (
+            Quota::new(100, Duration::from_secs(366 * 86_400)).sliding_window(),
+            "sliding",
+        ),
     ] {
         for (actual, left) in [(4, 96), (0, 96), (30, 66), (u64::MAX, 0)] {
             let inner = service_fn(move |request: Request<()>| {
-                assert!(request.extensions().get::<Reservation>().unwrap().settle(limit, actual));
+                assert!(
+                    request
+                        .extensions()
+                        .get::<Reservation>()
+                        .unwrap()
+                        .settle(limit, actual)
+                );
                 async { Ok::<_, Infallible>(Response::new(())) }
             });
-            let policy = Policy::new().limit(Limit::new(limit, quota).cost(10).settle(by_handler()));
+            let policy =
+                Policy::new().limit(Limit::new(limit, quota).cost(10).settle(by_handler()));
             let service = RateLimitLayer::new(store.clone(), policy).layer(inner);
-            assert_eq!(service.oneshot(Request::new(())).await.unwrap().status(), 200);
+            assert_eq!(
+                service.oneshot(Request::new(())).await.unwrap().status(),
+                200
+            );
             until_left(&store, limit, quota, left).await;
         }
     }
@@ -59,7 +86,8 @@ async fn cancelled_waiting_request_refunds_its_turn() {
     let redis = RedisServer::start();
     let store = store(&redis, "turns").await;
     let quota = Quota::per_hour(1).leaky_bucket().queue(10);
-    let policy = Policy::new().limit(Limit::new("queue", quota).max_wait(Duration::from_secs(86_400)));
+    let policy =
+        Policy::new().limit(Limit::new("queue", quota).max_wait(Duration::from_secs(86_400)));
     let mut service = RateLimitLayer::new(store.clone(), policy).layer(Inner::default());
     service.clone().oneshot(Request::new(())).await.unwrap();
     {

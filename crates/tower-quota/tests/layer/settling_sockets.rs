@@ -24,13 +24,20 @@ fn limit() -> Limit {
 }
 
 async fn app(store: &ScriptedStore, limit: Limit, router: Router) -> SocketAddr {
-    served(router.layer(RateLimitLayer::new(store.clone(), Policy::new().limit(limit)))).await
+    served(router.layer(RateLimitLayer::new(
+        store.clone(),
+        Policy::new().limit(limit),
+    )))
+    .await
 }
 
 /// Returns a connection on which a request has been sent.
 async fn sent(app: SocketAddr) -> TcpStream {
     let mut stream = TcpStream::connect(app).await.unwrap();
-    stream.write_all(b"GET / HTTP/1.1\r\nhost: test\r\n\r\n").await.unwrap();
+    stream
+        .write_all(b"GET / HTTP/1.1\r\nhost: test\r\n\r\n")
+        .await
+        .unwrap();
     stream
 }
 
@@ -41,7 +48,12 @@ async fn handler_settles_by_reservation() {
         reservation.settle("limit", 4);
         "hello"
     };
-    let app = app(&store, limit().settle(by_handler()), Router::new().route("/", get(handler))).await;
+    let app = app(
+        &store,
+        limit().settle(by_handler()),
+        Router::new().route("/", get(handler)),
+    )
+    .await;
     assert!(ask(app, "GET", "/").await.ends_with("hello"));
     store.until_settled(&[("refund", &[6])]).await;
 }
@@ -50,8 +62,14 @@ async fn handler_settles_by_reservation() {
 #[tokio::test]
 async fn reservation_extractor_never_refuses() {
     let store = ScriptedStore::new();
-    let handler = |reservation: Reservation| async move { format!("{:?}", reservation.settle("limit", 4)) };
-    let settling = app(&store, limit().settle(by_handler()), Router::new().route("/", get(handler))).await;
+    let handler =
+        |reservation: Reservation| async move { format!("{:?}", reservation.settle("limit", 4)) };
+    let settling = app(
+        &store,
+        limit().settle(by_handler()),
+        Router::new().route("/", get(handler)),
+    )
+    .await;
     assert!(ask(settling, "GET", "/").await.ends_with("true"));
     store.until_settled(&[("refund", &[6])]).await;
     let plain = app(&store, limit(), Router::new().route("/", get(handler))).await;
@@ -65,7 +83,10 @@ async fn panic() {
 #[tokio::test]
 async fn panicking_handler_abandons_its_request() {
     let (kept, refunded) = (ScriptedStore::new(), ScriptedStore::new());
-    let limits = [(&kept, limit().settle(by_handler())), (&refunded, limit().on_abandoned(Settle::Refund))];
+    let limits = [
+        (&kept, limit().settle(by_handler())),
+        (&refunded, limit().on_abandoned(Settle::Refund)),
+    ];
     for (store, limit) in limits {
         let app = app(store, limit, Router::new().route("/", get(panic))).await;
         // The connection is closed without a response.
@@ -84,7 +105,12 @@ async fn disconnected_client_cancels_its_handler() {
         start.notify_one();
         std::future::pending::<()>().await;
     };
-    let app = app(&store, limit().on_abandoned(Settle::Refund), Router::new().route("/", get(handler))).await;
+    let app = app(
+        &store,
+        limit().on_abandoned(Settle::Refund),
+        Router::new().route("/", get(handler)),
+    )
+    .await;
     let stream = sent(app).await;
     started.notified().await;
     assert!(store.settled().is_empty());
@@ -101,7 +127,10 @@ impl http_body::Body for Endless {
     type Data = Bytes;
     type Error = std::convert::Infallible;
 
-    fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(FRAME)))))
     }
 }
@@ -122,9 +151,14 @@ async fn disconnected_client_pays_for_bytes_sent() {
             tokio::task::yield_now().await
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(5), done).await.unwrap();
+    tokio::time::timeout(std::time::Duration::from_secs(5), done)
+        .await
+        .unwrap();
     let settled = store.settled();
-    assert!(matches!(&settled[..], [("charge", costs)] if costs[0] >= 3), "{settled:?}");
+    assert!(
+        matches!(&settled[..], [("charge", costs)] if costs[0] >= 3),
+        "{settled:?}"
+    );
 }
 
 #[tokio::test]
@@ -139,7 +173,12 @@ async fn task_after_response_settles_last() {
             reservation.settle("limit", 30);
         });
     };
-    let app = app(&store, limit().settle(by_handler()), Router::new().route("/", get(handler))).await;
+    let app = app(
+        &store,
+        limit().settle(by_handler()),
+        Router::new().route("/", get(handler)),
+    )
+    .await;
     assert!(ask(app, "GET", "/").await.starts_with("HTTP/1.1 200"));
     assert!(store.settled().is_empty());
     go_on.notify_one();

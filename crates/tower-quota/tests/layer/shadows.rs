@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use http::{Request, Version};
 use tower::{Layer, ServiceExt};
-use tower_quota::HeaderStyle::{self, Draft3, Draft6, Draft7, Draft11, GitHub, PerWindow, XRateLimit};
+use tower_quota::HeaderStyle::{
+    self, Draft3, Draft6, Draft7, Draft11, GitHub, PerWindow, XRateLimit,
+};
 use tower_quota::settle::{Reservation, by_handler, only_failures};
 use tower_quota::{
-    Limit, MemoryStore, MissingKey, OnStoreFailure, Penalty, Policy, Protocol, Quota, RateLimitLayer, Reset, key,
+    Limit, MemoryStore, MissingKey, OnStoreFailure, Penalty, Policy, Protocol, Quota,
+    RateLimitLayer, Reset, key,
 };
 use tower_quota_testkit::ManualClock;
 
@@ -18,13 +21,22 @@ fn shadows() -> [Limit; 7] {
     let rare = Quota::new(1, Duration::from_secs(300 * 86_400));
     [
         Limit::new("strict", Quota::per_minute(1)),
-        Limit::new("queue", Quota::per_minute(1).leaky_bucket().queue(3)).wait_jitter(Duration::from_secs(60)),
-        Limit::new("dear", Quota::per_minute(1)).cost_with(|_| u64::MAX).settle(only_failures()),
-        Limit::new("keyed", Quota::per_minute(1)).by(key::header("x-api-key")).when_missing(MissingKey::Refuse),
-        Limit::new("grim", Quota::per_minute(1)).penalty(Penalty::after(1)).count_refusals(),
+        Limit::new("queue", Quota::per_minute(1).leaky_bucket().queue(3))
+            .wait_jitter(Duration::from_secs(60)),
+        Limit::new("dear", Quota::per_minute(1))
+            .cost_with(|_| u64::MAX)
+            .settle(only_failures()),
+        Limit::new("keyed", Quota::per_minute(1))
+            .by(key::header("x-api-key"))
+            .when_missing(MissingKey::Refuse),
+        Limit::new("grim", Quota::per_minute(1))
+            .penalty(Penalty::after(1))
+            .count_refusals(),
         Limit::new("refusing", Quota::per_minute(1)).on_store_failure(OnStoreFailure::Refuse),
         // A quota that cannot be divided among the instances.
-        Limit::new("chosen", Quota::per_minute(1)).quota_with(move |_| Some(rare)).at_most(),
+        Limit::new("chosen", Quota::per_minute(1))
+            .quota_with(move |_| Some(rare))
+            .at_most(),
     ]
     .map(Limit::shadow)
 }
@@ -40,38 +52,76 @@ async fn answers(policy: Policy, style: &HeaderStyle, fails: bool) -> Vec<String
     let clock = ManualClock::default();
     let store = ScriptedStore::with_clock(clock.clone());
     store.fail(fails);
-    let layer = RateLimitLayer::new(store, policy).local_store(MemoryStore::with_clock(1_000, clock));
-    let service =
-        layer.headers(style.clone()).protocol(Protocol::Both).partition_keys("secret").layer(Inner::default());
+    let layer =
+        RateLimitLayer::new(store, policy).local_store(MemoryStore::with_clock(1_000, clock));
+    let service = layer
+        .headers(style.clone())
+        .protocol(Protocol::Both)
+        .partition_keys("secret")
+        .layer(Inner::default());
     let mut answers = Vec::new();
     for i in 0..5 {
         let request = match i % 2 {
             0 => Request::get("/"),
-            _ => Request::post("/").version(Version::HTTP_2).header("content-type", "application/grpc"),
+            _ => Request::post("/")
+                .version(Version::HTTP_2)
+                .header("content-type", "application/grpc"),
         };
         let begun = tokio_now();
-        let response = service.clone().oneshot(request.body(()).unwrap()).await.unwrap();
-        let head = format!("{} {:?} {:?}", response.status(), tokio_now() - begun, response.headers());
+        let response = service
+            .clone()
+            .oneshot(request.body(()).unwrap())
+            .await
+            .unwrap();
+        let head = format!(
+            "{} {:?} {:?}",
+            response.status(),
+            tokio_now() - begun,
+            response.headers()
+        );
         answers.push(format!("{head} {}", text(response).await));
     }
     answers
 }
 
-const STYLES: [HeaderStyle; 8] =
-    [Draft11, Draft7, Draft6, Draft3, XRateLimit(Reset::Delta), XRateLimit(Reset::Epoch), GitHub, PerWindow];
+const STYLES: [HeaderStyle; 8] = [
+    Draft11,
+    Draft7,
+    Draft6,
+    Draft3,
+    XRateLimit(Reset::Delta),
+    XRateLimit(Reset::Epoch),
+    GitHub,
+    PerWindow,
+];
 
 #[tokio::test(start_paused = true)]
 async fn shadows_change_no_response() {
-    let two = Policy::new().instances(2).limit(Limit::new("two", Quota::per_minute(4).burst(2)));
-    let queue = two.clone().limit(Limit::new("line", Quota::per_second(1).leaky_bucket().queue(3)));
+    let two = Policy::new()
+        .instances(2)
+        .limit(Limit::new("two", Quota::per_minute(4).burst(2)));
+    let queue = two.clone().limit(Limit::new(
+        "line",
+        Quota::per_second(1).leaky_bucket().queue(3),
+    ));
     for policy in [two, queue].map(|policy| move || policy.clone()) {
         for style in &STYLES {
-            assert_eq!(answers(with_shadows(policy()), style, false).await, answers(policy(), style, false).await);
+            assert_eq!(
+                answers(with_shadows(policy()), style, false).await,
+                answers(policy(), style, false).await
+            );
         }
-        for choice in [OnStoreFailure::Allow, OnStoreFailure::Local, OnStoreFailure::Refuse] {
+        for choice in [
+            OnStoreFailure::Allow,
+            OnStoreFailure::Local,
+            OnStoreFailure::Refuse,
+        ] {
             let policy = || policy().on_store_failure(choice);
             for style in &STYLES {
-                let (with, without) = (answers(with_shadows(policy()), style, true), answers(policy(), style, true));
+                let (with, without) = (
+                    answers(with_shadows(policy()), style, true),
+                    answers(policy(), style, true),
+                );
                 assert_eq!(with.await, without.await, "{choice:?}");
             }
         }
@@ -81,10 +131,18 @@ async fn shadows_change_no_response() {
 #[tokio::test(start_paused = true)]
 async fn lone_shadow_behaves_like_no_limit() {
     for fails in [false, true] {
-        for choice in [OnStoreFailure::Allow, OnStoreFailure::Local, OnStoreFailure::Refuse] {
+        for choice in [
+            OnStoreFailure::Allow,
+            OnStoreFailure::Local,
+            OnStoreFailure::Refuse,
+        ] {
             let policy = || Policy::new().instances(2).on_store_failure(choice);
             let none = answers(policy(), &Draft11, false).await;
-            assert_eq!(answers(with_shadows(policy()), &Draft11, fails).await, none, "{choice:?}");
+            assert_eq!(
+                answers(with_shadows(policy()), &Draft11, fails).await,
+                none,
+                "{choice:?}"
+            );
         }
     }
 }
@@ -93,14 +151,26 @@ async fn lone_shadow_behaves_like_no_limit() {
 async fn shadow_alone_marks_response_uncounted() {
     let policy = Policy::new()
         .limit(Limit::new("real", Quota::per_minute(5)))
-        .limit(Limit::new("dry", Quota::per_minute(5)).shadow().on_store_failure(OnStoreFailure::Local));
+        .limit(
+            Limit::new("dry", Quota::per_minute(5))
+                .shadow()
+                .on_store_failure(OnStoreFailure::Local),
+        );
     let clock = ManualClock::default();
     let store = ScriptedStore::with_clock(clock.clone());
     store.fail(true);
-    let service = RateLimitLayer::new(store, policy).headers(WITH_X).layer(Inner::default());
+    let service = RateLimitLayer::new(store, policy)
+        .headers(WITH_X)
+        .layer(Inner::default());
     let response = service.oneshot(Request::new(())).await.unwrap();
-    assert_eq!(field(&response, "x-ratelimit-remaining").as_deref(), Some("-1"));
-    assert_eq!(field(&response, "x-ratelimit-policy").as_deref(), Some("degraded"));
+    assert_eq!(
+        field(&response, "x-ratelimit-remaining").as_deref(),
+        Some("-1")
+    );
+    assert_eq!(
+        field(&response, "x-ratelimit-policy").as_deref(),
+        Some("degraded")
+    );
 }
 
 #[tokio::test]
@@ -112,14 +182,25 @@ async fn shadow_header_names_refusing_shadows() {
     let limited = Limited::with(policy, RateLimitLayer::shadow_header);
     assert_eq!(field(&limited.get().await, "x-ratelimit-shadow"), None);
     let refused = limited.get().await;
-    assert_eq!((refused.status().as_u16(), field(&refused, "x-ratelimit-shadow").as_deref()), (429, Some(r#""dry""#)));
+    assert_eq!(
+        (
+            refused.status().as_u16(),
+            field(&refused, "x-ratelimit-shadow").as_deref()
+        ),
+        (429, Some(r#""dry""#))
+    );
 }
 
 #[tokio::test]
 async fn refusing_shadow_is_not_settled() {
     let store = ScriptedStore::new();
-    let dry = Limit::new("dry", Quota::per_hour(10)).cost(8).settle(by_handler()).shadow();
-    let policy = Policy::new().limit(Limit::new("real", Quota::per_hour(100))).limit(dry);
+    let dry = Limit::new("dry", Quota::per_hour(10))
+        .cost(8)
+        .settle(by_handler())
+        .shadow();
+    let policy = Policy::new()
+        .limit(Limit::new("real", Quota::per_hour(100)))
+        .limit(dry);
     let handler = tower::service_fn(|request: Request<()>| {
         let reservation = request.extensions().get().cloned().unwrap_or_default();
         let part = Reservation::settle(&reservation, "dry", 9);
@@ -128,7 +209,11 @@ async fn refusing_shadow_is_not_settled() {
     let service = RateLimitLayer::new(store.clone(), policy).layer(handler);
     for (call, calls) in [(true, 1), (false, 1)] {
         let response = service.clone().oneshot(Request::new(())).await.unwrap();
-        assert_eq!((response.status().as_u16(), store.settled().len()), (200, calls), "{call}");
+        assert_eq!(
+            (response.status().as_u16(), store.settled().len()),
+            (200, calls),
+            "{call}"
+        );
     }
     // The first took 9. If the second had been refused, it would have cost nothing.
     assert_eq!(store.left("dry", Quota::per_hour(10)), 1);

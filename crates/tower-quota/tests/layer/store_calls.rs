@@ -27,12 +27,19 @@ async fn request_without_limits_skips_the_store() {
     let store = slow_store();
     let policy = Policy::new()
         .limit(Limit::new("posts", Quota::per_minute(9)).when(|head| head.method() == Method::POST))
-        .limit(Limit::new("keyed", Quota::per_minute(9)).by(key::header("k")).when_missing(MissingKey::Skip));
+        .limit(
+            Limit::new("keyed", Quota::per_minute(9))
+                .by(key::header("k"))
+                .when_missing(MissingKey::Skip),
+        );
     let service = RateLimitLayer::new(store.clone(), policy).layer(Inner::default());
     let response = service.clone().oneshot(Request::new(())).await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
     assert!(store.charge_counts().is_empty());
-    service.oneshot(Request::post("/").body(()).unwrap()).await.unwrap();
+    service
+        .oneshot(Request::post("/").body(()).unwrap())
+        .await
+        .unwrap();
     assert_eq!(store.charge_counts(), [1]);
 }
 
@@ -49,7 +56,9 @@ async fn shared_key_is_read_once() {
         .limit(Limit::new("b", Quota::per_minute(9)).by(extractor))
         .limit(
             Limit::new("not now", Quota::per_minute(9))
-                .by(key::from_fn("x", |_| -> Option<String> { panic!("a limit that does not apply reads nothing") }))
+                .by(key::from_fn("x", |_| -> Option<String> {
+                    panic!("a limit that does not apply reads nothing")
+                }))
                 .when(|_| false),
         );
     let store = MemoryStore::with_clock(10, ManualClock::default());
@@ -65,7 +74,9 @@ async fn concurrent_requests_get_exactly_the_quota() {
     let layer = RateLimitLayer::new(MemoryStore::with_clock(10, ManualClock::default()), policy);
     let inner = Inner::default();
     let service = layer.layer(inner.clone());
-    let requests: Vec<_> = (0..2_000).map(|_| tokio::spawn(service.clone().oneshot(Request::new(())))).collect();
+    let requests: Vec<_> = (0..2_000)
+        .map(|_| tokio::spawn(service.clone().oneshot(Request::new(()))))
+        .collect();
     let mut admitted = 0;
     for request in requests {
         admitted += usize::from(request.await.unwrap().unwrap().status() == StatusCode::OK);

@@ -5,17 +5,26 @@ use std::sync::{Arc, Mutex};
 
 use http::{Request, Response, StatusCode};
 use tower::{Layer, ServiceExt};
-use tower_quota::{BoxStore, Limit, MissingKey, OnStoreFailure, Policy, Quota, RateLimit, RateLimitLayer, Reason, key};
+use tower_quota::{
+    BoxStore, Limit, MissingKey, OnStoreFailure, Policy, Quota, RateLimit, RateLimitLayer, Reason,
+    key,
+};
 use tower_quota_testkit::ScriptedError;
 
-use crate::fixture::{Inner, LastRequest, ScriptedStore, StoreControl, WITH_X, failing_store, field, text};
+use crate::fixture::{
+    Inner, LastRequest, ScriptedStore, StoreControl, WITH_X, failing_store, field, text,
+};
 
 fn policy(choice: OnStoreFailure) -> Policy {
-    Policy::new().limit(Limit::new("minute", Quota::per_minute(1))).on_store_failure(choice)
+    Policy::new()
+        .limit(Limit::new("minute", Quota::per_minute(1)))
+        .on_store_failure(choice)
 }
 
 fn service(choice: OnStoreFailure) -> RateLimit<Inner, ScriptedStore> {
-    RateLimitLayer::new(failing_store(), policy(choice)).headers(WITH_X).layer(Inner::default())
+    RateLimitLayer::new(failing_store(), policy(choice))
+        .headers(WITH_X)
+        .layer(Inner::default())
 }
 
 #[tokio::test]
@@ -26,8 +35,14 @@ async fn fail_open_marks_response_uncounted() {
         let inner = service.get_ref().clone();
         let response = service.oneshot(Request::new(())).await.unwrap();
         assert_eq!(response.status(), StatusCode::OK);
-        assert_eq!(field(&response, "x-ratelimit-policy").as_deref(), Some("degraded"));
-        assert_eq!(field(&response, "x-ratelimit-remaining").as_deref(), Some("-1"));
+        assert_eq!(
+            field(&response, "x-ratelimit-policy").as_deref(),
+            Some("degraded")
+        );
+        assert_eq!(
+            field(&response, "x-ratelimit-remaining").as_deref(),
+            Some("-1")
+        );
         assert_eq!(response.headers().len(), 2);
         assert_eq!(inner.last_seen(), None);
     }
@@ -40,28 +55,45 @@ async fn fail_closed_503_hides_store_error() {
     let response = service.oneshot(Request::new(())).await.unwrap();
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
-    assert_eq!(field(&response, "x-ratelimit-policy").as_deref(), Some("degraded"));
+    assert_eq!(
+        field(&response, "x-ratelimit-policy").as_deref(),
+        Some("degraded")
+    );
     assert_eq!(field(&response, "ratelimit"), None);
-    assert_eq!(field(&response, "cache-control").as_deref(), Some("no-store"));
+    assert_eq!(
+        field(&response, "cache-control").as_deref(),
+        Some("no-store")
+    );
     let body = text(response).await;
     assert!(!body.contains("secret-host"), "{body}");
     let problem: serde_json::Value = serde_json::from_str(&body).unwrap();
-    assert_eq!(problem["type"], "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity");
+    assert_eq!(
+        problem["type"],
+        "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
+    );
     assert_eq!(problem["status"], 503);
-    assert_eq!(problem["detail"], "Rate limits cannot be checked at the moment: retry in 1 second.");
+    assert_eq!(
+        problem["detail"],
+        "Rate limits cannot be checked at the moment: retry in 1 second."
+    );
     assert_eq!(inner.calls(), 0);
 }
 
 #[tokio::test]
 async fn custom_refusal_sees_store_error() {
-    let layer =
-        RateLimitLayer::new(BoxStore::new(failing_store()), policy(OnStoreFailure::Refuse)).on_refused(|refused| {
-            match refused.reason() {
-                Reason::StoreFailure(error) => Response::new(error.to_string()),
-                _ => Response::new(String::new()),
-            }
-        });
-    let response = layer.layer(Inner::default()).oneshot(Request::new(())).await.unwrap();
+    let layer = RateLimitLayer::new(
+        BoxStore::new(failing_store()),
+        policy(OnStoreFailure::Refuse),
+    )
+    .on_refused(|refused| match refused.reason() {
+        Reason::StoreFailure(error) => Response::new(error.to_string()),
+        _ => Response::new(String::new()),
+    });
+    let response = layer
+        .layer(Inner::default())
+        .oneshot(Request::new(()))
+        .await
+        .unwrap();
     assert_eq!(field(&response, "retry-after").as_deref(), Some("1"));
     assert_eq!(text(response).await, "secret-host:6379 is on fire");
 }
@@ -86,9 +118,11 @@ impl ReportedErrors {
 
 #[tokio::test]
 async fn every_store_failure_is_reported_once() {
-    for (choice, statuses) in
-        [(OnStoreFailure::Allow, [200, 200]), (OnStoreFailure::Refuse, [503, 503]), (OnStoreFailure::Local, [200, 429])]
-    {
+    for (choice, statuses) in [
+        (OnStoreFailure::Allow, [200, 200]),
+        (OnStoreFailure::Refuse, [503, 503]),
+        (OnStoreFailure::Local, [200, 429]),
+    ] {
         let reported = ReportedErrors::default();
         // The other settings of the layer have no effect, in any order.
         let layer = RateLimitLayer::new(failing_store(), policy(choice))
@@ -121,9 +155,19 @@ async fn working_or_unused_store_reports_nothing() {
     );
     let layer = RateLimitLayer::new(store.clone(), policy).on_store_error(reported.listener());
     let service = layer.layer(Inner::default());
-    let get =
-        async |path| service.clone().oneshot(Request::get(path).body(()).unwrap()).await.unwrap().status().as_u16();
-    assert_eq!([get("/").await, get("/").await, get("/keyed").await], [200, 429, 400]);
+    let get = async |path| {
+        service
+            .clone()
+            .oneshot(Request::get(path).body(()).unwrap())
+            .await
+            .unwrap()
+            .status()
+            .as_u16()
+    };
+    assert_eq!(
+        [get("/").await, get("/").await, get("/keyed").await],
+        [200, 429, 400]
+    );
     store.fail(true);
     assert_eq!(get("/keyed").await, 400);
     assert_eq!(reported.count(), 0);

@@ -20,11 +20,14 @@ const SECOND: Duration = Duration::from_secs(1);
 fn layer(store: &ScriptedStore) -> (RateLimitLayer<ScriptedStore>, Arc<AtomicUsize>) {
     let timeouts = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&timeouts);
-    let policy = Policy::new().limit(Limit::new("tokens", Quota::per_hour(100)).settle(by_handler()));
-    let layer = RateLimitLayer::new(store.clone(), policy).store_timeout(SECOND).on_store_error(move |error| {
-        assert!(error.is::<StoreTimeout>());
-        counted.fetch_add(1, Ordering::Relaxed);
-    });
+    let policy =
+        Policy::new().limit(Limit::new("tokens", Quota::per_hour(100)).settle(by_handler()));
+    let layer = RateLimitLayer::new(store.clone(), policy)
+        .store_timeout(SECOND)
+        .on_store_error(move |error| {
+            assert!(error.is::<StoreTimeout>());
+            counted.fetch_add(1, Ordering::Relaxed);
+        });
     (layer, timeouts)
 }
 
@@ -35,7 +38,15 @@ async fn refunded_request(layer: &RateLimitLayer<ScriptedStore>) {
         reservation.into_iter().for_each(Reservation::refund);
         async { Ok::<_, Infallible>(Response::new(())) }
     });
-    assert_eq!(layer.layer(inner).oneshot(Request::new(())).await.unwrap().status(), StatusCode::OK);
+    assert_eq!(
+        layer
+            .layer(inner)
+            .oneshot(Request::new(()))
+            .await
+            .unwrap()
+            .status(),
+        StatusCode::OK
+    );
 }
 
 /// Lets the timeout of background calls pass.
@@ -50,7 +61,9 @@ async fn handle_operation_ends_with_store_timeout() {
     let store = ScriptedStore::new();
     store.set_default(ScriptedAnswer::memory().held());
     let handle = layer(&store).0.handle();
-    let peeked = timeout(SECOND * 2, handle.peek("tokens", &Key::EVERYONE)).await.unwrap();
+    let peeked = timeout(SECOND * 2, handle.peek("tokens", &Key::EVERYONE))
+        .await
+        .unwrap();
     assert!(matches!(peeked, Err(HandleError::TimedOut(_))));
 }
 

@@ -48,23 +48,44 @@ impl Client {
     pub(crate) async fn of<S: Store + Clone>(layer: RateLimitLayer<S>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        tokio::spawn(Server::builder().layer(layer).add_service(Echo).serve_with_incoming(TcpIncoming::from(listener)));
-        let channel = Endpoint::new(format!("http://{address}")).unwrap().connect().await.unwrap();
+        tokio::spawn(
+            Server::builder()
+                .layer(layer)
+                .add_service(Echo)
+                .serve_with_incoming(TcpIncoming::from(listener)),
+        );
+        let channel = Endpoint::new(format!("http://{address}"))
+            .unwrap()
+            .connect()
+            .await
+            .unwrap();
         Self { channel, address }
     }
 
     /// Sends one call, and returns the headers of the response.
     pub(crate) async fn call(&self) -> HeaderMap {
         let request = Request::post(format!("http://{}/echo.Echo/Say", self.address));
-        let request = request.header("content-type", "application/grpc").body(Body::empty()).unwrap();
-        self.channel.clone().oneshot(request).await.unwrap().into_parts().0.headers
+        let request = request
+            .header("content-type", "application/grpc")
+            .body(Body::empty())
+            .unwrap();
+        self.channel
+            .clone()
+            .oneshot(request)
+            .await
+            .unwrap()
+            .into_parts()
+            .0
+            .headers
     }
 }
 
 #[tokio::test]
 async fn tonic_client_gets_refusal_as_status() {
     // If the peer's address is unknown, the call is an invalid argument.
-    let limit = Limit::new("once", Quota::per_minute(1)).by(key::client_ip()).when_missing(MissingKey::Refuse);
+    let limit = Limit::new("once", Quota::per_minute(1))
+        .by(key::client_ip())
+        .when_missing(MissingKey::Refuse);
     let store = MemoryStore::with_clock(10, ManualClock::default());
     let client = Client::of(RateLimitLayer::new(store, Policy::new().limit(limit))).await;
 
@@ -75,7 +96,10 @@ async fn tonic_client_gets_refusal_as_status() {
     let refused = client.call().await;
     let status = Status::from_header_map(&refused).unwrap();
     assert_eq!(status.code(), Code::ResourceExhausted);
-    assert_eq!(status.message(), "Over the limit \"once\": retry in 60 seconds.");
+    assert_eq!(
+        status.message(),
+        "Over the limit \"once\": retry in 60 seconds."
+    );
     assert_eq!(refused["grpc-retry-pushback-ms"], "60000");
     assert_eq!(refused["retry-after"], "60");
     assert_eq!(refused["ratelimit"], "\"once\";r=0;t=60");

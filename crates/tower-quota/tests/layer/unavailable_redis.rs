@@ -6,7 +6,9 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::get;
 use tokio::time::timeout;
-use tower_quota::{Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, RedisStore, key};
+use tower_quota::{
+    Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, RedisStore, key,
+};
 use tower_quota_testkit::{ManualClock, RedisServer};
 
 use crate::axum_apps::{ask, served};
@@ -25,35 +27,57 @@ struct Setting {
 impl Setting {
     async fn new(redis: &RedisServer, policy: Policy, prefix: &str) -> Self {
         // A healthy server on a busy machine must not count as unavailable.
-        let options = RedisStore::options().prefix(prefix).deadline(Duration::from_secs(1));
+        let options = RedisStore::options()
+            .prefix(prefix)
+            .deadline(Duration::from_secs(1));
         let store = options.connect(&redis.url()).await.unwrap();
         let clock = ManualClock::default();
         let local = MemoryStore::with_clock(100, clock.clone());
-        let layer = RateLimitLayer::new(store, policy).local_store(local.clone()).headers(WITH_X);
-        Self { layer, local, clock }
+        let layer = RateLimitLayer::new(store, policy)
+            .local_store(local.clone())
+            .headers(WITH_X);
+        Self {
+            layer,
+            local,
+            clock,
+        }
     }
 
     async fn choosing(redis: &RedisServer, choice: OnStoreFailure) -> Self {
         let limit = Limit::new("minute", Quota::per_minute(12)).on_store_failure(choice);
-        Self::new(redis, Policy::new().limit(limit).instances(6), &format!("{choice:?}")).await
+        Self::new(
+            redis,
+            Policy::new().limit(limit).instances(6),
+            &format!("{choice:?}"),
+        )
+        .await
     }
 }
 
 async fn app(layer: RateLimitLayer<RedisStore>) -> SocketAddr {
-    served(Router::new().fallback(get(|| async { "hello" })).layer(layer)).await
+    served(
+        Router::new()
+            .fallback(get(|| async { "hello" }))
+            .layer(layer),
+    )
+    .await
 }
 
 /// Returns a response's head without the date.
 async fn head(app: SocketAddr, path: &str) -> String {
-    let response = timeout(REQUEST_TIMEOUT, ask(app, "GET", path)).await.unwrap();
+    let response = timeout(REQUEST_TIMEOUT, ask(app, "GET", path))
+        .await
+        .unwrap();
     response.split_once("\r\n\r\n").unwrap().0.to_owned()
 }
 
 /// Asserts that a head has this status, only these `X-RateLimit` fields, and no standard ones.
 fn assert_degraded(head: &str, status: &str, fields: &[&str]) {
     assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
-    let lines: Vec<&str> =
-        head.split("\r\n").filter(|line| line.starts_with("ratelimit") || line.starts_with("x-ratelimit")).collect();
+    let lines: Vec<&str> = head
+        .split("\r\n")
+        .filter(|line| line.starts_with("ratelimit") || line.starts_with("x-ratelimit"))
+        .collect();
     assert_eq!(lines.len(), fields.len(), "{head}");
     for field in fields {
         assert!(lines.contains(field), "{field} in {head}");
@@ -72,32 +96,57 @@ const DEGRADED: &str = "x-ratelimit-policy: degraded";
 async fn http_clients_get_each_limits_choice() {
     let mut redis = RedisServer::start();
     let allow = app(Setting::choosing(&redis, OnStoreFailure::Allow).await.layer).await;
-    let refuse = app(Setting::choosing(&redis, OnStoreFailure::Refuse).await.layer).await;
+    let refuse = app(Setting::choosing(&redis, OnStoreFailure::Refuse)
+        .await
+        .layer)
+    .await;
     let setting = Setting::choosing(&redis, OnStoreFailure::Local).await;
     let local = app(setting.layer).await;
     for app in [allow, refuse, local] {
         let head = head(app, "/").await;
-        assert!(head.contains("\r\nratelimit: \"minute\";r=11;t=55") && !head.contains(DEGRADED), "{head}");
+        assert!(
+            head.contains("\r\nratelimit: \"minute\";r=11;t=55") && !head.contains(DEGRADED),
+            "{head}"
+        );
     }
 
     redis.kill();
     for _ in 0..15 {
-        assert_degraded(&head(allow, "/").await, "200", &[DEGRADED, "x-ratelimit-remaining: -1"]);
+        assert_degraded(
+            &head(allow, "/").await,
+            "200",
+            &[DEGRADED, "x-ratelimit-remaining: -1"],
+        );
         let refused = head(refuse, "/").await;
         assert_degraded(&refused, "503", &[DEGRADED]);
         assert!(refused.contains("\r\nretry-after: 1"), "{refused}");
     }
     for (status, left, reset) in [("200", 1, 30), ("200", 0, 60), ("429", 0, 60)] {
-        let (left, reset) = (format!("x-ratelimit-remaining: {left}"), format!("x-ratelimit-reset: {reset}"));
+        let (left, reset) = (
+            format!("x-ratelimit-remaining: {left}"),
+            format!("x-ratelimit-reset: {reset}"),
+        );
         let head = head(local, "/").await;
-        assert_degraded(&head, status, &[DEGRADED, "x-ratelimit-limit: 2", &left, &reset]);
-        assert_eq!(head.contains("\r\nretry-after: 30"), status == "429", "{head}");
+        assert_degraded(
+            &head,
+            status,
+            &[DEGRADED, "x-ratelimit-limit: 2", &left, &reset],
+        );
+        assert_eq!(
+            head.contains("\r\nretry-after: 30"),
+            status == "429",
+            "{head}"
+        );
     }
 
     redis.start_again();
     for app in [allow, refuse, local] {
         until_recovered(app).await;
-        assert!(head(app, "/").await.contains("\r\nratelimit: \"minute\";r="));
+        assert!(
+            head(app, "/")
+                .await
+                .contains("\r\nratelimit: \"minute\";r=")
+        );
     }
     setting.clock.advance(Duration::from_secs(3_600));
     head(local, "/").await;
@@ -124,7 +173,11 @@ async fn limits_of_one_policy_choose_for_themselves() {
     for (status, left) in [("200", 1), ("200", 0), ("429", 0)] {
         let reset = format!("x-ratelimit-reset: {}", (2 - left) * 30);
         let left = format!("x-ratelimit-remaining: {left}");
-        assert_degraded(&head(app, "/").await, status, &[DEGRADED, "x-ratelimit-limit: 2", &left, &reset]);
+        assert_degraded(
+            &head(app, "/").await,
+            status,
+            &[DEGRADED, "x-ratelimit-limit: 2", &left, &reset],
+        );
     }
 }
 
@@ -137,7 +190,12 @@ async fn grpc_clients_get_each_limits_choice() {
 
     let mut redis = RedisServer::start();
     let allow = Client::of(Setting::choosing(&redis, OnStoreFailure::Allow).await.layer).await;
-    let refuse = Client::of(Setting::choosing(&redis, OnStoreFailure::Refuse).await.layer).await;
+    let refuse = Client::of(
+        Setting::choosing(&redis, OnStoreFailure::Refuse)
+            .await
+            .layer,
+    )
+    .await;
     let setting = Setting::choosing(&redis, OnStoreFailure::Local).await;
     let local = Client::of(setting.layer).await;
     let call = async |client: &Client| {
@@ -153,16 +211,47 @@ async fn grpc_clients_get_each_limits_choice() {
     redis.kill();
     for _ in 0..15 {
         let (code, headers) = call(&allow).await;
-        assert_eq!((code, headers["x-ratelimit-remaining"].as_bytes()), (Code::Ok, &b"-1"[..]));
-        assert_eq!((headers.get("ratelimit"), headers["x-ratelimit-policy"].as_bytes()), (None, &b"degraded"[..]));
+        assert_eq!(
+            (code, headers["x-ratelimit-remaining"].as_bytes()),
+            (Code::Ok, &b"-1"[..])
+        );
+        assert_eq!(
+            (
+                headers.get("ratelimit"),
+                headers["x-ratelimit-policy"].as_bytes()
+            ),
+            (None, &b"degraded"[..])
+        );
         let (code, headers) = call(&refuse).await;
-        assert_eq!((code, headers["retry-after"].as_bytes()), (Code::Unavailable, &b"1"[..]));
-        assert_eq!((headers.get("ratelimit"), headers["x-ratelimit-policy"].as_bytes()), (None, &b"degraded"[..]));
+        assert_eq!(
+            (code, headers["retry-after"].as_bytes()),
+            (Code::Unavailable, &b"1"[..])
+        );
+        assert_eq!(
+            (
+                headers.get("ratelimit"),
+                headers["x-ratelimit-policy"].as_bytes()
+            ),
+            (None, &b"degraded"[..])
+        );
     }
-    for (expected, left) in [(Code::Ok, "1"), (Code::Ok, "0"), (Code::ResourceExhausted, "0")] {
+    for (expected, left) in [
+        (Code::Ok, "1"),
+        (Code::Ok, "0"),
+        (Code::ResourceExhausted, "0"),
+    ] {
         let (code, headers) = call(&local).await;
-        assert_eq!((code, headers["x-ratelimit-remaining"].to_str().unwrap()), (expected, left));
-        assert_eq!((headers.get("ratelimit"), headers["x-ratelimit-policy"].as_bytes()), (None, &b"degraded"[..]));
+        assert_eq!(
+            (code, headers["x-ratelimit-remaining"].to_str().unwrap()),
+            (expected, left)
+        );
+        assert_eq!(
+            (
+                headers.get("ratelimit"),
+                headers["x-ratelimit-policy"].as_bytes()
+            ),
+            (None, &b"degraded"[..])
+        );
     }
 
     redis.start_again();
@@ -178,26 +267,47 @@ async fn grpc_clients_get_each_limits_choice() {
 #[tokio::test(flavor = "multi_thread")]
 async fn outage_releases_no_client_over_quota() {
     let mut redis = RedisServer::start();
-    for choice in [OnStoreFailure::Allow, OnStoreFailure::Refuse, OnStoreFailure::Local] {
-        let limit = Limit::new("minute", Quota::per_minute(2)).by(key::path_segment(0)).on_store_failure(choice);
-        let setting = Setting::new(&redis, Policy::new().limit(limit), &format!("known-{choice:?}")).await;
+    for choice in [
+        OnStoreFailure::Allow,
+        OnStoreFailure::Refuse,
+        OnStoreFailure::Local,
+    ] {
+        let limit = Limit::new("minute", Quota::per_minute(2))
+            .by(key::path_segment(0))
+            .on_store_failure(choice);
+        let setting = Setting::new(
+            &redis,
+            Policy::new().limit(limit),
+            &format!("known-{choice:?}"),
+        )
+        .await;
         let app = app(setting.layer).await;
         for status in ["200", "200", "429"] {
-            assert!(head(app, "/ann").await.starts_with(&format!("HTTP/1.1 {status} ")));
+            assert!(
+                head(app, "/ann")
+                    .await
+                    .starts_with(&format!("HTTP/1.1 {status} "))
+            );
         }
         redis.kill();
         let mut admitted = 0;
         for _ in 0..100 {
             let head = head(app, "/ann").await;
             admitted += u32::from(head.starts_with("HTTP/1.1 200 "));
-            let seconds = head.split_once("retry-after: ").map(|(_, rest)| rest[..2].trim().parse::<u64>().unwrap());
+            let seconds = head
+                .split_once("retry-after: ")
+                .map(|(_, rest)| rest[..2].trim().parse::<u64>().unwrap());
             assert!(seconds.is_none_or(|seconds| seconds <= 30), "{head}");
         }
         println!("{choice:?}: {admitted} of 100 admitted");
         assert_eq!(admitted, 0, "{choice:?}");
         // Other clients get what the limit chooses.
         let bob = head(app, "/bob").await;
-        assert_eq!(bob.starts_with("HTTP/1.1 200 "), choice != OnStoreFailure::Refuse, "{bob}");
+        assert_eq!(
+            bob.starts_with("HTTP/1.1 200 "),
+            choice != OnStoreFailure::Refuse,
+            "{bob}"
+        );
         redis.start_again();
     }
 }
@@ -205,8 +315,9 @@ async fn outage_releases_no_client_over_quota() {
 #[tokio::test(flavor = "multi_thread")]
 async fn local_share_continues_from_store() {
     let mut redis = RedisServer::start();
-    let limit =
-        Limit::new("hour", Quota::per_hour(100)).on_store_failure(OnStoreFailure::Local).by(key::path_segment(0));
+    let limit = Limit::new("hour", Quota::per_hour(100))
+        .on_store_failure(OnStoreFailure::Local)
+        .by(key::path_segment(0));
     let setting = Setting::new(&redis, Policy::new().limit(limit), "share").await;
     let app = app(setting.layer).await;
     for _ in 0..90 {
@@ -220,6 +331,9 @@ async fn local_share_continues_from_store() {
         }
         println!("{client}: {admitted} of 110 admitted");
         // Some seconds may have refilled a unit.
-        assert!((expected..=expected + 1).contains(&admitted), "{client}: {admitted}");
+        assert!(
+            (expected..=expected + 1).contains(&admitted),
+            "{client}: {admitted}"
+        );
     }
 }

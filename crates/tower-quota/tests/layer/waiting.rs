@@ -6,10 +6,14 @@ use std::time::Duration;
 use http::{Request, StatusCode};
 use tokio::time::timeout;
 use tower::{Layer, Service, ServiceExt};
-use tower_quota::{Decision, Limit, MemoryStore, OnStoreFailure, Penalty, Policy, Quota, RateLimitLayer};
+use tower_quota::{
+    Decision, Limit, MemoryStore, OnStoreFailure, Penalty, Policy, Quota, RateLimitLayer,
+};
 use tower_quota_testkit::ManualClock;
 
-use crate::fixture::{Inner, LastRequest, Limited, ScriptedStore, StoreControl, field, retry_after, tokio_now};
+use crate::fixture::{
+    Inner, LastRequest, Limited, ScriptedStore, StoreControl, field, retry_after, tokio_now,
+};
 
 /// The precision of tokio's timer.
 const TICK: Duration = Duration::from_millis(2);
@@ -22,20 +26,52 @@ fn queue(places: u64) -> Limit {
 async fn leaky_bucket_spaces_requests_evenly() {
     let limited = Limited::new(Policy::new().limit(queue(3)));
     let mut first = pin!(limited.get());
-    assert_eq!(timeout(TICK, &mut first).await.expect("the first request does not wait").status(), StatusCode::OK);
+    assert_eq!(
+        timeout(TICK, &mut first)
+            .await
+            .expect("the first request does not wait")
+            .status(),
+        StatusCode::OK
+    );
 
     let mut second = pin!(limited.get());
     let mut third = pin!(limited.get());
-    assert!(timeout(Duration::from_millis(500) - TICK, &mut second).await.is_err());
-    assert_eq!(limited.inner.calls(), 1, "the inner service is not called before the turn");
-    let response = timeout(TICK * 2, &mut second).await.expect("its turn has come");
+    assert!(
+        timeout(Duration::from_millis(500) - TICK, &mut second)
+            .await
+            .is_err()
+    );
+    assert_eq!(
+        limited.inner.calls(),
+        1,
+        "the inner service is not called before the turn"
+    );
+    let response = timeout(TICK * 2, &mut second)
+        .await
+        .expect("its turn has come");
     assert_eq!(response.status(), StatusCode::OK);
-    assert_eq!(field(&response, "ratelimit").as_deref(), Some(r#""queue";r=1;t=1"#));
-    assert_eq!(limited.inner.last_seen().unwrap().wait(), Duration::from_millis(500));
+    assert_eq!(
+        field(&response, "ratelimit").as_deref(),
+        Some(r#""queue";r=1;t=1"#)
+    );
+    assert_eq!(
+        limited.inner.last_seen().unwrap().wait(),
+        Duration::from_millis(500)
+    );
 
     // The store's clock stands still, so the turn of the third request is one second from now.
-    assert!(timeout(Duration::from_secs(1) - TICK, &mut third).await.is_err());
-    assert_eq!(timeout(TICK * 2, &mut third).await.expect("its turn has come").status(), StatusCode::OK);
+    assert!(
+        timeout(Duration::from_secs(1) - TICK, &mut third)
+            .await
+            .is_err()
+    );
+    assert_eq!(
+        timeout(TICK * 2, &mut third)
+            .await
+            .expect("its turn has come")
+            .status(),
+        StatusCode::OK
+    );
 
     // Three places are taken.
     let full = limited.get().await;
@@ -46,12 +82,16 @@ async fn leaky_bucket_spaces_requests_evenly() {
 
 #[tokio::test(start_paused = true)]
 async fn request_waits_no_longer_than_max_wait() {
-    let limited = Limited::new(Policy::new().limit(queue(100).max_wait(Duration::from_millis(600))));
+    let limited =
+        Limited::new(Policy::new().limit(queue(100).max_wait(Duration::from_millis(600))));
     assert_eq!(limited.get().await.status(), StatusCode::OK);
     assert_eq!(limited.get().await.status(), StatusCode::OK);
     let third = limited.get().await;
     assert_eq!(third.status(), StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(field(&third, "ratelimit").as_deref(), Some(r#""queue";r=98;t=1"#));
+    assert_eq!(
+        field(&third, "ratelimit").as_deref(),
+        Some(r#""queue";r=98;t=1"#)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -61,7 +101,8 @@ async fn longest_wait_sets_the_queue() {
     let by_request = Limit::new("calls", Quota::per_second(1)).quota_with(move |_| Some(quota));
     for limit in [by_limit.max_wait(longest), by_request.max_wait(longest)] {
         let limited = Limited::new(Policy::new().limit(limit));
-        let calls = (0..302).map(|_| tokio::spawn(limited.service.clone().oneshot(Request::new(()))));
+        let calls =
+            (0..302).map(|_| tokio::spawn(limited.service.clone().oneshot(Request::new(()))));
         let mut admitted = 0;
         for call in calls.collect::<Vec<_>>() {
             admitted += u32::from(call.await.unwrap().unwrap().status() == StatusCode::OK);
@@ -74,7 +115,9 @@ async fn longest_wait_sets_the_queue() {
 #[tokio::test(start_paused = true)]
 async fn default_max_wait_is_half_a_minute() {
     let limited = Limited::new(Policy::new().limit(queue(1_000)));
-    let requests: Vec<_> = (0..100).map(|_| tokio::spawn(limited.service.clone().oneshot(Request::new(())))).collect();
+    let requests: Vec<_> = (0..100)
+        .map(|_| tokio::spawn(limited.service.clone().oneshot(Request::new(()))))
+        .collect();
     let mut admitted = 0;
     for request in requests {
         admitted += u32::from(request.await.unwrap().unwrap().status() == StatusCode::OK);
@@ -85,12 +128,20 @@ async fn default_max_wait_is_half_a_minute() {
 
 #[tokio::test(start_paused = true)]
 async fn token_bucket_waits_with_max_wait() {
-    let bucket = Limit::new("bucket", Quota::per_second(1).burst(1)).max_wait(Duration::from_secs(1));
+    let bucket =
+        Limit::new("bucket", Quota::per_second(1).burst(1)).max_wait(Duration::from_secs(1));
     let limited = Limited::new(Policy::new().limit(bucket));
     assert_eq!(limited.get().await.status(), StatusCode::OK);
     let mut second = pin!(limited.get());
-    assert!(timeout(Duration::from_secs(1) - TICK, &mut second).await.is_err());
-    assert_eq!(timeout(TICK * 2, &mut second).await.unwrap().status(), StatusCode::OK);
+    assert!(
+        timeout(Duration::from_secs(1) - TICK, &mut second)
+            .await
+            .is_err()
+    );
+    assert_eq!(
+        timeout(TICK * 2, &mut second).await.unwrap().status(),
+        StatusCode::OK
+    );
     assert_eq!(limited.get().await.status(), StatusCode::TOO_MANY_REQUESTS);
 }
 
@@ -100,24 +151,40 @@ async fn dropped_waiting_request_never_reaches_service() {
     limited.get().await;
     {
         let mut waiting = pin!(limited.get());
-        assert!(timeout(Duration::from_millis(100), &mut waiting).await.is_err());
+        assert!(
+            timeout(Duration::from_millis(100), &mut waiting)
+                .await
+                .is_err()
+        );
     }
     tokio::time::advance(Duration::from_secs(60)).await;
     assert_eq!(limited.inner.calls(), 1);
 
     // Its turn is refunded, and the next request takes it.
     limited.get().await;
-    assert_eq!(limited.inner.last_seen().unwrap().wait(), Duration::from_millis(500));
+    assert_eq!(
+        limited.inner.last_seen().unwrap().wait(),
+        Duration::from_millis(500)
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn cancelled_turn_refunds_all_charges() {
     let minute = Quota::per_minute(10);
-    let policy = Policy::new().limit(queue(10)).limit(Limit::new("minute", minute).cost(3));
+    let policy = Policy::new()
+        .limit(queue(10))
+        .limit(Limit::new("minute", minute).cost(3));
     let store = ScriptedStore::new();
     let service = RateLimitLayer::new(store.clone(), policy).layer(Inner::default());
     service.clone().oneshot(Request::new(())).await.unwrap();
-    assert!(timeout(Duration::from_millis(100), service.oneshot(Request::new(()))).await.is_err());
+    assert!(
+        timeout(
+            Duration::from_millis(100),
+            service.oneshot(Request::new(()))
+        )
+        .await
+        .is_err()
+    );
     assert_eq!(store.settled(), [("refund", vec![1, 3])]);
     assert_eq!(store.left("minute", minute), 7);
 }
@@ -125,7 +192,8 @@ async fn cancelled_turn_refunds_all_charges() {
 #[tokio::test(start_paused = true)]
 async fn turn_taken_is_not_refunded() {
     let store = ScriptedStore::new();
-    let service = RateLimitLayer::new(store.clone(), Policy::new().limit(queue(10))).layer(Inner::default());
+    let service =
+        RateLimitLayer::new(store.clone(), Policy::new().limit(queue(10))).layer(Inner::default());
     for _ in 0..3 {
         service.clone().oneshot(Request::new(())).await.unwrap();
     }
@@ -135,23 +203,43 @@ async fn turn_taken_is_not_refunded() {
 #[tokio::test(start_paused = true)]
 async fn local_turn_is_refunded_locally() {
     let limited = |store: &ScriptedStore, local: &MemoryStore| {
-        let policy = Policy::new().limit(queue(10)).on_store_failure(OnStoreFailure::Local);
-        RateLimitLayer::new(store.clone(), policy).attach_decision().local_store(local.clone()).layer(Inner::default())
+        let policy = Policy::new()
+            .limit(queue(10))
+            .on_store_failure(OnStoreFailure::Local);
+        RateLimitLayer::new(store.clone(), policy)
+            .attach_decision()
+            .local_store(local.clone())
+            .layer(Inner::default())
     };
     let clock = ManualClock::default();
-    let (store, local) = (ScriptedStore::with_clock(clock.clone()), MemoryStore::with_clock(10, clock.clone()));
+    let (store, local) = (
+        ScriptedStore::with_clock(clock.clone()),
+        MemoryStore::with_clock(10, clock.clone()),
+    );
     store.fail(true);
     let service = limited(&store, &local);
     service.clone().oneshot(Request::new(())).await.unwrap();
-    assert!(timeout(Duration::from_millis(100), service.clone().oneshot(Request::new(()))).await.is_err());
+    assert!(
+        timeout(
+            Duration::from_millis(100),
+            service.clone().oneshot(Request::new(()))
+        )
+        .await
+        .is_err()
+    );
     let inner = service.get_ref().clone();
     service.oneshot(Request::new(())).await.unwrap();
-    assert_eq!(inner.last_seen().unwrap().wait(), Duration::from_millis(500));
+    assert_eq!(
+        inner.last_seen().unwrap().wait(),
+        Duration::from_millis(500)
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn request_beyond_max_waiting_is_refused_uncharged() {
-    let limited = Limited::with(Policy::new().limit(queue(100)), |layer| layer.max_waiting(2));
+    let limited = Limited::with(Policy::new().limit(queue(100)), |layer| {
+        layer.max_waiting(2)
+    });
     limited.get().await;
     let mut second = pin!(limited.get());
     let mut third = pin!(limited.get());
@@ -193,7 +281,9 @@ async fn full_queue_gives_no_strikes() {
 #[tokio::test(start_paused = true)]
 async fn full_queue_counts_no_refusals() {
     let counted = Limit::new("counted", Quota::per_hour(5)).count_refusals();
-    let limited = Limited::with(Policy::new().limit(queue(100)).limit(counted), |layer| layer.max_waiting(1));
+    let limited = Limited::with(Policy::new().limit(queue(100)).limit(counted), |layer| {
+        layer.max_waiting(1)
+    });
     limited.get().await;
     let mut waiting = pin!(limited.get());
     assert!(timeout(TICK, &mut waiting).await.is_err());
@@ -207,7 +297,9 @@ async fn full_queue_counts_no_refusals() {
 
 #[tokio::test(start_paused = true)]
 async fn cancelled_request_frees_its_waiting_place() {
-    let limited = Limited::with(Policy::new().limit(queue(100)), |layer| layer.max_waiting(1));
+    let limited = Limited::with(Policy::new().limit(queue(100)), |layer| {
+        layer.max_waiting(1)
+    });
     limited.get().await;
     for _ in 0..3 {
         assert!(timeout(TICK, limited.get()).await.is_err());
@@ -217,7 +309,9 @@ async fn cancelled_request_frees_its_waiting_place() {
 
 #[tokio::test(start_paused = true)]
 async fn zero_max_waiting_refuses_instead() {
-    let limited = Limited::with(Policy::new().limit(queue(100)), |layer| layer.max_waiting(0));
+    let limited = Limited::with(Policy::new().limit(queue(100)), |layer| {
+        layer.max_waiting(0)
+    });
     assert_eq!(limited.get().await.status(), StatusCode::OK);
     let refused = limited.get().await;
     assert_eq!(
@@ -235,12 +329,18 @@ async fn jitter_only_adds_to_waits() {
     for turn in 1..=40 {
         let mut waiting = pin!(limited.get());
         let due = Duration::from_millis(500) * turn;
-        assert!(timeout(due - TICK, &mut waiting).await.is_err(), "turn {turn} came early");
+        assert!(
+            timeout(due - TICK, &mut waiting).await.is_err(),
+            "turn {turn} came early"
+        );
         late += u32::from(timeout(Duration::from_secs(1), &mut waiting).await.is_err());
         if late > 0 {
             // The decision has the exact wait, without jitter.
             assert_eq!(
-                timeout(jitter, &mut waiting).await.map(|response| response.status()).ok(),
+                timeout(jitter, &mut waiting)
+                    .await
+                    .map(|response| response.status())
+                    .ok(),
                 Some(StatusCode::OK)
             );
             assert_eq!(limited.inner.last_seen().unwrap().wait(), due);
@@ -252,11 +352,21 @@ async fn jitter_only_adds_to_waits() {
 
 #[test]
 fn only_waiting_needs_a_runtime() {
-    let policy = Policy::new().limit(Limit::new("queue", Quota::per_second(10).leaky_bucket().queue(9)));
+    let policy = Policy::new().limit(Limit::new(
+        "queue",
+        Quota::per_second(10).leaky_bucket().queue(9),
+    ));
     let store = MemoryStore::with_clock(10, ManualClock::default());
     let mut service = RateLimitLayer::new(store, policy).layer(Inner::default());
-    let calls = [service.call(Request::new(())), service.call(Request::new(()))];
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    let calls = [
+        service.call(Request::new(())),
+        service.call(Request::new(())),
+    ];
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .unwrap();
     runtime.block_on(async {
         let begin = tokio_now();
         for call in calls {

@@ -2,12 +2,16 @@
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use tower_quota::{
-    ConfigError, HeaderReport, HeaderStyle, Limit, LimitInfo, MemoryStore, Policy, Quota, RateLimitLayer, WriteHeaders,
+    ConfigError, HeaderReport, HeaderStyle, Limit, LimitInfo, MemoryStore, Policy, Quota,
+    RateLimitLayer, WriteHeaders,
 };
 
 use crate::shared::{Limited, field};
 
-static FIELDS: [HeaderName; 2] = [HeaderName::from_static("x-quota"), HeaderName::from_static("x-quota-names")];
+static FIELDS: [HeaderName; 2] = [
+    HeaderName::from_static("x-quota"),
+    HeaderName::from_static("x-quota-names"),
+];
 
 /// A style that writes the remaining units of each limit, and the names of all limits.
 #[derive(Default)]
@@ -21,7 +25,9 @@ impl WriteHeaders for Fractions {
     }
 
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
-        let fraction = |limit: tower_quota::LimitReport<'_>| format!("{}/{}", limit.remaining(), limit.capacity());
+        let fraction = |limit: tower_quota::LimitReport<'_>| {
+            format!("{}/{}", limit.remaining(), limit.capacity())
+        };
         let fractions: Vec<String> = report.limits().map(fraction).collect();
         headers.insert(&FIELDS[0], fractions.join(" ").parse().unwrap());
         if let Some(names) = &self.names {
@@ -31,7 +37,9 @@ impl WriteHeaders for Fractions {
 
     fn for_limits(&self, limits: &[LimitInfo]) -> Option<Box<dyn WriteHeaders>> {
         let names: Vec<&str> = limits.iter().map(|limit| limit.name().as_str()).collect();
-        Some(Box::new(Self { names: names.join(" ").parse().ok() }))
+        Some(Box::new(Self {
+            names: names.join(" ").parse().ok(),
+        }))
     }
 }
 
@@ -41,20 +49,34 @@ async fn custom_style_sees_limits_and_statuses() {
         .limit(Limit::new("two", Quota::per_minute(2)))
         .limit(Limit::new("shadow", Quota::per_minute(1)).shadow())
         .limit(Limit::new("hour", Quota::per_hour(9)));
-    let limited =
-        Limited::with(policy, |layer| layer.headers([HeaderStyle::Draft11, HeaderStyle::custom(Fractions::default())]));
+    let limited = Limited::with(policy, |layer| {
+        layer.headers([
+            HeaderStyle::Draft11,
+            HeaderStyle::custom(Fractions::default()),
+        ])
+    });
     for (status, fractions) in [(200, "1/2 8/9"), (200, "0/2 7/9"), (429, "0/2 7/9")] {
         let response = limited.get().await;
         assert_eq!(response.status(), status);
         assert_eq!(field(&response, "x-quota").as_deref(), Some(fractions));
-        assert_eq!(field(&response, "x-quota-names").as_deref(), Some("two hour"));
+        assert_eq!(
+            field(&response, "x-quota-names").as_deref(),
+            Some("two hour")
+        );
         assert!(field(&response, "ratelimit").is_some());
     }
 }
 
 #[test]
 fn custom_style_shares_no_field() {
-    let styles = || [HeaderStyle::custom(Fractions::default()), HeaderStyle::custom(Fractions::default())];
-    let error = RateLimitLayer::new(MemoryStore::new(), Policy::new()).try_headers(styles()).unwrap_err();
+    let styles = || {
+        [
+            HeaderStyle::custom(Fractions::default()),
+            HeaderStyle::custom(Fractions::default()),
+        ]
+    };
+    let error = RateLimitLayer::new(MemoryStore::new(), Policy::new())
+        .try_headers(styles())
+        .unwrap_err();
     assert_eq!(error, ConfigError::SharedField("x-quota"));
 }

@@ -5,15 +5,22 @@ use std::time::Duration;
 use http::{Method, Request, StatusCode};
 use tower::{Layer, ServiceExt};
 use tower_quota::{
-    Left, Limit, LimitStatus, MissingKey, Name, Outcome, Penalty, Policy, Quota, RateLimitLayer, exposed_headers, key,
+    Left, Limit, LimitStatus, MissingKey, Name, Outcome, Penalty, Policy, Quota, RateLimitLayer,
+    exposed_headers, key,
 };
 use tower_quota_testkit::{ScriptedAnswer, ScriptedStore};
 
 use crate::shared::{Answer, Inner, Limited, WITH_X, field, retry_after};
 
 /// The fields of the styles in these tests.
-const FIELDS: [&str; 6] =
-    ["retry-after", "ratelimit", "ratelimit-policy", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"];
+const FIELDS: [&str; 6] = [
+    "retry-after",
+    "ratelimit",
+    "ratelimit-policy",
+    "x-ratelimit-limit",
+    "x-ratelimit-remaining",
+    "x-ratelimit-reset",
+];
 
 /// Returns a policy with both styles.
 fn limited(policy: Policy) -> Limited {
@@ -22,8 +29,15 @@ fn limited(policy: Policy) -> Limited {
 
 /// Returns these fields, and asserts that there are no others that CORS must expose.
 fn rate_limit_fields(response: &Answer) -> [Option<String>; 6] {
-    let others = exposed_headers().into_iter().filter(|name| !FIELDS.contains(&name.as_str()));
-    assert_eq!(others.filter(|name| response.headers().contains_key(name)).count(), 0);
+    let others = exposed_headers()
+        .into_iter()
+        .filter(|name| !FIELDS.contains(&name.as_str()));
+    assert_eq!(
+        others
+            .filter(|name| response.headers().contains_key(name))
+            .count(),
+        0
+    );
     FIELDS.map(|name| field(response, name))
 }
 
@@ -36,18 +50,28 @@ async fn status_response(status: LimitStatus) -> Answer {
     let policy = Policy::new().limit(Limit::new("one", Quota::per_hour(1)));
     let store = ScriptedStore::new();
     store.push(ScriptedAnswer::statuses([status]));
-    let service = RateLimitLayer::new(store, policy).headers(WITH_X).layer(Inner::default());
+    let service = RateLimitLayer::new(store, policy)
+        .headers(WITH_X)
+        .layer(Inner::default());
     service.oneshot(Request::new(())).await.unwrap()
 }
 
 #[tokio::test]
 async fn admitted_request_sees_what_is_left() {
-    let limited = limited(Policy::new().limit(Limit::new("burst", Quota::per_second(10).burst(20))));
+    let limited =
+        limited(Policy::new().limit(Limit::new("burst", Quota::per_second(10).burst(20))));
     let response = limited.get().await;
     assert_eq!(response.status(), StatusCode::OK);
     assert_eq!(
         rate_limit_fields(&response),
-        some([None, Some(r#""burst";r=19;t=2"#), Some(r#""burst";q=20;w=2"#), Some("20"), Some("19"), Some("1")])
+        some([
+            None,
+            Some(r#""burst";r=19;t=2"#),
+            Some(r#""burst";q=20;w=2"#),
+            Some("20"),
+            Some("19"),
+            Some("1")
+        ])
     );
 }
 
@@ -101,11 +125,15 @@ async fn refusal_lists_refusing_limits_and_retry_succeeds() {
 
 #[tokio::test]
 async fn retry_after_below_a_second_is_one() {
-    let limited = limited(Policy::new().limit(Limit::new("fast", Quota::per_second(1_000).burst(1))));
+    let limited =
+        limited(Policy::new().limit(Limit::new("fast", Quota::per_second(1_000).burst(1))));
     limited.get().await;
     let refused = limited.get().await;
     assert_eq!(field(&refused, "retry-after").as_deref(), Some("1"));
-    assert_eq!(field(&refused, "ratelimit-policy").as_deref(), Some(r#""fast";q=1;w=1"#));
+    assert_eq!(
+        field(&refused, "ratelimit-policy").as_deref(),
+        Some(r#""fast";q=1;w=1"#)
+    );
 }
 
 #[tokio::test]
@@ -150,11 +178,20 @@ async fn only_applying_limits_are_reported() {
         .limit(Limit::new("puts", Quota::per_minute(6)).when(|head| head.method() == Method::PUT));
     let limited = limited(policy);
     let response = limited.send(Request::post("/")).await;
-    assert_eq!(field(&response, "ratelimit").as_deref(), Some(r#""all";r=59;t=59, "posts";r=5;t=50"#));
-    assert_eq!(field(&response, "ratelimit-policy").as_deref(), Some(r#""all";q=60;w=60, "posts";q=6;w=60"#));
+    assert_eq!(
+        field(&response, "ratelimit").as_deref(),
+        Some(r#""all";r=59;t=59, "posts";r=5;t=50"#)
+    );
+    assert_eq!(
+        field(&response, "ratelimit-policy").as_deref(),
+        Some(r#""all";q=60;w=60, "posts";q=6;w=60"#)
+    );
 
     let response = limited.get().await;
-    assert_eq!(field(&response, "ratelimit").as_deref(), Some(r#""all";r=58;t=58"#));
+    assert_eq!(
+        field(&response, "ratelimit").as_deref(),
+        Some(r#""all";r=58;t=58"#)
+    );
 }
 
 #[tokio::test]
@@ -165,9 +202,17 @@ async fn response_without_limits_has_no_fields() {
 
 #[tokio::test]
 async fn limit_names_are_escaped() {
-    let response = limited(Policy::new().limit(Limit::new(r#"a "b" \c"#, Quota::per_second(1)))).get().await;
-    assert_eq!(field(&response, "ratelimit").as_deref(), Some(r#""a \"b\" \\c";r=0;t=1"#));
-    assert_eq!(field(&response, "ratelimit-policy").as_deref(), Some(r#""a \"b\" \\c";q=1;w=1"#));
+    let response = limited(Policy::new().limit(Limit::new(r#"a "b" \c"#, Quota::per_second(1))))
+        .get()
+        .await;
+    assert_eq!(
+        field(&response, "ratelimit").as_deref(),
+        Some(r#""a \"b\" \\c";r=0;t=1"#)
+    );
+    assert_eq!(
+        field(&response, "ratelimit-policy").as_deref(),
+        Some(r#""a \"b\" \\c";q=1;w=1"#)
+    );
 }
 
 #[tokio::test]
@@ -182,7 +227,10 @@ async fn numbers_are_cut_to_fifteen_digits() {
     })
     .await;
     // No status says a time of more digits.
-    assert_eq!(field(&response, "ratelimit").as_deref(), Some(r#""one";r=999999999999999;t=18446744073710"#));
+    assert_eq!(
+        field(&response, "ratelimit").as_deref(),
+        Some(r#""one";r=999999999999999;t=18446744073710"#)
+    );
     for name in ["x-ratelimit-limit", "x-ratelimit-remaining"] {
         assert_eq!(field(&response, name).as_deref(), Some("999999999999999"));
     }
@@ -190,7 +238,12 @@ async fn numbers_are_cut_to_fifteen_digits() {
 
 #[tokio::test]
 async fn retry_seconds_are_rounded_up() {
-    for (micros, seconds) in [(1, "1"), (1_000_000, "1"), (1_000_001, "2"), (59_999_999, "60")] {
+    for (micros, seconds) in [
+        (1, "1"),
+        (1_000_000, "1"),
+        (1_000_001, "2"),
+        (59_999_999, "60"),
+    ] {
         let retry = Duration::from_micros(micros);
         let response = status_response(LimitStatus {
             name: Name::new("one"),
@@ -202,17 +255,30 @@ async fn retry_seconds_are_rounded_up() {
         })
         .await;
         assert_eq!(field(&response, "retry-after").as_deref(), Some(seconds));
-        assert_eq!(field(&response, "x-ratelimit-reset").as_deref(), Some(seconds));
-        assert_eq!(field(&response, "ratelimit"), Some(format!(r#""one";r=0;t={seconds}"#)));
+        assert_eq!(
+            field(&response, "x-ratelimit-reset").as_deref(),
+            Some(seconds)
+        );
+        assert_eq!(
+            field(&response, "ratelimit"),
+            Some(format!(r#""one";r=0;t={seconds}"#))
+        );
     }
 }
 
 #[tokio::test]
 async fn peek_sees_the_full_quota() {
-    let policy = Policy::new().limit(Limit::new("peek", Quota::per_minute(5)).cost(0).by(key::everyone()));
+    let policy = Policy::new().limit(
+        Limit::new("peek", Quota::per_minute(5))
+            .cost(0)
+            .by(key::everyone()),
+    );
     let limited = limited(policy);
     for _ in 0..3 {
-        assert_eq!(field(&limited.get().await, "ratelimit").as_deref(), Some(r#""peek";r=5;t=60"#));
+        assert_eq!(
+            field(&limited.get().await, "ratelimit").as_deref(),
+            Some(r#""peek";r=5;t=60"#)
+        );
     }
 }
 
@@ -220,7 +286,10 @@ async fn peek_sees_the_full_quota() {
 async fn every_response_carries_the_decision() {
     let limited = limited(Policy::new().limit(Limit::new("one", Quota::per_minute(1))));
     let admitted = limited.get().await;
-    let decision = admitted.extensions().get::<tower_quota::Decision>().unwrap();
+    let decision = admitted
+        .extensions()
+        .get::<tower_quota::Decision>()
+        .unwrap();
     assert!(decision.is_allowed());
     assert_eq!(decision.statuses().len(), 1);
 
@@ -240,28 +309,68 @@ async fn shadow_limits_are_in_no_field() {
     for (left, would_refuse) in [(1, 0), (0, 1)] {
         let response = limited.get().await;
         assert_eq!(response.status(), StatusCode::OK);
-        assert_eq!(field(&response, "ratelimit"), Some(format!(r#""real";r={left};t=30"#)));
-        assert_eq!(field(&response, "ratelimit-policy").as_deref(), Some(r#""real";q=2;w=60"#));
+        assert_eq!(
+            field(&response, "ratelimit"),
+            Some(format!(r#""real";r={left};t=30"#))
+        );
+        assert_eq!(
+            field(&response, "ratelimit-policy").as_deref(),
+            Some(r#""real";q=2;w=60"#)
+        );
         assert_eq!(field(&response, "x-ratelimit-limit").as_deref(), Some("2"));
-        let decision = response.extensions().get::<tower_quota::Decision>().unwrap();
-        assert_eq!(decision.would_refuse().filter(|status| status.name.as_str() == "dry").count(), would_refuse);
+        let decision = response
+            .extensions()
+            .get::<tower_quota::Decision>()
+            .unwrap();
+        assert_eq!(
+            decision
+                .would_refuse()
+                .filter(|status| status.name.as_str() == "dry")
+                .count(),
+            would_refuse
+        );
     }
     let refused = limited.get().await;
     assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(field(&refused, "retry-after").as_deref(), Some("30"));
-    assert_eq!(field(&refused, "ratelimit").as_deref(), Some(r#""real";r=0;t=30"#));
-    assert_eq!(refused.extensions().get::<tower_quota::Decision>().unwrap().would_refuse().count(), 1);
+    assert_eq!(
+        field(&refused, "ratelimit").as_deref(),
+        Some(r#""real";r=0;t=30"#)
+    );
+    assert_eq!(
+        refused
+            .extensions()
+            .get::<tower_quota::Decision>()
+            .unwrap()
+            .would_refuse()
+            .count(),
+        1
+    );
 }
 
 #[tokio::test]
 async fn batch_takes_what_is_left() {
     let policy = Policy::new()
-        .limit(Limit::new("rows", Quota::per_minute(60)).at_most().cost(100))
+        .limit(
+            Limit::new("rows", Quota::per_minute(60))
+                .at_most()
+                .cost(100),
+        )
         .limit(Limit::new("requests", Quota::per_minute(10)));
     let limited = limited(policy);
     let response = limited.get().await;
-    let decision = response.extensions().get::<tower_quota::Decision>().unwrap();
-    assert_eq!(decision.statuses().iter().map(|status| status.taken).collect::<Vec<_>>(), [60, 1]);
+    let decision = response
+        .extensions()
+        .get::<tower_quota::Decision>()
+        .unwrap();
+    assert_eq!(
+        decision
+            .statuses()
+            .iter()
+            .map(|status| status.taken)
+            .collect::<Vec<_>>(),
+        [60, 1]
+    );
     let refused = limited.get().await;
     assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(field(&refused, "retry-after").as_deref(), Some("1"));
@@ -269,18 +378,33 @@ async fn batch_takes_what_is_left() {
 
 #[tokio::test]
 async fn penalty_shows_under_its_limits_name() {
-    let penalty = Penalty::after(2).step(Duration::from_secs(100)).most(Duration::from_secs(250));
-    let limited = limited(Policy::new().limit(Limit::new("one", Quota::per_minute(1)).penalty(penalty)));
-    assert_eq!(field(&limited.get().await, "ratelimit").as_deref(), Some(r#""one";r=0;t=60"#));
+    let penalty = Penalty::after(2)
+        .step(Duration::from_secs(100))
+        .most(Duration::from_secs(250));
+    let limited =
+        limited(Policy::new().limit(Limit::new("one", Quota::per_minute(1)).penalty(penalty)));
+    assert_eq!(
+        field(&limited.get().await, "ratelimit").as_deref(),
+        Some(r#""one";r=0;t=60"#)
+    );
     // The first two refusals add nothing, then each adds a step, up to two steps.
     for seconds in [60, 60, 100, 200, 200] {
         let refused = limited.get().await;
         assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
         assert_eq!(field(&refused, "retry-after"), Some(seconds.to_string()));
-        assert_eq!(field(&refused, "ratelimit"), Some(format!(r#""one";r=0;t={seconds}"#)));
-        assert_eq!(field(&refused, "ratelimit-policy").as_deref(), Some(r#""one";q=1;w=60"#));
+        assert_eq!(
+            field(&refused, "ratelimit"),
+            Some(format!(r#""one";r=0;t={seconds}"#))
+        );
+        assert_eq!(
+            field(&refused, "ratelimit-policy").as_deref(),
+            Some(r#""one";q=1;w=60"#)
+        );
         assert_eq!(field(&refused, "x-ratelimit-limit").as_deref(), Some("1"));
-        assert_eq!(field(&refused, "x-ratelimit-reset"), Some(seconds.to_string()));
+        assert_eq!(
+            field(&refused, "x-ratelimit-reset"),
+            Some(seconds.to_string())
+        );
     }
     limited.clock.advance(Duration::from_secs(200));
     assert_eq!(limited.get().await.status(), StatusCode::OK);
@@ -306,10 +430,18 @@ async fn window_without_units_ends_with_the_next() {
         (Quota::per_hour(10).sliding_log(), "360"),
         (Quota::per_hour(10).sliding_window(), "360"),
     ] {
-        assert_eq!(windows(quota, 10).await, format!("\"one\";r=0;t={field}"), "{quota:?}");
+        assert_eq!(
+            windows(quota, 10).await,
+            format!("\"one\";r=0;t={field}"),
+            "{quota:?}"
+        );
     }
     let response = windows(Quota::per_hour(10).fixed_window(), 10).await;
-    let seconds: u64 = response.strip_prefix("\"one\";r=0;t=").unwrap().parse().unwrap();
+    let seconds: u64 = response
+        .strip_prefix("\"one\";r=0;t=")
+        .unwrap()
+        .parse()
+        .unwrap();
     assert!((1..=3_600).contains(&seconds), "{seconds}");
 }
 
@@ -329,15 +461,25 @@ async fn window_spreads_remaining_units_at_the_rate() {
 
 #[tokio::test]
 async fn client_that_spreads_units_is_admitted() {
-    for quota in [Quota::per_minute(7), Quota::per_second(3).burst(20), Quota::per_hour(50).sliding_log()] {
+    for quota in [
+        Quota::per_minute(7),
+        Quota::per_second(3).burst(20),
+        Quota::per_hour(50).sliding_log(),
+    ] {
         let limited = Limited::new(Policy::new().limit(Limit::new("one", quota)));
         for _ in 0..200 {
             let response = limited.get().await;
             assert_eq!(response.status(), StatusCode::OK, "{quota:?}");
             let left = field(&response, "ratelimit").unwrap();
-            let (units, seconds) = left.strip_prefix("\"one\";r=").unwrap().split_once(";t=").unwrap();
+            let (units, seconds) = left
+                .strip_prefix("\"one\";r=")
+                .unwrap()
+                .split_once(";t=")
+                .unwrap();
             let (units, seconds): (u32, u64) = (units.parse().unwrap(), seconds.parse().unwrap());
-            limited.clock.advance(Duration::from_secs(seconds) / units.max(1));
+            limited
+                .clock
+                .advance(Duration::from_secs(seconds) / units.max(1));
         }
     }
 }
@@ -348,13 +490,19 @@ async fn unit_of_limit_is_in_its_policy() {
     let requests = Limit::new("requests", Quota::per_minute(10)).unit("requests");
     let limited = limited(Policy::new().limit(bytes).limit(requests));
     let policies = r#""bytes";q=1000;qu="content-bytes";w=60, "requests";q=10;w=60"#;
-    assert_eq!(field(&limited.get().await, "ratelimit-policy").as_deref(), Some(policies));
+    assert_eq!(
+        field(&limited.get().await, "ratelimit-policy").as_deref(),
+        Some(policies)
+    );
 }
 
 #[test]
 fn unit_that_fits_no_header_is_refused() {
     let limit = Limit::new("bytes", Quota::per_minute(1_000)).unit("öctets");
-    assert!(matches!(Policy::new().try_limit(limit), Err(tower_quota::ConfigError::LimitName(_))));
+    assert!(matches!(
+        Policy::new().try_limit(limit),
+        Err(tower_quota::ConfigError::LimitName(_))
+    ));
 }
 
 #[test]
@@ -362,5 +510,8 @@ fn strikes_collide_with_no_other_limit() {
     let one = Limit::new("one", Quota::per_minute(1)).penalty(Penalty::after(2));
     let other = Limit::new("one penalty", Quota::per_minute(1));
     let error = Policy::new().limit(one).try_limit(other).unwrap_err();
-    assert!(matches!(error, tower_quota::ConfigError::CollidingNames(..)), "{error}");
+    assert!(
+        matches!(error, tower_quota::ConfigError::CollidingNames(..)),
+        "{error}"
+    );
 }

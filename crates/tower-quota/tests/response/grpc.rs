@@ -3,12 +3,16 @@
 use http::{Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use tower::{Layer, ServiceExt};
-use tower_quota::{GrpcStatus, Limit, MissingKey, OnStoreFailure, Policy, Protocol, Quota, RateLimitLayer, key};
+use tower_quota::{
+    GrpcStatus, Limit, MissingKey, OnStoreFailure, Policy, Protocol, Quota, RateLimitLayer, key,
+};
 
 use crate::shared::{Answer, Inner, Limited, failing_store, field};
 
 fn call(content_type: &str) -> http::request::Builder {
-    Request::post("/echo.Echo/Say").version(Version::HTTP_2).header("content-type", content_type)
+    Request::post("/echo.Echo/Say")
+        .version(Version::HTTP_2)
+        .header("content-type", content_type)
 }
 
 fn both(policy: Policy) -> Limited {
@@ -36,31 +40,59 @@ async fn refusal_is_trailers_only() {
     limited.send(call("application/grpc")).await;
     let response = limited.send(call("application/grpc+proto")).await;
     assert_eq!(response.status(), StatusCode::OK);
-    assert_eq!(field(&response, "content-type").as_deref(), Some("application/grpc+proto"));
+    assert_eq!(
+        field(&response, "content-type").as_deref(),
+        Some("application/grpc+proto")
+    );
     assert_eq!(field(&response, "grpc-status").as_deref(), Some("8"));
-    assert_eq!(field(&response, "grpc-message").as_deref(), Some(r#"Over the limit "100%25": retry in 2 seconds."#));
-    assert_eq!(field(&response, "grpc-retry-pushback-ms").as_deref(), Some("1500"));
+    assert_eq!(
+        field(&response, "grpc-message").as_deref(),
+        Some(r#"Over the limit "100%25": retry in 2 seconds."#)
+    );
+    assert_eq!(
+        field(&response, "grpc-retry-pushback-ms").as_deref(),
+        Some("1500")
+    );
     assert_eq!(field(&response, "retry-after").as_deref(), Some("2"));
-    assert_eq!(field(&response, "cache-control").as_deref(), Some("no-store"));
-    assert_eq!(field(&response, "ratelimit").as_deref(), Some(r#""100%";r=0;t=2"#));
-    assert!(response.extensions().get::<tower_quota::Decision>().is_some());
+    assert_eq!(
+        field(&response, "cache-control").as_deref(),
+        Some("no-store")
+    );
+    assert_eq!(
+        field(&response, "ratelimit").as_deref(),
+        Some(r#""100%";r=0;t=2"#)
+    );
+    assert!(
+        response
+            .extensions()
+            .get::<tower_quota::Decision>()
+            .is_some()
+    );
     assert!(response.body().is_end_stream());
 }
 
 #[tokio::test]
 async fn cost_above_capacity_is_not_retried() {
-    let limited = both(Policy::new().limit(Limit::new("units", Quota::per_minute(1)).cost_with(|_| 2)));
+    let limited =
+        both(Policy::new().limit(Limit::new("units", Quota::per_minute(1)).cost_with(|_| 2)));
     let response = limited.send(call("application/grpc")).await;
     assert_eq!(field(&response, "grpc-status").as_deref(), Some("8"));
-    assert_eq!(field(&response, "grpc-retry-pushback-ms").as_deref(), Some("-1"));
+    assert_eq!(
+        field(&response, "grpc-retry-pushback-ms").as_deref(),
+        Some("-1")
+    );
     assert_eq!(field(&response, "retry-after"), None);
 }
 
 #[tokio::test]
 async fn missing_key_is_an_invalid_argument() {
     let tenant = key::from_fn("tenant é", |_| None::<String>);
-    let limit = Limit::new("one", Quota::per_minute(1)).by(tenant).when_missing(MissingKey::Refuse);
-    let response = both(Policy::new().limit(limit)).send(call("application/grpc")).await;
+    let limit = Limit::new("one", Quota::per_minute(1))
+        .by(tenant)
+        .when_missing(MissingKey::Refuse);
+    let response = both(Policy::new().limit(limit))
+        .send(call("application/grpc"))
+        .await;
     assert_eq!(response.status(), StatusCode::OK);
     assert_eq!(field(&response, "grpc-status").as_deref(), Some("3"));
     assert_eq!(
@@ -72,11 +104,19 @@ async fn missing_key_is_an_invalid_argument() {
 #[tokio::test]
 async fn store_failure_is_unavailable() {
     let policy = once().on_store_failure(OnStoreFailure::Refuse);
-    let service = RateLimitLayer::new(failing_store(), policy).protocol(Protocol::Both).layer(Inner::default());
-    let response = service.oneshot(call("application/grpc").body(()).unwrap()).await.unwrap();
+    let service = RateLimitLayer::new(failing_store(), policy)
+        .protocol(Protocol::Both)
+        .layer(Inner::default());
+    let response = service
+        .oneshot(call("application/grpc").body(()).unwrap())
+        .await
+        .unwrap();
     assert_eq!(response.status(), StatusCode::OK);
     assert_eq!(field(&response, "grpc-status").as_deref(), Some("14"));
-    assert_eq!(field(&response, "grpc-retry-pushback-ms").as_deref(), Some("1000"));
+    assert_eq!(
+        field(&response, "grpc-retry-pushback-ms").as_deref(),
+        Some("1000")
+    );
 }
 
 #[tokio::test]
@@ -89,12 +129,19 @@ async fn content_type_is_a_known_one() {
         ("application/grpc-web", "application/grpc-web"),
         ("application/grpc-web+proto", "application/grpc-web+proto"),
         ("application/grpc-web-text", "application/grpc-web-text"),
-        ("application/grpc-web-text+proto", "application/grpc-web-text+proto"),
+        (
+            "application/grpc-web-text+proto",
+            "application/grpc-web-text+proto",
+        ),
         ("application/grpcurl", "application/problem+json"),
         ("application/json", "application/problem+json"),
     ] {
         let response = refused(|| call(sent)).await;
-        assert_eq!(field(&response, "content-type").as_deref(), Some(answered), "{sent}");
+        assert_eq!(
+            field(&response, "content-type").as_deref(),
+            Some(answered),
+            "{sent}"
+        );
     }
 }
 
@@ -110,15 +157,30 @@ async fn only_possible_calls_are_answered_in_grpc() {
         (Method::POST, Version::HTTP_10),
     ] {
         let response = refused(|| call("application/grpc").method(&method).version(version)).await;
-        assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS, "{method} {version:?}");
-        assert_eq!(field(&response, "content-type").as_deref(), Some("application/problem+json"));
-        assert_eq!(field(&response, "cache-control").as_deref(), Some("no-store"));
+        assert_eq!(
+            response.status(),
+            StatusCode::TOO_MANY_REQUESTS,
+            "{method} {version:?}"
+        );
+        assert_eq!(
+            field(&response, "content-type").as_deref(),
+            Some("application/problem+json")
+        );
+        assert_eq!(
+            field(&response, "cache-control").as_deref(),
+            Some("no-store")
+        );
         assert_eq!(field(&response, "grpc-status"), None);
     }
     let response = refused(|| call("application/grpc").version(Version::HTTP_3)).await;
     assert_eq!(field(&response, "grpc-status").as_deref(), Some("8"));
     // A request as an outer translator of gRPC-Web passes it on.
-    let response = refused(|| call("application/grpc").version(Version::HTTP_11).header("te", "trailers")).await;
+    let response = refused(|| {
+        call("application/grpc")
+            .version(Version::HTTP_11)
+            .header("te", "trailers")
+    })
+    .await;
     assert_eq!(field(&response, "grpc-status").as_deref(), Some("8"));
 }
 
@@ -127,14 +189,29 @@ async fn grpc_web_is_posted_over_any_version() {
     for version in [Version::HTTP_11, Version::HTTP_2] {
         for content_type in ["application/grpc-web", "application/grpc-web-text+proto"] {
             let response = refused(|| call(content_type).version(version)).await;
-            assert_eq!(response.status(), StatusCode::OK, "{content_type} {version:?}");
-            assert_eq!(field(&response, "content-type").as_deref(), Some(content_type));
+            assert_eq!(
+                response.status(),
+                StatusCode::OK,
+                "{content_type} {version:?}"
+            );
+            assert_eq!(
+                field(&response, "content-type").as_deref(),
+                Some(content_type)
+            );
             assert_eq!(field(&response, "grpc-status").as_deref(), Some("8"));
-            assert_eq!(field(&response, "cache-control").as_deref(), Some("no-store"));
+            assert_eq!(
+                field(&response, "cache-control").as_deref(),
+                Some("no-store")
+            );
             assert!(response.body().is_end_stream());
 
-            let response = refused(|| call(content_type).method(Method::GET).version(version)).await;
-            assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS, "{content_type} {version:?}");
+            let response =
+                refused(|| call(content_type).method(Method::GET).version(version)).await;
+            assert_eq!(
+                response.status(),
+                StatusCode::TOO_MANY_REQUESTS,
+                "{content_type} {version:?}"
+            );
         }
     }
 }
@@ -142,18 +219,37 @@ async fn grpc_web_is_posted_over_any_version() {
 #[tokio::test]
 async fn protocol_decides_form_of_refusals() {
     for (protocol, content_type, expected) in [
-        (Protocol::Auto, "application/grpc", "application/problem+json"),
-        (Protocol::Http, "application/grpc", "application/problem+json"),
+        (
+            Protocol::Auto,
+            "application/grpc",
+            "application/problem+json",
+        ),
+        (
+            Protocol::Http,
+            "application/grpc",
+            "application/problem+json",
+        ),
         (Protocol::Both, "application/grpc", "application/grpc"),
         (Protocol::Both, "text/plain", "application/problem+json"),
-        (Protocol::Grpc, "application/grpc+proto", "application/grpc+proto"),
+        (
+            Protocol::Grpc,
+            "application/grpc+proto",
+            "application/grpc+proto",
+        ),
         (Protocol::Grpc, "text/plain", "application/grpc"),
     ] {
         let limited = Limited::with(once(), |layer| layer.protocol(protocol));
         limited.send(call(content_type)).await;
         let response = limited.send(call(content_type)).await;
-        assert_eq!(field(&response, "content-type").as_deref(), Some(expected), "{protocol:?} {content_type}");
-        assert_eq!(response.status() == 200, field(&response, "grpc-status").is_some());
+        assert_eq!(
+            field(&response, "content-type").as_deref(),
+            Some(expected),
+            "{protocol:?} {content_type}"
+        );
+        assert_eq!(
+            response.status() == 200,
+            field(&response, "grpc-status").is_some()
+        );
     }
 }
 
@@ -168,14 +264,27 @@ async fn status_and_message_can_be_changed() {
     limited.get().await;
     let response = limited.get().await;
     assert_eq!(field(&response, "grpc-status").as_deref(), Some("14"));
-    assert_eq!(field(&response, "grpc-message").as_deref(), Some("Back in 2 s"));
+    assert_eq!(
+        field(&response, "grpc-message").as_deref(),
+        Some("Back in 2 s")
+    );
     let status = tonic::Status::from_header_map(response.headers()).unwrap();
-    assert!(tonic_types::StatusExt::get_error_details(&status).retry_info().is_some());
+    assert!(
+        tonic_types::StatusExt::get_error_details(&status)
+            .retry_info()
+            .is_some()
+    );
 }
 
 #[test]
 fn status_ok_becomes_unknown() {
-    assert_eq!([GrpcStatus::new(0, "").code(), GrpcStatus::new(-1, "").code()], [2, 2]);
+    assert_eq!(
+        [
+            GrpcStatus::new(0, "").code(),
+            GrpcStatus::new(-1, "").code()
+        ],
+        [2, 2]
+    );
 }
 
 #[cfg(feature = "tonic")]
@@ -183,15 +292,24 @@ fn status_ok_becomes_unknown() {
 async fn tonic_status_can_be_returned() {
     let limited = Limited::with(once(), |layer| {
         layer.protocol(Protocol::Grpc).on_refused_grpc(|refused| {
-            let mut status = tonic::Status::with_details(tonic::Code::Aborted, refused.detail(), "details".into());
-            status.metadata_mut().insert("x-hint", "slow down".parse().unwrap());
+            let mut status = tonic::Status::with_details(
+                tonic::Code::Aborted,
+                refused.detail(),
+                "details".into(),
+            );
+            status
+                .metadata_mut()
+                .insert("x-hint", "slow down".parse().unwrap());
             status
         })
     });
     limited.get().await;
     let response = limited.get().await;
     let status = tonic::Status::from_header_map(response.headers()).unwrap();
-    assert_eq!((status.code(), status.details()), (tonic::Code::Aborted, &b"details"[..]));
+    assert_eq!(
+        (status.code(), status.details()),
+        (tonic::Code::Aborted, &b"details"[..])
+    );
     assert_eq!(field(&response, "x-hint").as_deref(), Some("slow down"));
     assert_eq!(field(&response, "retry-after").as_deref(), Some("2"));
 }

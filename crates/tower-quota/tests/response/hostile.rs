@@ -18,12 +18,31 @@ fn limited() -> Limited {
         .block(when::address_in(client.clone(), ["203.0.113.0/24"]))
         .skip(when::host("*.example.com"))
         .limit(
-            limit("client").by(client).when_missing(MissingKey::ShareOneCounter).cost_with(cost::header("x-cost", 1)),
+            limit("client")
+                .by(client)
+                .when_missing(MissingKey::ShareOneCounter)
+                .cost_with(cost::header("x-cost", 1)),
         )
-        .limit(limit("cookie").by(key::cookie("session")).cost_with(cost::body_size(1_000, 1)).at_most())
-        .limit(limit("query").by(key::query("a")).settle(settle::only_failures()).unless(when::grpc_service("a")))
-        .limit(limit("all").by(key::all((key::basic_user(), key::path_segment(1)))).when_missing(MissingKey::Skip));
-    Limited::with(policy, |layer| layer.partition_keys("secret").protocol(Protocol::Both))
+        .limit(
+            limit("cookie")
+                .by(key::cookie("session"))
+                .cost_with(cost::body_size(1_000, 1))
+                .at_most(),
+        )
+        .limit(
+            limit("query")
+                .by(key::query("a"))
+                .settle(settle::only_failures())
+                .unless(when::grpc_service("a")),
+        )
+        .limit(
+            limit("all")
+                .by(key::all((key::basic_user(), key::path_segment(1))))
+                .when_missing(MissingKey::Skip),
+        );
+    Limited::with(policy, |layer| {
+        layer.partition_keys("secret").protocol(Protocol::Both)
+    })
 }
 
 const NAMES: [&str; 11] = [
@@ -58,11 +77,22 @@ fn line() -> impl Strategy<Value = Vec<u8>> {
 }
 
 fn method() -> impl Strategy<Value = Method> {
-    prop_oneof![Just(Method::GET), Just(Method::HEAD), Just(Method::OPTIONS), Just(Method::POST), Just(Method::CONNECT)]
+    prop_oneof![
+        Just(Method::GET),
+        Just(Method::HEAD),
+        Just(Method::OPTIONS),
+        Just(Method::POST),
+        Just(Method::CONNECT)
+    ]
 }
 
 fn version() -> impl Strategy<Value = Version> {
-    prop_oneof![Just(Version::HTTP_09), Just(Version::HTTP_10), Just(Version::HTTP_11), Just(Version::HTTP_2)]
+    prop_oneof![
+        Just(Version::HTTP_09),
+        Just(Version::HTTP_10),
+        Just(Version::HTTP_11),
+        Just(Version::HTTP_2)
+    ]
 }
 
 /// Asserts the invariants of every response.
@@ -70,7 +100,10 @@ async fn assert_sound(response: Answer, is_head: bool) {
     let status = response.status().as_u16();
     assert!([200, 403, 429].contains(&status), "{status}");
     for lines in ["ratelimit", "ratelimit-policy", "retry-after"] {
-        assert!(field(&response, lines).is_none_or(|line| line.len() < 500), "{lines}");
+        assert!(
+            field(&response, lines).is_none_or(|line| line.len() < 500),
+            "{lines}"
+        );
     }
     let is_refused = status != 200 || field(&response, "grpc-status").is_some();
     let length = field(&response, "content-length");
@@ -123,7 +156,9 @@ async fn megabytes_of_headers_get_responses() {
     for (name, line) in piles {
         let limited = limited();
         for _ in 0..3 {
-            let request = Request::get("/?a=b").header(name, &line).header(name, &line);
+            let request = Request::get("/?a=b")
+                .header(name, &line)
+                .header(name, &line);
             assert_sound(limited.send(request).await, false).await;
         }
     }

@@ -24,7 +24,11 @@ fn number(response: &Answer, name: &str) -> u64 {
 
 #[tokio::test]
 async fn one_response_has_one_time() {
-    let limited = Limited::with(policy(), |layer| layer.retry_jitter(JITTER).headers([Draft11, XRateLimit(Delta)]));
+    let limited = Limited::with(policy(), |layer| {
+        layer
+            .retry_jitter(JITTER)
+            .headers([Draft11, XRateLimit(Delta)])
+    });
     limited.get().await;
     let mut times = BTreeSet::new();
     for _ in 0..100 {
@@ -32,13 +36,24 @@ async fn one_response_has_one_time() {
         let seconds = number(&response, "retry-after");
         assert!((4..=10).contains(&seconds), "{seconds}");
         times.insert(seconds);
-        assert_eq!(field(&response, "ratelimit"), Some(format!("\"one\";r=0;t={seconds}")));
+        assert_eq!(
+            field(&response, "ratelimit"),
+            Some(format!("\"one\";r=0;t={seconds}"))
+        );
         // The reset is never before the time to retry, although the limit is full before.
         assert_eq!(number(&response, "x-ratelimit-reset"), seconds);
         // The decision keeps the exact time.
-        let exact = response.extensions().get::<tower_quota::Decision>().unwrap().retry_after();
+        let exact = response
+            .extensions()
+            .get::<tower_quota::Decision>()
+            .unwrap()
+            .retry_after();
         assert_eq!(exact, Some(Duration::from_secs(4)));
-        assert!(text(response).await.contains(&format!("retry in {seconds} seconds")));
+        assert!(
+            text(response)
+                .await
+                .contains(&format!("retry in {seconds} seconds"))
+        );
     }
     assert!(times.len() > 3, "{times:?}");
 }
@@ -46,14 +61,19 @@ async fn one_response_has_one_time() {
 #[tokio::test]
 async fn full_queue_refusals_are_spread() {
     let queue = Limit::new("queue", Quota::per_second(1).leaky_bucket().queue(9));
-    let limited = Limited::with(Policy::new().limit(queue), |layer| layer.max_waiting(0).retry_jitter(JITTER));
+    let limited = Limited::with(Policy::new().limit(queue), |layer| {
+        layer.max_waiting(0).retry_jitter(JITTER)
+    });
     limited.get().await;
     let mut times = BTreeSet::new();
     for _ in 0..100 {
         let refused = limited.get().await;
         let seconds = number(&refused, "retry-after");
         assert!((1..=7).contains(&seconds), "{seconds}");
-        assert_eq!(field(&refused, "ratelimit"), Some(format!("\"queue\";r=8;t={seconds}")));
+        assert_eq!(
+            field(&refused, "ratelimit"),
+            Some(format!("\"queue\";r=8;t={seconds}"))
+        );
         times.insert(seconds);
     }
     assert!(times.len() > 3, "{times:?}");
@@ -61,28 +81,53 @@ async fn full_queue_refusals_are_spread() {
 
 #[tokio::test]
 async fn other_styles_include_the_jitter() {
-    let limited = Limited::with(policy(), |layer| layer.retry_jitter(JITTER).headers([Draft7, XRateLimit(Epoch)]));
+    let limited = Limited::with(policy(), |layer| {
+        layer
+            .retry_jitter(JITTER)
+            .headers([Draft7, XRateLimit(Epoch)])
+    });
     limited.get().await;
     let now = limited.clock.now().as_micros();
     for _ in 0..20 {
         let response = limited.get().await;
         let seconds = number(&response, "retry-after");
-        assert_eq!(field(&response, "ratelimit"), Some(format!("limit=1, remaining=0, reset={seconds}")));
+        assert_eq!(
+            field(&response, "ratelimit"),
+            Some(format!("limit=1, remaining=0, reset={seconds}"))
+        );
         let reset = number(&response, "x-ratelimit-reset");
-        assert!(reset >= (now + 4_000_000) / 1_000_000 && reset <= now.div_ceil(1_000_000) + seconds, "{reset}");
+        assert!(
+            reset >= (now + 4_000_000) / 1_000_000 && reset <= now.div_ceil(1_000_000) + seconds,
+            "{reset}"
+        );
     }
-    let limited = Limited::with(policy(), |layer| layer.retry_jitter(JITTER).headers([Draft6]));
+    let limited = Limited::with(policy(), |layer| {
+        layer.retry_jitter(JITTER).headers([Draft6])
+    });
     limited.get().await;
     let response = limited.get().await;
-    assert_eq!(number(&response, "ratelimit-reset"), number(&response, "retry-after"));
+    assert_eq!(
+        number(&response, "ratelimit-reset"),
+        number(&response, "retry-after")
+    );
 }
 
 #[tokio::test]
 async fn grpc_and_custom_refusals_include_jitter() {
     let limited = Limited::with(policy(), |layer| {
-        layer.retry_jitter(JITTER).protocol(Protocol::Both).on_refused(|refused| {
-            http::Response::new(format!("{}", refused.retry_after().unwrap().as_micros().div_ceil(1_000_000)))
-        })
+        layer
+            .retry_jitter(JITTER)
+            .protocol(Protocol::Both)
+            .on_refused(|refused| {
+                http::Response::new(format!(
+                    "{}",
+                    refused
+                        .retry_after()
+                        .unwrap()
+                        .as_micros()
+                        .div_ceil(1_000_000)
+                ))
+            })
     });
     limited.get().await;
     for _ in 0..20 {
@@ -90,7 +135,9 @@ async fn grpc_and_custom_refusals_include_jitter() {
         let seconds = field(&response, "retry-after").unwrap();
         assert_eq!(text(response).await, seconds);
 
-        let call = Request::post("/").version(Version::HTTP_2).header("content-type", "application/grpc");
+        let call = Request::post("/")
+            .version(Version::HTTP_2)
+            .header("content-type", "application/grpc");
         let response = limited.send(call).await;
         let millis = number(&response, "grpc-retry-pushback-ms");
         assert!((4_000..=10_000).contains(&millis));
@@ -101,20 +148,30 @@ async fn grpc_and_custom_refusals_include_jitter() {
 #[tokio::test]
 async fn unavailable_store_spreads_its_clients() {
     let policy = policy().on_store_failure(OnStoreFailure::Refuse);
-    let service = RateLimitLayer::new(failing_store(), policy).retry_jitter(JITTER).layer(Inner::default());
+    let service = RateLimitLayer::new(failing_store(), policy)
+        .retry_jitter(JITTER)
+        .layer(Inner::default());
     let mut times = BTreeSet::new();
     for _ in 0..100 {
         let response = service.clone().oneshot(Request::new(())).await.unwrap();
         assert_eq!(response.status(), 503);
         times.insert(number(&response, "retry-after"));
     }
-    assert!(times.len() > 3 && times.first() >= Some(&1) && times.last() <= Some(&7), "{times:?}");
+    assert!(
+        times.len() > 3 && times.first() >= Some(&1) && times.last() <= Some(&7),
+        "{times:?}"
+    );
 }
 
 #[tokio::test]
 async fn cost_above_capacity_gets_no_time() {
     let never = Policy::new().limit(Limit::new("units", Quota::per_minute(1)).cost_with(|_| 2));
-    let response = Limited::with(never, |layer| layer.retry_jitter(JITTER)).get().await;
+    let response = Limited::with(never, |layer| layer.retry_jitter(JITTER))
+        .get()
+        .await;
     assert_eq!(field(&response, "retry-after"), None);
-    assert_eq!(field(&response, "ratelimit").as_deref(), Some("\"units\";r=1"));
+    assert_eq!(
+        field(&response, "ratelimit").as_deref(),
+        Some("\"units\";r=1")
+    );
 }

@@ -7,7 +7,9 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
 use tower::{Layer, ServiceBuilder, ServiceExt, service_fn};
-use tower_quota::HeaderStyle::{self, Draft3, Draft6, Draft7, Draft11, GitHub, PerWindow, XRateLimit};
+use tower_quota::HeaderStyle::{
+    self, Draft3, Draft6, Draft7, Draft11, GitHub, PerWindow, XRateLimit,
+};
 use tower_quota::Reset::Delta;
 use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer};
 use tower_quota_testkit::ManualClock;
@@ -36,17 +38,29 @@ async fn stricter_of_two_layers_is_reported() {
                 .layer(layer(style.clone(), "inner", inner))
                 .service(Inner::default());
             let response = service.oneshot(Request::new(())).await.unwrap();
-            assert_eq!(field(&response, name).as_deref(), Some(strict), "{style:?} {outer} {inner}");
+            assert_eq!(
+                field(&response, name).as_deref(),
+                Some(strict),
+                "{style:?} {outer} {inner}"
+            );
             if matches!(style, Draft7 | Draft6) {
                 let both = format!("{inner};w=60, {outer};w=60");
-                assert_eq!(field(&response, "ratelimit-policy"), Some(both), "{style:?}");
+                assert_eq!(
+                    field(&response, "ratelimit-policy"),
+                    Some(both),
+                    "{style:?}"
+                );
             }
         }
     }
 }
 
 /// Returns a field of a limit of 10 a minute in this style, around a service with fields.
-async fn over(style: HeaderStyle, foreign: &'static [(&'static str, &'static str)], name: &str) -> Option<String> {
+async fn over(
+    style: HeaderStyle,
+    foreign: &'static [(&'static str, &'static str)],
+    name: &str,
+) -> Option<String> {
     let service = service_fn(move |_: Request<()>| {
         let mut response = Response::new(Full::<Bytes>::default());
         for (name, value) in foreign {
@@ -54,30 +68,65 @@ async fn over(style: HeaderStyle, foreign: &'static [(&'static str, &'static str
         }
         ready(Ok::<_, Infallible>(response))
     });
-    let response = layer(style, "outer", 10).layer(service).oneshot(Request::new(())).await.unwrap();
+    let response = layer(style, "outer", 10)
+        .layer(service)
+        .oneshot(Request::new(()))
+        .await
+        .unwrap();
     field(&response, name)
 }
 
 #[tokio::test]
 async fn fields_of_another_draft_are_kept() {
-    let draft7 = &[("ratelimit", "limit=5, remaining=3, reset=9"), ("ratelimit-policy", "5;w=9")];
-    assert_eq!(over(Draft11, draft7, "ratelimit").await.as_deref(), Some("limit=5, remaining=3, reset=9"));
-    assert_eq!(over(Draft11, draft7, "ratelimit-policy").await.as_deref(), Some("5;w=9"));
+    let draft7 = &[
+        ("ratelimit", "limit=5, remaining=3, reset=9"),
+        ("ratelimit-policy", "5;w=9"),
+    ];
+    assert_eq!(
+        over(Draft11, draft7, "ratelimit").await.as_deref(),
+        Some("limit=5, remaining=3, reset=9")
+    );
+    assert_eq!(
+        over(Draft11, draft7, "ratelimit-policy").await.as_deref(),
+        Some("5;w=9")
+    );
 
-    let draft11 = &[("ratelimit", "\"in\";r=3;t=9"), ("ratelimit-policy", "\"in\";q=5;w=9")];
-    assert_eq!(over(Draft7, draft11, "ratelimit").await.as_deref(), Some("\"in\";r=3;t=9"));
+    let draft11 = &[
+        ("ratelimit", "\"in\";r=3;t=9"),
+        ("ratelimit-policy", "\"in\";q=5;w=9"),
+    ];
+    assert_eq!(
+        over(Draft7, draft11, "ratelimit").await.as_deref(),
+        Some("\"in\";r=3;t=9")
+    );
     for style in [Draft7, Draft6] {
-        assert_eq!(over(style, draft11, "ratelimit-policy").await.as_deref(), Some("\"in\";q=5;w=9"));
+        assert_eq!(
+            over(style, draft11, "ratelimit-policy").await.as_deref(),
+            Some("\"in\";q=5;w=9")
+        );
     }
 }
 
 #[tokio::test]
 async fn quotas_after_the_limit_are_understood() {
-    let envoy =
-        &[("x-ratelimit-limit", "5, 5;w=9;name=\"in\""), ("x-ratelimit-remaining", "3"), ("x-ratelimit-reset", "9")];
+    let envoy = &[
+        ("x-ratelimit-limit", "5, 5;w=9;name=\"in\""),
+        ("x-ratelimit-remaining", "3"),
+        ("x-ratelimit-reset", "9"),
+    ];
     for style in [Draft3, GitHub, XRateLimit(Delta)] {
-        assert_eq!(over(style.clone(), envoy, "x-ratelimit-remaining").await.as_deref(), Some("3"), "{style:?}");
-        assert_eq!(over(style.clone(), envoy, "x-ratelimit-resource").await, None, "{style:?}");
+        assert_eq!(
+            over(style.clone(), envoy, "x-ratelimit-remaining")
+                .await
+                .as_deref(),
+            Some("3"),
+            "{style:?}"
+        );
+        assert_eq!(
+            over(style.clone(), envoy, "x-ratelimit-resource").await,
+            None,
+            "{style:?}"
+        );
     }
 }
 
@@ -91,8 +140,14 @@ async fn companion_fields_go_with_their_limit() {
         ("x-ratelimit-resource", "core"),
     ];
     assert_eq!(over(XRateLimit(Delta), lax, "x-ratelimit-used").await, None);
-    assert_eq!(over(XRateLimit(Delta), lax, "x-ratelimit-resource").await, None);
-    assert_eq!(over(GitHub, lax, "x-ratelimit-resource").await.as_deref(), Some("outer"));
+    assert_eq!(
+        over(XRateLimit(Delta), lax, "x-ratelimit-resource").await,
+        None
+    );
+    assert_eq!(
+        over(GitHub, lax, "x-ratelimit-resource").await.as_deref(),
+        Some("outer")
+    );
 }
 
 #[tokio::test]
@@ -104,7 +159,11 @@ async fn name_of_policy_is_not_repeated() {
             .service(Inner::default());
         let response = service.oneshot(Request::new(())).await.unwrap();
         let policy = format!(r#""a, \"b\"";q={strict};w=60"#);
-        assert_eq!(field(&response, "ratelimit-policy"), Some(policy), "{outer} {inner}");
+        assert_eq!(
+            field(&response, "ratelimit-policy"),
+            Some(policy),
+            "{outer} {inner}"
+        );
         let left = format!(r#""a, \"b\"";r={};t=54"#, strict - 1);
         assert_eq!(field(&response, "ratelimit"), Some(left), "{outer} {inner}");
     }
@@ -114,18 +173,33 @@ async fn name_of_policy_is_not_repeated() {
 async fn quota_without_name_is_not_repeated() {
     for style in [Draft6, Draft7] {
         let layer = |name| layer(style.clone(), name, 10);
-        let service = ServiceBuilder::new().layer(layer("outer")).layer(layer("inner")).service(Inner::default());
+        let service = ServiceBuilder::new()
+            .layer(layer("outer"))
+            .layer(layer("inner"))
+            .service(Inner::default());
         let response = service.oneshot(Request::new(())).await.unwrap();
-        assert_eq!(field(&response, "ratelimit-policy").as_deref(), Some("10;w=60"));
+        assert_eq!(
+            field(&response, "ratelimit-policy").as_deref(),
+            Some("10;w=60")
+        );
     }
 }
 
 #[tokio::test]
 async fn names_of_inner_policies_are_kept() {
-    let inner =
-        &[("ratelimit", "\"x\";r=3;t=9"), ("ratelimit", "\"y\";r=4;t=9, \"z\""), ("ratelimit-policy", "\"x\";q=5;w=9")];
+    let inner = &[
+        ("ratelimit", "\"x\";r=3;t=9"),
+        ("ratelimit", "\"y\";r=4;t=9, \"z\""),
+        ("ratelimit-policy", "\"x\";q=5;w=9"),
+    ];
     let left = over(Draft11, inner, "ratelimit").await;
-    assert_eq!(left.as_deref(), Some("\"x\";r=3;t=9, \"y\";r=4;t=9, \"z\", \"outer\";r=9;t=54"));
+    assert_eq!(
+        left.as_deref(),
+        Some("\"x\";r=3;t=9, \"y\";r=4;t=9, \"z\", \"outer\";r=9;t=54")
+    );
     let policies = over(Draft11, inner, "ratelimit-policy").await;
-    assert_eq!(policies.as_deref(), Some("\"x\";q=5;w=9, \"outer\";q=10;w=60"));
+    assert_eq!(
+        policies.as_deref(),
+        Some("\"x\";q=5;w=9, \"outer\";q=10;w=60")
+    );
 }

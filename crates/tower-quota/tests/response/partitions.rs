@@ -17,9 +17,19 @@ fn policy() -> Policy {
 /// The limits are `key`, `same key` and `everyone`.
 async fn partitions(secret: &str, api_key: &str, name: &str) -> [Option<String>; 3] {
     let limited = Limited::with(policy(), |layer| layer.partition_keys(secret));
-    let response = limited.send(Request::get("/").header("x-api-key", api_key)).await;
+    let response = limited
+        .send(Request::get("/").header("x-api-key", api_key))
+        .await;
     let list = field(&response, name).unwrap();
-    let partition = |item: &str| Some(item.split_once(";pk=:")?.1.strip_suffix(':').unwrap().to_owned());
+    let partition = |item: &str| {
+        Some(
+            item.split_once(";pk=:")?
+                .1
+                .strip_suffix(':')
+                .unwrap()
+                .to_owned(),
+        )
+    };
     let items: Vec<Option<String>> = list.split(", ").map(partition).collect();
     items.try_into().unwrap()
 }
@@ -29,18 +39,31 @@ async fn partition_keys_differ_by_key_and_secret() {
     let [ann, also_ann, everyone] = partitions("secret", "ann", "ratelimit").await;
     assert_eq!(ann, also_ann);
     assert_eq!(everyone, None, "all requests have one partition");
-    assert_eq!(partitions("secret", "ann", "ratelimit-policy").await, [ann.clone(), also_ann, everyone]);
-    let others = [partitions("secret", "bob", "ratelimit").await, partitions("Secret", "ann", "ratelimit").await]
-        .map(|[key, ..]| key);
+    assert_eq!(
+        partitions("secret", "ann", "ratelimit-policy").await,
+        [ann.clone(), also_ann, everyone]
+    );
+    let others = [
+        partitions("secret", "bob", "ratelimit").await,
+        partitions("Secret", "ann", "ratelimit").await,
+    ]
+    .map(|[key, ..]| key);
     assert!(!others.contains(&ann), "{ann:?} {others:?}");
     // 12 bytes, for any key.
     assert_eq!(ann.unwrap().len(), 16);
-    assert_eq!(partitions("secret", &"long".repeat(100), "ratelimit").await[0].as_ref().unwrap().len(), 16);
+    assert_eq!(
+        partitions("secret", &"long".repeat(100), "ratelimit").await[0]
+            .as_ref()
+            .unwrap()
+            .len(),
+        16
+    );
 }
 
 #[tokio::test]
 async fn refusal_has_the_partition_key() {
-    let policy = Policy::new().limit(Limit::new("key", Quota::per_minute(1)).by(key::header("x-api-key")));
+    let policy =
+        Policy::new().limit(Limit::new("key", Quota::per_minute(1)).by(key::header("x-api-key")));
     let limited = Limited::with(policy, |layer| layer.partition_keys([7; 16]));
     let ask = || limited.send(Request::get("/").header("x-api-key", "ann"));
     let admitted = field(&ask().await, "ratelimit").unwrap();
@@ -61,7 +84,13 @@ async fn keys_are_read_once_for_partitions() {
             Some("ann")
         });
         let policy = Policy::new().limit(Limit::new("tenant", Quota::per_minute(1)).by(tenant));
-        let limited = Limited::with(policy, |layer| if on { layer.partition_keys("secret") } else { layer });
+        let limited = Limited::with(policy, |layer| {
+            if on {
+                layer.partition_keys("secret")
+            } else {
+                layer
+            }
+        });
         let response = limited.get().await;
         assert_eq!(field(&response, "ratelimit").unwrap().contains("pk"), on);
         assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 1);

@@ -8,7 +8,9 @@ use http::{Request, Response, StatusCode};
 use http_body::Body as _;
 use http_body_util::Full;
 use serde_json::{Value, json};
-use tower_quota::{Limit, MissingKey, Policy, ProblemDetails, Quota, Reason, Refusal, RefusalBody, Refused, key};
+use tower_quota::{
+    Limit, MissingKey, Policy, ProblemDetails, Quota, Reason, Refusal, RefusalBody, Refused, key,
+};
 
 use crate::shared::{Limited, WITH_X, field, text};
 
@@ -29,8 +31,14 @@ async fn problem_details_say_which_limit_and_when() {
     let limited = spent(Limited::new(twice())).await;
     let response = limited.get().await;
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(field(&response, "content-type").as_deref(), Some("application/problem+json"));
-    assert_eq!(field(&response, "cache-control").as_deref(), Some("no-store"));
+    assert_eq!(
+        field(&response, "content-type").as_deref(),
+        Some("application/problem+json")
+    );
+    assert_eq!(
+        field(&response, "cache-control").as_deref(),
+        Some("no-store")
+    );
     let problem: Value = serde_json::from_str(&text(response).await).unwrap();
     assert_eq!(
         problem,
@@ -56,27 +64,40 @@ async fn refusal_names_all_violated_policies() {
     limited.get().await;
     let problem: Value = serde_json::from_str(&text(limited.get().await).await).unwrap();
     assert_eq!(problem["violated-policies"], json!(["a", "b", "c"]));
-    assert_eq!(problem["detail"], "Over the limits \"a\", \"b\" and \"c\": retry in 1 second.");
+    assert_eq!(
+        problem["detail"],
+        "Over the limits \"a\", \"b\" and \"c\": retry in 1 second."
+    );
 }
 
 #[tokio::test]
 async fn cost_above_capacity_is_explained() {
-    let limited = Limited::new(Policy::new().limit(Limit::new("units", Quota::per_minute(10)).cost_with(|_| 11)));
+    let limited = Limited::new(
+        Policy::new().limit(Limit::new("units", Quota::per_minute(10)).cost_with(|_| 11)),
+    );
     let response = limited.get().await;
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
     assert_eq!(response.headers().get(RETRY_AFTER), None);
     let problem: Value = serde_json::from_str(&text(response).await).unwrap();
-    assert_eq!(problem["detail"], "The request costs more than the limit \"units\" can ever admit.");
+    assert_eq!(
+        problem["detail"],
+        "The request costs more than the limit \"units\" can ever admit."
+    );
     assert_eq!(problem["violated-policies"], json!(["units"]));
 }
 
 #[tokio::test]
 async fn scope_of_any_text_makes_valid_json() {
     let missing = key::from_fn("tenant \"x\"\n\u{1}é", |_| None::<String>);
-    let limit = Limit::new("one", Quota::per_minute(1)).by(missing).when_missing(MissingKey::Refuse);
+    let limit = Limit::new("one", Quota::per_minute(1))
+        .by(missing)
+        .when_missing(MissingKey::Refuse);
     let response = Limited::new(Policy::new().limit(limit)).get().await;
     let problem: Value = serde_json::from_str(&text(response).await).unwrap();
-    assert_eq!(problem["detail"], "The request cannot be counted: it has no tenant \"x\"\n\u{1}é.");
+    assert_eq!(
+        problem["detail"],
+        "The request cannot be counted: it has no tenant \"x\"\n\u{1}é."
+    );
     assert_eq!(problem["type"], "about:blank");
     assert_eq!(problem["title"], "Bad Request");
     assert_eq!(problem.get("violated-policies"), None);
@@ -88,17 +109,36 @@ async fn custom_refusal_gets_the_fields() {
         layer.headers(WITH_X).on_refused(|refused| {
             assert!(matches!(refused.reason(), Reason::OverQuota(_)));
             let body = format!("{} {}", refused.head().uri().path(), refused.detail());
-            Response::builder().status(StatusCode::IM_A_TEAPOT).header(CONTENT_TYPE, "text/plain").body(body).unwrap()
+            Response::builder()
+                .status(StatusCode::IM_A_TEAPOT)
+                .header(CONTENT_TYPE, "text/plain")
+                .body(body)
+                .unwrap()
         })
     });
     let response = spent(limited).await.send(Request::get("/tea?milk")).await;
     assert_eq!(response.status(), StatusCode::IM_A_TEAPOT);
-    assert_eq!(field(&response, "content-type").as_deref(), Some("text/plain"));
+    assert_eq!(
+        field(&response, "content-type").as_deref(),
+        Some("text/plain")
+    );
     assert_eq!(field(&response, "retry-after").as_deref(), Some("30"));
-    assert_eq!(field(&response, "ratelimit").as_deref(), Some(r#""say \"when\"";r=0;t=30"#));
-    assert_eq!(field(&response, "x-ratelimit-remaining").as_deref(), Some("0"));
-    assert_eq!(field(&response, "cache-control").as_deref(), Some("no-store"));
-    assert_eq!(text(response).await, "/tea Over the limit \"say \"when\"\": retry in 30 seconds.");
+    assert_eq!(
+        field(&response, "ratelimit").as_deref(),
+        Some(r#""say \"when\"";r=0;t=30"#)
+    );
+    assert_eq!(
+        field(&response, "x-ratelimit-remaining").as_deref(),
+        Some("0")
+    );
+    assert_eq!(
+        field(&response, "cache-control").as_deref(),
+        Some("no-store")
+    );
+    assert_eq!(
+        text(response).await,
+        "/tea Over the limit \"say \"when\"\": retry in 30 seconds."
+    );
 }
 
 #[tokio::test]
@@ -109,14 +149,22 @@ async fn custom_refusal_keeps_its_own_headers() {
         fn respond(&self, refused: &Refused<'_>) -> Response<RefusalBody> {
             let mut response = ProblemDetails.respond(refused);
             response.headers_mut().insert(RETRY_AFTER, 99.into());
-            response.headers_mut().insert(CACHE_CONTROL, "private, no-store".parse().unwrap());
+            response
+                .headers_mut()
+                .insert(CACHE_CONTROL, "private, no-store".parse().unwrap());
             response
         }
     }
 
-    let response = spent(Limited::with(twice(), |layer| layer.refusal(Patient))).await.get().await;
+    let response = spent(Limited::with(twice(), |layer| layer.refusal(Patient)))
+        .await
+        .get()
+        .await;
     assert_eq!(field(&response, "retry-after").as_deref(), Some("99"));
-    assert_eq!(field(&response, "cache-control").as_deref(), Some("private, no-store"));
+    assert_eq!(
+        field(&response, "cache-control").as_deref(),
+        Some("private, no-store")
+    );
 }
 
 #[tokio::test]
@@ -149,8 +197,14 @@ async fn bodies_know_their_size() {
 async fn boxed_refusals_are_refusals() {
     let boxed: Box<dyn Refusal> = Box::new(ProblemDetails);
     let shared: Arc<dyn Refusal> = Arc::new(boxed);
-    let response = spent(Limited::with(twice(), |layer| layer.refusal(shared))).await.get().await;
-    assert_eq!(field(&response, "content-type").as_deref(), Some("application/problem+json"));
+    let response = spent(Limited::with(twice(), |layer| layer.refusal(shared)))
+        .await
+        .get()
+        .await;
+    assert_eq!(
+        field(&response, "content-type").as_deref(),
+        Some("application/problem+json")
+    );
 }
 
 #[tokio::test]
@@ -159,7 +213,11 @@ async fn refusal_sees_seconds_of_the_wire() {
     let limited = Limited::with(policy, |layer| {
         layer.on_refused(|refused| {
             let wait = refused.retry_after().unwrap();
-            Response::new(format!("{} ms, {} s", wait.as_millis(), refused.retry_after_secs().unwrap()))
+            Response::new(format!(
+                "{} ms, {} s",
+                wait.as_millis(),
+                refused.retry_after_secs().unwrap()
+            ))
         })
     });
     limited.get().await;
@@ -190,12 +248,20 @@ async fn refusal_may_be_an_axum_response() {
     });
     let response = spent(limited).await.get().await;
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
-    assert_eq!(field(&response, "content-type").as_deref(), Some("text/html; charset=utf-8"));
+    assert_eq!(
+        field(&response, "content-type").as_deref(),
+        Some("text/html; charset=utf-8")
+    );
     assert!(text(response).await.starts_with("Over the limit"));
 }
 
 #[tokio::test]
 async fn refusal_without_body_is_empty() {
-    let response = spent(Limited::with(twice(), |layer| layer.on_refused(|_| Response::new(())))).await.get().await;
+    let response = spent(Limited::with(twice(), |layer| {
+        layer.on_refused(|_| Response::new(()))
+    }))
+    .await
+    .get()
+    .await;
     assert_eq!(text(response).await, "");
 }

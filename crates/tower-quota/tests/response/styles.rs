@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use http::StatusCode;
 use tower::{Layer, ServiceExt};
-use tower_quota::HeaderStyle::{self, Draft3, Draft6, Draft7, Draft11, GitHub, PerWindow, XRateLimit};
+use tower_quota::HeaderStyle::{
+    self, Draft3, Draft6, Draft7, Draft11, GitHub, PerWindow, XRateLimit,
+};
 use tower_quota::Reset::{Delta, Epoch};
 use tower_quota::{
-    Clock, ConfigError, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, exposed_headers,
+    Clock, ConfigError, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer,
+    exposed_headers,
 };
 use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
 
@@ -45,7 +48,10 @@ async fn answers(style: HeaderStyle) -> [Vec<String>; 2] {
     let first = limited.get().await;
     limited.get().await;
     let third = limited.get().await;
-    assert_eq!([first.status(), third.status()], [StatusCode::OK, StatusCode::TOO_MANY_REQUESTS]);
+    assert_eq!(
+        [first.status(), third.status()],
+        [StatusCode::OK, StatusCode::TOO_MANY_REQUESTS]
+    );
     [lines(&first), lines(&third)]
 }
 
@@ -53,24 +59,63 @@ async fn answers(style: HeaderStyle) -> [Vec<String>; 2] {
 async fn draft_11_names_every_limit() {
     let [admitted, refused] = answers(Draft11).await;
     let policy = r#"ratelimit-policy: "burst";q=2;w=2, "minute";q=4;w=60, "hour";q=1000;w=3600"#;
-    assert_eq!(admitted, [r#"ratelimit: "burst";r=1;t=1, "minute";r=3;t=45, "hour";r=999;t=3597"#, policy]);
-    assert_eq!(refused, [r#"ratelimit: "burst";r=0;t=1"#, policy, "retry-after: 1"]);
+    assert_eq!(
+        admitted,
+        [
+            r#"ratelimit: "burst";r=1;t=1, "minute";r=3;t=45, "hour";r=999;t=3597"#,
+            policy
+        ]
+    );
+    assert_eq!(
+        refused,
+        [r#"ratelimit: "burst";r=0;t=1"#, policy, "retry-after: 1"]
+    );
 }
 
 #[tokio::test]
 async fn draft_7_is_a_dictionary() {
     let [admitted, refused] = answers(Draft7).await;
     let policy = "ratelimit-policy: 2;w=2, 4;w=60, 1000;w=3600";
-    assert_eq!(admitted, ["ratelimit: limit=2, remaining=1, reset=1", policy]);
-    assert_eq!(refused, ["ratelimit: limit=2, remaining=0, reset=1", policy, "retry-after: 1"]);
+    assert_eq!(
+        admitted,
+        ["ratelimit: limit=2, remaining=1, reset=1", policy]
+    );
+    assert_eq!(
+        refused,
+        [
+            "ratelimit: limit=2, remaining=0, reset=1",
+            policy,
+            "retry-after: 1"
+        ]
+    );
 }
 
 #[tokio::test]
 async fn draft_6_has_four_fields() {
     let [admitted, refused] = answers(Draft6).await;
-    let [limit, policy] = ["ratelimit-limit: 2", "ratelimit-policy: 2;w=2, 4;w=60, 1000;w=3600"];
-    assert_eq!(admitted, [limit, policy, "ratelimit-remaining: 1", "ratelimit-reset: 1"]);
-    assert_eq!(refused, [limit, policy, "ratelimit-remaining: 0", "ratelimit-reset: 1", "retry-after: 1"]);
+    let [limit, policy] = [
+        "ratelimit-limit: 2",
+        "ratelimit-policy: 2;w=2, 4;w=60, 1000;w=3600",
+    ];
+    assert_eq!(
+        admitted,
+        [
+            limit,
+            policy,
+            "ratelimit-remaining: 1",
+            "ratelimit-reset: 1"
+        ]
+    );
+    assert_eq!(
+        refused,
+        [
+            limit,
+            policy,
+            "ratelimit-remaining: 0",
+            "ratelimit-reset: 1",
+            "retry-after: 1"
+        ]
+    );
 }
 
 #[tokio::test]
@@ -84,21 +129,38 @@ async fn quotas_without_names_are_listed_once() {
     };
     for style in [Draft6, Draft7] {
         let response = limited(&[style], policy()).get().await;
-        assert_eq!(field(&response, "ratelimit-policy").as_deref(), Some("5;w=1, 100;w=3600"));
+        assert_eq!(
+            field(&response, "ratelimit-policy").as_deref(),
+            Some("5;w=1, 100;w=3600")
+        );
     }
     let twins = Policy::new()
         .limit(Limit::new("minute", Quota::per_minute(100)))
         .limit(Limit::new("other minute", Quota::per_minute(100)));
     let response = limited(&[Draft6], twins).get().await;
-    assert_eq!(field(&response, "ratelimit-policy").as_deref(), Some("100;w=60"));
+    assert_eq!(
+        field(&response, "ratelimit-policy").as_deref(),
+        Some("100;w=60")
+    );
 }
 
 #[tokio::test]
 async fn draft_3_matches_envoy() {
     let [admitted, refused] = answers(Draft3).await;
     let limit = r#"x-ratelimit-limit: 2, 2;w=2;name="burst", 4;w=60;name="minute", 1000;w=3600;name="hour""#;
-    assert_eq!(admitted, [limit, "x-ratelimit-remaining: 1", "x-ratelimit-reset: 1"]);
-    assert_eq!(refused, ["retry-after: 1", limit, "x-ratelimit-remaining: 0", "x-ratelimit-reset: 2"]);
+    assert_eq!(
+        admitted,
+        [limit, "x-ratelimit-remaining: 1", "x-ratelimit-reset: 1"]
+    );
+    assert_eq!(
+        refused,
+        [
+            "retry-after: 1",
+            limit,
+            "x-ratelimit-remaining: 0",
+            "x-ratelimit-reset: 2"
+        ]
+    );
 }
 
 #[tokio::test]
@@ -109,7 +171,11 @@ async fn epoch_uses_the_stores_clock() {
     let response = limited.get().await;
     // The limit "burst" refills a unit in a second.
     let reset = (now + 1_000_000).div_ceil(1_000_000);
-    let expected = ["x-ratelimit-limit: 2", "x-ratelimit-remaining: 1", &format!("x-ratelimit-reset: {reset}")];
+    let expected = [
+        "x-ratelimit-limit: 2",
+        "x-ratelimit-remaining: 1",
+        &format!("x-ratelimit-reset: {reset}"),
+    ];
     assert_eq!(lines(&response), expected);
 }
 
@@ -135,7 +201,10 @@ async fn each_window_has_its_fields() {
     let policy = Policy::new()
         .limit(Limit::new("second", Quota::per_second(7)))
         .limit(Limit::new("minute", Quota::per_minute(7)))
-        .limit(Limit::new("stricter minute", Quota::per_minute(6).sliding_log()))
+        .limit(Limit::new(
+            "stricter minute",
+            Quota::per_minute(6).sliding_log(),
+        ))
         // This bucket is full after six seconds, which is not a named window.
         .limit(Limit::new("burst", Quota::per_minute(10).burst(1)))
         // This bucket is full after a minute, so its window is a minute. The stricter limit has fewer units.
@@ -157,7 +226,12 @@ async fn each_window_has_its_fields() {
 #[tokio::test]
 async fn several_styles_or_none_are_written() {
     let both = limited(&[Draft7, GitHub, PerWindow], policy()).get().await;
-    for name in ["ratelimit", "ratelimit-policy", "x-ratelimit-used", "x-ratelimit-remaining-minute"] {
+    for name in [
+        "ratelimit",
+        "ratelimit-policy",
+        "x-ratelimit-used",
+        "x-ratelimit-remaining-minute",
+    ] {
         assert!(both.headers().contains_key(name), "{name}");
     }
     let none = limited(&[], policy());
@@ -192,7 +266,10 @@ fn styles_that_share_a_field_are_refused() {
         ([Draft3, GitHub], "x-ratelimit-limit"),
         ([PerWindow, PerWindow], "x-ratelimit-limit-second"),
     ] {
-        assert_eq!(layer().try_headers(styles).unwrap_err(), ConfigError::SharedField(field));
+        assert_eq!(
+            layer().try_headers(styles).unwrap_err(),
+            ConfigError::SharedField(field)
+        );
     }
     assert!(layer().try_headers([Draft7, Draft3, PerWindow]).is_ok());
 }
@@ -210,38 +287,78 @@ async fn degraded(style: &HeaderStyle, choice: OnStoreFailure) -> Vec<String> {
     let clock = ManualClock::default();
     let store = ScriptedStore::with_clock(clock.clone());
     store.set_default(ScriptedAnswer::error("out of order"));
-    let policy = Policy::new().limit(Limit::new("minute", Quota::per_minute(4)).on_store_failure(choice)).instances(2);
-    let layer =
-        RateLimitLayer::new(store, policy).local_store(MemoryStore::with_clock(10, clock)).headers(style.clone());
-    let response = layer.layer(Inner::default()).oneshot(http::Request::new(())).await.unwrap();
+    let policy = Policy::new()
+        .limit(Limit::new("minute", Quota::per_minute(4)).on_store_failure(choice))
+        .instances(2);
+    let layer = RateLimitLayer::new(store, policy)
+        .local_store(MemoryStore::with_clock(10, clock))
+        .headers(style.clone());
+    let response = layer
+        .layer(Inner::default())
+        .oneshot(http::Request::new(()))
+        .await
+        .unwrap();
     lines(&response)
 }
 
 #[tokio::test]
 async fn every_style_marks_degraded_responses() {
     let mark = "x-ratelimit-policy: degraded";
-    for style in [Draft11, Draft7, Draft6, PerWindow, Draft3, GitHub, XRateLimit(Delta), XRateLimit(Epoch)] {
+    for style in [
+        Draft11,
+        Draft7,
+        Draft6,
+        PerWindow,
+        Draft3,
+        GitHub,
+        XRateLimit(Delta),
+        XRateLimit(Epoch),
+    ] {
         let legacy = matches!(style, Draft3 | GitHub | XRateLimit(_));
         let uncounted = degraded(&style, OnStoreFailure::Allow).await;
-        assert_eq!(uncounted, if legacy { vec![mark, "x-ratelimit-remaining: -1"] } else { vec![mark] }, "{style:?}");
+        assert_eq!(
+            uncounted,
+            if legacy {
+                vec![mark, "x-ratelimit-remaining: -1"]
+            } else {
+                vec![mark]
+            },
+            "{style:?}"
+        );
         let refused = degraded(&style, OnStoreFailure::Refuse).await;
         assert_eq!(refused, ["retry-after: 1", mark], "{style:?}");
         let local = degraded(&style, OnStoreFailure::Local).await;
         assert!(local.iter().any(|line| line == mark), "{style:?}");
         let share = ["x-ratelimit-limit: 2", "x-ratelimit-remaining: 1"].map(String::from);
-        assert_eq!(share.iter().all(|line| local.contains(line)), legacy, "{style:?}: {local:?}");
+        assert_eq!(
+            share.iter().all(|line| local.contains(line)),
+            legacy,
+            "{style:?}: {local:?}"
+        );
         let standard = local.iter().any(|line| line.starts_with("ratelimit"));
         assert!(!standard, "{style:?}: {local:?}");
     }
     let windows = degraded(&PerWindow, OnStoreFailure::Local).await;
-    assert_eq!(windows, ["x-ratelimit-limit-minute: 2", mark, "x-ratelimit-remaining-minute: 1"]);
+    assert_eq!(
+        windows,
+        [
+            "x-ratelimit-limit-minute: 2",
+            mark,
+            "x-ratelimit-remaining-minute: 1"
+        ]
+    );
 }
 
 #[tokio::test]
 async fn refusal_reference_is_exposed() {
-    let limited = Limited::with(Policy::new().limit(Limit::new("one", Quota::per_hour(1))), |layer| {
-        layer.refusal_references("pod-7")
-    });
+    let limited = Limited::with(
+        Policy::new().limit(Limit::new("one", Quota::per_hour(1))),
+        |layer| layer.refusal_references("pod-7"),
+    );
     limited.get().await;
-    assert!(lines(&limited.get().await).iter().any(|line| line.starts_with("x-ratelimit-reference: ")));
+    assert!(
+        lines(&limited.get().await)
+            .iter()
+            .any(|line| line.starts_with("x-ratelimit-reference: "))
+    );
 }

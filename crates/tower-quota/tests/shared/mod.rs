@@ -10,7 +10,9 @@ use bytes::Bytes;
 use http::{Extensions, Request, Response};
 use http_body_util::{BodyExt, Full};
 use tower::{Layer, Service, ServiceExt};
-use tower_quota::{HeaderStyle, MemoryStore, Policy, RateLimit, RateLimitLayer, Reset, ResponseBody};
+use tower_quota::{
+    HeaderStyle, MemoryStore, Policy, RateLimit, RateLimitLayer, Reset, ResponseBody,
+};
 use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
 
 /// A service that answers `inner` and records the extensions of each request.
@@ -35,13 +37,17 @@ impl Service<Request<()>> for Inner {
     }
 
     fn call(&mut self, request: Request<()>) -> Self::Future {
-        self.requests.lock().unwrap().push(request.extensions().clone());
+        self.requests
+            .lock()
+            .unwrap()
+            .push(request.extensions().clone());
         ready(Ok(Response::new(Full::from("inner"))))
     }
 }
 
 /// Draft 11, and the `X-RateLimit` fields with a reset that does not depend on the clock.
-pub(crate) const WITH_X: [HeaderStyle; 2] = [HeaderStyle::Draft11, HeaderStyle::XRateLimit(Reset::Delta)];
+pub(crate) const WITH_X: [HeaderStyle; 2] =
+    [HeaderStyle::Draft11, HeaderStyle::XRateLimit(Reset::Delta)];
 
 pub(crate) type Answer = Response<ResponseBody<Full<Bytes>>>;
 
@@ -63,8 +69,13 @@ impl Limited {
         change: impl FnOnce(RateLimitLayer<MemoryStore>) -> RateLimitLayer<MemoryStore>,
     ) -> Self {
         let (inner, clock) = (Inner::default(), ManualClock::default());
-        let layer = RateLimitLayer::new(MemoryStore::with_clock(1_000, clock.clone()), policy).attach_decision();
-        Self { service: change(layer).layer(inner.clone()), inner, clock }
+        let layer = RateLimitLayer::new(MemoryStore::with_clock(1_000, clock.clone()), policy)
+            .attach_decision();
+        Self {
+            service: change(layer).layer(inner.clone()),
+            inner,
+            clock,
+        }
     }
 
     pub(crate) async fn get(&self) -> Answer {
@@ -72,13 +83,22 @@ impl Limited {
     }
 
     pub(crate) async fn send(&self, request: http::request::Builder) -> Answer {
-        self.service.clone().oneshot(request.body(()).unwrap()).await.unwrap()
+        self.service
+            .clone()
+            .oneshot(request.body(()).unwrap())
+            .await
+            .unwrap()
     }
 }
 
 /// Returns the lines of a header field, joined as a proxy may do it.
 pub(crate) fn field<B>(response: &Response<B>, name: &str) -> Option<String> {
-    let lines: Vec<&str> = response.headers().get_all(name).iter().map(|line| line.to_str().unwrap()).collect();
+    let lines: Vec<&str> = response
+        .headers()
+        .get_all(name)
+        .iter()
+        .map(|line| line.to_str().unwrap())
+        .collect();
     (!lines.is_empty()).then(|| lines.join(", "))
 }
 

@@ -35,20 +35,34 @@ async fn failed_store_allows_by_default() {
 async fn failed_store_fails_by_choice() {
     let printer = Printer::default();
     let throttle = ThrottleLayer::new(unavailable(), user).on_store_failure(StoreFailure::Fail);
-    let error = throttle.layer(printer.clone()).oneshot(Order::of("ann")).await.unwrap_err();
+    let error = throttle
+        .layer(printer.clone())
+        .oneshot(Order::of("ann"))
+        .await
+        .unwrap_err();
     assert!(matches!(error, ThrottleError::Store(_)), "{error:?}");
     assert!(error.source().is_some() && error.throttled().is_none());
-    assert_eq!(error.to_string(), "the request was not sent: its limit could not be checked");
+    assert_eq!(
+        error.to_string(),
+        "the request was not sent: its limit could not be checked"
+    );
     assert_eq!(printer.calls(), 0);
 }
 
 #[tokio::test]
 async fn inner_error_passes_unchanged() {
-    let broken = service_fn(async |_: Order| Err::<Order, _>(std::io::Error::other("no route to host")));
+    let broken =
+        service_fn(async |_: Order| Err::<Order, _>(std::io::Error::other("no route to host")));
     let limiter = limiter(Quota::per_hour(3));
-    let error = ThrottleLayer::new(limiter.clone(), user).layer(broken).oneshot(Order::of("ann")).await.unwrap_err();
+    let error = ThrottleLayer::new(limiter.clone(), user)
+        .layer(broken)
+        .oneshot(Order::of("ann"))
+        .await
+        .unwrap_err();
     assert_eq!(error.to_string(), "no route to host");
-    assert!(matches!(error, ThrottleError::Inner(error) if error.kind() == std::io::ErrorKind::Other));
+    assert!(
+        matches!(error, ThrottleError::Inner(error) if error.kind() == std::io::ErrorKind::Other)
+    );
     // The request was sent, and is counted.
     assert_eq!(limiter.check_now("ann").remaining(), 1);
 }
@@ -58,7 +72,10 @@ async fn boxed_stacks_keep_the_refusal() {
     let throttle = || ThrottleLayer::global(limiter(Quota::per_second(1))).max_wait(Duration::ZERO);
     // Inside, the error is in a box. Outside, it becomes one.
     let outer = Buffer::new(throttle().layer(Printer::default()), 1);
-    let inner = ServiceBuilder::new().layer(throttle()).buffer(1).service(Printer::default());
+    let inner = ServiceBuilder::new()
+        .layer(throttle())
+        .buffer(1)
+        .service(Printer::default());
     outer.clone().oneshot(Order::of("ann")).await.unwrap();
     inner.clone().oneshot(Order::of("ann")).await.unwrap();
     let from_outer: BoxError = outer.oneshot(Order::of("ann")).await.unwrap_err();
@@ -67,6 +84,11 @@ async fn boxed_stacks_keep_the_refusal() {
         assert_eq!(error.to_string(), "the request was throttled and not sent");
         let refusal = error.source().unwrap().downcast_ref::<Throttled>().unwrap();
         assert!(refusal.retry_after() <= Some(SECOND) && refusal.decision().is_some());
-        assert!(refusal.to_string().starts_with("the turn is too far away: try again in "), "{refusal}");
+        assert!(
+            refusal
+                .to_string()
+                .starts_with("the turn is too far away: try again in "),
+            "{refusal}"
+        );
     }
 }

@@ -48,7 +48,11 @@ pub(crate) struct Order {
 
 impl Order {
     pub(crate) const fn of(user: &'static str) -> Self {
-        Self { user, pages: 1, pause: None }
+        Self {
+            user,
+            pages: 1,
+            pause: None,
+        }
     }
 
     pub(crate) const fn pages(self, pages: u64) -> Self {
@@ -56,7 +60,10 @@ impl Order {
     }
 
     pub(crate) const fn pushes_back(self, pause: Duration) -> Self {
-        Self { pause: Some(pause), ..self }
+        Self {
+            pause: Some(pause),
+            ..self
+        }
     }
 }
 

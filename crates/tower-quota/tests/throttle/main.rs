@@ -1,5 +1,9 @@
 //! Tests of throttled services, one module per topic.
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
 
 mod failures;
 mod fixture;

@@ -10,29 +10,54 @@ use crate::fixture::{Order, Printer, SECOND, TICK, limiter, now, pause, poll, us
 #[tokio::test(start_paused = true)]
 async fn pushback_holds_next_requests_of_key() {
     let printer = Printer::default();
-    let service = ThrottleLayer::new(limiter(Quota::per_second(10)), user).heed(pause).layer(printer.clone());
+    let service = ThrottleLayer::new(limiter(Quota::per_second(10)), user)
+        .heed(pause)
+        .layer(printer.clone());
     let start = now();
-    service.clone().oneshot(Order::of("ann").pushes_back(SECOND * 7)).await.unwrap();
+    service
+        .clone()
+        .oneshot(Order::of("ann").pushes_back(SECOND * 7))
+        .await
+        .unwrap();
     service.clone().oneshot(Order::of("bob")).await.unwrap();
     service.clone().oneshot(Order::of("ann")).await.unwrap();
     service.oneshot(Order::of("ann")).await.unwrap();
-    let at: Vec<_> = printer.printed().iter().map(|(user, at)| (*user, at.duration_since(start).as_secs())).collect();
+    let at: Vec<_> = printer
+        .printed()
+        .iter()
+        .map(|(user, at)| (*user, at.duration_since(start).as_secs()))
+        .collect();
     assert_eq!(at, [("ann", 0), ("bob", 0), ("ann", 7), ("ann", 7)]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn longer_pushback_fails_with_its_time() {
     let limiter = limiter(Quota::per_hour(10));
-    let throttle = ThrottleLayer::new(limiter.clone(), user).heed(pause).max_wait(SECOND * 5);
+    let throttle = ThrottleLayer::new(limiter.clone(), user)
+        .heed(pause)
+        .max_wait(SECOND * 5);
     let printer = Printer::default();
     let service = throttle.layer(printer.clone());
-    service.clone().oneshot(Order::of("ann").pushes_back(SECOND * 7)).await.unwrap();
+    service
+        .clone()
+        .oneshot(Order::of("ann").pushes_back(SECOND * 7))
+        .await
+        .unwrap();
     let error = service.clone().oneshot(Order::of("ann")).await.unwrap_err();
     let refusal = error.throttled().unwrap();
     assert_eq!(refusal.retry_after(), Some(SECOND * 7));
-    assert!(refusal.decision().is_none(), "the remote refused, not the limiter");
-    assert_eq!(refusal.to_string(), "the remote asked for a pause: try again in 7s");
-    assert_eq!((printer.calls(), limiter.check_now("ann").remaining()), (1, 8));
+    assert!(
+        refusal.decision().is_none(),
+        "the remote refused, not the limiter"
+    );
+    assert_eq!(
+        refusal.to_string(),
+        "the remote asked for a pause: try again in 7s"
+    );
+    assert_eq!(
+        (printer.calls(), limiter.check_now("ann").remaining()),
+        (1, 8)
+    );
     // After exactly that time the request is accepted.
     tokio::time::advance(SECOND * 7).await;
     service.oneshot(Order::of("ann")).await.unwrap();
@@ -41,12 +66,28 @@ async fn longer_pushback_fails_with_its_time() {
 #[tokio::test(start_paused = true)]
 async fn hostile_pushback_is_bounded() {
     for (longest, throttle) in [
-        (SECOND * 300, ThrottleLayer::global(limiter(Quota::per_second(1)))),
-        (SECOND * 9, ThrottleLayer::global(limiter(Quota::per_second(1))).max_pushback(SECOND * 9)),
-        (SECOND * 366 * 86_400, ThrottleLayer::global(limiter(Quota::per_second(1))).max_pushback(Duration::MAX)),
+        (
+            SECOND * 300,
+            ThrottleLayer::global(limiter(Quota::per_second(1))),
+        ),
+        (
+            SECOND * 9,
+            ThrottleLayer::global(limiter(Quota::per_second(1))).max_pushback(SECOND * 9),
+        ),
+        (
+            SECOND * 366 * 86_400,
+            ThrottleLayer::global(limiter(Quota::per_second(1))).max_pushback(Duration::MAX),
+        ),
     ] {
-        let service = throttle.heed(pause).max_wait(Duration::ZERO).layer(Printer::default());
-        service.clone().oneshot(Order::of("ann").pushes_back(Duration::MAX)).await.unwrap();
+        let service = throttle
+            .heed(pause)
+            .max_wait(Duration::ZERO)
+            .layer(Printer::default());
+        service
+            .clone()
+            .oneshot(Order::of("ann").pushes_back(Duration::MAX))
+            .await
+            .unwrap();
         let error = service.oneshot(Order::of("ann")).await.unwrap_err();
         assert_eq!(error.throttled().unwrap().retry_after(), Some(longest));
     }
@@ -54,9 +95,18 @@ async fn hostile_pushback_is_bounded() {
 
 #[tokio::test(start_paused = true)]
 async fn shorter_pushback_changes_nothing() {
-    let service = ThrottleLayer::global(limiter(Quota::per_second(10))).heed(pause).layer(Printer::default());
-    let mut calls: Vec<_> =
-        [7, 2, 0].map(|seconds| Box::pin(service.clone().call(Order::of("ann").pushes_back(SECOND * seconds)))).into();
+    let service = ThrottleLayer::global(limiter(Quota::per_second(10)))
+        .heed(pause)
+        .layer(Printer::default());
+    let mut calls: Vec<_> = [7, 2, 0]
+        .map(|seconds| {
+            Box::pin(
+                service
+                    .clone()
+                    .call(Order::of("ann").pushes_back(SECOND * seconds)),
+            )
+        })
+        .into();
     for call in &mut calls {
         call.await.unwrap();
     }
@@ -77,21 +127,32 @@ async fn waiting_request_heeds_later_pushback() {
     first.await.unwrap();
     second.await.unwrap();
     let waited = start.elapsed();
-    assert!((SECOND * 7..SECOND * 7 + TICK).contains(&waited), "{waited:?}");
+    assert!(
+        (SECOND * 7..SECOND * 7 + TICK).contains(&waited),
+        "{waited:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn turn_pushed_back_too_far_is_returned() {
     let limiter = limiter(Quota::per_second(1).burst(1));
-    let throttle = ThrottleLayer::new(limiter.clone(), user).heed(pause).max_wait(SECOND * 5);
+    let throttle = ThrottleLayer::new(limiter.clone(), user)
+        .heed(pause)
+        .max_wait(SECOND * 5);
     let mut service = throttle.layer(Printer::default());
     let first = service.call(Order::of("ann").pushes_back(SECOND * 7));
     let second = service.call(Order::of("ann"));
     first.await.unwrap();
     let error = second.await.unwrap_err();
     let retry = error.throttled().unwrap().retry_after().unwrap();
-    assert!((SECOND * 6 - TICK..=SECOND * 6).contains(&retry), "{retry:?}");
-    assert!(limiter.check_now("ann").is_allowed(), "its turn is refunded");
+    assert!(
+        (SECOND * 6 - TICK..=SECOND * 6).contains(&retry),
+        "{retry:?}"
+    );
+    assert!(
+        limiter.check_now("ann").is_allowed(),
+        "its turn is refunded"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -100,7 +161,9 @@ async fn pushed_back_requests_keep_their_rate() {
     let throttle = ThrottleLayer::new(limiter(Quota::per_second(1).burst(1)), user).heed(pause);
     let mut service = throttle.layer(printer.clone());
     let first = service.call(Order::of("ann").pushes_back(SECOND * 7));
-    let others: Vec<_> = (0..5).map(|_| tokio::spawn(service.call(Order::of("ann")))).collect();
+    let others: Vec<_> = (0..5)
+        .map(|_| tokio::spawn(service.call(Order::of("ann"))))
+        .collect();
     first.await.unwrap();
     for other in others {
         other.await.unwrap().unwrap();

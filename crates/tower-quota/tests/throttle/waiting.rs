@@ -28,12 +28,20 @@ async fn turns_come_in_order_of_calls() {
     let users = ["ann", "bob", "cat", "dan"];
     let calls = users.map(|name| service.call(Order::of(name)));
     // The calls are polled in reverse order.
-    for call in calls.into_iter().rev().map(tokio::spawn).collect::<Vec<_>>() {
+    for call in calls
+        .into_iter()
+        .rev()
+        .map(tokio::spawn)
+        .collect::<Vec<_>>()
+    {
         call.await.unwrap().unwrap();
     }
     for (turn, (name, at)) in (0..).zip(printer.printed()) {
         let due = Duration::from_millis(100) * turn;
-        assert!((due..due + TICK).contains(&at.duration_since(start)), "{name}");
+        assert!(
+            (due..due + TICK).contains(&at.duration_since(start)),
+            "{name}"
+        );
         assert_eq!(name, users[turn as usize]);
     }
     assert_eq!(printer.calls(), 4);
@@ -42,7 +50,8 @@ async fn turns_come_in_order_of_calls() {
 #[tokio::test(start_paused = true)]
 async fn longer_wait_fails_with_the_decision() {
     let printer = Printer::default();
-    let throttle = ThrottleLayer::new(limiter(Quota::per_second(1).burst(1)), user).max_wait(SECOND);
+    let throttle =
+        ThrottleLayer::new(limiter(Quota::per_second(1).burst(1)), user).max_wait(SECOND);
     let mut service = throttle.layer(printer.clone());
     let calls: Vec<_> = (0..3).map(|_| service.call(Order::of("ann"))).collect();
     let start = now();
@@ -59,7 +68,8 @@ async fn longer_wait_fails_with_the_decision() {
 
 #[tokio::test(start_paused = true)]
 async fn zero_wait_fails_at_once() {
-    let throttle = ThrottleLayer::global(limiter(Quota::per_second(1).burst(1))).max_wait(Duration::ZERO);
+    let throttle =
+        ThrottleLayer::global(limiter(Quota::per_second(1).burst(1))).max_wait(Duration::ZERO);
     let service = throttle.layer(Printer::default());
     service.clone().oneshot(Order::of("ann")).await.unwrap();
     let error = service.oneshot(Order::of("bob")).await.unwrap_err();
@@ -69,7 +79,8 @@ async fn zero_wait_fails_at_once() {
 #[tokio::test(start_paused = true)]
 async fn keys_are_throttled_separately() {
     let printer = Printer::default();
-    let throttle = ThrottleLayer::new(limiter(Quota::per_second(1).burst(1)), user).max_wait(Duration::ZERO);
+    let throttle =
+        ThrottleLayer::new(limiter(Quota::per_second(1).burst(1)), user).max_wait(Duration::ZERO);
     let service = throttle.layer(printer.clone());
     for name in ["ann", "bob"] {
         service.clone().oneshot(Order::of(name)).await.unwrap();
@@ -83,13 +94,34 @@ async fn cost_comes_from_the_request() {
     let limiter = limiter(Quota::per_minute(10));
     let throttle = ThrottleLayer::new(limiter.clone(), user).cost_with(|order: &Order| order.pages);
     let service = throttle.max_wait(Duration::ZERO).layer(Printer::default());
-    service.clone().oneshot(Order::of("ann").pages(7)).await.unwrap();
+    service
+        .clone()
+        .oneshot(Order::of("ann").pages(7))
+        .await
+        .unwrap();
     assert_eq!(left(&limiter, "ann"), 3);
-    let error = service.clone().oneshot(Order::of("ann").pages(4)).await.unwrap_err();
+    let error = service
+        .clone()
+        .oneshot(Order::of("ann").pages(4))
+        .await
+        .unwrap_err();
     assert_eq!(error.throttled().unwrap().retry_after(), Some(SECOND * 6));
-    service.clone().oneshot(Order::of("ann").pages(3)).await.unwrap();
-    let never = service.oneshot(Order::of("ann").pages(11)).await.unwrap_err();
-    assert_eq!((refusal(&never).outcome(), never.throttled().unwrap().retry_after()), (Outcome::Never, None));
+    service
+        .clone()
+        .oneshot(Order::of("ann").pages(3))
+        .await
+        .unwrap();
+    let never = service
+        .oneshot(Order::of("ann").pages(11))
+        .await
+        .unwrap_err();
+    assert_eq!(
+        (
+            refusal(&never).outcome(),
+            never.throttled().unwrap().retry_after()
+        ),
+        (Outcome::Never, None)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -99,7 +131,14 @@ async fn dropped_wait_refunds_its_turn() {
     let service = throttle.layer(printer.clone());
     service.clone().oneshot(Order::of("ann")).await.unwrap();
     for _ in 0..10 {
-        assert!(timeout(Duration::from_millis(10), service.clone().oneshot(Order::of("ann"))).await.is_err());
+        assert!(
+            timeout(
+                Duration::from_millis(10),
+                service.clone().oneshot(Order::of("ann"))
+            )
+            .await
+            .is_err()
+        );
     }
     let start = now();
     service.oneshot(Order::of("ann")).await.unwrap();

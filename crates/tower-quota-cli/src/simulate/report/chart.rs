@@ -1,7 +1,8 @@
 //! Charts, as SVG that takes the colours of its page.
 
 use plotters::prelude::{
-    ChartBuilder, Color, DrawingAreaErrorKind, IntoDrawingArea, IntoFont, LineSeries, RGBColor, SVGBackend,
+    ChartBuilder, Color, DrawingAreaErrorKind, IntoDrawingArea, IntoFont, LineSeries, RGBColor,
+    SVGBackend,
 };
 
 use crate::log::time;
@@ -50,14 +51,23 @@ fn draw(lines: &[Line<'_>], svg: &mut String) -> Result<(), DrawingAreaErrorKind
         .label_style(label)
         .x_label_formatter(&|at| {
             let text = time::text(at * 1_000_000);
-            if is_long { text.get(5..10) } else { text.get(11..) }.unwrap_or(&text).to_owned()
+            if is_long {
+                text.get(5..10)
+            } else {
+                text.get(11..)
+            }
+            .unwrap_or(&text)
+            .to_owned()
         })
         .draw()
         .map_err(|_| DrawingAreaErrorKind::LayoutError)?;
     for line in lines {
         let series = LineSeries::new(line.points.iter().copied(), line.colour.stroke_width(2));
-        chart.draw_series(series).map_err(|_| DrawingAreaErrorKind::LayoutError)?;
+        chart
+            .draw_series(series)
+            .map_err(|_| DrawingAreaErrorKind::LayoutError)?;
     }
     drop(chart);
-    area.present().map_err(|_| DrawingAreaErrorKind::LayoutError)
+    area.present()
+        .map_err(|_| DrawingAreaErrorKind::LayoutError)
 }

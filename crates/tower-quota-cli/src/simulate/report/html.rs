@@ -48,13 +48,29 @@ fn write_page(out: &mut String, report: &Report, simulation: &Simulation) -> fmt
             grouped(change.newly_refused),
             grouped(change.newly_admitted)
         )?;
-        let rows = change
-            .limits
-            .iter()
-            .map(|limit| [limit.limit.clone(), grouped(limit.newly_hit), grouped(limit.no_longer_hit)]);
-        table(out, "Clients by limit", ["Limit", "Newly limited clients", "No longer limited clients"], rows)?;
+        let rows = change.limits.iter().map(|limit| {
+            [
+                limit.limit.clone(),
+                grouped(limit.newly_hit),
+                grouped(limit.no_longer_hit),
+            ]
+        });
+        table(
+            out,
+            "Clients by limit",
+            [
+                "Limit",
+                "Newly limited clients",
+                "No longer limited clients",
+            ],
+            rows,
+        )?;
     }
-    let titles: [&str; 2] = if report.old.is_some() { ["New rules", "Old rules"] } else { ["Result", ""] };
+    let titles: [&str; 2] = if report.old.is_some() {
+        ["New rules", "Old rules"]
+    } else {
+        ["Result", ""]
+    };
     let sides = core::iter::once(&report.new).chain(&report.old);
     for ((side, title), replay) in sides.zip(titles).zip(&simulation.replays) {
         write!(out, "<h2>{title}</h2>")?;
@@ -62,11 +78,24 @@ fn write_page(out: &mut String, report: &Report, simulation: &Simulation) -> fmt
         // The last span has not ended: its counts would look like a fall.
         let ended = tally.series.spans().count().saturating_sub(1).max(1);
         let points = |which: usize| {
-            tally.series.spans().take(ended).map(|(at, counts)| (at / 1_000_000, counts[which])).collect()
+            tally
+                .series
+                .spans()
+                .take(ended)
+                .map(|(at, counts)| (at / 1_000_000, counts[which]))
+                .collect()
         };
         let lines = [
-            Line { name: "admitted", colour: ADMITTED, points: points(0) },
-            Line { name: "refused", colour: REFUSED, points: points(1) },
+            Line {
+                name: "admitted",
+                colour: ADMITTED,
+                points: points(0),
+            },
+            Line {
+                name: "refused",
+                colour: REFUSED,
+                points: points(1),
+            },
         ];
         chart(out, &lines, tally.series.span_micros() / 1_000_000)?;
         drop(tally);
@@ -102,7 +131,11 @@ fn chart(out: &mut String, lines: &[Line<'_>], span_seconds: u64) -> fmt::Result
     out.push_str("<figcaption>");
     for line in lines {
         let RGBColor(red, green, blue) = line.colour;
-        write!(out, "<span style=\"--colour:#{red:02x}{green:02x}{blue:02x}\">{}</span> ", line.name)?;
+        write!(
+            out,
+            "<span style=\"--colour:#{red:02x}{green:02x}{blue:02x}\">{}</span> ",
+            line.name
+        )?;
     }
     match span_seconds {
         1 => out.push_str("requests per second"),
@@ -114,11 +147,26 @@ fn chart(out: &mut String, lines: &[Line<'_>], span_seconds: u64) -> fmt::Result
 
 fn tables(out: &mut String, side: &SideReport, requests: u64) -> fmt::Result {
     let outcomes = text::outcomes(side);
-    let rows = outcomes.map(|(count, name)| [name.to_owned(), grouped(count), Share::of(count, requests).to_string()]);
-    table(out, "Outcomes", ["Outcome", "Requests", "Share"], rows.into_iter())?;
+    let rows = outcomes.map(|(count, name)| {
+        [
+            name.to_owned(),
+            grouped(count),
+            Share::of(count, requests).to_string(),
+        ]
+    });
+    table(
+        out,
+        "Outcomes",
+        ["Outcome", "Requests", "Share"],
+        rows.into_iter(),
+    )?;
     let rows = side.limits.iter().map(|limit| {
         [
-            if limit.shadow { format!("{} (shadow)", limit.name) } else { limit.name.clone() },
+            if limit.shadow {
+                format!("{} (shadow)", limit.name)
+            } else {
+                limit.name.clone()
+            },
             grouped(limit.requests),
             grouped(limit.limited),
             grouped(limit.clients),
@@ -151,7 +199,12 @@ fn tables(out: &mut String, side: &SideReport, requests: u64) -> fmt::Result {
             client.last.clone(),
         ]
     });
-    table(out, "Clients that are limited most", ["Client", "Limit", "Requests", "Limited", "First", "Last"], rows)
+    table(
+        out,
+        "Clients that are limited most",
+        ["Client", "Limit", "Requests", "Limited", "First", "Last"],
+        rows,
+    )
 }
 
 fn table<const N: usize>(
@@ -164,7 +217,10 @@ fn table<const N: usize>(
     if rows.peek().is_none() {
         return Ok(());
     }
-    write!(out, "<div class=\"scroll\"><table><caption>{caption}</caption><thead><tr>")?;
+    write!(
+        out,
+        "<div class=\"scroll\"><table><caption>{caption}</caption><thead><tr>"
+    )?;
     for head in heads {
         write!(out, "<th scope=\"col\">{head}</th>")?;
     }
@@ -172,7 +228,11 @@ fn table<const N: usize>(
     for row in rows {
         out.push_str("<tr>");
         for cell in &row {
-            let class = if cell.starts_with(|c: char| c.is_ascii_digit()) { " class=\"number\"" } else { "" };
+            let class = if cell.starts_with(|c: char| c.is_ascii_digit()) {
+                " class=\"number\""
+            } else {
+                ""
+            };
             write!(out, "<td{class}>{}</td>", Escaped(cell))?;
         }
         out.push_str("</tr>");

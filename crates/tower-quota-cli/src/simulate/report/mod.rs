@@ -81,10 +81,17 @@ pub(crate) struct HitChange {
 
 impl Report {
     pub(crate) fn of(simulation: &Simulation, top: usize, suggestion: Option<Suggestion>) -> Self {
-        let mut sides = simulation.replays.iter().map(|replay| SideReport::of(&replay.tally(), top));
+        let mut sides = simulation
+            .replays
+            .iter()
+            .map(|replay| SideReport::of(&replay.tally(), top));
         let new = sides.next().unwrap_or_default();
         let old = sides.next();
-        let evicted = simulation.replays.iter().map(super::replay::Replay::evicted).sum();
+        let evicted = simulation
+            .replays
+            .iter()
+            .map(super::replay::Replay::evicted)
+            .sum();
         Self {
             log: LogReport::of(&simulation.lines),
             new,
@@ -98,7 +105,10 @@ impl Report {
 
 impl LogReport {
     fn of(lines: &Lines) -> Self {
-        let peak = |(at, requests)| PeakReport { requests, at: time::text(at) };
+        let peak = |(at, requests)| PeakReport {
+            requests,
+            at: time::text(at),
+        };
         Self {
             requests: lines.requests,
             unreadable_lines: lines.unreadable.iter().sum(),
@@ -121,8 +131,9 @@ fn change(simulation: &Simulation) -> ChangeReport {
         })
         .collect();
     let sum = |from: bool| {
-        let turned =
-            outcomes.iter().filter(|change| change.old.is_admitted() == from && change.new.is_admitted() != from);
+        let turned = outcomes
+            .iter()
+            .filter(|change| change.old.is_admitted() == from && change.new.is_admitted() != from);
         turned.map(|change| change.requests).sum()
     };
     let (newly_refused, newly_admitted) = (sum(true), sum(false));
@@ -130,7 +141,12 @@ fn change(simulation: &Simulation) -> ChangeReport {
         [new, old] => side::hit_changes(&new.tally(), &old.tally()),
         _ => Vec::new(),
     };
-    ChangeReport { newly_refused, newly_admitted, outcomes, limits }
+    ChangeReport {
+        newly_refused,
+        newly_admitted,
+        outcomes,
+        limits,
+    }
 }
 
 fn notes(lines: &Lines, evicted: u64) -> Vec<String> {

@@ -68,7 +68,10 @@ impl SideReport {
             limited: tally.count(ReplayOutcome::Limited),
             blocked: tally.count(ReplayOutcome::Blocked),
             missing_key: tally.count(ReplayOutcome::MissingKey),
-            busiest_admitted_second: (requests > 0).then(|| PeakReport { requests, at: time::text(at) }),
+            busiest_admitted_second: (requests > 0).then(|| PeakReport {
+                requests,
+                at: time::text(at),
+            }),
             limits: limits(tally),
             clients: clients(tally, top),
         }
@@ -82,31 +85,42 @@ fn limits(tally: &Tally) -> Vec<LimitReport> {
         *all += 1;
         *hit += u64::from(client.refused > 0);
     }
-    let report = |(limit, (clients, clients_hit)): (&crate::simulate::tally::LimitTally, (u64, u64))| {
-        let (at, requests) = limit.busiest_second.most();
-        LimitReport {
-            name: limit.name.as_str().to_owned(),
-            shadow: limit.is_shadow,
-            requests: limit.asked,
-            limited: limit.refused,
-            clients,
-            clients_hit,
-            clients_hit_millionths: Share::of(clients_hit, clients).millionths(),
-            busiest_second: PeakReport { requests, at: time::text(at) },
-            longest_retry_seconds: seconds(limit.longest_retry),
-            longest_wait_millis: u64::try_from(limit.longest_wait.as_millis()).unwrap_or(u64::MAX),
-        }
-    };
+    let report =
+        |(limit, (clients, clients_hit)): (&crate::simulate::tally::LimitTally, (u64, u64))| {
+            let (at, requests) = limit.busiest_second.most();
+            LimitReport {
+                name: limit.name.as_str().to_owned(),
+                shadow: limit.is_shadow,
+                requests: limit.asked,
+                limited: limit.refused,
+                clients,
+                clients_hit,
+                clients_hit_millionths: Share::of(clients_hit, clients).millionths(),
+                busiest_second: PeakReport {
+                    requests,
+                    at: time::text(at),
+                },
+                longest_retry_seconds: seconds(limit.longest_retry),
+                longest_wait_millis: u64::try_from(limit.longest_wait.as_millis())
+                    .unwrap_or(u64::MAX),
+            }
+        };
     tally.limits.iter().zip(clients).map(report).collect()
 }
 
 fn clients(tally: &Tally, top: usize) -> Vec<LimitedClient> {
-    let mut limited: Vec<(&(u32, u64), &ClientTally)> =
-        tally.clients.iter().filter(|(_, client)| client.refused > 0).collect();
+    let mut limited: Vec<(&(u32, u64), &ClientTally)> = tally
+        .clients
+        .iter()
+        .filter(|(_, client)| client.refused > 0)
+        .collect();
     limited.sort_unstable_by_key(|(id, client)| (core::cmp::Reverse(client.refused), **id));
     let report = |((limit, hash), client): (&(u32, u64), &ClientTally)| LimitedClient {
         limit: tally.limits[*limit as usize].name.as_str().to_owned(),
-        client: client.text.as_ref().map_or_else(|| format!("#{hash:016x}"), ToString::to_string),
+        client: client
+            .text
+            .as_ref()
+            .map_or_else(|| format!("#{hash:016x}"), ToString::to_string),
         requests: client.asked,
         limited: client.refused,
         first: time::text(client.first_refused),
@@ -118,25 +132,47 @@ fn clients(tally: &Tally, top: usize) -> Vec<LimitedClient> {
 /// Returns the clients of each limit that are refused by one document alone. Limits are the same by name.
 pub(super) fn hit_changes(new: &Tally, old: &Tally) -> Vec<HitChange> {
     let positions = |tally: &Tally| -> HashMap<String, u32> {
-        (0..).zip(&tally.limits).map(|(at, limit)| (limit.name.as_str().to_owned(), at)).collect()
+        (0..)
+            .zip(&tally.limits)
+            .map(|(at, limit)| (limit.name.as_str().to_owned(), at))
+            .collect()
     };
     let (in_new, in_old) = (positions(new), positions(old));
     let only = |one: &Tally, other: &Tally, at: Option<&u32>, at_other: Option<&u32>| {
         let Some(at) = at else { return 0 };
-        let hit = one.clients.iter().filter(|((limit, _), client)| limit == at && client.refused > 0);
-        let is_hit =
-            |key| at_other.and_then(|at| other.clients.get(&(*at, key))).is_some_and(|client| client.refused > 0);
+        let hit = one
+            .clients
+            .iter()
+            .filter(|((limit, _), client)| limit == at && client.refused > 0);
+        let is_hit = |key| {
+            at_other
+                .and_then(|at| other.clients.get(&(*at, key)))
+                .is_some_and(|client| client.refused > 0)
+        };
         hit.filter(|((_, key), _)| !is_hit(*key)).count() as u64
     };
-    let mut names: Vec<&String> =
-        in_new.keys().chain(in_old.keys().filter(|name| !in_new.contains_key(*name))).collect();
+    let mut names: Vec<&String> = in_new
+        .keys()
+        .chain(in_old.keys().filter(|name| !in_new.contains_key(*name)))
+        .collect();
     names.sort_unstable();
     let change = |name: &String| {
         let (at_new, at_old) = (in_new.get(name), in_old.get(name));
-        let (newly_hit, no_longer_hit) = (only(new, old, at_new, at_old), only(old, new, at_old, at_new));
-        HitChange { limit: name.clone(), newly_hit, no_longer_hit }
+        let (newly_hit, no_longer_hit) = (
+            only(new, old, at_new, at_old),
+            only(old, new, at_old, at_new),
+        );
+        HitChange {
+            limit: name.clone(),
+            newly_hit,
+            no_longer_hit,
+        }
     };
-    names.into_iter().map(change).filter(|change| change.newly_hit + change.no_longer_hit > 0).collect()
+    names
+        .into_iter()
+        .map(change)
+        .filter(|change| change.newly_hit + change.no_longer_hit > 0)
+        .collect()
 }
 
 fn seconds(span: Duration) -> u64 {

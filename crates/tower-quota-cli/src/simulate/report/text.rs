@@ -16,9 +16,25 @@ pub(crate) fn text(report: &Report) -> String {
 
 fn write_report(out: &mut String, report: &Report) -> core::fmt::Result {
     let log = &report.log;
-    writeln!(out, "{} requests from {} to {} UTC", grouped(log.requests), log.from, log.to)?;
-    writeln!(out, "busiest second: {} requests at {}", grouped(log.busiest_second.requests), log.busiest_second.at)?;
-    writeln!(out, "busiest minute: {} requests at {}", grouped(log.busiest_minute.requests), log.busiest_minute.at)?;
+    writeln!(
+        out,
+        "{} requests from {} to {} UTC",
+        grouped(log.requests),
+        log.from,
+        log.to
+    )?;
+    writeln!(
+        out,
+        "busiest second: {} requests at {}",
+        grouped(log.busiest_second.requests),
+        log.busiest_second.at
+    )?;
+    writeln!(
+        out,
+        "busiest minute: {} requests at {}",
+        grouped(log.busiest_minute.requests),
+        log.busiest_minute.at
+    )?;
     match &report.old {
         None => side(out, "", &report.new, log.requests)?,
         Some(old) => {
@@ -36,14 +52,25 @@ fn write_report(out: &mut String, report: &Report) -> core::fmt::Result {
         )?;
         for limit in &change.limits {
             let (hit, free) = (grouped(limit.newly_hit), grouped(limit.no_longer_hit));
-            writeln!(out, "{}: {hit} clients are newly limited, {free} no longer", limit.limit)?;
+            writeln!(
+                out,
+                "{}: {hit} clients are newly limited, {free} no longer",
+                limit.limit
+            )?;
         }
     }
     if let Some(suggestion) = &report.suggestion {
         let share = Share::of(suggestion.hit, suggestion.clients);
-        writeln!(out, "\nsuggested quota of {}: {} (now {})", suggestion.limit, suggestion.quota, suggestion.now)?;
+        writeln!(
+            out,
+            "\nsuggested quota of {}: {} (now {})",
+            suggestion.limit, suggestion.quota, suggestion.now
+        )?;
         let (hit, clients) = (grouped(suggestion.hit), grouped(suggestion.clients));
-        writeln!(out, "it is the lowest that limits few enough clients: {hit} of {clients}, {share}")?;
+        writeln!(
+            out,
+            "it is the lowest that limits few enough clients: {hit} of {clients}, {share}"
+        )?;
     }
     for (position, note) in report.notes.iter().enumerate() {
         writeln!(out, "{}note: {note}", if position == 0 { "\n" } else { "" })?;
@@ -65,31 +92,65 @@ pub(super) const fn outcomes(side: &SideReport) -> [(u64, &'static str); 6] {
 
 fn side(out: &mut String, title: &str, side: &SideReport, requests: u64) -> core::fmt::Result {
     let counts = outcomes(side);
-    let shown = counts.iter().filter(|(count, name)| *count > 0 || matches!(*name, "admitted" | "limited"));
-    let shown: Vec<String> =
-        shown.map(|(count, name)| format!("{} {name} ({})", grouped(*count), Share::of(*count, requests))).collect();
+    let shown = counts
+        .iter()
+        .filter(|(count, name)| *count > 0 || matches!(*name, "admitted" | "limited"));
+    let shown: Vec<String> = shown
+        .map(|(count, name)| {
+            format!(
+                "{} {name} ({})",
+                grouped(*count),
+                Share::of(*count, requests)
+            )
+        })
+        .collect();
     writeln!(out, "\n{title}{}", shown.join(", "))?;
     if let Some(peak) = &side.busiest_admitted_second {
-        writeln!(out, "busiest second of what is admitted: {} requests at {}", grouped(peak.requests), peak.at)?;
+        writeln!(
+            out,
+            "busiest second of what is admitted: {} requests at {}",
+            grouped(peak.requests),
+            peak.at
+        )?;
     }
-    let mut limits =
-        Columns::new(["limit", "requests", "limited", "clients", "limited", "share", "peak/s", "retry", "wait"]);
+    let mut limits = Columns::new([
+        "limit", "requests", "limited", "clients", "limited", "share", "peak/s", "retry", "wait",
+    ]);
     for limit in &side.limits {
         limits.row([
-            if limit.shadow { format!("{} (shadow)", limit.name) } else { limit.name.clone() },
+            if limit.shadow {
+                format!("{} (shadow)", limit.name)
+            } else {
+                limit.name.clone()
+            },
             grouped(limit.requests),
             grouped(limit.limited),
             grouped(limit.clients),
             grouped(limit.clients_hit),
             Share::of(limit.clients_hit, limit.clients).to_string(),
             grouped(limit.busiest_second.requests),
-            if limit.longest_retry_seconds == 0 { "-".into() } else { format!("{} s", limit.longest_retry_seconds) },
-            if limit.longest_wait_millis == 0 { "-".into() } else { format!("{} ms", limit.longest_wait_millis) },
+            if limit.longest_retry_seconds == 0 {
+                "-".into()
+            } else {
+                format!("{} s", limit.longest_retry_seconds)
+            },
+            if limit.longest_wait_millis == 0 {
+                "-".into()
+            } else {
+                format!("{} ms", limit.longest_wait_millis)
+            },
         ]);
     }
     write!(out, "\n{}", limits.text())?;
     if !side.clients.is_empty() {
-        let mut clients = Columns::new(["limited client", "limit", "requests", "limited", "first", "last"]);
+        let mut clients = Columns::new([
+            "limited client",
+            "limit",
+            "requests",
+            "limited",
+            "first",
+            "last",
+        ]);
         for client in &side.clients {
             clients.row([
                 client.client.clone(),

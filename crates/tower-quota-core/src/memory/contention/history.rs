@@ -52,7 +52,11 @@ pub(super) struct Call {
 pub(super) type Entries = [Entry; KEYS];
 
 pub(super) fn key(number: usize) -> Key<'static> {
-    if number == EVERYONE { Key::EVERYONE } else { Key::number(CLIENT, number as u64) }
+    if number == EVERYONE {
+        Key::EVERYONE
+    } else {
+        Key::number(CLIENT, number as u64)
+    }
 }
 
 impl Request {
@@ -62,7 +66,12 @@ impl Request {
         let charges = self.charges(&keys);
         let begun = ticks.fetch_add(1, Ordering::SeqCst);
         let Ok(decision) = store.apply(self.operation, &charges).into_inner();
-        Call { request: self.clone(), decision, begun, ended: ticks.fetch_add(1, Ordering::SeqCst) }
+        Call {
+            request: self.clone(),
+            decision,
+            begun,
+            ended: ticks.fetch_add(1, Ordering::SeqCst),
+        }
     }
 
     /// Returns the model's decision.
@@ -70,14 +79,30 @@ impl Request {
         let keys: [Key<'_>; KEYS] = core::array::from_fn(key);
         let takes_part = |key: &usize| self.charges.iter().any(|spec| spec.key == *key);
         let named: Vec<usize> = (0..KEYS).filter(takes_part).collect();
-        let mut entries: Vec<&mut Entry> =
-            entries.iter_mut().enumerate().filter_map(|(number, entry)| takes_part(&number).then_some(entry)).collect();
-        let entry_of = |spec: usize| named.iter().position(|&key| key == self.charges[spec].key).unwrap();
-        decide(self.operation, &self.charges(&keys), now, &mut entries, entry_of)
+        let mut entries: Vec<&mut Entry> = entries
+            .iter_mut()
+            .enumerate()
+            .filter_map(|(number, entry)| takes_part(&number).then_some(entry))
+            .collect();
+        let entry_of = |spec: usize| {
+            named
+                .iter()
+                .position(|&key| key == self.charges[spec].key)
+                .unwrap()
+        };
+        decide(
+            self.operation,
+            &self.charges(&keys),
+            now,
+            &mut entries,
+            entry_of,
+        )
     }
 
     fn charges<'a>(&'a self, keys: &'a [Key<'a>; KEYS]) -> Vec<Charge<'a>> {
-        let charge = |spec: &'a ChargeSpec| Charge::new(spec.limit, &spec.quota, &keys[spec.key]).cost(spec.cost);
+        let charge = |spec: &'a ChargeSpec| {
+            Charge::new(spec.limit, &spec.quota, &keys[spec.key]).cost(spec.cost)
+        };
         self.charges.iter().map(charge).collect()
     }
 }
@@ -86,7 +111,11 @@ impl Request {
 ///
 /// There are none if no order explains them.
 pub(super) fn explain(calls: &[Call], before: &[Entries]) -> Vec<Entries> {
-    let mut search = Search { calls, tried: Vec::new(), after: Vec::new() };
+    let mut search = Search {
+        calls,
+        tried: Vec::new(),
+        after: Vec::new(),
+    };
     before.iter().for_each(|entries| search.go_on(0, entries));
     search.after
 }
@@ -111,10 +140,13 @@ impl Search<'_> {
         for next in (0..self.calls.len()).filter(open) {
             is_last = false;
             let call = &self.calls[next];
-            let comes_first = (0..self.calls.len()).filter(open).all(|other| self.calls[other].ended > call.begun);
+            let comes_first = (0..self.calls.len())
+                .filter(open)
+                .all(|other| self.calls[other].ended > call.begun);
             let mut entries = entries.clone();
             // The store says which instant it took.
-            if comes_first && call.request.decide(&mut entries, call.decision.at()) == call.decision {
+            if comes_first && call.request.decide(&mut entries, call.decision.at()) == call.decision
+            {
                 self.go_on(done | 1 << next, &entries);
             }
         }

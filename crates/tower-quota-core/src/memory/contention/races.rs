@@ -39,7 +39,10 @@ fn histories(threads: usize) {
             let mut random = Random(chain * LINKED + link);
             let calls = history(&store, &crowd, threads, &mut random);
             entries = explain(&calls, &entries);
-            assert!(!entries.is_empty(), "no order explains history {link} of chain {chain}: {calls:#?}");
+            assert!(
+                !entries.is_empty(),
+                "no order explains history {link} of chain {chain}: {calls:#?}"
+            );
             found.add(&calls);
             crowd.advance(random.below(20_000_000));
         }
@@ -47,7 +50,10 @@ fn histories(threads: usize) {
     }
     println!("{threads} threads, {HISTORIES} histories: {found:?}");
     // In each history the first thread is held up until another collides with it.
-    assert!(found.collisions as u64 >= HISTORIES && found.histories_with_overlaps == HISTORIES, "{found:?}");
+    assert!(
+        found.collisions as u64 >= HISTORIES && found.histories_with_overlaps == HISTORIES,
+        "{found:?}"
+    );
 }
 
 /// Counts the signs that threads have met.
@@ -61,9 +67,13 @@ struct Found {
 
 impl Found {
     fn add(&mut self, calls: &[Call]) {
-        let pairs =
-            calls.iter().enumerate().flat_map(|(number, call)| calls[..number].iter().map(move |other| (call, other)));
-        let overlaps = pairs.filter(|(one, other)| one.begun < other.ended && other.begun < one.ended).count();
+        let pairs = calls
+            .iter()
+            .enumerate()
+            .flat_map(|(number, call)| calls[..number].iter().map(move |other| (call, other)));
+        let overlaps = pairs
+            .filter(|(one, other)| one.begun < other.ended && other.begun < one.ended)
+            .count();
         self.calls += calls.len();
         self.overlaps += overlaps;
         self.histories_with_overlaps += u64::from(overlaps > 0);
@@ -72,7 +82,11 @@ impl Found {
 
 /// Runs requests of some threads at once, then peeks at the units left of every limit.
 fn history(store: &MemoryStore, crowd: &Crowd, threads: usize, random: &mut Random) -> Vec<Call> {
-    let (ticks, calls, start) = (AtomicU64::new(0), Mutex::new(Vec::new()), Barrier::new(threads));
+    let (ticks, calls, start) = (
+        AtomicU64::new(0),
+        Mutex::new(Vec::new()),
+        Barrier::new(threads),
+    );
     crowd.gather(threads);
     thread::scope(|scope| {
         for number in 0..threads {
@@ -80,7 +94,9 @@ fn history(store: &MemoryStore, crowd: &Crowd, threads: usize, random: &mut Rand
             if number == 0 {
                 requests[0] = random.locked_request();
             }
-            let steps: Vec<u64> = (0..REQUESTS).map(|_| random.below(3) * random.below(700_000)).collect();
+            let steps: Vec<u64> = (0..REQUESTS)
+                .map(|_| random.below(3) * random.below(700_000))
+                .collect();
             let (ticks, calls, start) = (&ticks, &calls, &start);
             scope.spawn(move || {
                 collisions::count_in(crowd.collisions());
@@ -100,9 +116,22 @@ fn history(store: &MemoryStore, crowd: &Crowd, threads: usize, random: &mut Rand
         }
     });
     let mut calls = calls.into_inner().unwrap();
-    let peek = |key| LIMITS.map(|(limit, quota)| ChargeSpec { key, limit, quota, cost: 0 });
+    let peek = |key| {
+        LIMITS.map(|(limit, quota)| ChargeSpec {
+            key,
+            limit,
+            quota,
+            cost: 0,
+        })
+    };
     let all = (0..=EVERYONE).flat_map(peek).collect();
-    calls.push(Request { operation: Operation::Check, charges: all }.call(store, &ticks));
+    calls.push(
+        Request {
+            operation: Operation::Check,
+            charges: all,
+        }
+        .call(store, &ticks),
+    );
     calls
 }
 
@@ -112,7 +141,10 @@ const LIMITS: [(&str, Quota); 6] = [
     ("hour", Quota::per_hour(9)),
     ("window", Quota::per_minute(5).fixed_window()),
     ("sliding", Quota::per_minute(5).sliding_window()),
-    ("first", Quota::per_minute(5).fixed_window().from_first_request()),
+    (
+        "first",
+        Quota::per_minute(5).fixed_window().from_first_request(),
+    ),
     ("log", Quota::per_minute(4).sliding_log()),
 ];
 
@@ -133,7 +165,12 @@ impl Random {
 
     fn spec(&mut self, key: usize, limits: &[(&'static str, Quota)]) -> ChargeSpec {
         let (limit, quota) = self.pick(limits);
-        ChargeSpec { key, limit, quota, cost: self.pick(&[1, 1, 1, 2, 3]) }
+        ChargeSpec {
+            key,
+            limit,
+            quota,
+            cost: self.pick(&[1, 1, 1, 2, 3]),
+        }
     }
 
     fn request(&mut self) -> Request {
@@ -143,12 +180,25 @@ impl Random {
             0..3 => vec![self.spec(client, minute)],
             3 | 4 => vec![self.spec(client, minute), self.spec(client, hour)],
             5 => vec![self.spec(client, minute), self.spec(EVERYONE, hour)],
-            6 => vec![self.spec(EVERYONE, hour), self.spec(client, minute), self.spec(1 - client, minute)],
+            6 => vec![
+                self.spec(EVERYONE, hour),
+                self.spec(client, minute),
+                self.spec(1 - client, minute),
+            ],
             7 => vec![self.spec(client, &LIMITS)],
-            8 => vec![self.spec(client, &[("minute", Quota::per_minute(7)), ("minute", Quota::per_hour(6))])],
+            8 => vec![self.spec(
+                client,
+                &[
+                    ("minute", Quota::per_minute(7)),
+                    ("minute", Quota::per_hour(6)),
+                ],
+            )],
             _ => return self.locked_request(),
         };
-        Request { operation: Operation::Check, charges }
+        Request {
+            operation: Operation::Check,
+            charges,
+        }
     }
 
     /// Returns a request that is always decided with its tables locked from beginning to end.
@@ -166,6 +216,9 @@ impl Random {
         if operation == Operation::Check {
             spec.cost = 0;
         }
-        Request { operation, charges: vec![spec] }
+        Request {
+            operation,
+            charges: vec![spec],
+        }
     }
 }

@@ -60,7 +60,10 @@ impl Simulation {
         };
         let mut arrival = start;
         while arrival < start + SPAN {
-            while let Some(first) = simulation.first_end().filter(|(ends_at, _)| *ends_at <= arrival) {
+            while let Some(first) = simulation
+                .first_end()
+                .filter(|(ends_at, _)| *ends_at <= arrival)
+            {
                 simulation.end(first.1);
             }
             simulation.arrive(arrival);
@@ -70,7 +73,11 @@ impl Simulation {
     }
 
     fn first_end(&self) -> Option<(Instant, usize)> {
-        self.calls.iter().enumerate().map(|(number, call)| (call.ends_at, number)).min()
+        self.calls
+            .iter()
+            .enumerate()
+            .map(|(number, call)| (call.ends_at, number))
+            .min()
     }
 
     fn arrive(&mut self, at: Instant) {
@@ -100,20 +107,45 @@ impl Simulation {
         let weight = u32::try_from(batch.weight).unwrap();
         let work = self.server.per_call + self.server.per_decision * weight;
         // From 80 to 120 percent of that.
-        self.free_at = self.free_at.max(at) + work * u32::try_from(80 + self.random(40)).unwrap() / 100;
+        self.free_at =
+            self.free_at.max(at) + work * u32::try_from(80 + self.random(40)).unwrap() / 100;
         let answer_at = self.free_at + ON_THE_WAY;
-        let end = if answer_at <= at + DEADLINE { CallEnd::Answered } else { CallEnd::Late };
-        self.calls.push(SimulatedCall { ends_at: answer_at.min(at + DEADLINE), end, store, slot, began: at, batch });
+        let end = if answer_at <= at + DEADLINE {
+            CallEnd::Answered
+        } else {
+            CallEnd::Late
+        };
+        self.calls.push(SimulatedCall {
+            ends_at: answer_at.min(at + DEADLINE),
+            end,
+            store,
+            slot,
+            began: at,
+            batch,
+        });
     }
 
     fn end(&mut self, call: usize) {
-        let SimulatedCall { ends_at, end, store, slot, began, batch } = self.calls.swap_remove(call);
+        let SimulatedCall {
+            ends_at,
+            end,
+            store,
+            slot,
+            began,
+            batch,
+        } = self.calls.swap_remove(call);
         if end == CallEnd::Answered {
-            let in_time =
-                batch.decisions.iter().filter(|pending| pending.expiry.is_some_and(|expiry| ends_at <= expiry));
+            let in_time = batch
+                .decisions
+                .iter()
+                .filter(|pending| pending.expiry.is_some_and(|expiry| ends_at <= expiry));
             self.answered += in_time.count() as u64;
         }
-        let span = CallSpan { began, weight: batch.weight, load: batch.load };
+        let span = CallSpan {
+            began,
+            weight: batch.weight,
+            load: batch.load,
+        };
         self.stores[store].call_ended(&span, Some(end), ends_at);
         self.send(store, slot, ends_at);
     }
@@ -130,13 +162,23 @@ impl Simulation {
 // Each of these rates is four fifths of what the server answers when it is asked for about as much as it can.
 #[test]
 fn goodput_lasts_under_overload() {
-    for (stores, per_call, rate) in
-        [(1, 300, 4_900), (1, 3_000, 3_300), (8, 300, 3_800), (8, 1_000, 1_450), (32, 300, 1_700)]
-    {
-        let server = SlowServer { per_call: Duration::from_micros(per_call), per_decision: Duration::from_micros(150) };
+    for (stores, per_call, rate) in [
+        (1, 300, 4_900),
+        (1, 3_000, 3_300),
+        (8, 300, 3_800),
+        (8, 1_000, 1_450),
+        (32, 300, 1_700),
+    ] {
+        let server = SlowServer {
+            per_call: Duration::from_micros(per_call),
+            per_decision: Duration::from_micros(150),
+        };
         for multiple in [2, 4, 8] {
             let answers = Simulation::answers(server, stores, multiple * rate);
-            assert!(answers >= rate, "{stores} stores, {per_call} us a call, {multiple}x: {answers}");
+            assert!(
+                answers >= rate,
+                "{stores} stores, {per_call} us a call, {multiple}x: {answers}"
+            );
         }
     }
 }

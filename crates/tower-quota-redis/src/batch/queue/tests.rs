@@ -16,7 +16,8 @@ use crate::question::Question;
 const DEADLINE: Duration = Duration::from_millis(60);
 
 /// Made once: finding the tags takes longer than all else in these tests.
-static KEYS: LazyLock<KeyNames> = LazyLock::new(|| KeyNames::new("quota", None, false, NonZeroUsize::MIN).unwrap());
+static KEYS: LazyLock<KeyNames> =
+    LazyLock::new(|| KeyNames::new("quota", None, false, NonZeroUsize::MIN).unwrap());
 
 pub(super) type Answered = oneshot::Receiver<Result<Decision, RedisStoreError>>;
 
@@ -33,7 +34,14 @@ fn pending_of(operation: Operation, expiry: Option<Instant>) -> (Pending, Answer
     let (quota, key) = (Quota::per_hour(10), Key::owned(Name::new("user"), "ann"));
     let question = Question::new(operation, &[Charge::new("hour", &quota, &key)], &KEYS);
     let (answer, answered) = oneshot::channel();
-    (Pending { question, answer, expiry }, answered)
+    (
+        Pending {
+            question,
+            answer,
+            expiry,
+        },
+        answered,
+    )
 }
 
 fn fill(queue: &mut Queue, decisions: usize, expiry: Instant) -> Vec<Answered> {
@@ -46,22 +54,34 @@ fn fill(queue: &mut Queue, decisions: usize, expiry: Instant) -> Vec<Answered> {
 }
 
 fn ended(queue: &mut Queue, batch: &Batch, began: Instant, ended: Instant) {
-    let span = CallSpan { began, weight: batch.weight, load: batch.load };
-    assert!(queue.call_ended(&span, Some(CallEnd::Answered), ended).is_empty());
+    let span = CallSpan {
+        began,
+        weight: batch.weight,
+        load: batch.load,
+    };
+    assert!(
+        queue
+            .call_ended(&span, Some(CallEnd::Answered), ended)
+            .is_empty()
+    );
 }
 
 #[test]
 fn late_and_abandoned_decisions_are_not_sent() {
     let (start, mut queue, mut callers) = (now(), queue(), Vec::new());
     for millis in [Some(10), Some(20), Some(30), Some(40), None] {
-        let (pending, answered) = pending(millis.map(|millis| start + Duration::from_millis(millis)));
+        let (pending, answered) =
+            pending(millis.map(|millis| start + Duration::from_millis(millis)));
         queue.push(pending);
         callers.push(answered);
     }
     drop(callers.remove(2));
     let batch = queue.take_batch(start + Duration::from_millis(20));
     let expiries = |decisions: &[Pending]| -> Vec<_> {
-        decisions.iter().map(|pending| pending.expiry.map(|expiry| (expiry - start).as_millis())).collect()
+        decisions
+            .iter()
+            .map(|pending| pending.expiry.map(|expiry| (expiry - start).as_millis()))
+            .collect()
     };
     assert_eq!(expiries(&batch.decisions), [Some(40), None]);
     assert_eq!(expiries(&batch.late), [Some(10), Some(20)]);
@@ -71,18 +91,29 @@ fn late_and_abandoned_decisions_are_not_sent() {
 #[test]
 fn late_and_abandoned_refunds_are_sent() {
     let (start, mut queue) = (now(), queue());
-    let refund = Operation::Refund { taken_at: Timestamp::EPOCH };
+    let refund = Operation::Refund {
+        taken_at: Timestamp::EPOCH,
+    };
     let (late, _caller) = pending_of(refund, Some(start));
     queue.push(late);
     queue.push(pending_of(refund, None).0);
     let batch = queue.take_batch(start + DEADLINE);
-    assert_eq!((batch.decisions.len(), batch.late.len(), queue.waiting_refunds), (2, 0, 0));
+    assert_eq!(
+        (
+            batch.decisions.len(),
+            batch.late.len(),
+            queue.waiting_refunds
+        ),
+        (2, 0, 0)
+    );
 }
 
 #[test]
 fn waiting_refunds_are_bounded() {
     let (start, mut queue) = (now(), queue());
-    let refund = Operation::Refund { taken_at: Timestamp::EPOCH };
+    let refund = Operation::Refund {
+        taken_at: Timestamp::EPOCH,
+    };
     queue.waiting_refunds = MOST_REFUNDS - 1;
     assert_eq!(queue.admit(refund, start), Ok(()));
     queue.push(pending_of(refund, None).0);
@@ -100,7 +131,11 @@ fn decision_without_time_is_not_sent() {
     ended(&mut queue, &Batch::default(), start, now);
     let more = fill(&mut queue, 1, now + DEADLINE / 3);
     let batch = queue.take_batch(now);
-    assert_eq!((batch.decisions.len(), batch.late.len()), (0, 1), "a call takes half the deadline");
+    assert_eq!(
+        (batch.decisions.len(), batch.late.len()),
+        (0, 1),
+        "a call takes half the deadline"
+    );
     drop((callers, more));
 }
 
@@ -115,7 +150,9 @@ fn weight_under_way_stays_below_the_limit() {
         assert_eq!(queue.weight_under_way, weight);
         let began = now;
         now += Duration::from_millis(weight as u64);
-        batches.iter().for_each(|batch| ended(&mut queue, batch, began, now));
+        batches
+            .iter()
+            .for_each(|batch| ended(&mut queue, batch, began, now));
     }
     let limit = queue.flow.limit();
     assert!((16..=24).contains(&limit), "{limit}");
@@ -131,20 +168,49 @@ fn opening_breaker_returns_waiting_decisions() {
     let ticket = queue.push(pending(None).0);
     let mut now = start;
     for failure in 1..=DEFAULT_FAILURES.get() {
-        let span = CallSpan { began: now, weight: 0, load: Load::Shared };
+        let span = CallSpan {
+            began: now,
+            weight: 0,
+            load: Load::Shared,
+        };
         now += DEADLINE;
         let returned = queue.call_ended(&span, Some(CallEnd::Broken), now);
-        assert_eq!(returned.len(), if failure == DEFAULT_FAILURES.get() { 201 } else { 0 });
+        assert_eq!(
+            returned.len(),
+            if failure == DEFAULT_FAILURES.get() {
+                201
+            } else {
+                0
+            }
+        );
     }
     assert!(!queue.is_waiting(ticket) && queue.waiting_weight == 0);
-    assert_eq!(queue.admit(Operation::Check, now), Err(NotSent::BreakerOpen));
+    assert_eq!(
+        queue.admit(Operation::Check, now),
+        Err(NotSent::BreakerOpen)
+    );
 
     let later = now + 100 * DEADLINE;
     assert_eq!(queue.admit(Operation::Check, later), Ok(()), "the trial");
-    queue.call_ended(&CallSpan { began: later, weight: 0, load: Load::Shared }, Some(CallEnd::Answered), later);
+    queue.call_ended(
+        &CallSpan {
+            began: later,
+            weight: 0,
+            load: Load::Shared,
+        },
+        Some(CallEnd::Answered),
+        later,
+    );
     let mut stats = RedisStats::default();
     queue.add_to(&mut stats);
-    assert_eq!((stats.breaker_openings, stats.breaker_closings, stats.closed_partitions), (1, 1, 1));
+    assert_eq!(
+        (
+            stats.breaker_openings,
+            stats.breaker_closings,
+            stats.closed_partitions
+        ),
+        (1, 1, 1)
+    );
 }
 
 #[test]
@@ -152,19 +218,38 @@ fn trial_whose_caller_left_gives_way() {
     let (start, mut queue) = (now(), queue());
     for failure in 0..DEFAULT_FAILURES.get() {
         let began = start + DEADLINE * failure;
-        queue.call_ended(&CallSpan { began, weight: 0, load: Load::Shared }, Some(CallEnd::Broken), began + DEADLINE);
+        queue.call_ended(
+            &CallSpan {
+                began,
+                weight: 0,
+                load: Load::Shared,
+            },
+            Some(CallEnd::Broken),
+            began + DEADLINE,
+        );
     }
     let later = start + 100 * DEADLINE;
     assert_eq!(queue.admit(Operation::Check, later), Ok(()), "the trial");
     let callers = fill(&mut queue, 1, later + DEADLINE);
-    assert_eq!(queue.admit(Operation::Check, later), Err(NotSent::BreakerOpen));
+    assert_eq!(
+        queue.admit(Operation::Check, later),
+        Err(NotSent::BreakerOpen)
+    );
     drop(callers);
     assert!(queue.take_batch(later).decisions.is_empty());
-    assert_eq!(queue.admit(Operation::Check, later), Ok(()), "the next trial");
+    assert_eq!(
+        queue.admit(Operation::Check, later),
+        Ok(()),
+        "the next trial"
+    );
     let _callers = fill(&mut queue, 1, later + DEADLINE);
     assert_eq!(queue.take_batch(later).decisions.len(), 1);
     assert!(queue.take_batch(later).decisions.is_empty());
-    assert_eq!(queue.admit(Operation::Check, later), Err(NotSent::BreakerOpen), "it is under way");
+    assert_eq!(
+        queue.admit(Operation::Check, later),
+        Err(NotSent::BreakerOpen),
+        "it is under way"
+    );
 }
 
 #[test]
@@ -173,15 +258,33 @@ fn stranded_decisions_leave_refunds() {
     for has_successor in [true, false] {
         let mut queue = queue();
         let _callers = fill(&mut queue, 3, start + DEADLINE);
-        queue.push(pending_of(Operation::Refund { taken_at: Timestamp::EPOCH }, None).0);
+        queue.push(
+            pending_of(
+                Operation::Refund {
+                    taken_at: Timestamp::EPOCH,
+                },
+                None,
+            )
+            .0,
+        );
         let _last = fill(&mut queue, 1, start + DEADLINE);
         let slot = queue.take_slot().unwrap();
-        assert_eq!(queue.take_stranded(has_successor, start).len(), 0, "a task has a slot");
+        assert_eq!(
+            queue.take_stranded(has_successor, start).len(),
+            0,
+            "a task has a slot"
+        );
         queue.free_slot(slot);
-        assert_eq!(queue.take_stranded(has_successor, start).len(), if has_successor { 4 } else { 5 });
+        assert_eq!(
+            queue.take_stranded(has_successor, start).len(),
+            if has_successor { 4 } else { 5 }
+        );
         assert_eq!(queue.waiting_refunds, usize::from(has_successor));
         let batch = queue.take_batch(start);
-        assert_eq!((batch.decisions.len(), queue.waiting_weight), (usize::from(has_successor), 0));
+        assert_eq!(
+            (batch.decisions.len(), queue.waiting_weight),
+            (usize::from(has_successor), 0)
+        );
     }
 }
 
@@ -189,14 +292,24 @@ fn stranded_decisions_leave_refunds() {
 fn long_queue_refuses_on_arrival() {
     let (start, mut queue) = (now(), queue());
     let _callers = fill(&mut queue, 10_000, start + 100 * DEADLINE);
-    assert_eq!(queue.admit(Operation::Check, start), Ok(()), "nothing is known of the server yet");
+    assert_eq!(
+        queue.admit(Operation::Check, start),
+        Ok(()),
+        "nothing is known of the server yet"
+    );
     let batch = queue.take_batch(start);
     let now = start + DEADLINE / 3;
     ended(&mut queue, &batch, start, now);
     ended(&mut queue, &Batch::default(), start, now);
     assert_eq!(queue.admit(Operation::Check, now), Err(NotSent::Overloaded));
-    let refund = Operation::Refund { taken_at: Timestamp::EPOCH };
-    assert_eq!(queue.admit(refund, now), Ok(()), "what was taken for nothing is given back");
+    let refund = Operation::Refund {
+        taken_at: Timestamp::EPOCH,
+    };
+    assert_eq!(
+        queue.admit(refund, now),
+        Ok(()),
+        "what was taken for nothing is given back"
+    );
 }
 
 #[test]

@@ -55,13 +55,28 @@ impl Globs {
             }
             patterns.push(Pattern { rest, number });
         }
-        let expressions =
-            || others.iter().filter_map(|other| patterns.get(index(*other))?.rest.as_ref().map(expression));
+        let expressions = || {
+            others
+                .iter()
+                .filter_map(|other| patterns.get(index(*other))?.rest.as_ref().map(expression))
+        };
         let set = (others.len() >= MIN_SET)
-            .then(|| RegexSetBuilder::new(expressions()).unicode(false).size_limit(MAX_SET_SIZE).build().ok())
+            .then(|| {
+                RegexSetBuilder::new(expressions())
+                    .unicode(false)
+                    .size_limit(MAX_SET_SIZE)
+                    .build()
+                    .ok()
+            })
             .flatten();
         let prefixes = (!prefixes.is_empty()).then(|| Nested::new(prefixes));
-        Self { exact, prefixes, patterns, others, set }
+        Self {
+            exact,
+            prefixes,
+            patterns,
+            others,
+            set,
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -74,17 +89,27 @@ impl Globs {
             numbers.iter().for_each(|number| visit(*number));
         }
         let mut examine = |position: u32| {
-            let Some(pattern) = self.patterns.get(index(position)) else { return };
+            let Some(pattern) = self.patterns.get(index(position)) else {
+                return;
+            };
             if pattern.rest.as_ref().is_none_or(|rest| rest.matches(key)) {
                 visit(pattern.number);
             }
         };
         if let Some(prefixes) = &self.prefixes {
-            prefixes.find(|prefix| **prefix > *key, |prefix| key.starts_with(prefix), &mut examine);
+            prefixes.find(
+                |prefix| **prefix > *key,
+                |prefix| key.starts_with(prefix),
+                &mut examine,
+            );
         }
         match &self.set {
             // A pattern knows characters better than the expression, so it has the last word.
-            Some(set) => set.matches(key).iter().filter_map(|at| self.others.get(at)).for_each(|at| examine(*at)),
+            Some(set) => set
+                .matches(key)
+                .iter()
+                .filter_map(|at| self.others.get(at))
+                .for_each(|at| examine(*at)),
             None => self.others.iter().for_each(|at| examine(*at)),
         }
     }
@@ -103,7 +128,11 @@ fn expression(pattern: &KeyPattern) -> String {
             '*' => text.push_str(".*"),
             // A character has up to four bytes.
             '?' => text.push_str(".{1,4}"),
-            '\\' => text.extend(characters.next().map(|escaped| regex::escape(escaped.encode_utf8(&mut [0; 4])))),
+            '\\' => text.extend(
+                characters
+                    .next()
+                    .map(|escaped| regex::escape(escaped.encode_utf8(&mut [0; 4]))),
+            ),
             literal => text.push_str(&regex::escape(literal.encode_utf8(&mut [0; 4]))),
         }
     }
@@ -120,7 +149,10 @@ mod tests {
     use crate::text::KeyPattern;
 
     fn patterns() -> impl Strategy<Value = Vec<KeyPattern>> {
-        vec("[ab*?é]{1,5}".prop_map(|text| text.parse().expect("valid")), 0..40)
+        vec(
+            "[ab*?é]{1,5}".prop_map(|text| text.parse().expect("valid")),
+            0..40,
+        )
     }
 
     proptest! {

@@ -14,7 +14,9 @@ use super::globs::Globs;
 use super::nested::Nested;
 use super::networks::Range;
 use super::paths::Paths;
-use crate::compile::conditions::{Context, Field, code_condition, conditions, header_source, method};
+use crate::compile::conditions::{
+    Context, Field, code_condition, conditions, header_source, method,
+};
 use crate::compile::key_source::KeySource;
 use crate::document::Match;
 use crate::problem::{Place, Problem, Problems};
@@ -78,7 +80,10 @@ impl<T: Copy> Matches<T> {
                     let entry = number(entries.len());
                     let first = number(all_conditions.len());
                     all_conditions.extend(rest);
-                    entries.push(IndexedMatch { value: *value, rest: (first, number(all_conditions.len())) });
+                    entries.push(IndexedMatch {
+                        value: *value,
+                        rest: (first, number(all_conditions.len())),
+                    });
                     found.add(matching, field, entry, context, place, problems);
                 }
                 Err(problem) => problems.push(problem),
@@ -90,11 +95,18 @@ impl<T: Copy> Matches<T> {
     /// Visits the values of all matches that a request meets. One may be visited several times.
     pub(crate) fn find(&self, head: &RequestHead<'_>, mut visit: impl FnMut(T)) {
         let mut examine = |entry: u32| {
-            let Some(entry) = self.entries.get(entry as usize) else { return };
+            let Some(entry) = self.entries.get(entry as usize) else {
+                return;
+            };
             let (first, end) = entry.rest;
             // Most have none: those of another are not read.
             if first == end
-                || self.conditions.get(first as usize..end as usize).into_iter().flatten().all(|holds| holds(head))
+                || self
+                    .conditions
+                    .get(first as usize..end as usize)
+                    .into_iter()
+                    .flatten()
+                    .all(|holds| holds(head))
             {
                 visit(entry.value);
             }
@@ -109,17 +121,24 @@ impl<T: Copy> Matches<T> {
             let route = key::route().extract(head);
             visit_text(
                 &self.routes,
-                route.as_ref().and_then(|route| core::str::from_utf8(route.as_bytes()).ok()),
+                route
+                    .as_ref()
+                    .and_then(|route| core::str::from_utf8(route.as_bytes()).ok()),
                 &mut examine,
             );
         }
         if !self.grpc_methods.is_empty() || !self.grpc_services.is_empty() {
             let call = head.uri().path().strip_prefix('/');
             visit_text(&self.grpc_methods, call, &mut examine);
-            visit_text(&self.grpc_services, call.and_then(|call| Some(call.split_once('/')?.0)), &mut examine);
+            visit_text(
+                &self.grpc_services,
+                call.and_then(|call| Some(call.split_once('/')?.0)),
+                &mut examine,
+            );
         }
         if !self.keys.is_empty() {
-            self.default_key.each_text(head, &mut |text| self.keys.find(text, &mut examine));
+            self.default_key
+                .each_text(head, &mut |text| self.keys.find(text, &mut examine));
         }
         for (source, globs) in &self.headers {
             source.each_text(head, &mut |text| globs.find(text, &mut examine));
@@ -173,14 +192,24 @@ impl<T: Copy> Matches<T> {
         if all(&|host| *host == *first) {
             return self.find_one_host(&first, examine);
         }
-        for domain in domains(&first).filter(|domain| all(&|host| domains(host).any(|other| other == *domain))) {
-            self.domains.get(domain).into_iter().flatten().for_each(|entry| examine(*entry));
+        for domain in domains(&first)
+            .filter(|domain| all(&|host| domains(host).any(|other| other == *domain)))
+        {
+            self.domains
+                .get(domain)
+                .into_iter()
+                .flatten()
+                .for_each(|entry| examine(*entry));
         }
     }
 
     /// Visits the matches for a host, and for each domain that it is under.
     fn find_one_host(&self, host: &[u8], examine: &mut dyn FnMut(u32)) {
-        self.hosts.get(host).into_iter().flatten().for_each(|entry| examine(*entry));
+        self.hosts
+            .get(host)
+            .into_iter()
+            .flatten()
+            .for_each(|entry| examine(*entry));
         if !self.domains.is_empty() {
             let found = domains(host).filter_map(|domain| self.domains.get(domain));
             found.flatten().for_each(|entry| examine(*entry));
@@ -190,12 +219,19 @@ impl<T: Copy> Matches<T> {
 
 /// Returns the domains that a host is under. At least one character is before their dot.
 fn domains(host: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let dots = host.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'.');
+    let dots = host
+        .iter()
+        .enumerate()
+        .skip(1)
+        .filter(|(_, byte)| **byte == b'.');
     dots.filter_map(|(at, _)| host.get(at + 1..))
 }
 
 fn visit_text(texts: &Texts, text: Option<&str>, examine: &mut dyn FnMut(u32)) {
-    text.and_then(|text| texts.get(text)).into_iter().flatten().for_each(|entry| examine(*entry));
+    text.and_then(|text| texts.get(text))
+        .into_iter()
+        .flatten()
+        .for_each(|entry| examine(*entry));
 }
 
 /// The number of matches that share a value of a field.
@@ -224,7 +260,11 @@ impl<'m> SharedMatches<'m> {
         let cost = |field: &Field<'m>| {
             let mut cost = 0;
             each_value(matching, *field, &mut |value, is_broad| {
-                cost += self.counts.get(&entry_of(*field, value)).copied().unwrap_or_default();
+                cost += self
+                    .counts
+                    .get(&entry_of(*field, value))
+                    .copied()
+                    .unwrap_or_default();
                 cost += if is_broad { self.total } else { 0 };
             });
             cost
@@ -259,38 +299,87 @@ fn fields(matching: &Match) -> impl Iterator<Item = Field<'_>> {
         (matching.host.is_some(), Field::Host),
         (matching.network.is_some(), Field::Network),
     ];
-    let last = [(matching.code.is_some(), Field::Code), (matching.method.is_some(), Field::Method)];
-    let headers = matching.header.0.keys().map(|name| (true, Field::Header(name.as_str())));
-    given.into_iter().chain(headers).chain(last).filter_map(|(is_given, field)| is_given.then_some(field))
+    let last = [
+        (matching.code.is_some(), Field::Code),
+        (matching.method.is_some(), Field::Method),
+    ];
+    let headers = matching
+        .header
+        .0
+        .keys()
+        .map(|name| (true, Field::Header(name.as_str())));
+    given
+        .into_iter()
+        .chain(headers)
+        .chain(last)
+        .filter_map(|(is_given, field)| is_given.then_some(field))
 }
 
 /// Visits the values of a field, and whether a value matches many requests.
 fn each_value<'m>(matching: &'m Match, field: Field<'m>, visit: &mut dyn FnMut(&'m str, bool)) {
     let is_broad = |pattern: &KeyPattern| pattern.literal_prefix().0.is_empty();
     match field {
-        Field::Path => matching.path.iter().flat_map(|many| &many.0).for_each(|path| match path {
-            crate::document::PathMatch::Pattern(pattern) => visit(pattern.as_str(), pattern.as_str().starts_with("/{")),
-            crate::document::PathMatch::Regex(regex) => visit(regex.as_str(), true),
-        }),
-        Field::Route => matching.route.iter().flat_map(|many| &many.0).for_each(|route| visit(route, false)),
-        Field::GrpcMethod => {
-            matching.grpc_method.iter().flat_map(|many| &many.0).for_each(|name| visit(name.as_str(), false))
-        }
-        Field::GrpcService => {
-            matching.grpc_service.iter().flat_map(|many| &many.0).for_each(|name| visit(name.as_str(), false))
-        }
-        Field::Key => matching.key.iter().flat_map(|many| &many.0).for_each(|key| visit(key.as_str(), is_broad(key))),
+        Field::Path => matching
+            .path
+            .iter()
+            .flat_map(|many| &many.0)
+            .for_each(|path| match path {
+                crate::document::PathMatch::Pattern(pattern) => {
+                    visit(pattern.as_str(), pattern.as_str().starts_with("/{"))
+                }
+                crate::document::PathMatch::Regex(regex) => visit(regex.as_str(), true),
+            }),
+        Field::Route => matching
+            .route
+            .iter()
+            .flat_map(|many| &many.0)
+            .for_each(|route| visit(route, false)),
+        Field::GrpcMethod => matching
+            .grpc_method
+            .iter()
+            .flat_map(|many| &many.0)
+            .for_each(|name| visit(name.as_str(), false)),
+        Field::GrpcService => matching
+            .grpc_service
+            .iter()
+            .flat_map(|many| &many.0)
+            .for_each(|name| visit(name.as_str(), false)),
+        Field::Key => matching
+            .key
+            .iter()
+            .flat_map(|many| &many.0)
+            .for_each(|key| visit(key.as_str(), is_broad(key))),
         Field::Header(wanted) => {
-            let values = matching.header.0.iter().filter(|(name, _)| name.as_str() == wanted);
-            values.flat_map(|(_, many)| &many.0).for_each(|value| visit(value.as_str(), is_broad(value)));
+            let values = matching
+                .header
+                .0
+                .iter()
+                .filter(|(name, _)| name.as_str() == wanted);
+            values
+                .flat_map(|(_, many)| &many.0)
+                .for_each(|value| visit(value.as_str(), is_broad(value)));
         }
-        Field::Host => matching.host.iter().flat_map(|many| &many.0).for_each(|host| visit(host.as_str(), false)),
-        Field::Network => {
-            matching.network.iter().flat_map(|many| &many.0).for_each(|network| visit(network.as_str(), false))
-        }
+        Field::Host => matching
+            .host
+            .iter()
+            .flat_map(|many| &many.0)
+            .for_each(|host| visit(host.as_str(), false)),
+        Field::Network => matching
+            .network
+            .iter()
+            .flat_map(|many| &many.0)
+            .for_each(|network| visit(network.as_str(), false)),
         // Each costs a call of code, for every request.
-        Field::Code => matching.code.iter().flat_map(|many| &many.0).for_each(|name| visit(name.as_str(), true)),
-        Field::Method => matching.method.iter().flat_map(|many| &many.0).for_each(|name| visit(name.as_str(), true)),
+        Field::Code => matching
+            .code
+            .iter()
+            .flat_map(|many| &many.0)
+            .for_each(|name| visit(name.as_str(), true)),
+        Field::Method => matching
+            .method
+            .iter()
+            .flat_map(|many| &many.0)
+            .for_each(|name| visit(name.as_str(), true)),
     }
 }
 
@@ -322,13 +411,33 @@ impl<'m> Found<'m> {
         place: &Place,
         problems: &mut Problems,
     ) {
-        let Some(field) = field else { return self.always.push(entry) };
+        let Some(field) = field else {
+            return self.always.push(entry);
+        };
         match field {
-            Field::Path => self.paths.extend(matching.path.iter().flat_map(|many| &many.0).map(|path| (path, entry))),
-            Field::Key => self.keys.extend(matching.key.iter().flat_map(|many| &many.0).map(|key| (key, entry))),
+            Field::Path => self.paths.extend(
+                matching
+                    .path
+                    .iter()
+                    .flat_map(|many| &many.0)
+                    .map(|path| (path, entry)),
+            ),
+            Field::Key => self.keys.extend(
+                matching
+                    .key
+                    .iter()
+                    .flat_map(|many| &many.0)
+                    .map(|key| (key, entry)),
+            ),
             Field::Header(name) => {
-                let patterns = matching.header.0.iter().filter(|(other, _)| other.as_str() == name);
-                let patterns = patterns.flat_map(|(_, many)| &many.0).map(|pattern| (pattern, entry));
+                let patterns = matching
+                    .header
+                    .0
+                    .iter()
+                    .filter(|(other, _)| other.as_str() == name);
+                let patterns = patterns
+                    .flat_map(|(_, many)| &many.0)
+                    .map(|pattern| (pattern, entry));
                 self.headers.entry(name).or_default().extend(patterns);
             }
             Field::Code => {
@@ -343,8 +452,15 @@ impl<'m> Found<'m> {
                     entries.push(entry);
                 }
             }
-            Field::Route | Field::GrpcMethod | Field::GrpcService | Field::Host | Field::Network | Field::Method => {
-                each_value(matching, field, &mut |value, _| self.add_text(field, value, entry));
+            Field::Route
+            | Field::GrpcMethod
+            | Field::GrpcService
+            | Field::Host
+            | Field::Network
+            | Field::Method => {
+                each_value(matching, field, &mut |value, _| {
+                    self.add_text(field, value, entry)
+                });
             }
         }
     }
@@ -352,16 +468,29 @@ impl<'m> Found<'m> {
     fn add_text(&mut self, field: Field<'_>, value: &str, entry: u32) {
         match field {
             Field::Route => self.routes.entry(value.into()).or_default().push(entry),
-            Field::GrpcMethod => self.grpc_methods.entry(value.into()).or_default().push(entry),
-            Field::GrpcService => self.grpc_services.entry(value.into()).or_default().push(entry),
+            Field::GrpcMethod => self
+                .grpc_methods
+                .entry(value.into())
+                .or_default()
+                .push(entry),
+            Field::GrpcService => self
+                .grpc_services
+                .entry(value.into())
+                .or_default()
+                .push(entry),
             Field::Host => {
                 let (name, hosts) = match value.strip_prefix("*.") {
                     Some(domain) => (domain, &mut self.domains),
                     None => (value, &mut self.hosts),
                 };
-                hosts.entry(key::host().key_of(name).as_bytes().into()).or_default().push(entry);
+                hosts
+                    .entry(key::host().key_of(name).as_bytes().into())
+                    .or_default()
+                    .push(entry);
             }
-            Field::Network => self.networks.extend(Range::of(value).map(|range| (range, entry))),
+            Field::Network => self
+                .networks
+                .extend(Range::of(value).map(|range| (range, entry))),
             Field::Method => {
                 if let Some(method) = method(value) {
                     self.methods.entry(method).or_default().push(entry);
@@ -381,7 +510,9 @@ impl<'m> Found<'m> {
         let paths = Paths::new(self.paths).unwrap_or_else(|error| {
             problems.push(Problem::error(
                 Place::default(),
-                format_args!("the expressions on paths are too large together, {error}: use patterns"),
+                format_args!(
+                    "the expressions on paths are too large together, {error}: use patterns"
+                ),
             ));
             Paths::default()
         });
@@ -405,7 +536,11 @@ impl<'m> Found<'m> {
             domains: self.domains,
             client_ip: context.client_ip.clone(),
             networks: Nested::new(self.networks),
-            code: self.code.into_values().filter_map(|(given, entries)| Some((given?, entries))).collect(),
+            code: self
+                .code
+                .into_values()
+                .filter_map(|(given, entries)| Some((given?, entries)))
+                .collect(),
             methods: self.methods,
         }
     }

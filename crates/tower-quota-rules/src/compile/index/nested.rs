@@ -36,11 +36,18 @@ impl<K: Nests> Nested<K> {
                 last.numbers.push(number);
                 continue;
             }
-            while open.last().is_some_and(|last| sets.get(at(*last)).is_some_and(|last| !last.key.contains(&key))) {
+            while open.last().is_some_and(|last| {
+                sets.get(at(*last))
+                    .is_some_and(|last| !last.key.contains(&key))
+            }) {
                 open.pop();
             }
             let position = u32::try_from(sets.len()).unwrap_or(u32::MAX);
-            sets.push(Set { key, around: open.last().copied(), numbers: vec![number] });
+            sets.push(Set {
+                key,
+                around: open.last().copied(),
+                numbers: vec![number],
+            });
             open.push(position);
         }
         Self { sets }
@@ -84,7 +91,11 @@ mod tests {
     #[test]
     fn all_prefixes_are_found() {
         let prefixes = ["", "a", "ab", "abc", "abd", "b", "ba", "a"];
-        let entries = prefixes.iter().zip(0..).map(|(prefix, number)| (prefix.as_bytes().into(), number)).collect();
+        let entries = prefixes
+            .iter()
+            .zip(0..)
+            .map(|(prefix, number)| (prefix.as_bytes().into(), number))
+            .collect();
         let nested: Nested<Box<[u8]>> = Nested::new(entries);
         for text in ["", "a", "abcd", "abda", "ac", "b", "bb", "bab", "c", "abb"] {
             let mut found = Vec::new();
@@ -94,7 +105,8 @@ mod tests {
                 |number| found.push(number),
             );
             found.sort_unstable();
-            let is_prefix = |(prefix, number): (&&str, u32)| text.starts_with(*prefix).then_some(number);
+            let is_prefix =
+                |(prefix, number): (&&str, u32)| text.starts_with(*prefix).then_some(number);
             let expected: Vec<u32> = prefixes.iter().zip(0..).filter_map(is_prefix).collect();
             assert_eq!(found, expected, "{text:?}");
         }

@@ -29,6 +29,10 @@ impl Nested<Range> {
     /// Visits the numbers of all networks with this address.
     pub(crate) fn find_address(&self, address: IpAddr, visit: impl FnMut(u32)) {
         let probe = Range(address, Reverse(address));
-        self.find(|range| *range > probe, |range| range.contains(&probe), visit);
+        self.find(
+            |range| *range > probe,
+            |range| range.contains(&probe),
+            visit,
+        );
     }
 }

@@ -33,7 +33,9 @@ impl Paths {
     ///
     /// # Errors
     /// An error when the expressions take too much memory together.
-    pub(crate) fn new<'p>(entries: impl IntoIterator<Item = (&'p PathMatch, u32)>) -> Result<Self, regex::Error> {
+    pub(crate) fn new<'p>(
+        entries: impl IntoIterator<Item = (&'p PathMatch, u32)>,
+    ) -> Result<Self, regex::Error> {
         let (mut paths, mut trie) = (Self::default(), TrieBuilder::new());
         let (mut others, mut expressions) = (Vec::new(), Vec::new());
         for (path, number) in entries {
@@ -45,9 +47,16 @@ impl Paths {
                 PathMatch::Pattern(pattern) => match segments(pattern.as_str()) {
                     Some(segments) => trie.insert(segments, number),
                     None => {
-                        let Ok(matches) = when::try_path(pattern.as_str()) else { continue };
-                        let prefix = pattern.as_str().split(['{', '}']).next().unwrap_or_default();
-                        let position = u32::try_from(paths.other_patterns.len()).unwrap_or(u32::MAX);
+                        let Ok(matches) = when::try_path(pattern.as_str()) else {
+                            continue;
+                        };
+                        let prefix = pattern
+                            .as_str()
+                            .split(['{', '}'])
+                            .next()
+                            .unwrap_or_default();
+                        let position =
+                            u32::try_from(paths.other_patterns.len()).unwrap_or(u32::MAX);
                         others.push((prefix.as_bytes().into(), position));
                         paths.other_patterns.push(Other { matches, number });
                     }
@@ -57,7 +66,11 @@ impl Paths {
         paths.trie = trie.build();
         paths.others = (!others.is_empty()).then(|| Nested::new(others));
         if !expressions.is_empty() {
-            paths.expressions = Some(RegexSetBuilder::new(expressions).size_limit(MAX_SET_SIZE).build()?);
+            paths.expressions = Some(
+                RegexSetBuilder::new(expressions)
+                    .size_limit(MAX_SET_SIZE)
+                    .build()?,
+            );
         }
         Ok(paths)
     }
@@ -72,17 +85,26 @@ impl Paths {
         self.trie.find(path, visit);
         if let Some(others) = &self.others {
             let examine = |position| {
-                let other = usize::try_from(position).ok().and_then(|position| self.other_patterns.get(position));
+                let other = usize::try_from(position)
+                    .ok()
+                    .and_then(|position| self.other_patterns.get(position));
                 if let Some(other) = other.filter(|other| (other.matches)(head)) {
                     visit(other.number);
                 }
             };
             let path = path.as_bytes();
-            others.find(|prefix| **prefix > *path, |prefix| path.starts_with(prefix), examine);
+            others.find(
+                |prefix| **prefix > *path,
+                |prefix| path.starts_with(prefix),
+                examine,
+            );
         }
         if let Some(expressions) = &self.expressions {
             let numbers = expressions.matches(path);
-            numbers.iter().filter_map(|at| self.numbers.get(at)).for_each(|number| visit(*number));
+            numbers
+                .iter()
+                .filter_map(|at| self.numbers.get(at))
+                .for_each(|number| visit(*number));
         }
     }
 }
@@ -95,13 +117,19 @@ fn segments(pattern: &str) -> Option<Vec<Segment>> {
 fn segment(text: &str) -> Option<Segment> {
     let literal = text.replace("{{", "\0").replace("}}", "\u{1}");
     if !literal.contains(['{', '}']) {
-        return Some(Segment::Literal(literal.replace('\0', "{").replace('\u{1}', "}")));
+        return Some(Segment::Literal(
+            literal.replace('\0', "{").replace('\u{1}', "}"),
+        ));
     }
     let name = literal.strip_prefix('{')?.strip_suffix('}')?;
     if name.contains(['{', '}', '\0', '\u{1}']) {
         return None;
     }
-    Some(if name.starts_with('*') { Segment::Rest } else { Segment::Parameter })
+    Some(if name.starts_with('*') {
+        Segment::Rest
+    } else {
+        Segment::Parameter
+    })
 }
 
 impl fmt::Debug for Other {

@@ -79,7 +79,10 @@ struct PathNode<'t> {
 
 impl TrieBuilder {
     pub(super) fn new() -> Self {
-        Self { branches: vec![Branch::default()], patterns: 0 }
+        Self {
+            branches: vec![Branch::default()],
+            patterns: 0,
+        }
     }
 
     pub(super) fn insert(&mut self, segments: Vec<Segment>, number: u32) {
@@ -87,7 +90,9 @@ impl TrieBuilder {
         let mut at = 0;
         for segment in segments {
             let next = self.branches.len();
-            let Some(branch) = self.branches.get_mut(at) else { return };
+            let Some(branch) = self.branches.get_mut(at) else {
+                return;
+            };
             at = match segment {
                 Segment::Literal(text) => *branch.literals.entry(text.into()).or_insert(next),
                 Segment::Parameter => *branch.parameter.get_or_insert(next),
@@ -107,7 +112,9 @@ impl TrieBuilder {
         let (mut nodes, mut of_large) = (Vec::new(), PackedMapBuilder::default());
         let mut open = vec![(0, Reference::Root)];
         while let Some((at, reference)) = open.pop() {
-            let Some(branch) = self.branches.get_mut(at).map(core::mem::take) else { continue };
+            let Some(branch) = self.branches.get_mut(at).map(core::mem::take) else {
+                continue;
+            };
             let node = small(nodes.len());
             match reference {
                 Reference::Root => {}
@@ -118,8 +125,9 @@ impl TrieBuilder {
                 }
                 Reference::Large(of, text) => of_large.insert(of, text.as_bytes(), node),
             }
-            let literals =
-                u8::try_from(branch.literals.len()).ok().filter(|count| usize::from(*count) <= MOST_COMPARED);
+            let literals = u8::try_from(branch.literals.len())
+                .ok()
+                .filter(|count| usize::from(*count) <= MOST_COMPARED);
             nodes.push(literals.unwrap_or(LARGE));
             if let Some(parameter) = branch.parameter {
                 open.push((parameter, Reference::Block(nodes.len())));
@@ -139,7 +147,11 @@ impl TrieBuilder {
                 nodes.extend_from_slice(text.as_bytes());
             }
         }
-        Trie { nodes: nodes.into(), of_large: of_large.build(), patterns: self.patterns }
+        Trie {
+            nodes: nodes.into(),
+            of_large: of_large.build(),
+            patterns: self.patterns,
+        }
     }
 }
 
@@ -170,9 +182,15 @@ impl Trie {
                 _ => node.literal(segment.as_bytes()),
             };
             // At the end of a pattern a parameter takes at least one character.
-            let parameter = node.parameter.filter(|_| rest.is_some() || !segment.is_empty());
+            let parameter = node
+                .parameter
+                .filter(|_| rest.is_some() || !segment.is_empty());
             let Some(rest) = rest else {
-                for end in literal.into_iter().chain(parameter).filter_map(|next| self.node(next)) {
+                for end in literal
+                    .into_iter()
+                    .chain(parameter)
+                    .filter_map(|next| self.node(next))
+                {
                     visit_all(end.ends, visit);
                 }
                 return;
@@ -233,7 +251,9 @@ fn number(bytes: &[u8]) -> Option<(u32, &[u8])> {
 }
 
 fn visit_all(numbers: &[[u8; 4]], visit: &mut dyn FnMut(u32)) {
-    numbers.iter().for_each(|number| visit(u32::from_le_bytes(*number)));
+    numbers
+        .iter()
+        .for_each(|number| visit(u32::from_le_bytes(*number)));
 }
 
 /// Returns a position in the block. Each slash of a pattern takes at most 25 bytes, so documents of 170 MB fit.

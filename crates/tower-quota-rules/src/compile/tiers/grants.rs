@@ -54,7 +54,12 @@ impl<'a> Granted<'a> {
         own: &'a [TierQuota],
         of_tier: &'a [TierQuota],
     ) -> Self {
-        Self { quotas, tier, own, of_tier }
+        Self {
+            quotas,
+            tier,
+            own,
+            of_tier,
+        }
     }
 
     /// Returns the grants of a client without a tier.
@@ -66,7 +71,9 @@ impl<'a> Granted<'a> {
     #[inline]
     pub(crate) fn quota(&self, limit: u32) -> Option<Option<Quota>> {
         let grant = |grants: &[TierQuota]| {
-            let at = grants.binary_search_by_key(&limit, |grant| grant.limit).ok()?;
+            let at = grants
+                .binary_search_by_key(&limit, |grant| grant.limit)
+                .ok()?;
             grants.get(at).copied()
         };
         let quota = grant(self.own).or_else(|| grant(self.of_tier))?.quota;

@@ -53,11 +53,19 @@ impl Tiers {
         problems: &mut Problems,
     ) -> Self {
         let mut quotas = Quotas::default();
-        let by_name = document.tiers.keys().zip(0..).map(|(name, tier)| (name.as_str().into(), tier)).collect();
+        let by_name = document
+            .tiers
+            .keys()
+            .zip(0..)
+            .map(|(name, tier)| (name.as_str().into(), tier))
+            .collect();
         let mut tiers = Vec::with_capacity(document.tiers.len());
         for name in document.tiers.keys() {
             let grants = inherited(document, name, limits, &mut quotas, problems);
-            tiers.push(TierGrants { name: name.into(), grants });
+            tiers.push(TierGrants {
+                name: name.into(),
+                grants,
+            });
         }
         let mut compiled = Self {
             default_key: Arc::clone(default_key),
@@ -77,18 +85,29 @@ impl Tiers {
         let mut patterns = Vec::new();
         for (at, rule) in document.assign.iter().enumerate() {
             let Some(tier) = self.tier_named(rule.tier.as_str()) else {
-                problems.push(unknown_tier(Place::of("assign").index(at).field("tier"), rule.tier.as_str()));
+                problems.push(unknown_tier(
+                    Place::of("assign").index(at).field("tier"),
+                    rule.tier.as_str(),
+                ));
                 continue;
             };
             for pattern in &rule.key.0 {
-                patterns.push((pattern, u32::try_from(self.assigned.len()).unwrap_or(u32::MAX)));
+                patterns.push((
+                    pattern,
+                    u32::try_from(self.assigned.len()).unwrap_or(u32::MAX),
+                ));
                 self.assigned.push(tier);
             }
         }
         self.patterns = Globs::new(patterns);
     }
 
-    fn override_keys(&mut self, document: &Document, limits: &HashMap<&str, u32>, problems: &mut Problems) {
+    fn override_keys(
+        &mut self,
+        document: &Document,
+        limits: &HashMap<&str, u32>,
+        problems: &mut Problems,
+    ) {
         let mut overrides = OverridesBuilder::default();
         overrides.reserve(document.overrides.len());
         let mut grants = Vec::new();
@@ -112,7 +131,14 @@ impl Tiers {
                 },
             };
             grants.clear();
-            add(&mut grants, &rule.limits, limits, &mut self.quotas, &place, problems);
+            add(
+                &mut grants,
+                &rule.limits,
+                limits,
+                &mut self.quotas,
+                &place,
+                problems,
+            );
             if !overrides.insert(part, key.as_bytes(), tier, &grants) {
                 problems.push(Problem::error(
                     place(),
@@ -133,7 +159,11 @@ impl Tiers {
     /// Returns the tier and the quotas of a request's client.
     #[inline]
     pub(crate) fn of(&self, head: &RequestHead<'_>) -> Granted<'_> {
-        if self.is_empty() { Granted::none(&self.quotas) } else { self.find(head) }
+        if self.is_empty() {
+            Granted::none(&self.quotas)
+        } else {
+            self.find(head)
+        }
     }
 
     /// Returns the tier and the quotas of a client of which only the key is known.
@@ -152,12 +182,18 @@ impl Tiers {
     #[inline(never)]
     fn find(&self, head: &RequestHead<'_>) -> Granted<'_> {
         let key = self.default_key.find(head);
-        self.granted(key.as_ref().map(|(part, key)| (*part, key)), || head.extensions().get::<Tier>())
+        self.granted(key.as_ref().map(|(part, key)| (*part, key)), || {
+            head.extensions().get::<Tier>()
+        })
     }
 
     /// Returns the tier and the quotas of a key that a part found, and of the tier that code attached.
     #[inline]
-    fn granted<'t>(&self, key: Option<(usize, &Key<'_>)>, attached: impl FnOnce() -> Option<&'t Tier>) -> Granted<'_> {
+    fn granted<'t>(
+        &self,
+        key: Option<(usize, &Key<'_>)>,
+        attached: impl FnOnce() -> Option<&'t Tier>,
+    ) -> Granted<'_> {
         let key = key.filter(|(_, key)| !key.as_bytes().is_empty());
         let own = key.and_then(|(part, key)| {
             let part = (!self.default_key.is_text(part)).then_some(part);
@@ -168,12 +204,19 @@ impl Tiers {
         let by_pattern = || {
             let (_, key) = key.filter(|(part, _)| self.default_key.is_text(*part))?;
             let mut first: Option<u32> = None;
-            self.patterns.find(key.as_bytes(), |at| first = Some(first.map_or(at, |first| first.min(at))));
+            self.patterns.find(key.as_bytes(), |at| {
+                first = Some(first.map_or(at, |first| first.min(at)))
+            });
             self.assigned.get(usize::try_from(first?).ok()?).copied()
         };
         let tier = own_tier.or_else(by_code).or_else(by_pattern);
         let tier = tier.and_then(|tier| self.tiers.get(usize::try_from(tier).ok()?));
-        Granted::new(&self.quotas, tier.map(|tier| tier.name), own_grants, tier.map_or(&[], |tier| &tier.grants))
+        Granted::new(
+            &self.quotas,
+            tier.map(|tier| tier.name),
+            own_grants,
+            tier.map_or(&[], |tier| &tier.grants),
+        )
     }
 }
 
@@ -192,13 +235,19 @@ fn inherited(
         let place = || Place::of("tiers").field(name.as_str());
         let Some(tier) = document.tiers.get(name.as_str()) else {
             let of = seen.last().map_or(name, |of| *of);
-            problems.push(unknown_tier(Place::of("tiers").field(of.as_str()).field("extends"), name.as_str()));
+            problems.push(unknown_tier(
+                Place::of("tiers").field(of.as_str()).field("extends"),
+                name.as_str(),
+            ));
             break;
         };
         if seen.contains(&name) {
             problems.push(Problem::error(
                 place().field("extends"),
-                format_args!("the tier {:?} extends itself: remove it from one", name.as_str()),
+                format_args!(
+                    "the tier {:?} extends itself: remove it from one",
+                    name.as_str()
+                ),
             ));
             break;
         }
@@ -226,7 +275,13 @@ fn add(
             continue;
         };
         if let Err(at) = grants.binary_search_by_key(&limit, |grant| grant.limit) {
-            grants.insert(at, TierQuota { limit, quota: grant.quota().map(|quota| quotas.number(*quota)) });
+            grants.insert(
+                at,
+                TierQuota {
+                    limit,
+                    quota: grant.quota().map(|quota| quotas.number(*quota)),
+                },
+            );
         }
     }
 }

@@ -42,12 +42,23 @@ impl OverridesBuilder {
     /// Adds the override of a key that this part finds: `None` stands for all parts that find texts.
     ///
     /// Returns false if another text has named this key.
-    pub(super) fn insert(&mut self, part: Option<usize>, key: &[u8], tier: Option<u32>, grants: &[TierQuota]) -> bool {
-        let named = part.zip(number(key)).map(|(part, bytes)| (part, key.len(), bytes));
+    pub(super) fn insert(
+        &mut self,
+        part: Option<usize>,
+        key: &[u8],
+        tier: Option<u32>,
+        grants: &[TierQuota],
+    ) -> bool {
+        let named = part
+            .zip(number(key))
+            .map(|(part, bytes)| (part, key.len(), bytes));
         if named.is_some_and(|named| !self.named.insert(named)) {
             return false;
         }
-        let body = Body { tier, grants: grants.into() };
+        let body = Body {
+            tier,
+            grants: grants.into(),
+        };
         let number = match self.known.get(&body) {
             Some(number) => *number,
             None => {
@@ -62,7 +73,10 @@ impl OverridesBuilder {
     }
 
     pub(super) fn build(self) -> Overrides {
-        Overrides { numbers: self.numbers.build(), bodies: self.bodies }
+        Overrides {
+            numbers: self.numbers.build(),
+            bodies: self.bodies,
+        }
     }
 }
 
@@ -72,7 +86,11 @@ impl Overrides {
     }
 
     /// Returns the tier and the quotas of a key that this part found: `None` stands for all parts that find texts.
-    pub(super) fn find(&self, part: Option<usize>, key: &[u8]) -> Option<(Option<u32>, &[TierQuota])> {
+    pub(super) fn find(
+        &self,
+        part: Option<usize>,
+        key: &[u8],
+    ) -> Option<(Option<u32>, &[TierQuota])> {
         let number = self.numbers.find(group(part), key)?;
         let body = self.bodies.get(usize::try_from(number).ok()?)?;
         Some((body.tier, &body.grants))

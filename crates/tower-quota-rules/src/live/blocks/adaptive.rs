@@ -28,13 +28,15 @@ pub(crate) struct AdaptiveRule {
 
 impl From<&AdaptiveBlock> for AdaptiveRule {
     fn from(rule: &AdaptiveBlock) -> Self {
-        let networks =
-            (rule.by == Some(BlockBy::Network)).then(|| (rule.prefix_v4.unwrap_or(32), rule.prefix_v6.unwrap_or(64)));
+        let networks = (rule.by == Some(BlockBy::Network))
+            .then(|| (rule.prefix_v4.unwrap_or(32), rule.prefix_v6.unwrap_or(64)));
         Self {
             after: rule.after.into(),
             first: rule.first.into(),
             factor: rule.factor.unwrap_or(4),
-            most: rule.most.map_or(Duration::from_secs(86_400), Duration::from),
+            most: rule
+                .most
+                .map_or(Duration::from_secs(86_400), Duration::from),
             networks,
         }
     }
@@ -43,7 +45,9 @@ impl From<&AdaptiveBlock> for AdaptiveRule {
 impl AdaptiveRule {
     /// Returns the length of a block that comes after this many.
     pub(crate) fn length(&self, strikes: u32) -> Duration {
-        self.first.saturating_mul(self.factor.saturating_pow(strikes)).min(self.most)
+        self.first
+            .saturating_mul(self.factor.saturating_pow(strikes))
+            .min(self.most)
     }
 
     /// Returns for how long the growth is remembered after a block of this length: as long again, at least `after`
@@ -57,18 +61,31 @@ impl AdaptiveRule {
         // A client may send any text as another key, such as another client's address.
         let scope = client.key().scope().as_str();
         let is_address = scope == "ip" || scope.starts_with("ip ");
-        if is_address { self.network(scope, &client.text()?) } else { None }
+        if is_address {
+            self.network(scope, &client.text()?)
+        } else {
+            None
+        }
     }
 
     fn network(&self, scope: &str, address: &str) -> Option<IpNet> {
         let (prefix_v4, prefix_v6) = self.networks?;
         let address = address.parse::<core::net::IpAddr>().ok()?;
         // The rest of the address was not counted: a smaller network would miss the client.
-        let counted =
-            |mark, default| scope.split(' ').find_map(|word| word.strip_prefix(mark)?.parse().ok()).unwrap_or(default);
-        let prefix =
-            if address.is_ipv4() { prefix_v4.min(counted("v4/", 32)) } else { prefix_v6.min(counted("/", 64)) };
-        IpNet::new(address, prefix).ok().map(|network| network.trunc())
+        let counted = |mark, default| {
+            scope
+                .split(' ')
+                .find_map(|word| word.strip_prefix(mark)?.parse().ok())
+                .unwrap_or(default)
+        };
+        let prefix = if address.is_ipv4() {
+            prefix_v4.min(counted("v4/", 32))
+        } else {
+            prefix_v6.min(counted("/", 64))
+        };
+        IpNet::new(address, prefix)
+            .ok()
+            .map(|network| network.trunc())
     }
 }
 
@@ -100,13 +117,21 @@ impl Tracker {
         after: Duration,
         refused: impl IntoIterator<Item = (u64, Instant)>,
     ) -> Vec<Offence> {
-        self.clients.retain(|_, followed| now.saturating_sub(followed.last) <= PAUSE);
+        self.clients
+            .retain(|_, followed| now.saturating_sub(followed.last) <= PAUSE);
         let mut offences = Vec::new();
         for (hash, refused_at) in refused {
             let is_full = self.clients.len() >= MOST_FOLLOWED;
             let Some(followed) = self.clients.get_mut(&hash) else {
                 if !is_full {
-                    self.clients.insert(hash, Followed { refused_at, first: now, last: now });
+                    self.clients.insert(
+                        hash,
+                        Followed {
+                            refused_at,
+                            first: now,
+                            last: now,
+                        },
+                    );
                 }
                 continue;
             };
@@ -132,13 +157,19 @@ mod tests {
 
     /// Polls once a second; the client is refused in the seconds that `is_refused` names.
     fn offences(seconds: u32, is_refused: impl Fn(u32) -> bool) -> Vec<u32> {
-        let (mut tracker, start, mut found) = (Tracker::default(), crate::live::wait::now(), Vec::new());
+        let (mut tracker, start, mut found) =
+            (Tracker::default(), crate::live::wait::now(), Vec::new());
         let mut refused_at = None;
         for second in 0..seconds {
-            refused_at = is_refused(second).then(|| start + SECOND * second).or(refused_at);
+            refused_at = is_refused(second)
+                .then(|| start + SECOND * second)
+                .or(refused_at);
             // A client stays in the list of refused ones when it has paused.
             let seen = refused_at.map(|refused_at| (7, refused_at));
-            if !tracker.observe(SECOND * second, 60 * SECOND, seen).is_empty() {
+            if !tracker
+                .observe(SECOND * second, 60 * SECOND, seen)
+                .is_empty()
+            {
                 found.push(second);
             }
         }
@@ -149,7 +180,11 @@ mod tests {
     fn client_refused_for_long_is_found() {
         assert_eq!(offences(60, |_| true), NONE);
         assert_eq!(offences(200, |_| true), [61, 122, 183]);
-        assert_eq!(offences(100, |second| second % 5 == 0), [65], "every 5 seconds is no pause");
+        assert_eq!(
+            offences(100, |second| second % 5 == 0),
+            [65],
+            "every 5 seconds is no pause"
+        );
     }
 
     #[test]
@@ -167,14 +202,26 @@ mod tests {
     }
 
     fn rule(by: Option<BlockBy>) -> AdaptiveRule {
-        let [after, first, most] = [60, 60, 600].map(|seconds| DurationText::from(SECOND * seconds));
+        let [after, first, most] =
+            [60, 60, 600].map(|seconds| DurationText::from(SECOND * seconds));
         let (factor, most, prefix_v4, prefix_v6) = (Some(4), Some(most), Some(24), Some(56));
-        AdaptiveRule::from(&AdaptiveBlock { after, first, factor, most, by, prefix_v4, prefix_v6 })
+        AdaptiveRule::from(&AdaptiveBlock {
+            after,
+            first,
+            factor,
+            most,
+            by,
+            prefix_v4,
+            prefix_v6,
+        })
     }
 
     #[test]
     fn blocks_grow_up_to_the_longest() {
-        assert_eq!([0, 1, 2, 99].map(|strikes| rule(None).length(strikes).as_secs()), [60, 240, 600, 600]);
+        assert_eq!(
+            [0, 1, 2, 99].map(|strikes| rule(None).length(strikes).as_secs()),
+            [60, 240, 600, 600]
+        );
     }
 
     #[test]
@@ -182,16 +229,34 @@ mod tests {
         for by in [None, Some(BlockBy::Key)] {
             assert_eq!(rule(by).network("ip", "203.0.113.7"), None);
         }
-        let network = |text| rule(Some(BlockBy::Network)).network("ip", text).map(|network| network.to_string());
+        let network = |text| {
+            rule(Some(BlockBy::Network))
+                .network("ip", text)
+                .map(|network| network.to_string())
+        };
         assert_eq!(network("203.0.113.7").as_deref(), Some("203.0.113.0/24"));
-        assert_eq!(network("2001:db8:1:2ff::").as_deref(), Some("2001:db8:1:200::/56"));
+        assert_eq!(
+            network("2001:db8:1:2ff::").as_deref(),
+            Some("2001:db8:1:200::/56")
+        );
     }
 
     #[test]
     fn network_is_no_smaller_than_counted() {
-        let network = |scope, text| rule(Some(BlockBy::Network)).network(scope, text).unwrap().to_string();
+        let network = |scope, text| {
+            rule(Some(BlockBy::Network))
+                .network(scope, text)
+                .unwrap()
+                .to_string()
+        };
         assert_eq!(network("ip v4/16", "203.0.0.0"), "203.0.0.0/16");
-        assert_eq!(network("ip of x-forwarded-for /48 v4/28", "203.0.113.16"), "203.0.113.0/24");
-        assert_eq!(network("ip of x-forwarded-for /48 v4/28", "2001:db8:1::"), "2001:db8:1::/48");
+        assert_eq!(
+            network("ip of x-forwarded-for /48 v4/28", "203.0.113.16"),
+            "203.0.113.0/24"
+        );
+        assert_eq!(
+            network("ip of x-forwarded-for /48 v4/28", "2001:db8:1::"),
+            "2001:db8:1::/48"
+        );
     }
 }

@@ -90,8 +90,23 @@ impl Block {
     pub(crate) fn new(target: Target, new: NewBlock) -> Self {
         let since = Time::now();
         let until = since.after(new.length);
-        let NewBlock { kind, reason, author, .. } = new;
-        Self { id: target.id(), kind, target, since, until, reason, author, strikes: 0, forgotten_at: until }
+        let NewBlock {
+            kind,
+            reason,
+            author,
+            ..
+        } = new;
+        Self {
+            id: target.id(),
+            kind,
+            target,
+            since,
+            until,
+            reason,
+            author,
+            strikes: 0,
+            forgotten_at: until,
+        }
     }
 
     /// Returns whether it is in force.
@@ -120,12 +135,20 @@ pub struct NewBlock {
 impl NewBlock {
     /// Makes a block of this length.
     pub fn block(length: Duration, author: impl Into<String>) -> Self {
-        Self { kind: BlockKind::Block, length, reason: String::new(), author: author.into() }
+        Self {
+            kind: BlockKind::Block,
+            length,
+            reason: String::new(),
+            author: author.into(),
+        }
     }
 
     /// Makes an allowance of this length.
     pub fn allow(length: Duration, author: impl Into<String>) -> Self {
-        Self { kind: BlockKind::Allow, ..Self::block(length, author) }
+        Self {
+            kind: BlockKind::Allow,
+            ..Self::block(length, author)
+        }
     }
 
     /// Sets the reason.

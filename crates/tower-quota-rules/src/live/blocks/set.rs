@@ -42,7 +42,10 @@ struct Listed {
 
 impl BlockSet {
     pub(crate) fn new(seed: [u8; 16]) -> Self {
-        Self { seed, entries: ArcSwap::default() }
+        Self {
+            seed,
+            entries: ArcSwap::default(),
+        }
     }
 
     /// Replaces all entries.
@@ -70,7 +73,11 @@ impl BlockSet {
 
     /// Returns the target that stands for a key.
     pub(crate) fn target(&self, key: &Key<'_>, text: Option<String>) -> Target {
-        Target::Key { scope: key.scope().as_str().to_owned(), hash: self.hash_text(key), text }
+        Target::Key {
+            scope: key.scope().as_str().to_owned(),
+            hash: self.hash_text(key),
+            text,
+        }
     }
 
     /// Returns the hash of a key as text: the id of a block, and the name of the client in lists and audit records.
@@ -81,13 +88,18 @@ impl BlockSet {
     /// Returns the hash under which a key is stored and shown.
     pub(crate) fn hash(&self, key: &Key<'_>) -> u64 {
         let digest = key.digest(&self.seed).to_be_bytes();
-        u64::from_be_bytes([digest[0], digest[1], digest[2], digest[3], digest[4], digest[5], digest[6], digest[7]])
+        u64::from_be_bytes([
+            digest[0], digest[1], digest[2], digest[3], digest[4], digest[5], digest[6], digest[7],
+        ])
     }
 
     /// Adds the conditions to a policy.
     pub(crate) fn add_to(self: &Arc<Self>, policy: Policy, keys: BlockKeys) -> Policy {
         let keys = Arc::new(keys);
-        let (allowing, blocking) = ((Arc::clone(self), Arc::clone(&keys)), (Arc::clone(self), keys));
+        let (allowing, blocking) = (
+            (Arc::clone(self), Arc::clone(&keys)),
+            (Arc::clone(self), keys),
+        );
         policy
             .allow(move |head: &RequestHead<'_>| allowing.0.allows(head, &allowing.1))
             .block(move |head: &RequestHead<'_>| blocking.0.blocks(head, &blocking.1))
@@ -96,8 +108,11 @@ impl BlockSet {
     /// Returns whether the key that counts is allowed. That of conflicting values is empty, and not.
     fn allows(&self, head: &RequestHead<'_>, keys: &BlockKeys) -> bool {
         let allowed = &self.entries.load().allowed;
-        let is_allowed =
-            |extractor: &Arc<dyn KeyExtractor>| extractor.extract(head).is_some_and(|key| self.has_key(allowed, &key));
+        let is_allowed = |extractor: &Arc<dyn KeyExtractor>| {
+            extractor
+                .extract(head)
+                .is_some_and(|key| self.has_key(allowed, &key))
+        };
         !allowed.keys.is_empty() && keys.keys.iter().any(is_allowed)
             || allowed.has_address(|| keys.client_ip.address(head))
     }
@@ -138,7 +153,8 @@ impl Listed {
                 if let Some((_, networks)) = known {
                     networks.insert(network, block.until);
                 } else {
-                    self.networks.push((length, HashMap::from([(network, block.until)])));
+                    self.networks
+                        .push((length, HashMap::from([(network, block.until)])));
                 }
             }
         }
@@ -146,17 +162,25 @@ impl Listed {
 
     fn has_key(&self, hash: u64) -> bool {
         // The clock is read for listed keys only.
-        self.keys.get(&hash).is_some_and(|until| *until > Time::now())
+        self.keys
+            .get(&hash)
+            .is_some_and(|until| *until > Time::now())
     }
 
     fn has_address(&self, address: impl FnOnce() -> Option<IpAddr>) -> bool {
         if self.networks.is_empty() {
             return false;
         }
-        let Some(address) = address() else { return false };
+        let Some(address) = address() else {
+            return false;
+        };
         self.networks.iter().any(|(length, networks)| {
-            let network = IpNet::new(address, *length).ok().map(|network| network.trunc());
-            network.and_then(|network| networks.get(&network)).is_some_and(|until| *until > Time::now())
+            let network = IpNet::new(address, *length)
+                .ok()
+                .map(|network| network.trunc());
+            network
+                .and_then(|network| networks.get(&network))
+                .is_some_and(|until| *until > Time::now())
         })
     }
 }

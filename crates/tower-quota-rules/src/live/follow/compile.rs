@@ -15,21 +15,44 @@ use crate::{Rules, compile};
 impl<S: Store> Shared<S> {
     /// Reads the document of a version.
     pub(crate) async fn read(&self, version: &Version) -> Result<Rules, Invalid> {
-        let (reader, text, format) = (Arc::clone(&self.options.reader), version.text.clone(), version.format);
+        let (reader, text, format) = (
+            Arc::clone(&self.options.reader),
+            version.text.clone(),
+            version.format,
+        );
         let read = tokio::task::spawn_blocking(move || reader(&text, format)).await;
-        read.map_err(|error| Invalid::Failed(error.to_string()))?.map_err(Invalid::Problems)
+        read.map_err(|error| Invalid::Failed(error.to_string()))?
+            .map_err(Invalid::Problems)
     }
 
     /// Compiles the policy of a document, and of one that is rolled out beside it.
-    pub(crate) fn policy(&self, rules: &Rules, beside: Option<(Candidate, &Rules)>) -> Result<Policy, ConfigError> {
+    pub(crate) fn policy(
+        &self,
+        rules: &Rules,
+        beside: Option<(Candidate, &Rules)>,
+    ) -> Result<Policy, ConfigError> {
         let policy = self.policy_of(rules);
         match beside {
             None => Ok(policy),
-            Some((Candidate { rollout: Rollout::DryRun, .. }, candidate)) => policy.dry_run(candidate.policy()),
-            Some((Candidate { number, rollout: Rollout::Percent(percent) }, candidate)) => {
+            Some((
+                Candidate {
+                    rollout: Rollout::DryRun,
+                    ..
+                },
+                candidate,
+            )) => policy.dry_run(candidate.policy()),
+            Some((
+                Candidate {
+                    number,
+                    rollout: Rollout::Percent(percent),
+                },
+                candidate,
+            )) => {
                 let key = client_key(&policy);
-                let is_chosen =
-                    move |head: &RequestHead<'_>| key.as_ref().is_some_and(|key| is_chosen(&**key, head, percent));
+                let is_chosen = move |head: &RequestHead<'_>| {
+                    key.as_ref()
+                        .is_some_and(|key| is_chosen(&**key, head, percent))
+                };
                 Ok(policy.split(is_chosen, self.policy_of(candidate).version(number)))
             }
         }
@@ -38,8 +61,12 @@ impl<S: Store> Shared<S> {
     fn policy_of(&self, rules: &Rules) -> Policy {
         let policy = (self.options.with_policy)(rules.policy());
         // The document was checked: its proxies are valid.
-        let client_ip = compile::client_ip(&rules.document().client_ip).unwrap_or_else(|_| key::client_ip());
-        let keys = BlockKeys { keys: policy.keys().into(), client_ip };
+        let client_ip =
+            compile::client_ip(&rules.document().client_ip).unwrap_or_else(|_| key::client_ip());
+        let keys = BlockKeys {
+            keys: policy.keys().into(),
+            client_ip,
+        };
         self.blocks.add_to(policy, keys)
     }
 }

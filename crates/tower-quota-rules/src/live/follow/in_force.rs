@@ -29,8 +29,15 @@ impl InForce {
     #[must_use]
     pub fn rules_of(&self, head: &RequestHead<'_>) -> &Rules {
         match &self.candidate {
-            Some((Candidate { rollout: Rollout::Percent(percent), .. }, _, rules))
-                if client_key(&self.rules.policy()).is_some_and(|key| is_chosen(&*key, head, *percent)) =>
+            Some((
+                Candidate {
+                    rollout: Rollout::Percent(percent),
+                    ..
+                },
+                _,
+                rules,
+            )) if client_key(&self.rules.policy())
+                .is_some_and(|key| is_chosen(&*key, head, *percent)) =>
             {
                 rules
             }

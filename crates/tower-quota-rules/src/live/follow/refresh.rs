@@ -44,7 +44,11 @@ impl<S: Store + 'static> Shared<S> {
     /// Asks the store, and takes over what has changed. Returns whether the store answered.
     pub(crate) async fn refresh(self: &Arc<Self>) -> bool {
         let mut known = self.known.lock().await;
-        match self.take_over(&mut known).await.unwrap_or_else(|error| Some(error.to_string())) {
+        match self
+            .take_over(&mut known)
+            .await
+            .unwrap_or_else(|error| Some(error.to_string()))
+        {
             None => {
                 if let (None, Some(in_force)) = (known.rejected, self.in_force.load().as_deref())
                     && !in_force.is_local_copy
@@ -72,20 +76,33 @@ impl<S: Store + 'static> Shared<S> {
     }
 
     /// Returns the failure of a part of the store, if the rest could be taken over.
-    async fn take_over(self: &Arc<Self>, known: &mut Known) -> Result<Option<String>, RuleStoreError> {
-        let Some(mut state) = self.store.state(known.revision).await? else { return Ok(None) };
+    async fn take_over(
+        self: &Arc<Self>,
+        known: &mut Known,
+    ) -> Result<Option<String>, RuleStoreError> {
+        let Some(mut state) = self.store.state(known.revision).await? else {
+            return Ok(None);
+        };
         let in_force = self.in_force.load_full();
         if let Some(in_force) = &in_force
             && state.newest() < Some(in_force.version.number)
-            && self.store.restore(&in_force.version, &self.blocks.all()).await?
+            && self
+                .store
+                .restore(&in_force.version, &self.blocks.all())
+                .await?
         {
             let version = in_force.version.number;
-            tracing::warn!(version, store = self.store.name(), "the store has lost its rules: put them back");
+            tracing::warn!(
+                version,
+                store = self.store.name(),
+                "the store has lost its rules: put them back"
+            );
             state = self.store.state(None).await?.unwrap_or(state);
         }
         self.blocks.replace(core::mem::take(&mut state.blocks));
         let (revision, failure) = (state.revision, state.failure.take());
-        self.take_documents(known, in_force.as_deref(), state).await?;
+        self.take_documents(known, in_force.as_deref(), state)
+            .await?;
         known.revision = Some(revision);
         known.is_doubtful = false;
         Ok(failure)
@@ -98,12 +115,19 @@ impl<S: Store + 'static> Shared<S> {
         in_force: Option<&InForce>,
         state: StoreState,
     ) -> Result<(), RuleStoreError> {
-        let Some(number) = state.current else { return Ok(()) };
+        let Some(number) = state.current else {
+            return Ok(());
+        };
         let is_rejected = known.rejected == Some(number);
-        let is_same = in_force.is_some_and(|known| known.version.number == number && !known.is_local_copy);
+        let is_same =
+            in_force.is_some_and(|known| known.version.number == number && !known.is_local_copy);
         let mut current = None;
         if (!is_same || known.is_doubtful) && !is_rejected {
-            let version = self.store.version(number).await?.ok_or(RuleStoreError::UnknownVersion(number))?;
+            let version = self
+                .store
+                .version(number)
+                .await?
+                .ok_or(RuleStoreError::UnknownVersion(number))?;
             if !in_force.is_some_and(|known| known.version == version && !known.is_local_copy) {
                 match self.read(&version).await {
                     Ok(rules) => current = Some((version, rules)),
@@ -121,12 +145,17 @@ impl<S: Store + 'static> Shared<S> {
             }
             _ => None,
         };
-        let was_beside = in_force.and_then(|known| known.candidate.as_ref()).map(|(candidate, ..)| *candidate);
+        let was_beside = in_force
+            .and_then(|known| known.candidate.as_ref())
+            .map(|(candidate, ..)| *candidate);
         let is_beside = beside.as_ref().map(|(candidate, ..)| *candidate);
         if current.is_some() || was_beside != is_beside {
             self.install(known, in_force, current, beside).await;
         }
-        if known.rejected.is_none_or(|rejected| Some(rejected) != state.newest() && rejected != number) {
+        if known
+            .rejected
+            .is_none_or(|rejected| Some(rejected) != state.newest() && rejected != number)
+        {
             known.rejected = None;
             self.health.is_valid();
         }
@@ -146,7 +175,11 @@ impl<S: Store + 'static> Shared<S> {
         {
             return Ok(Some(beside.clone()));
         }
-        let version = self.store.version(number).await?.ok_or(RuleStoreError::UnknownVersion(number))?;
+        let version = self
+            .store
+            .version(number)
+            .await?
+            .ok_or(RuleStoreError::UnknownVersion(number))?;
         match self.read(&version).await {
             Ok(rules) => Ok(Some((candidate, version, rules))),
             Err(invalid) => {
@@ -183,8 +216,16 @@ impl<S: Store + 'static> Shared<S> {
             _ => (Time::now(), false),
         };
         let old = in_force.map(|in_force| (in_force.version.clone(), in_force.rules.clone()));
-        let Some((version, rules)) = current.or(old) else { return };
-        let next = InForce { version, rules, candidate: beside, since, is_local_copy };
+        let Some((version, rules)) = current.or(old) else {
+            return;
+        };
+        let next = InForce {
+            version,
+            rules,
+            candidate: beside,
+            since,
+            is_local_copy,
+        };
         match self.put_in_force(next).await {
             Ok(()) if is_new => self.keep_copy().await,
             Ok(()) => {}
@@ -193,11 +234,17 @@ impl<S: Store + 'static> Shared<S> {
     }
 
     /// Compiles the policy and replaces the layer's. Without its candidate, if they do not go together.
-    pub(crate) async fn put_in_force(self: &Arc<Self>, mut next: InForce) -> Result<(), (u64, Invalid)> {
+    pub(crate) async fn put_in_force(
+        self: &Arc<Self>,
+        mut next: InForce,
+    ) -> Result<(), (u64, Invalid)> {
         let (shared, before, number) = (Arc::clone(self), self.number(), next.version.number);
         // A large policy takes a while to compile, and the old one to drop.
         let work = tokio::task::spawn_blocking(move || {
-            let beside = next.candidate.as_ref().map(|(candidate, _, rules)| (*candidate, rules));
+            let beside = next
+                .candidate
+                .as_ref()
+                .map(|(candidate, _, rules)| (*candidate, rules));
             let (mut failure, policy) = match shared.policy(&next.rules, beside) {
                 Ok(policy) => (None, Ok(policy)),
                 Err(error) => (
@@ -223,7 +270,9 @@ impl<S: Store + 'static> Shared<S> {
             }
             failure.map_or(Ok(()), Err)
         });
-        let applied = work.await.unwrap_or_else(|error| Err((number, Invalid::Failed(error.to_string()))));
+        let applied = work
+            .await
+            .unwrap_or_else(|error| Err((number, Invalid::Failed(error.to_string()))));
         let after = self.number();
         if after != before {
             metrics::record_applied_rules(after);
@@ -234,12 +283,16 @@ impl<S: Store + 'static> Shared<S> {
     fn reject(&self, known: &mut Known, number: u64, invalid: &Invalid) {
         known.rejected = Some(number);
         metrics::record_rejected_rules();
-        self.health.rejected(format!("version {number} is invalid: {invalid}"));
+        self.health
+            .rejected(format!("version {number} is invalid: {invalid}"));
         tracing::warn!(version = number, error = %invalid, "a document is invalid: the last good one stays in force");
     }
 
     async fn keep_copy(&self) {
-        let (Some(path), Some(in_force)) = (&self.options.local_copy, self.in_force.load_full()) else { return };
+        let (Some(path), Some(in_force)) = (&self.options.local_copy, self.in_force.load_full())
+        else {
+            return;
+        };
         if let Err(error) = local_copy::write(path, &in_force.version).await {
             tracing::warn!(path = %path.display(), %error, "no local copy of the rules could be written");
         }
@@ -249,7 +302,9 @@ impl<S: Store + 'static> Shared<S> {
     pub(crate) async fn start_from_copy(self: &Arc<Self>) {
         // A refresh that is still under way goes before.
         let mut known = self.known.lock().await;
-        let Some(path) = &self.options.local_copy else { return };
+        let Some(path) = &self.options.local_copy else {
+            return;
+        };
         if self.in_force.load().is_some() {
             return;
         }
@@ -257,8 +312,16 @@ impl<S: Store + 'static> Shared<S> {
         let result = match read {
             Ok(version) => match self.read(&version).await {
                 Ok(rules) => {
-                    let next = InForce { version, rules, candidate: None, since: Time::now(), is_local_copy: true };
-                    self.put_in_force(next).await.map_err(|(_, invalid)| invalid.to_string())
+                    let next = InForce {
+                        version,
+                        rules,
+                        candidate: None,
+                        since: Time::now(),
+                        is_local_copy: true,
+                    };
+                    self.put_in_force(next)
+                        .await
+                        .map_err(|(_, invalid)| invalid.to_string())
                 }
                 Err(invalid) => Err(invalid.to_string()),
             },
@@ -267,7 +330,9 @@ impl<S: Store + 'static> Shared<S> {
         match result {
             // A store that is empty gets it back when it is asked anew.
             Ok(()) => known.revision = None,
-            Err(error) => tracing::warn!(path = %path.display(), error, "the local copy of the rules cannot be used"),
+            Err(error) => {
+                tracing::warn!(path = %path.display(), error, "the local copy of the rules cannot be used")
+            }
         }
     }
 }

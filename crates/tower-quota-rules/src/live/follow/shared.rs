@@ -45,31 +45,59 @@ pub(super) struct Known {
 }
 
 impl<S: Store> Shared<S> {
-    pub(crate) fn new(handle: RateLimitHandle<S>, store: Arc<dyn RuleStore>, options: LiveOptions) -> Self {
+    pub(crate) fn new(
+        handle: RateLimitHandle<S>,
+        store: Arc<dyn RuleStore>,
+        options: LiveOptions,
+    ) -> Self {
         let blocks = Arc::new(BlockSet::new(options.key_seed));
         let (in_force, health, known) = (ArcSwapOption::empty(), Health::new(), Mutex::default());
         let instance = format!("{:016x}", fastrand::u64(..));
         let (closing, reported) = (watch::Sender::new(false), Mutex::default());
-        Self { handle, store, options, blocks, in_force, health, known, closing, instance, reported }
+        Self {
+            handle,
+            store,
+            options,
+            blocks,
+            in_force,
+            health,
+            known,
+            closing,
+            instance,
+            reported,
+        }
     }
 
     pub(crate) fn state(&self) -> LiveState {
         let now = Time::now();
-        let blocks = self.blocks.all().iter().filter(|block| block.is_in_force(now)).count();
-        self.health.state(self.store.name(), self.in_force.load().as_deref(), blocks)
+        let blocks = self
+            .blocks
+            .all()
+            .iter()
+            .filter(|block| block.is_in_force(now))
+            .count();
+        self.health
+            .state(self.store.name(), self.in_force.load().as_deref(), blocks)
     }
 
     /// Returns the number of the version in force, and 0 without one.
     pub(crate) fn number(&self) -> u64 {
-        self.in_force.load().as_ref().map_or(0, |in_force| in_force.version.number)
+        self.in_force
+            .load()
+            .as_ref()
+            .map_or(0, |in_force| in_force.version.number)
     }
 
     /// Stores the counts of this instance, if they have changed since. Other instances add them to theirs.
     pub(crate) async fn report(&self) -> Result<(), RuleStoreError> {
-        let Some(report) = self.options.counts.as_ref().and_then(RolloutCounts::report) else { return Ok(()) };
+        let Some(report) = self.options.counts.as_ref().and_then(RolloutCounts::report) else {
+            return Ok(());
+        };
         let mut reported = self.reported.lock().await;
         if report.has_requests() && *reported != report {
-            self.store.put_report(&self.instance, report.clone().bounded()).await?;
+            self.store
+                .put_report(&self.instance, report.clone().bounded())
+                .await?;
             *reported = report;
         }
         Ok(())

@@ -152,7 +152,12 @@ impl Health {
         noted.note_errors();
     }
 
-    pub(super) fn state(&self, store: String, in_force: Option<&InForce>, blocks: usize) -> LiveState {
+    pub(super) fn state(
+        &self,
+        store: String,
+        in_force: Option<&InForce>,
+        blocks: usize,
+    ) -> LiveState {
         let noted = self.lock().clone();
         LiveState {
             store,
@@ -165,7 +170,10 @@ impl Health {
             }),
             candidate: in_force
                 .and_then(|in_force| in_force.candidate.as_ref())
-                .map(|(candidate, version, _)| CandidateState { version: version.info(), rollout: candidate.rollout }),
+                .map(|(candidate, version, _)| CandidateState {
+                    version: version.info(),
+                    rollout: candidate.rollout,
+                }),
             last_error: noted.failure.or(noted.invalid),
             failing_since: noted.failing_since,
             reloads: noted.reloads,

@@ -11,7 +11,10 @@ const ROLLOUT_SEED: [u8; 16] = *b"quota: roll-outs";
 
 /// Returns the key by which clients are chosen: the first that a limit counts by.
 pub(crate) fn client_key(policy: &Policy) -> Option<Arc<dyn KeyExtractor>> {
-    policy.keys().into_iter().find(|key| key.scope() != Key::EVERYONE.scope())
+    policy
+        .keys()
+        .into_iter()
+        .find(|key| key.scope() != Key::EVERYONE.scope())
 }
 
 /// Returns whether a request's client is among this percentage. Requests without a key, or with several, are not.

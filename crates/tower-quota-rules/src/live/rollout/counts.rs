@@ -96,8 +96,11 @@ impl RolloutReport {
     /// Leaves out the limits with the fewest refusals, if there are too many to share.
     pub(crate) fn bounded(mut self) -> Self {
         if self.limits.len() > Self::MOST_SHARED_LIMITS {
-            let mut limits: Vec<(String, LimitCounts)> = core::mem::take(&mut self.limits).into_iter().collect();
-            limits.sort_by_key(|(_, counts)| core::cmp::Reverse(counts.current_refused.max(counts.candidate_refused)));
+            let mut limits: Vec<(String, LimitCounts)> =
+                core::mem::take(&mut self.limits).into_iter().collect();
+            limits.sort_by_key(|(_, counts)| {
+                core::cmp::Reverse(counts.current_refused.max(counts.candidate_refused))
+            });
             limits.truncate(Self::MOST_SHARED_LIMITS);
             self.limits = limits.into_iter().collect();
         }
@@ -142,10 +145,13 @@ impl RolloutCounts {
     /// Returns the counts of the roll-out under way.
     #[must_use]
     pub fn report(&self) -> Option<RolloutReport> {
-        self.running
-            .load()
-            .as_ref()
-            .map(|running| running.counts.lock().unwrap_or_else(PoisonError::into_inner).clone())
+        self.running.load().as_ref().map(|running| {
+            running
+                .counts
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone()
+        })
     }
 
     /// Counts for the candidate of these documents from now on.
@@ -154,30 +160,47 @@ impl RolloutCounts {
             self.running.store(None);
             return;
         };
-        let is_same =
-            |running: &Arc<Running>| (running.number, running.rollout) == (candidate.number, candidate.rollout);
+        let is_same = |running: &Arc<Running>| {
+            (running.number, running.rollout) == (candidate.number, candidate.rollout)
+        };
         if self.running.load().as_ref().is_some_and(is_same) {
             return;
         }
         let (number, rollout, key) = (candidate.number, candidate.rollout, client_key(policy));
-        let counts = Mutex::new(RolloutReport { candidate: number, ..RolloutReport::default() });
-        self.running.store(Some(Arc::new(Running { number, rollout, key, counts })));
+        let counts = Mutex::new(RolloutReport {
+            candidate: number,
+            ..RolloutReport::default()
+        });
+        self.running.store(Some(Arc::new(Running {
+            number,
+            rollout,
+            key,
+            counts,
+        })));
     }
 }
 
 impl Running {
     fn note(&self, decided: &Decided<'_>) {
         // Without a decision no limit was asked, in either document.
-        let Some(decision) = decided.decision() else { return };
+        let Some(decision) = decided.decision() else {
+            return;
+        };
         let mut report = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let report = &mut *report;
         let is_refused = decided.reason().is_some();
         match self.rollout {
             Rollout::Percent(percent) => {
                 let head = decided.head();
-                let is_chosen = self.key.as_ref().is_some_and(|key| is_chosen(&**key, &head, percent));
+                let is_chosen = self
+                    .key
+                    .as_ref()
+                    .is_some_and(|key| is_chosen(&**key, &head, percent));
                 let (requests, refused) = if is_chosen {
-                    (&mut report.candidate_requests, &mut report.candidate_refused)
+                    (
+                        &mut report.candidate_requests,
+                        &mut report.candidate_refused,
+                    )
                 } else {
                     (&mut report.current_requests, &mut report.current_refused)
                 };
@@ -185,7 +208,11 @@ impl Running {
                 *refused += u64::from(is_refused);
                 for limit in decided.refusing_limits() {
                     let counts = counts_of(&mut report.limits, limit.as_str());
-                    *(if is_chosen { &mut counts.candidate_refused } else { &mut counts.current_refused }) += 1;
+                    *(if is_chosen {
+                        &mut counts.candidate_refused
+                    } else {
+                        &mut counts.current_refused
+                    }) += 1;
                 }
             }
             Rollout::DryRun => {
@@ -195,10 +222,10 @@ impl Running {
                     let Some(name) = name.strip_prefix(Policy::DRY_RUN_PREFIX) else {
                         // A limit that is not in the candidate refuses in the document in force alone.
                         if status.outcome.is_refusal() && !status.is_shadow {
-                            let is_same = decision
-                                .statuses()
-                                .iter()
-                                .any(|other| other.outcome.is_refusal() && of_candidate(other.name.as_str(), name));
+                            let is_same = decision.statuses().iter().any(|other| {
+                                other.outcome.is_refusal()
+                                    && of_candidate(other.name.as_str(), name)
+                            });
                             let counts = counts_of(&mut report.limits, name);
                             counts.current_refused += 1;
                             counts.only_current_refuses += u64::from(!is_same);
@@ -207,8 +234,9 @@ impl Running {
                     };
                     if status.outcome.is_refusal() {
                         would_refuse = true;
-                        let is_same =
-                            decision.enforced().any(|other| other.outcome.is_refusal() && other.name.as_str() == name);
+                        let is_same = decision
+                            .enforced()
+                            .any(|other| other.outcome.is_refusal() && other.name.as_str() == name);
                         let counts = counts_of(&mut report.limits, name);
                         counts.candidate_refused += 1;
                         counts.only_candidate_refuses += u64::from(!is_same);
@@ -235,6 +263,8 @@ fn counts_of<'a>(limits: &'a mut BTreeMap<String, LimitCounts>, name: &str) -> &
 
 impl fmt::Debug for RolloutCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RolloutCounts").field(&self.report()).finish()
+        f.debug_tuple("RolloutCounts")
+            .field(&self.report())
+            .finish()
     }
 }

@@ -19,8 +19,14 @@ pub struct RolloutTotal {
 impl RolloutTotal {
     /// Sums the reports of instances about a candidate.
     pub(crate) fn of(candidate: u64, reports: &[RolloutReport]) -> Self {
-        let mut report = RolloutReport { candidate, ..RolloutReport::default() };
+        let mut report = RolloutReport {
+            candidate,
+            ..RolloutReport::default()
+        };
         reports.iter().for_each(|one| report.add(one));
-        Self { instances: reports.len(), report }
+        Self {
+            instances: reports.len(),
+            report,
+        }
     }
 }

@@ -41,9 +41,18 @@ impl<S: Store + 'static> LiveRules<S> {
     ///
     /// # Errors
     /// [`ChangeError`] if no limit counts by such a key, there are too many blocks, or the store fails.
-    pub async fn block(&self, target: BlockTarget<'_>, new: NewBlock) -> Result<Block, ChangeError> {
-        let (shared, block) = (Arc::clone(&self.shared), Block::new(self.target(target)?, new));
-        Ok(self.to_its_end(async move { shared.put_block(block).await }).await??)
+    pub async fn block(
+        &self,
+        target: BlockTarget<'_>,
+        new: NewBlock,
+    ) -> Result<Block, ChangeError> {
+        let (shared, block) = (
+            Arc::clone(&self.shared),
+            Block::new(self.target(target)?, new),
+        );
+        Ok(self
+            .to_its_end(async move { shared.put_block(block).await })
+            .await??)
     }
 
     /// Removes a block or an allowance by its [id](Block::id), with its growth. Returns it; `None` if there is none.
@@ -104,8 +113,13 @@ impl<S: Store + 'static> LiveRules<S> {
             BlockTarget::Scoped { scope, text } => (Some(scope), text),
         };
         let in_force = self.in_force();
-        let keys = in_force.map(|in_force| in_force.rules.policy().keys()).unwrap_or_default();
-        let mut read = keys.iter().filter_map(|key| key.parse(text)).filter(|key| !key.as_bytes().is_empty());
+        let keys = in_force
+            .map(|in_force| in_force.rules.policy().keys())
+            .unwrap_or_default();
+        let mut read = keys
+            .iter()
+            .filter_map(|key| key.parse(text))
+            .filter(|key| !key.as_bytes().is_empty());
         match read.find(|key| scope.is_none_or(|scope| key.scope().as_str() == scope)) {
             Some(key) => {
                 let text = self.shared.options.readable_keys.then(|| text.to_owned());
@@ -113,8 +127,10 @@ impl<S: Store + 'static> LiveRules<S> {
             }
             None => {
                 let scopes: Vec<&str> = keys.iter().map(|key| key.scope().as_str()).collect();
-                let reason =
-                    format!("no limit counts by a key that can be written so: they count by {}", scopes.join(", "));
+                let reason = format!(
+                    "no limit counts by a key that can be written so: they count by {}",
+                    scopes.join(", ")
+                );
                 Err(ChangeError::Refused(reason))
             }
         }

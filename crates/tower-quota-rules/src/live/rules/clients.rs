@@ -22,7 +22,8 @@ impl<S: Store + 'static> LiveRules<S> {
         let key = self.handle().key(limit, client)?;
         let before = self.handle().peek(limit, client).await?;
         let after = self.handle().reset(limit, client).await?;
-        self.counted(Action::Reset, limit, &key, by.into(), [&before, &after]).await;
+        self.counted(Action::Reset, limit, &key, by.into(), [&before, &after])
+            .await;
         Ok(after)
     }
 
@@ -43,14 +44,33 @@ impl<S: Store + 'static> LiveRules<S> {
         let key = self.handle().key(limit, client)?;
         let before = self.handle().peek(limit, client).await?;
         let after = self.handle().grant(limit, client, units).await?;
-        self.counted(Action::Grant, limit, &key, by.into(), [&before, &after]).await;
+        self.counted(Action::Grant, limit, &key, by.into(), [&before, &after])
+            .await;
         Ok(after)
     }
 
-    async fn counted(&self, what: Action, limit: &str, key: &Key<'_>, by: By, statuses: [&LimitStatus; 2]) {
-        let [before, after] = statuses.map(|status| Some(format!("{} of {} left", status.remaining(), status.limit)));
+    async fn counted(
+        &self,
+        what: Action,
+        limit: &str,
+        key: &Key<'_>,
+        by: By,
+        statuses: [&LimitStatus; 2],
+    ) {
+        let [before, after] =
+            statuses.map(|status| Some(format!("{} of {} left", status.remaining(), status.limit)));
         let target = format!("{limit} {}", self.shared.blocks.hash_text(key));
         let (who, comment) = (by.author, by.comment);
-        self.shared.audit(AuditRecord { time: Time::now(), who, what, target, before, after, comment }).await;
+        self.shared
+            .audit(AuditRecord {
+                time: Time::now(),
+                who,
+                what,
+                target,
+                before,
+                after,
+                comment,
+            })
+            .await;
     }
 }

@@ -21,7 +21,11 @@ impl<S: Store + 'static> LiveRules<S> {
     ///
     /// # Errors
     /// [`ChangeError`] with all problems of the document, the conflict, or the store's failure.
-    pub async fn put(&self, expected: Option<u64>, new: NewVersion) -> Result<Version, ChangeError> {
+    pub async fn put(
+        &self,
+        expected: Option<u64>,
+        new: NewVersion,
+    ) -> Result<Version, ChangeError> {
         let live = self.clone();
         let change = async move {
             let rollout = new.rollout;
@@ -29,8 +33,19 @@ impl<S: Store + 'static> LiveRules<S> {
             let before = live.number_before().await?;
             let new = new.above(live.shared.number());
             let version = live.shared.store.put(expected, new).await?;
-            let what = if rollout.is_some() { Action::RollOut } else { Action::Put };
-            live.changed(what, &version.author, &version.comment, before, Some(version.number)).await;
+            let what = if rollout.is_some() {
+                Action::RollOut
+            } else {
+                Action::Put
+            };
+            live.changed(
+                what,
+                &version.author,
+                &version.comment,
+                before,
+                Some(version.number),
+            )
+            .await;
             Ok(version)
         };
         self.to_its_end(change).await?
@@ -45,14 +60,32 @@ impl<S: Store + 'static> LiveRules<S> {
     pub async fn rollback(&self, number: u64, by: impl Into<By>) -> Result<Version, ChangeError> {
         let (live, by) = (self.clone(), by.into());
         let change = async move {
-            let old = live.shared.store.version(number).await?.ok_or(RuleStoreError::UnknownVersion(number))?;
-            let reason = if by.comment.is_empty() { String::new() } else { format!(": {}", by.comment) };
+            let old = live
+                .shared
+                .store
+                .version(number)
+                .await?
+                .ok_or(RuleStoreError::UnknownVersion(number))?;
+            let reason = if by.comment.is_empty() {
+                String::new()
+            } else {
+                format!(": {}", by.comment)
+            };
             let comment = format!("rollback to version {number}{reason}");
-            let new = NewVersion::new(old.text, old.format, by.author).comment(comment).above(live.shared.number());
+            let new = NewVersion::new(old.text, old.format, by.author)
+                .comment(comment)
+                .above(live.shared.number());
             live.check(&new).await?;
             let before = live.number_before().await?;
             let version = live.shared.store.put(None, new).await?;
-            live.changed(Action::Rollback, &version.author, &by.comment, before, Some(version.number)).await;
+            live.changed(
+                Action::Rollback,
+                &version.author,
+                &by.comment,
+                before,
+                Some(version.number),
+            )
+            .await;
             Ok(version)
         };
         self.to_its_end(change).await?
@@ -67,7 +100,14 @@ impl<S: Store + 'static> LiveRules<S> {
         let change = async move {
             let before = live.number_before().await?;
             live.shared.store.promote(candidate).await?;
-            live.changed(Action::Promote, &by.author, &by.comment, before, Some(candidate)).await;
+            live.changed(
+                Action::Promote,
+                &by.author,
+                &by.comment,
+                before,
+                Some(candidate),
+            )
+            .await;
             Ok(())
         };
         self.to_its_end(change).await?
@@ -82,7 +122,14 @@ impl<S: Store + 'static> LiveRules<S> {
         let change = async move {
             let before = live.number_before().await?;
             live.shared.store.abandon(candidate).await?;
-            live.changed(Action::Abandon, &by.author, &by.comment, Some(candidate), before).await;
+            live.changed(
+                Action::Abandon,
+                &by.author,
+                &by.comment,
+                Some(candidate),
+                before,
+            )
+            .await;
             Ok(())
         };
         self.to_its_end(change).await?
@@ -105,10 +152,18 @@ impl<S: Store + 'static> LiveRules<S> {
     /// # Errors
     /// As [`history`](Self::history).
     pub async fn rollout_of_all(&self) -> Result<Option<RolloutTotal>, RuleStoreError> {
-        let Some(candidate) = self.state().candidate.map(|candidate| candidate.version.number) else { return Ok(None) };
+        let Some(candidate) = self
+            .state()
+            .candidate
+            .map(|candidate| candidate.version.number)
+        else {
+            return Ok(None);
+        };
         self.shared.report().await?;
         let reports = self.shared.store.reports(candidate).await?;
-        let own = self.rollout().filter(|own| own.candidate == candidate && own.has_requests());
+        let own = self
+            .rollout()
+            .filter(|own| own.candidate == candidate && own.has_requests());
         Ok(Some(match own {
             Some(own) if reports.is_empty() => RolloutTotal::of(candidate, &[own]),
             _ => RolloutTotal::of(candidate, &reports),
@@ -143,8 +198,15 @@ impl<S: Store + 'static> LiveRules<S> {
     ///
     /// # Errors
     /// [`ChangeError::Invalid`] with all problems of the document.
-    pub async fn read(&self, text: impl Into<String>, format: Format) -> Result<Rules, ChangeError> {
-        Ok(self.shared.read(&Version::new(0, NewVersion::new(text, format, ""))).await?)
+    pub async fn read(
+        &self,
+        text: impl Into<String>,
+        format: Format,
+    ) -> Result<Rules, ChangeError> {
+        Ok(self
+            .shared
+            .read(&Version::new(0, NewVersion::new(text, format, "")))
+            .await?)
     }
 
     /// Checks a document, alone and beside the one in force.
@@ -154,28 +216,51 @@ impl<S: Store + 'static> LiveRules<S> {
         if !tests.is_passed() {
             return Err(refused(&format!("the document's own tests fail: {tests}")));
         }
-        let Some(rollout) = new.rollout else { return Ok(()) };
+        let Some(rollout) = new.rollout else {
+            return Ok(());
+        };
         let Some(in_force) = self.in_force() else {
-            return Err(refused("no document is in force yet: put one without a roll-out first"));
+            return Err(refused(
+                "no document is in force yet: put one without a roll-out first",
+            ));
         };
         match rollout {
             Rollout::Percent(1..=100) => {}
-            Rollout::Percent(_) => return Err(refused("a roll-out is for 1 to 100 percent of the clients")),
+            Rollout::Percent(_) => {
+                return Err(refused("a roll-out is for 1 to 100 percent of the clients"));
+            }
             Rollout::DryRun if self.shared.options.counts.is_none() => {
-                return Err(refused("a dry run shows nothing without `LiveOptions::rollout_counts`"));
+                return Err(refused(
+                    "a dry run shows nothing without `LiveOptions::rollout_counts`",
+                ));
             }
             Rollout::DryRun => {}
         }
         let beside = Some((Candidate { number: 0, rollout }, &rules));
-        let _ = self.shared.policy(&in_force.rules, beside).map_err(Invalid::Config)?;
+        let _ = self
+            .shared
+            .policy(&in_force.rules, beside)
+            .map_err(Invalid::Config)?;
         Ok(())
     }
 
     async fn number_before(&self) -> Result<Option<u64>, RuleStoreError> {
-        Ok(self.shared.store.state(None).await?.and_then(|state| state.current))
+        Ok(self
+            .shared
+            .store
+            .state(None)
+            .await?
+            .and_then(|state| state.current))
     }
 
-    async fn changed(&self, what: Action, who: &str, comment: &str, before: Option<u64>, after: Option<u64>) {
+    async fn changed(
+        &self,
+        what: Action,
+        who: &str,
+        comment: &str,
+        before: Option<u64>,
+        after: Option<u64>,
+    ) {
         let version = |number: u64| format!("version {number}");
         let record = AuditRecord {
             time: Time::now(),

@@ -33,12 +33,20 @@ impl<S: Store + 'static> LiveRules<S> {
     ///
     /// If the store does not answer before the [deadline](LiveOptions::start_deadline), the local copy comes into
     /// force. Without one the layer keeps its policy until the store answers: see [`state`](Self::state).
-    pub async fn start(handle: RateLimitHandle<S>, store: impl RuleStore, options: LiveOptions) -> Self {
+    pub async fn start(
+        handle: RateLimitHandle<S>,
+        store: impl RuleStore,
+        options: LiveOptions,
+    ) -> Self {
         Self::start_shared(handle, Arc::new(store), options).await
     }
 
     /// Does what [`start`](Self::start) does, with a store that was chosen at run time.
-    pub async fn start_shared(handle: RateLimitHandle<S>, store: Arc<dyn RuleStore>, options: LiveOptions) -> Self {
+    pub async fn start_shared(
+        handle: RateLimitHandle<S>,
+        store: Arc<dyn RuleStore>,
+        options: LiveOptions,
+    ) -> Self {
         let shared = Arc::new(Shared::new(handle, store, options));
         // What is announced from here on is not missed.
         let changes = shared.store.changes();
@@ -50,7 +58,10 @@ impl<S: Store + 'static> LiveRules<S> {
             #[cfg(feature = "redis")]
             tokio::spawn(Arc::clone(&shared).share_top()),
         ];
-        Self { shared, tasks: Arc::new(Mutex::new(tasks)) }
+        Self {
+            shared,
+            tasks: Arc::new(Mutex::new(tasks)),
+        }
     }
 
     /// Returns the state of this instance: for its health check and its statistics.
@@ -85,7 +96,9 @@ impl<S: Store + 'static> LiveRules<S> {
     /// Asks the store now. Returns whether it answered.
     pub async fn refresh(&self) -> bool {
         let shared = Arc::clone(&self.shared);
-        self.to_its_end(async move { shared.refresh().await }).await.unwrap_or(false)
+        self.to_its_end(async move { shared.refresh().await })
+            .await
+            .unwrap_or(false)
     }
 
     /// Runs a change in a task, which goes on to its end if the caller is dropped.
@@ -103,10 +116,12 @@ impl<S: Store + 'static> LiveRules<S> {
     pub async fn close(&self, deadline: Duration) -> bool {
         self.shared.closing.send_replace(true);
         let until = now() + deadline;
-        let mut tasks = core::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut tasks =
+            core::mem::take(&mut *self.tasks.lock().unwrap_or_else(PoisonError::into_inner));
         let mut has_ended = true;
         for task in &mut tasks {
-            let ended = tokio::time::timeout(until.saturating_duration_since(now()), &mut *task).await;
+            let ended =
+                tokio::time::timeout(until.saturating_duration_since(now()), &mut *task).await;
             if ended.is_err() {
                 task.abort();
                 has_ended = false;
@@ -118,7 +133,10 @@ impl<S: Store + 'static> LiveRules<S> {
 
 impl<S> Clone for LiveRules<S> {
     fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared), tasks: Arc::clone(&self.tasks) }
+        Self {
+            shared: Arc::clone(&self.shared),
+            tasks: Arc::clone(&self.tasks),
+        }
     }
 }
 

@@ -54,13 +54,22 @@ impl RuleStoreError {
     }
 
     /// Makes the error of a store that does not answer.
-    pub fn unavailable(store: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self::Unavailable { store: store.into(), source: Arc::from(source.into()) }
+    pub fn unavailable(
+        store: impl Into<String>,
+        source: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> Self {
+        Self::Unavailable {
+            store: store.into(),
+            source: Arc::from(source.into()),
+        }
     }
 
     /// Makes the error of a store whose contents cannot be read.
     pub fn unreadable(store: impl Into<String>, reason: impl fmt::Display) -> Self {
-        Self::Unreadable { store: store.into(), reason: reason.to_string() }
+        Self::Unreadable {
+            store: store.into(),
+            reason: reason.to_string(),
+        }
     }
 }
 
@@ -68,15 +77,31 @@ impl fmt::Display for RuleStoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Config(source) => write!(f, "{source}"),
-            Self::Conflict { current: Some(current) } => {
-                write!(f, "the newest version is {current} by now: read it, and make the change again")
+            Self::Conflict {
+                current: Some(current),
+            } => {
+                write!(
+                    f,
+                    "the newest version is {current} by now: read it, and make the change again"
+                )
             }
-            Self::Conflict { current: None } => f.write_str("there is no version to change: put the first one"),
-            Self::ReadOnly(store) => write!(f, "{store} is read-only here: change it at its source"),
-            Self::WrongFormat { store, format } => write!(f, "{store} holds {format}: put the document as {format}"),
-            Self::UnknownVersion(number) => write!(f, "version {number} is not kept: see the history"),
+            Self::Conflict { current: None } => {
+                f.write_str("there is no version to change: put the first one")
+            }
+            Self::ReadOnly(store) => {
+                write!(f, "{store} is read-only here: change it at its source")
+            }
+            Self::WrongFormat { store, format } => {
+                write!(f, "{store} holds {format}: put the document as {format}")
+            }
+            Self::UnknownVersion(number) => {
+                write!(f, "version {number} is not kept: see the history")
+            }
             Self::TooManyBlocks => {
-                write!(f, "there are {MOST_BLOCKS} blocks already: remove some, or block in the document")
+                write!(
+                    f,
+                    "there are {MOST_BLOCKS} blocks already: remove some, or block in the document"
+                )
             }
             Self::Unavailable { store, source } => write!(f, "{store} is unavailable: {source}"),
             Self::Unreadable { store, reason } => write!(f, "{store} cannot be read: {reason}"),

@@ -5,7 +5,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use super::{Candidate, KEPT_RECORDS, KEPT_VERSIONS, MOST_BLOCKS, Reply, RuleStore, RuleStoreError, StoreState};
+use super::{
+    Candidate, KEPT_RECORDS, KEPT_VERSIONS, MOST_BLOCKS, Reply, RuleStore, RuleStoreError,
+    StoreState,
+};
 use crate::live::audit::AuditRecord;
 use crate::live::blocks::Block;
 use crate::live::time::Time;
@@ -47,7 +50,10 @@ impl MemoryRules {
         self.changed.send_replace(());
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Kept) -> Result<T, RuleStoreError>) -> Result<T, RuleStoreError> {
+    fn change<T>(
+        &self,
+        change: impl FnOnce(&mut Kept) -> Result<T, RuleStoreError>,
+    ) -> Result<T, RuleStoreError> {
         let mut kept = self.lock();
         let changed = change(&mut kept)?;
         kept.revision += 1;
@@ -66,15 +72,27 @@ impl MemoryRules {
     #[cfg(feature = "file")]
     pub(super) fn candidate_text(&self, number: u64) -> Result<String, RuleStoreError> {
         let kept = self.lock();
-        if kept.candidate.is_none_or(|candidate| candidate.number != number) {
-            return Err(RuleStoreError::Conflict { current: kept.newest() });
+        if kept
+            .candidate
+            .is_none_or(|candidate| candidate.number != number)
+        {
+            return Err(RuleStoreError::Conflict {
+                current: kept.newest(),
+            });
         }
-        let version = kept.versions.get(&number).ok_or(RuleStoreError::UnknownVersion(number))?;
+        let version = kept
+            .versions
+            .get(&number)
+            .ok_or(RuleStoreError::UnknownVersion(number))?;
         Ok(version.text.clone())
     }
 
     /// Stores a version, as [`RuleStore::put`] does, in place.
-    pub(super) fn put_now(&self, expected: Option<u64>, new: NewVersion) -> Result<Version, RuleStoreError> {
+    pub(super) fn put_now(
+        &self,
+        expected: Option<u64>,
+        new: NewVersion,
+    ) -> Result<Version, RuleStoreError> {
         self.change(|kept| {
             kept.expect(expected)?;
             kept.latest = kept.latest.max(new.above) + 1;
@@ -86,7 +104,8 @@ impl MemoryRules {
                 kept.current = Some(number);
             }
             let (oldest, current) = (number.saturating_sub(KEPT_VERSIONS), kept.current);
-            kept.versions.retain(|known, _| *known > oldest || Some(*known) == current);
+            kept.versions
+                .retain(|known, _| *known > oldest || Some(*known) == current);
             Ok(version)
         })
     }
@@ -94,7 +113,9 @@ impl MemoryRules {
 
 impl Kept {
     fn newest(&self) -> Option<u64> {
-        self.candidate.map(|candidate| candidate.number).or(self.current)
+        self.candidate
+            .map(|candidate| candidate.number)
+            .or(self.current)
     }
 
     fn expect(&self, expected: Option<u64>) -> Result<(), RuleStoreError> {
@@ -112,7 +133,9 @@ impl Kept {
                 self.candidate = None;
                 Ok(())
             }
-            _ => Err(RuleStoreError::Conflict { current: self.newest() }),
+            _ => Err(RuleStoreError::Conflict {
+                current: self.newest(),
+            }),
         }
     }
 }
@@ -133,7 +156,12 @@ impl RuleStore for MemoryRules {
             revision: kept.revision,
             current: kept.current,
             candidate: kept.candidate,
-            blocks: kept.blocks.values().filter(|block| block.is_kept(now)).cloned().collect(),
+            blocks: kept
+                .blocks
+                .values()
+                .filter(|block| block.is_kept(now))
+                .cloned()
+                .collect(),
             failure: None,
         });
         ready(Ok(state))
@@ -144,7 +172,14 @@ impl RuleStore for MemoryRules {
     }
 
     fn history(&self, most: usize) -> Reply<'_, Vec<VersionInfo>> {
-        ready(Ok(self.lock().versions.values().rev().take(most).map(Version::info).collect()))
+        ready(Ok(self
+            .lock()
+            .versions
+            .values()
+            .rev()
+            .take(most)
+            .map(Version::info)
+            .collect()))
     }
 
     fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version> {

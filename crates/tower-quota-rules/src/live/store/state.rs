@@ -42,6 +42,8 @@ impl StoreState {
     /// It is that of the candidate if there is one, since a put would end its roll-out.
     #[must_use]
     pub fn newest(&self) -> Option<u64> {
-        self.candidate.map(|candidate| candidate.number).or(self.current)
+        self.candidate
+            .map(|candidate| candidate.number)
+            .or(self.current)
     }
 }

@@ -85,7 +85,10 @@ impl SharedTop {
         self
     }
 
-    fn with(connection: Result<RedisConnection, RedisConfigError>, name: &str) -> Result<Self, RuleStoreError> {
+    fn with(
+        connection: Result<RedisConnection, RedisConfigError>,
+        name: &str,
+    ) -> Result<Self, RuleStoreError> {
         check_name(name)?;
         let exchange = Exchange {
             connection: connection.map_err(RuleStoreError::config)?,
@@ -94,7 +97,10 @@ impl SharedTop {
             instance: format!("{:016x}", fastrand::u64(..)),
             known: Mutex::default(),
         };
-        Ok(Self { exchange: Arc::new(exchange), every: Duration::from_secs(5) })
+        Ok(Self {
+            exchange: Arc::new(exchange),
+            every: Duration::from_secs(5),
+        })
     }
 
     /// Publishes the figures of this instance.
@@ -112,33 +118,65 @@ impl SharedTop {
         own: impl FnOnce() -> Published,
     ) -> Option<MergedTop> {
         let mut known = self.exchange.known.lock().await;
-        if known.tried.is_none_or(|tried| tried.elapsed() >= self.every) {
+        if known
+            .tried
+            .is_none_or(|tried| tried.elapsed() >= self.every)
+        {
             match self.call(&own(), "read").await {
                 Ok(figures) => known.figures = Some((now(), figures)),
-                Err(error) => tracing::debug!(%error, "the top clients of other instances are not known"),
+                Err(error) => {
+                    tracing::debug!(%error, "the top clients of other instances are not known")
+                }
             }
             known.tried = Some(now());
         }
         let (read, figures) = known.figures.as_ref()?;
         let since = read.elapsed();
         let clients =
-            merge(figures.iter().map(|(age, published)| (published.list(is_busy, window), age.saturating_add(since))));
-        let oldest = figures.iter().map(|(age, _)| *age).max().unwrap_or_default();
-        Some(MergedTop { clients, instances: figures.len(), age: oldest.saturating_add(since) })
+            merge(figures.iter().map(|(age, published)| {
+                (published.list(is_busy, window), age.saturating_add(since))
+            }));
+        let oldest = figures
+            .iter()
+            .map(|(age, _)| *age)
+            .max()
+            .unwrap_or_default();
+        Some(MergedTop {
+            clients,
+            instances: figures.len(),
+            age: oldest.saturating_add(since),
+        })
     }
 
-    async fn call(&self, own: &Published, read: &str) -> Result<Vec<(Duration, Published)>, RuleStoreError> {
+    async fn call(
+        &self,
+        own: &Published,
+        read: &str,
+    ) -> Result<Vec<(Duration, Published)>, RuleStoreError> {
         let exchange = &self.exchange;
         let server = exchange.connection.server();
         let unreadable = |error: serde_json::Error| RuleStoreError::unreadable(server, error);
         let figures = serde_json::to_string(own).map_err(unreadable)?;
         let longest = u64::try_from((3 * self.every).as_millis()).unwrap_or(u64::MAX);
         let mut call = exchange.script.prepare_invoke();
-        call.key(&exchange.keys[..]).arg(&exchange.instance).arg(figures).arg(longest).arg(read);
-        let answer = exchange.connection.call(async |mut redis| call.invoke_async(&mut redis).await).await;
-        let answer: Vec<(u64, String)> = answer.map_err(|error| RuleStoreError::unavailable(server, error))?;
+        call.key(&exchange.keys[..])
+            .arg(&exchange.instance)
+            .arg(figures)
+            .arg(longest)
+            .arg(read);
+        let answer = exchange
+            .connection
+            .call(async |mut redis| call.invoke_async(&mut redis).await)
+            .await;
+        let answer: Vec<(u64, String)> =
+            answer.map_err(|error| RuleStoreError::unavailable(server, error))?;
         // Figures that a later version of the program wrote do not make the others void.
-        let read = |(age, text): (u64, String)| Some((Duration::from_millis(age), serde_json::from_str(&text).ok()?));
+        let read = |(age, text): (u64, String)| {
+            Some((
+                Duration::from_millis(age),
+                serde_json::from_str(&text).ok()?,
+            ))
+        };
         Ok(answer.into_iter().filter_map(read).collect())
     }
 }

@@ -47,7 +47,9 @@ pub struct MergedClient {
 }
 
 /// Adds lists up. Each has an age, by which the waits of its clients are shorter.
-pub(super) fn merge<'l>(lists: impl IntoIterator<Item = (&'l List, Duration)>) -> Vec<MergedClient> {
+pub(super) fn merge<'l>(
+    lists: impl IntoIterator<Item = (&'l List, Duration)>,
+) -> Vec<MergedClient> {
     let mut missing = 0_u64;
     let mut sums: HashMap<(&str, &str, &str), (MergedClient, u64)> = HashMap::new();
     for (list, age) in lists {
@@ -78,7 +80,10 @@ pub(super) fn merge<'l>(lists: impl IntoIterator<Item = (&'l List, Duration)>) -
         .collect();
     // The last fields only make the order the same each time.
     clients.sort_by(|one, other| {
-        let (one, other) = ((one.at_least, one.at_most, &one.hash), (other.at_least, other.at_most, &other.hash));
+        let (one, other) = (
+            (one.at_least, one.at_most, &one.hash),
+            (other.at_least, other.at_most, &other.hash),
+        );
         other.cmp(&one)
     });
     clients.truncate(TopClient::MOST);
@@ -134,7 +139,10 @@ mod tests {
             excess,
             retry: u64::from(client),
         };
-        List { missing, clients: sketch.iter().take(PUBLISHED).map(listed).collect() }
+        List {
+            missing,
+            clients: sketch.iter().take(PUBLISHED).map(listed).collect(),
+        }
     }
 
     fn instance() -> impl Strategy<Value = Vec<(u8, u64)>> {
@@ -179,7 +187,11 @@ mod tests {
     #[test]
     fn waits_shrink_with_the_age_of_figures() {
         let list = published(&[(9, 1)]);
-        let wait = |age| merge([(&list, Duration::from_millis(age))])[0].retry_after.as_millis();
+        let wait = |age| {
+            merge([(&list, Duration::from_millis(age))])[0]
+                .retry_after
+                .as_millis()
+        };
         assert_eq!((wait(0), wait(4), wait(20)), (9, 5, 0));
     }
 }

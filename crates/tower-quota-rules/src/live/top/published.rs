@@ -50,7 +50,10 @@ impl Published {
             [TopWindow::Minute, TopWindow::TenMinutes, TopWindow::Hour]
                 .map(|window| List::new(top(is_busy, window), &listed))
         };
-        Self { limited: lists(false), busy: lists(true) }
+        Self {
+            limited: lists(false),
+            busy: lists(true),
+        }
     }
 
     pub(super) fn list(&self, is_busy: bool, window: TopWindow) -> &List {
@@ -68,12 +71,19 @@ impl List {
         clients.sort_by_key(|client| core::cmp::Reverse(client.at_most()));
         // A sketch that lacks a client is full, and has no client with fewer requests than those it lacks.
         let missing = clients.get(PUBLISHED).map_or(0, TopClient::at_most);
-        Self { missing, clients: clients.iter().take(PUBLISHED).map(listed).collect() }
+        Self {
+            missing,
+            clients: clients.iter().take(PUBLISHED).map(listed).collect(),
+        }
     }
 }
 
 impl ListedClient {
-    pub(super) fn new(client: &TopClient, hash: impl Fn(&Key<'_>) -> u64, is_readable: bool) -> Self {
+    pub(super) fn new(
+        client: &TopClient,
+        hash: impl Fn(&Key<'_>) -> u64,
+        is_readable: bool,
+    ) -> Self {
         let text = if is_readable { client.text() } else { None };
         Self {
             limit: client.limit().as_str().to_owned(),

@@ -13,7 +13,9 @@ use crate::live::wait::{jittered, pause};
 impl<S: Store + 'static> Shared<S> {
     /// Publishes the top clients of this instance until it is closed.
     pub(crate) async fn share_top(self: Arc<Self>) {
-        let Some(top) = self.options.shared_top.clone() else { return };
+        let Some(top) = self.options.shared_top.clone() else {
+            return;
+        };
         let (mut closing, mut is_failing) = (self.closing.subscribe(), false);
         loop {
             tokio::select! {
@@ -30,13 +32,27 @@ impl<S: Store + 'static> Shared<S> {
 
     fn published(&self) -> Published {
         let top = |is_busy, window| {
-            if is_busy { self.handle.top_busy(window) } else { self.handle.top_refused(window) }
+            if is_busy {
+                self.handle.top_busy(window)
+            } else {
+                self.handle.top_refused(window)
+            }
         };
-        Published::new(top, |client| ListedClient::new(client, |key| self.blocks.hash(key), self.options.readable_keys))
+        Published::new(top, |client| {
+            ListedClient::new(
+                client,
+                |key| self.blocks.hash(key),
+                self.options.readable_keys,
+            )
+        })
     }
 
     async fn merged_top(&self, is_busy: bool, window: TopWindow) -> Option<MergedTop> {
-        self.options.shared_top.as_ref()?.merged(is_busy, window, || self.published()).await
+        self.options
+            .shared_top
+            .as_ref()?
+            .merged(is_busy, window, || self.published())
+            .await
     }
 }
 

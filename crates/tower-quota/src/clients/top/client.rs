@@ -51,7 +51,9 @@ impl TopClient {
         if scope == "ip" || scope.starts_with("ip ") {
             return address(bytes).map(|address| address.to_string());
         }
-        let text = core::str::from_utf8(bytes).ok().filter(|text| !text.is_empty() && !text.contains(char::is_control));
+        let text = core::str::from_utf8(bytes)
+            .ok()
+            .filter(|text| !text.is_empty() && !text.contains(char::is_control));
         text.map(str::to_owned)
     }
 
@@ -114,7 +116,14 @@ mod tests {
         let now = crate::clients::now();
         let key = Key::owned(key.scope(), key.as_bytes());
         let until = now + Duration::from_secs(600);
-        TopClient { limit: Name::new("limit"), key, at_most: 1, excess: 0, last: now, until }
+        TopClient {
+            limit: Name::new("limit"),
+            key,
+            at_most: 1,
+            excess: 0,
+            last: now,
+            until,
+        }
     }
 
     #[test]
@@ -128,13 +137,17 @@ mod tests {
             let key = client.parse(address).unwrap();
             assert_eq!(refused(&key).text().as_deref(), Some(address));
         }
-        assert_eq!(refused(&header("x").key_of("ann")).text().as_deref(), Some("ann"));
+        assert_eq!(
+            refused(&header("x").key_of("ann")).text().as_deref(),
+            Some("ann")
+        );
     }
 
     #[test]
     fn key_of_parts_has_no_text() {
         let (one, other) = (header("x"), method());
-        let both = all((one.clone(), other)).key_of([&one.key_of("ann"), &other.key_of(&http::Method::GET)]);
+        let both = all((one.clone(), other))
+            .key_of([&one.key_of("ann"), &other.key_of(&http::Method::GET)]);
         assert_eq!(refused(&both).text(), None);
         assert_eq!(refused(&Key::EVERYONE).text(), None);
     }
@@ -142,6 +155,9 @@ mod tests {
     #[test]
     fn refused_client_waits_from_now() {
         let wait = refused(&header("x").key_of("ann")).retry_after();
-        assert!(!wait.is_zero() && wait <= Duration::from_secs(600), "{wait:?}");
+        assert!(
+            !wait.is_zero() && wait <= Duration::from_secs(600),
+            "{wait:?}"
+        );
     }
 }

@@ -24,7 +24,14 @@ impl TopClients {
     /// Counts requests of a client without waiting: while another thread counts, these are left out.
     ///
     /// `until` is the instant from which the client would be admitted.
-    pub(crate) fn count(&self, limit: Name, key: &Key<'_>, requests: u64, now: Instant, until: Instant) {
+    pub(crate) fn count(
+        &self,
+        limit: Name,
+        key: &Key<'_>,
+        requests: u64,
+        now: Instant,
+        until: Instant,
+    ) {
         if key.as_bytes().len() > TopClient::LONGEST_KEY {
             return;
         }
@@ -33,12 +40,17 @@ impl TopClients {
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return,
         };
-        windows.get_or_insert_with(|| Box::new(Windows::new(now))).count(limit, key, requests, now, until);
+        windows
+            .get_or_insert_with(|| Box::new(Windows::new(now)))
+            .count(limit, key, requests, now, until);
     }
 
     /// Returns the clients of a window, those with the most certain requests first.
     pub(crate) fn top(&self, window: TopWindow, now: Instant) -> Vec<TopClient> {
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        windows.as_mut().map(|windows| windows.top(window, now)).unwrap_or_default()
+        windows
+            .as_mut()
+            .map(|windows| windows.top(window, now))
+            .unwrap_or_default()
     }
 }

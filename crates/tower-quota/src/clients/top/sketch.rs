@@ -44,7 +44,11 @@ pub(super) struct Summary {
 
 impl Sketch {
     pub(super) fn new(capacity: usize) -> Self {
-        Self { capacity, heap: Vec::new(), positions: Positions::default() }
+        Self {
+            capacity,
+            heap: Vec::new(),
+            positions: Positions::default(),
+        }
     }
 
     /// Counts requests of a client. The hasher is that of all sketches whose summaries are added.
@@ -64,9 +68,20 @@ impl Sketch {
             client.until = until;
             position
         } else {
-            let excess = if self.heap.len() < self.capacity { 0 } else { self.heap[0].client.at_most };
+            let excess = if self.heap.len() < self.capacity {
+                0
+            } else {
+                self.heap[0].client.at_most
+            };
             let key = Key::owned(key.scope(), key.as_bytes());
-            let client = TopClient { limit, key, at_most: excess + requests, excess, last, until };
+            let client = TopClient {
+                limit,
+                key,
+                at_most: excess + requests,
+                excess,
+                last,
+                until,
+            };
             let position = if self.heap.len() < self.capacity {
                 self.heap.push(Counter { hash, client });
                 self.rise(self.heap.len() - 1)
@@ -85,16 +100,26 @@ impl Sketch {
     pub(super) fn take(&mut self) -> Summary {
         self.positions.clear();
         let most_missing = self.most_missing();
-        Summary { counters: core::mem::take(&mut self.heap), most_missing }
+        Summary {
+            counters: core::mem::take(&mut self.heap),
+            most_missing,
+        }
     }
 
     /// Returns the clients of the slice so far.
     pub(super) fn summary(&self) -> Summary {
-        Summary { counters: self.heap.clone(), most_missing: self.most_missing() }
+        Summary {
+            counters: self.heap.clone(),
+            most_missing: self.most_missing(),
+        }
     }
 
     fn most_missing(&self) -> u64 {
-        if self.heap.len() < self.capacity { 0 } else { self.heap.first().map_or(0, |least| least.client.at_most) }
+        if self.heap.len() < self.capacity {
+            0
+        } else {
+            self.heap.first().map_or(0, |least| least.client.at_most)
+        }
     }
 
     /// Moves a new client towards the root. Returns its position.
@@ -115,7 +140,10 @@ impl Sketch {
         loop {
             let requests = |position: &usize| self.heap[*position].client.at_most;
             let children = [2 * position + 1, 2 * position + 2];
-            let least = children.into_iter().filter(|child| *child < self.heap.len()).min_by_key(requests);
+            let least = children
+                .into_iter()
+                .filter(|child| *child < self.heap.len())
+                .min_by_key(requests);
             match least {
                 Some(child) if requests(&child) < requests(&position) => {
                     self.swap(child, position);
@@ -171,13 +199,25 @@ impl Summary {
         for dropped in counters.drain(capacity.min(counters.len())..) {
             most_missing = most_missing.max(dropped.client.at_most);
         }
-        Self { counters, most_missing }
+        Self {
+            counters,
+            most_missing,
+        }
     }
 
     /// Returns the clients, those with the most certain requests first.
     pub(super) fn into_clients(self) -> Vec<TopClient> {
-        let mut clients: Vec<TopClient> = self.counters.into_iter().map(|counter| counter.client).collect();
-        clients.sort_by(|one, other| other.at_least().cmp(&one.at_least()).then(other.last.cmp(&one.last)));
+        let mut clients: Vec<TopClient> = self
+            .counters
+            .into_iter()
+            .map(|counter| counter.client)
+            .collect();
+        clients.sort_by(|one, other| {
+            other
+                .at_least()
+                .cmp(&one.at_least())
+                .then(other.last.cmp(&one.last))
+        });
         clients
     }
 }
@@ -204,7 +244,13 @@ mod tests {
             .map(|slice| {
                 let mut sketch = Sketch::new(CAPACITY);
                 for (client, requests) in slice {
-                    sketch.count(&hasher, (Name::new("limit"), &key(*client)), *requests, now, now);
+                    sketch.count(
+                        &hasher,
+                        (Name::new("limit"), &key(*client)),
+                        *requests,
+                        now,
+                        now,
+                    );
                 }
                 sketch.take()
             })

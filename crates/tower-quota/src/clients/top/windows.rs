@@ -57,16 +57,28 @@ impl Windows {
         }
     }
 
-    pub(super) fn count(&mut self, limit: Name, key: &Key<'_>, requests: u64, now: Instant, until: Instant) {
+    pub(super) fn count(
+        &mut self,
+        limit: Name,
+        key: &Key<'_>,
+        requests: u64,
+        now: Instant,
+        until: Instant,
+    ) {
         self.advance(now);
-        self.current.count(&self.hasher, (limit, key), requests, now, until);
+        self.current
+            .count(&self.hasher, (limit, key), requests, now, until);
     }
 
     pub(super) fn top(&mut self, window: TopWindow, now: Instant) -> Vec<TopClient> {
         self.advance(now);
         let current = self.current.summary();
         let latest = |ring: &VecDeque<Summary>, most: u64| {
-            ring.iter().rev().take(usize::try_from(most).unwrap_or(usize::MAX)).cloned().collect::<Vec<_>>()
+            ring.iter()
+                .rev()
+                .take(usize::try_from(most).unwrap_or(usize::MAX))
+                .cloned()
+                .collect::<Vec<_>>()
         };
         let mut parts = vec![current];
         match window {
@@ -95,10 +107,18 @@ impl Windows {
             self.ended += 1;
             push(&mut self.slices, self.current.take(), SLICES);
             if self.ended.is_multiple_of(SLICES) {
-                push(&mut self.minutes, Summary::sum(&self.slices, TopClient::MOST), MINUTES);
+                push(
+                    &mut self.minutes,
+                    Summary::sum(&self.slices, TopClient::MOST),
+                    MINUTES,
+                );
             }
             if self.ended.is_multiple_of(SLICES * MINUTES) {
-                push(&mut self.tens, Summary::sum(&self.minutes, TopClient::MOST), TENS);
+                push(
+                    &mut self.tens,
+                    Summary::sum(&self.minutes, TopClient::MOST),
+                    TENS,
+                );
             }
         }
     }
@@ -124,10 +144,21 @@ mod tests {
         let instant = |seconds: u64| start + Duration::from_secs(seconds);
         let mut windows = Windows::new(start);
         for second in requests {
-            windows.count(Name::new("limit"), &KEY, 1, instant(second), instant(second));
+            windows.count(
+                Name::new("limit"),
+                &KEY,
+                1,
+                instant(second),
+                instant(second),
+            );
         }
-        [TopWindow::Minute, TopWindow::TenMinutes, TopWindow::Hour]
-            .map(|window| windows.top(window, instant(at)).iter().map(TopClient::at_least).sum())
+        [TopWindow::Minute, TopWindow::TenMinutes, TopWindow::Hour].map(|window| {
+            windows
+                .top(window, instant(at))
+                .iter()
+                .map(TopClient::at_least)
+                .sum()
+        })
     }
 
     #[test]

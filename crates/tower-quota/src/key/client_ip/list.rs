@@ -36,7 +36,12 @@ pub(super) struct Elements<'h> {
 
 impl<'h> Elements<'h> {
     pub(super) fn of(lines: GetAll<'h, HeaderValue>, quotes: Quotes) -> Self {
-        Self { lines: lines.into_iter().rev(), line: None, quotes, bytes: MAX_LIST_BYTES }
+        Self {
+            lines: lines.into_iter().rev(),
+            line: None,
+            quotes,
+            bytes: MAX_LIST_BYTES,
+        }
     }
 }
 
@@ -75,7 +80,14 @@ fn last(list: &[u8], quotes: Quotes, most: usize) -> Option<(Option<&[u8]>, &[u8
 
 /// Returns whether the next byte is escaped: an odd number of backslashes comes before it.
 fn escaped(before: &[u8]) -> bool {
-    before.iter().rev().take(MAX_LIST_BYTES).take_while(|byte| **byte == b'\\').count() % 2 == 1
+    before
+        .iter()
+        .rev()
+        .take(MAX_LIST_BYTES)
+        .take_while(|byte| **byte == b'\\')
+        .count()
+        % 2
+        == 1
 }
 
 /// The notations of an IPv6 address that are accepted.
@@ -103,7 +115,9 @@ pub(super) fn address(text: &[u8], ipv6: Ipv6) -> Option<IpAddr> {
     } else {
         match text.split_once(':') {
             None => text.parse::<Ipv4Addr>().ok()?.into(),
-            Some((address, port)) if is_port(port) && !address.is_empty() => address.parse::<Ipv4Addr>().ok()?.into(),
+            Some((address, port)) if is_port(port) && !address.is_empty() => {
+                address.parse::<Ipv4Addr>().ok()?.into()
+            }
             Some(_) if ipv6 == Ipv6::Bare => text.parse::<Ipv6Addr>().ok()?.into(),
             Some(_) => return None,
         }
@@ -115,7 +129,10 @@ pub(super) fn address(text: &[u8], ipv6: Ipv6) -> Option<IpAddr> {
 fn is_port(text: &str) -> bool {
     match text.as_bytes() {
         [b'_', hidden @ ..] => {
-            !hidden.is_empty() && hidden.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))
+            !hidden.is_empty()
+                && hidden
+                    .iter()
+                    .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))
         }
         digits => matches!(digits.len(), 1..=5) && digits.iter().all(u8::is_ascii_digit),
     }
@@ -151,7 +168,10 @@ pub(super) fn forwarded_address(element: &[u8]) -> Option<IpAddr> {
 /// Returns the value at the beginning, without quotes and escapes, and the text after it.
 fn value(text: &[u8]) -> Option<(ParameterValue, &[u8])> {
     let Some(quoted) = text.strip_prefix(b"\"") else {
-        let end = text.iter().position(|byte| *byte == b';').unwrap_or(text.len());
+        let end = text
+            .iter()
+            .position(|byte| *byte == b';')
+            .unwrap_or(text.len());
         return Some((text[..end].trim_ascii_end().into(), &text[end..]));
     };
     let mut bytes = quoted.iter();

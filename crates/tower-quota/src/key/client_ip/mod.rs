@@ -66,7 +66,11 @@ use crate::valid::valid;
 #[doc(alias = "x-forwarded-for")]
 #[doc(alias = "SmartIp")]
 pub const fn client_ip() -> ClientIp {
-    ClientIp { scope: Name::new("ip"), prefix: Prefix::DEFAULT, behind: None }
+    ClientIp {
+        scope: Name::new("ip"),
+        prefix: Prefix::DEFAULT,
+        behind: None,
+    }
 }
 
 /// The extractor of [`client_ip`].
@@ -175,7 +179,9 @@ impl ClientIp {
     }
 
     fn renamed(mut self) -> Self {
-        self.scope = self.prefix.scope(self.behind.as_ref().map(|behind| behind.source.name()));
+        self.scope = self
+            .prefix
+            .scope(self.behind.as_ref().map(|behind| behind.source.name()));
         self
     }
 }
@@ -186,7 +192,8 @@ impl KeyExtractor for ClientIp {
     }
 
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
-        self.address(head).map(|address| self.prefix.key(self.scope, address))
+        self.address(head)
+            .map(|address| self.prefix.key(self.scope, address))
     }
 
     /// Reads an address, or a network with the counted prefix length.

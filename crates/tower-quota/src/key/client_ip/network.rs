@@ -31,12 +31,20 @@ fn canonical_v6(address: Ipv6Addr) -> IpAddr {
 /// An address alone is a network of one address.
 pub(crate) fn network(text: &str) -> Option<IpNet> {
     // Seen at the first character, mostly: of a million keys of a document, each is compared with an address.
-    if !text.bytes().all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.' | b'/')) {
+    if !text
+        .bytes()
+        .all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.' | b'/'))
+    {
         return None;
     }
-    let network = text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))?;
+    let network = text
+        .parse()
+        .ok()
+        .or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from))?;
     let v4 = || {
-        let IpAddr::V4(v4) = canonical(network.network()) else { return None };
+        let IpAddr::V4(v4) = canonical(network.network()) else {
+            return None;
+        };
         Ipv4Net::new(v4, network.prefix_len().checked_sub(BEFORE_IPV4)?).ok()
     };
     Some(match network {
@@ -51,7 +59,10 @@ pub(super) fn is_private(address: IpAddr) -> bool {
         IpAddr::V4(v4) => {
             let [a, b, ..] = v4.octets();
             // 100.64.0.0/10 is shared by customers of a provider (RFC 6598), and by the pods of some clusters.
-            v4.is_loopback() || v4.is_private() || v4.is_link_local() || (a == 100 && b & 0xc0 == 64)
+            v4.is_loopback()
+                || v4.is_private()
+                || v4.is_link_local()
+                || (a == 100 && b & 0xc0 == 64)
         }
         IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
     }
@@ -124,7 +135,11 @@ impl Prefix {
     /// Returns the key of the network that a text names, if its prefix length is the counted one.
     pub(super) fn parse(self, scope: Name, text: &str) -> Option<Key<'static>> {
         let network = network(text)?;
-        let bits = if matches!(network, IpNet::V4(_)) { self.v4 } else { self.v6 };
+        let bits = if matches!(network, IpNet::V4(_)) {
+            self.v4
+        } else {
+            self.v6
+        };
         let fits = network.prefix_len() == network.max_prefix_len() || network.prefix_len() == bits;
         fits.then(|| self.key(scope, network.network()))
     }

@@ -8,8 +8,16 @@ use super::network::canonical;
 
 /// Returns the peer's address that the server or an outer layer attached, in its own family.
 pub(super) fn of(extensions: &Extensions) -> Option<IpAddr> {
-    let own = || extensions.get::<IpAddr>().copied().or_else(|| extensions.get().map(SocketAddr::ip));
-    own().or_else(|| from_axum(extensions)).or_else(|| from_tonic(extensions)).map(canonical)
+    let own = || {
+        extensions
+            .get::<IpAddr>()
+            .copied()
+            .or_else(|| extensions.get().map(SocketAddr::ip))
+    };
+    own()
+        .or_else(|| from_axum(extensions))
+        .or_else(|| from_tonic(extensions))
+        .map(canonical)
 }
 
 #[cfg(feature = "axum")]
@@ -18,7 +26,9 @@ fn from_axum(extensions: &Extensions) -> Option<IpAddr> {
     use axum::extract::connect_info::MockConnectInfo;
 
     let connected = extensions.get().map(|ConnectInfo(address)| address);
-    connected.or_else(|| extensions.get().map(|MockConnectInfo(address)| address)).map(SocketAddr::ip)
+    connected
+        .or_else(|| extensions.get().map(|MockConnectInfo(address)| address))
+        .map(SocketAddr::ip)
 }
 
 #[cfg(not(feature = "axum"))]

@@ -43,9 +43,15 @@ impl Proxies {
     ///
     /// # Errors
     /// [`ConfigError::Network`] when one of them is neither a network nor an address.
-    pub fn try_networks(networks: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Self, ConfigError> {
-        let parsed = |text: &str| network(text).ok_or_else(|| ConfigError::Network(text.to_owned()));
-        let all = networks.into_iter().map(|text| parsed(text.as_ref().trim())).collect::<Result<_, _>>()?;
+    pub fn try_networks(
+        networks: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> Result<Self, ConfigError> {
+        let parsed =
+            |text: &str| network(text).ok_or_else(|| ConfigError::Network(text.to_owned()));
+        let all = networks
+            .into_iter()
+            .map(|text| parsed(text.as_ref().trim()))
+            .collect::<Result<_, _>>()?;
         Ok(Self(Trust::Networks(all)))
     }
 
@@ -88,9 +94,8 @@ impl Proxies {
     /// Returns whether the hop at this distance is one of the proxies; the peer is at 0.
     fn contain(&self, address: Option<IpAddr>, distance: usize) -> bool {
         match &self.0 {
-            Trust::Networks(networks) => {
-                address.is_some_and(|address| networks.iter().any(|network| network.contains(&address)))
-            }
+            Trust::Networks(networks) => address
+                .is_some_and(|address| networks.iter().any(|network| network.contains(&address))),
             Trust::Hops(count) => distance < usize::from(*count),
         }
     }
@@ -118,7 +123,11 @@ impl Behind {
     /// Returns the first address that is not a proxy, from the nearest to the farthest.
     ///
     /// Each entry is trusted because the previous one is a proxy.
-    fn walk(&self, peer: Option<IpAddr>, entries: impl Iterator<Item = Option<IpAddr>>) -> Option<IpAddr> {
+    fn walk(
+        &self,
+        peer: Option<IpAddr>,
+        entries: impl Iterator<Item = Option<IpAddr>>,
+    ) -> Option<IpAddr> {
         let mut farthest = peer;
         for (entry, distance) in entries.take(usize::from(Proxies::MAX_HOPS)).zip(1..) {
             if entry.is_none() {
@@ -144,20 +153,34 @@ impl Behind {
             return untrusted(peer?, headers);
         }
         if !headers.contains_key(self.source.name()) {
-            return Some(Mistake::NoForwardedAddress { header: self.source.name().to_owned() });
+            return Some(Mistake::NoForwardedAddress {
+                header: self.source.name().to_owned(),
+            });
         }
-        let (Trust::Hops(hops), Some(list)) = (&self.proxies.0, self.source.list(headers)) else { return None };
+        let (Trust::Hops(hops), Some(list)) = (&self.proxies.0, self.source.list(headers)) else {
+            return None;
+        };
         let entries: Vec<_> = list.take(usize::from(Proxies::MAX_HOPS)).collect();
-        let client = usize::from(*hops).checked_sub(1).and_then(|place| entries.get(place));
+        let client = usize::from(*hops)
+            .checked_sub(1)
+            .and_then(|place| entries.get(place));
         // A private address with entries before it is more likely a proxy than the client.
-        let is_proxy = |client: &Option<IpAddr>| client.is_some_and(is_private) && entries.len() > usize::from(*hops);
+        let is_proxy = |client: &Option<IpAddr>| {
+            client.is_some_and(is_private) && entries.len() > usize::from(*hops)
+        };
         let fits = client.is_some_and(|client| !is_proxy(client));
-        (!fits).then(|| Mistake::WrongHopCount { hops: *hops, entries: u8::try_from(entries.len()).unwrap_or(u8::MAX) })
+        (!fits).then(|| Mistake::WrongHopCount {
+            hops: *hops,
+            entries: u8::try_from(entries.len()).unwrap_or(u8::MAX),
+        })
     }
 }
 
 /// Returns the mistake if a peer that is not trusted looks like a proxy.
 pub(super) fn untrusted(peer: IpAddr, headers: &HeaderMap) -> Option<Mistake> {
     let header = is_private(peer).then(|| sent(headers))??;
-    Some(Mistake::UntrustedProxy { peer, header: header.to_owned() })
+    Some(Mistake::UntrustedProxy {
+        peer,
+        header: header.to_owned(),
+    })
 }

@@ -53,7 +53,9 @@ const KNOWN: [&str; 8] = [
 /// Returns a known header of proxies that is in a request.
 pub(crate) fn sent(headers: &HeaderMap) -> Option<&'static str> {
     // Looking up each name would parse and hash it. Requests have few headers, and comparing names is cheaper.
-    headers.keys().find_map(|sent| KNOWN.into_iter().find(|known| *known == sent.as_str()))
+    headers
+        .keys()
+        .find_map(|sent| KNOWN.into_iter().find(|known| *known == sent.as_str()))
 }
 
 impl Source {
@@ -73,7 +75,10 @@ impl Source {
             Self::CloudFrontViewerAddress,
             Self::XEnvoyExternalAddress,
         ];
-        Ok(known.into_iter().find(|source| source.name() == name).unwrap_or(Self::Header(name)))
+        Ok(known
+            .into_iter()
+            .find(|source| source.name() == name)
+            .unwrap_or(Self::Header(name)))
     }
 
     /// Returns the header's name, in lower case.
@@ -94,19 +99,27 @@ impl Source {
     /// Returns the addresses of a list from the right; `None` if this source is not a list.
     ///
     /// An element that is not an address is `None`.
-    pub(super) fn list<'h>(&self, headers: &'h HeaderMap) -> Option<impl Iterator<Item = Option<IpAddr>> + use<'h>> {
+    pub(super) fn list<'h>(
+        &self,
+        headers: &'h HeaderMap,
+    ) -> Option<impl Iterator<Item = Option<IpAddr>> + use<'h>> {
         let (quotes, parse): (Quotes, Parse) = match self {
             Self::XForwardedFor => (Quotes::Plain, |element| address(element, Ipv6::Bare)),
             Self::Forwarded => (Quotes::Strings, forwarded_address),
             _ => return None,
         };
-        Some(Elements::of(headers.get_all(self.name()), quotes).map(move |element| element.and_then(parse)))
+        Some(
+            Elements::of(headers.get_all(self.name()), quotes)
+                .map(move |element| element.and_then(parse)),
+        )
     }
 
     /// Returns the address in the header, if it was sent once and is an address.
     pub(super) fn single(&self, headers: &HeaderMap) -> Option<IpAddr> {
         let mut lines = headers.get_all(self.name()).iter();
-        let (line, None) = (lines.next()?.as_bytes(), lines.next()) else { return None };
+        let (line, None) = (lines.next()?.as_bytes(), lines.next()) else {
+            return None;
+        };
         match self {
             Self::CloudFrontViewerAddress => {
                 let colon = line.iter().rposition(|byte| *byte == b':')?;

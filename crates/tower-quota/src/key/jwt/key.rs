@@ -66,7 +66,9 @@ impl JwtKey {
     #[must_use]
     pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
         let issuer = issuer.into();
-        self.validation.required_spec_claims.insert(String::from("iss"));
+        self.validation
+            .required_spec_claims
+            .insert(String::from("iss"));
         self.validation.set_issuer(&[issuer]);
         self
     }
@@ -75,7 +77,9 @@ impl JwtKey {
     #[must_use]
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
         let audience = audience.into();
-        self.validation.required_spec_claims.insert(String::from("aud"));
+        self.validation
+            .required_spec_claims
+            .insert(String::from("aud"));
         self.validation.validate_aud = true;
         self.validation.set_audience(&[audience]);
         self
@@ -95,8 +99,14 @@ impl JwtKey {
     /// So an unusable key or a missing backend fails at start and not in a request.
     fn new(key: DecodingKey) -> Result<Self, InvalidJwtKey> {
         let family = key.family();
-        if family.algorithms().iter().all(|algorithm| verify("", b"", &key, *algorithm).is_err()) {
-            return Err(InvalidJwtKey(format!("no algorithm of the family {family:?} can take it")));
+        if family
+            .algorithms()
+            .iter()
+            .all(|algorithm| verify("", b"", &key, *algorithm).is_err())
+        {
+            return Err(InvalidJwtKey(format!(
+                "no algorithm of the family {family:?} can take it"
+            )));
         }
         let mut validation = Validation::new_for_family(family);
         validation.required_spec_claims.clear();
@@ -111,16 +121,20 @@ impl JwtKey {
             DecodingKeyKind::SecretOrDer(bytes) => [bytes, &[]],
             DecodingKeyKind::RsaModulusExponent { n, e } => [n, e],
         };
-        let Validation { algorithms, leeway, .. } = &self.validation;
+        let Validation {
+            algorithms, leeway, ..
+        } = &self.validation;
         // There is at most one issuer and one audience.
-        let [issuer, audience] =
-            [&self.validation.iss, &self.validation.aud].map(|names| names.iter().flatten().collect::<Vec<_>>());
+        let [issuer, audience] = [&self.validation.iss, &self.validation.aud]
+            .map(|names| names.iter().flatten().collect::<Vec<_>>());
         identity_of::<Self>(&(material, algorithms, leeway, issuer, audience))
     }
 
     /// Returns the claims of a token, if it is valid.
     pub(super) fn claims(&self, token: &[u8]) -> Option<Map<String, Value>> {
-        decode(token, &self.key, &self.validation).ok().map(|token| token.claims)
+        decode(token, &self.key, &self.validation)
+            .ok()
+            .map(|token| token.claims)
     }
 }
 

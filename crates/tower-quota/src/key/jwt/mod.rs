@@ -74,7 +74,13 @@ pub struct JwtClaim {
 
 impl JwtClaim {
     fn new(claim: Name, keys: Vec<JwtKey>) -> Self {
-        Self { scope: Name::new(""), claim, keys, token: Arc::new(bearer()) }.renamed()
+        Self {
+            scope: Name::new(""),
+            claim,
+            keys,
+            token: Arc::new(bearer()),
+        }
+        .renamed()
     }
 
     /// Accepts tokens that this key verifies too: for key rotation, or several issuers.
@@ -94,7 +100,11 @@ impl JwtClaim {
     }
 
     fn renamed(mut self) -> Self {
-        let kind = if self.keys.is_empty() { "unverified jwt claim" } else { "jwt claim" };
+        let kind = if self.keys.is_empty() {
+            "unverified jwt claim"
+        } else {
+            "jwt claim"
+        };
         self.scope = Name::from(format!("{kind} {} of {}", self.claim, self.token.scope()));
         self
     }
@@ -129,7 +139,8 @@ impl KeyExtractor for JwtClaim {
             // The request has conflicting tokens.
             return Some(Key::new(self.scope, &[]));
         }
-        self.text(token.as_bytes()).map(|text| Key::owned(self.scope, text))
+        self.text(token.as_bytes())
+            .map(|text| Key::owned(self.scope, text))
     }
 
     fn each_value(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&[u8])) {

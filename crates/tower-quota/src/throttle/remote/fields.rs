@@ -26,40 +26,57 @@ const PAIRS: [[&str; 2]; 3] = [
 ];
 
 pub(super) fn is_from_cache(headers: &HeaderMap) -> bool {
-    lines(headers, AGE.as_str()).filter_map(digits).any(|age| age > 0)
+    lines(headers, AGE.as_str())
+        .filter_map(digits)
+        .any(|age| age > 0)
 }
 
 pub(super) fn is_grpc_error(headers: &HeaderMap) -> bool {
-    lines(headers, "grpc-status").filter_map(digits).any(|code| code > 0)
+    lines(headers, "grpc-status")
+        .filter_map(digits)
+        .any(|code| code > 0)
 }
 
 /// Returns the wait of `Retry-After`: the longest of several lines.
 pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let until = |date: &str| Some(date::parse(date)?.saturating_sub(date::response_time(headers)));
-    let seconds = lines(headers, RETRY_AFTER.as_str()).filter_map(|value| digits(value).or_else(|| until(value)));
+    let seconds = lines(headers, RETRY_AFTER.as_str())
+        .filter_map(|value| digits(value).or_else(|| until(value)));
     seconds.max().map(Duration::from_secs)
 }
 
 /// Returns the wait of gRPC's push-back. A negative number forbids retries, and is no wait.
 pub(super) fn grpc_pushback(headers: &HeaderMap) -> Option<Duration> {
-    lines(headers, "grpc-retry-pushback-ms").filter_map(digits).max().map(Duration::from_millis)
+    lines(headers, "grpc-retry-pushback-ms")
+        .filter_map(digits)
+        .max()
+        .map(Duration::from_millis)
 }
 
 /// Returns the wait until a spent quota has units again.
 pub(super) fn spent_quota(headers: &HeaderMap) -> Option<Duration> {
     let window = lines(headers, "ratelimit").filter_map(spent_window).max();
-    let window = window.or_else(|| PAIRS.iter().find_map(|[remaining, reset]| spent_pair(headers, remaining, reset)));
+    let window = window.or_else(|| {
+        PAIRS
+            .iter()
+            .find_map(|[remaining, reset]| spent_pair(headers, remaining, reset))
+    });
     window.map(Duration::from_secs)
 }
 
 /// Returns the seconds until the reset, if the field for the remaining units is 0.
 fn spent_pair(headers: &HeaderMap, remaining: &str, reset: &str) -> Option<u64> {
-    if lines(headers, remaining).map(digits).any(|left| left != Some(0)) {
+    if lines(headers, remaining)
+        .map(digits)
+        .any(|left| left != Some(0))
+    {
         return None;
     }
     lines(headers, remaining).next()?;
     match lines(headers, reset).filter_map(digits).max()? {
-        instant if instant >= FIRST_TIMESTAMP => Some(instant.saturating_sub(date::response_time(headers))),
+        instant if instant >= FIRST_TIMESTAMP => {
+            Some(instant.saturating_sub(date::response_time(headers)))
+        }
         seconds => Some(seconds),
     }
 }
@@ -67,7 +84,9 @@ fn spent_pair(headers: &HeaderMap, remaining: &str, reset: &str) -> Option<u64> 
 /// Returns the longest window of the spent quotas in a value of `RateLimit`, in seconds.
 fn spent_window(value: &str) -> Option<u64> {
     // "minute";r=0;t=12, "day";r=90;t=3600 as of draft 8, and limit=100, remaining=0, reset=12 as of draft 7.
-    let list = parts(value, ',').filter_map(|member| window(parts(member, ';'), "r", "t")).max();
+    let list = parts(value, ',')
+        .filter_map(|member| window(parts(member, ';'), "r", "t"))
+        .max();
     list.max(window(parts(value, ','), "remaining", "reset"))
 }
 
@@ -102,11 +121,17 @@ fn parts(text: &str, separator: char) -> impl Iterator<Item = &str> {
 fn digits(text: &str) -> Option<u64> {
     let text = text.trim_ascii();
     let are_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let add = |number: u64, byte| number.saturating_mul(10).saturating_add(u64::from(byte - b'0'));
+    let add = |number: u64, byte| {
+        number
+            .saturating_mul(10)
+            .saturating_add(u64::from(byte - b'0'))
+    };
     are_digits.then(|| text.bytes().fold(0, add))
 }
 
 fn lines<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> {
     let values = headers.get_all(name).iter().take(MAX_LINES);
-    values.filter(|value| value.len() <= MAX_VALUE_BYTES).filter_map(|value| value.to_str().ok())
+    values
+        .filter(|value| value.len() <= MAX_VALUE_BYTES)
+        .filter_map(|value| value.to_str().ok())
 }

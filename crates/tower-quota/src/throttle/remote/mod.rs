@@ -63,8 +63,13 @@ pub fn pushback(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
     if status.is_redirection() || fields::is_from_cache(headers) {
         return None;
     }
-    let is_error = status.is_client_error() || status.is_server_error() || fields::is_grpc_error(headers);
-    let asked = if is_error { fields::retry_after(headers).max(fields::grpc_pushback(headers)) } else { None };
+    let is_error =
+        status.is_client_error() || status.is_server_error() || fields::is_grpc_error(headers);
+    let asked = if is_error {
+        fields::retry_after(headers).max(fields::grpc_pushback(headers))
+    } else {
+        None
+    };
     asked.or_else(|| fields::spent_quota(headers))
 }
 

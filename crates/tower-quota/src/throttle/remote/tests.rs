@@ -23,13 +23,33 @@ fn answered(fields: &[(&'static str, &str)]) -> Option<u64> {
 #[test]
 fn retry_after_is_seconds_or_date() {
     assert_eq!(refused(&[("retry-after", "120")]), Some(120));
-    assert_eq!(refused(&[("retry-after", "120"), ("retry-after", "9")]), Some(120));
-    assert_eq!(refused(&[("retry-after", "99999999999999999999999")]), Some(u64::MAX));
-    for date in ["Sun, 06 Nov 1994 08:50:00 GMT", "Sunday, 06-Nov-94 08:50:00 GMT", "Sun Nov  6 08:50:00 1994"] {
-        assert_eq!(refused(&[("date", DATE), ("retry-after", date)]), Some(23), "{date}");
+    assert_eq!(
+        refused(&[("retry-after", "120"), ("retry-after", "9")]),
+        Some(120)
+    );
+    assert_eq!(
+        refused(&[("retry-after", "99999999999999999999999")]),
+        Some(u64::MAX)
+    );
+    for date in [
+        "Sun, 06 Nov 1994 08:50:00 GMT",
+        "Sunday, 06-Nov-94 08:50:00 GMT",
+        "Sun Nov  6 08:50:00 1994",
+    ] {
+        assert_eq!(
+            refused(&[("date", DATE), ("retry-after", date)]),
+            Some(23),
+            "{date}"
+        );
     }
     // The date is in the past for the system's clock.
-    assert_eq!(refused(&[("date", "Sun, 06 Nov 1994 09:00:00 GMT"), ("retry-after", DATE)]), Some(0));
+    assert_eq!(
+        refused(&[
+            ("date", "Sun, 06 Nov 1994 09:00:00 GMT"),
+            ("retry-after", DATE)
+        ]),
+        Some(0)
+    );
     assert_eq!(refused(&[("retry-after", DATE)]), Some(0));
 }
 
@@ -49,33 +69,86 @@ fn dates_are_seconds_since_epoch() {
 fn retry_after_counts_on_errors_only() {
     // With 202 the field is the time to poll for the result; with 301, the time to follow.
     let asked = headers(&[("retry-after", "120")]);
-    for status in [StatusCode::OK, StatusCode::ACCEPTED, StatusCode::MOVED_PERMANENTLY] {
+    for status in [
+        StatusCode::OK,
+        StatusCode::ACCEPTED,
+        StatusCode::MOVED_PERMANENTLY,
+    ] {
         assert_eq!(pushback(status, &asked), None);
     }
     for status in [StatusCode::FORBIDDEN, StatusCode::SERVICE_UNAVAILABLE] {
         assert_eq!(pushback(status, &asked), Some(Duration::from_secs(120)));
     }
-    assert_eq!(answered(&[("grpc-status", "8"), ("retry-after", "7")]), Some(7));
-    assert_eq!(answered(&[("grpc-status", "0"), ("retry-after", "7")]), None);
-    assert_eq!(answered(&[("grpc-status", "8"), ("grpc-retry-pushback-ms", "7000")]), Some(7));
-    assert_eq!(answered(&[("grpc-status", "8"), ("grpc-retry-pushback-ms", "-1")]), None);
+    assert_eq!(
+        answered(&[("grpc-status", "8"), ("retry-after", "7")]),
+        Some(7)
+    );
+    assert_eq!(
+        answered(&[("grpc-status", "0"), ("retry-after", "7")]),
+        None
+    );
+    assert_eq!(
+        answered(&[("grpc-status", "8"), ("grpc-retry-pushback-ms", "7000")]),
+        Some(7)
+    );
+    assert_eq!(
+        answered(&[("grpc-status", "8"), ("grpc-retry-pushback-ms", "-1")]),
+        None
+    );
 }
 
 #[test]
 fn spent_quota_pushes_back() {
     for (fields, seconds) in [
         (&[("ratelimit", r#""minute";r=0;t=12"#)][..], Some(12)),
-        (&[("ratelimit", r#""a";r=0;t=12, "b"; r=0; t=30;pk=:YQ==:, "c";r=1;t=99"#)], Some(30)),
-        (&[("ratelimit", r#""a";r=1;t=12"#), ("ratelimit", r#""b";r=0;t=5"#)], Some(5)),
+        (
+            &[(
+                "ratelimit",
+                r#""a";r=0;t=12, "b"; r=0; t=30;pk=:YQ==:, "c";r=1;t=99"#,
+            )],
+            Some(30),
+        ),
+        (
+            &[
+                ("ratelimit", r#""a";r=1;t=12"#),
+                ("ratelimit", r#""b";r=0;t=5"#),
+            ],
+            Some(5),
+        ),
         (&[("ratelimit", r#""a, \";r=0;t=99";r=3;t=12"#)], None),
-        (&[("ratelimit", "limit=100, remaining=0, reset=12")], Some(12)),
+        (
+            &[("ratelimit", "limit=100, remaining=0, reset=12")],
+            Some(12),
+        ),
         (&[("ratelimit", "limit=100, remaining=1, reset=12")], None),
-        (&[("ratelimit-remaining", "0"), ("ratelimit-reset", "12")], Some(12)),
-        (&[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "12")], Some(12)),
-        (&[("x-ratelimit-remaining", "1"), ("x-ratelimit-reset", "12")], None),
-        (&[("x-ratelimit-remaining", "0"), ("x-ratelimit-remaining", "1"), ("x-ratelimit-reset", "12")], None),
+        (
+            &[("ratelimit-remaining", "0"), ("ratelimit-reset", "12")],
+            Some(12),
+        ),
+        (
+            &[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", "12")],
+            Some(12),
+        ),
+        (
+            &[("x-ratelimit-remaining", "1"), ("x-ratelimit-reset", "12")],
+            None,
+        ),
+        (
+            &[
+                ("x-ratelimit-remaining", "0"),
+                ("x-ratelimit-remaining", "1"),
+                ("x-ratelimit-reset", "12"),
+            ],
+            None,
+        ),
         (&[("x-ratelimit-reset", "12")], None),
-        (&[("x-rate-limit-remaining", "0"), ("x-rate-limit-reset", "1000000012")], Some(0)),
+        (
+            &[
+                ("x-rate-limit-remaining", "0"),
+                ("x-rate-limit-reset", "1000000012"),
+            ],
+            Some(0),
+        ),
         (
             &[
                 ("date", "Sun, 09 Sep 2001 01:46:40 GMT"),
@@ -91,28 +164,58 @@ fn spent_quota_pushes_back() {
 
 #[test]
 fn retry_after_takes_precedence() {
-    assert_eq!(refused(&[("retry-after", "3"), ("ratelimit", r#""a";r=0;t=12"#)]), Some(3));
-    assert_eq!(refused(&[("retry-after", "soon"), ("ratelimit", r#""a";r=0;t=12"#)]), Some(12));
+    assert_eq!(
+        refused(&[("retry-after", "3"), ("ratelimit", r#""a";r=0;t=12"#)]),
+        Some(3)
+    );
+    assert_eq!(
+        refused(&[("retry-after", "soon"), ("ratelimit", r#""a";r=0;t=12"#)]),
+        Some(12)
+    );
 }
 
 #[test]
 fn cached_response_pushes_nothing_back() {
-    assert_eq!(answered(&[("age", "3"), ("ratelimit", r#""a";r=0;t=12"#)]), None);
-    assert_eq!(answered(&[("age", "0"), ("ratelimit", r#""a";r=0;t=12"#)]), Some(12));
+    assert_eq!(
+        answered(&[("age", "3"), ("ratelimit", r#""a";r=0;t=12"#)]),
+        None
+    );
+    assert_eq!(
+        answered(&[("age", "0"), ("ratelimit", r#""a";r=0;t=12"#)]),
+        Some(12)
+    );
 }
 
 #[test]
 fn garbage_is_ignored() {
     let long = "9".repeat(2_000);
-    for value in
-        ["", "-1", "1.5", "+7", "0x10", "1 2", "Sun, 32 Foo 1994 08:49:37 GMT", "Sun, 06 Nov 1960 08:49:37 GMT", &long]
-    {
+    for value in [
+        "",
+        "-1",
+        "1.5",
+        "+7",
+        "0x10",
+        "1 2",
+        "Sun, 32 Foo 1994 08:49:37 GMT",
+        "Sun, 06 Nov 1960 08:49:37 GMT",
+        &long,
+    ] {
         assert_eq!(refused(&[("retry-after", value)]), None, "{value}");
-        assert_eq!(refused(&[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", value)]), None, "{value}");
+        assert_eq!(
+            refused(&[("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", value)]),
+            None,
+            "{value}"
+        );
     }
-    for value in
-        [r#""a";r=0"#, r#""a";t=9"#, r#""a";r=-0;t=9"#, r#""a";r=0;t=soon"#, r#"";r=0;t=9"#, ";;;,,,===", r#"\"#]
-    {
+    for value in [
+        r#""a";r=0"#,
+        r#""a";t=9"#,
+        r#""a";r=-0;t=9"#,
+        r#""a";r=0;t=soon"#,
+        r#"";r=0;t=9"#,
+        ";;;,,,===",
+        r#"\"#,
+    ] {
         assert_eq!(answered(&[("ratelimit", value)]), None, "{value}");
     }
 }

@@ -34,7 +34,8 @@ fn client_in_other_table(store: &MemoryStore) -> usize {
 fn place_is_claimed_once() {
     every_order("places", || {
         let capacity = Arc::new(Capacity::new(1, 1));
-        let claims = [capacity.clone(), capacity.clone()].map(|capacity| thread::spawn(move || capacity.claim()));
+        let claims = [capacity.clone(), capacity.clone()]
+            .map(|capacity| thread::spawn(move || capacity.claim()));
         let claimed = claims.map(|claim| claim.join().unwrap());
         assert_eq!((claimed[0] != claimed[1], capacity.taken()), (true, 1));
     });
@@ -64,7 +65,11 @@ fn capacity_holds_and_releases_no_client() {
         assert!(store.len() <= 1);
         assert_eq!(other.join().unwrap(), (true, 1));
         assert_eq!((store.len(), store.evicted()), (1, 1));
-        assert!(![0, 1].map(|client| is_admitted(&store, client)).contains(&true));
+        assert!(
+            ![0, 1]
+                .map(|client| is_admitted(&store, client))
+                .contains(&true)
+        );
     });
 }
 
@@ -83,7 +88,11 @@ fn capacity_holds_across_tables() {
         assert!(store.len() <= 2);
         assert_eq!(other.join().unwrap(), (true, true));
         assert!(store.len() <= 2);
-        assert!(![0, far, 3].map(|client| is_admitted(&store, client)).contains(&true));
+        assert!(
+            ![0, far, 3]
+                .map(|client| is_admitted(&store, client))
+                .contains(&true)
+        );
     });
 }
 

@@ -59,7 +59,16 @@ impl FileRules {
         };
         let (memory, known) = (Arc::new(MemoryRules::new()), Mutex::default());
         let watcher = Arc::new(Watcher::of(&path, Arc::clone(&memory)));
-        Ok(Self { path, format, max_bytes: Self::MAX_BYTES, is_writable: false, memory, shared: None, known, watcher })
+        Ok(Self {
+            path,
+            format,
+            max_bytes: Self::MAX_BYTES,
+            is_writable: false,
+            memory,
+            shared: None,
+            known,
+            watcher,
+        })
     }
 
     /// Sets the longest file that is read, in bytes.
@@ -116,11 +125,14 @@ impl FileRules {
             watcher.renew();
             Ok(())
         });
-        renewed.await.map_err(|error| RuleStoreError::unavailable(self.name(), error))?;
+        renewed
+            .await
+            .map_err(|error| RuleStoreError::unavailable(self.name(), error))?;
         let text = read::settled(&self.path, self.max_bytes).await;
         let text = text.map_err(|error| RuleStoreError::unavailable(self.name(), error))?;
         if known.as_ref() != Some(&text) {
-            self.memory.put_now(None, NewVersion::new(text.clone(), self.format, "file"))?;
+            self.memory
+                .put_now(None, NewVersion::new(text.clone(), self.format, "file"))?;
             *known = Some(text);
         }
         Ok(())
@@ -151,8 +163,12 @@ impl RuleStore for FileRules {
     fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>> {
         Box::pin(async move {
             self.refresh().await?;
-            let Some(shared) = &self.shared else { return self.memory.state(known).await };
-            shared.merge(known, self.memory.state(None).await?.unwrap_or_default()).await
+            let Some(shared) = &self.shared else {
+                return self.memory.state(known).await;
+            };
+            shared
+                .merge(known, self.memory.state(None).await?.unwrap_or_default())
+                .await
         })
     }
 
@@ -170,9 +186,18 @@ impl RuleStore for FileRules {
                 return self.read_only();
             }
             if new.format != self.format {
-                return Err(RuleStoreError::WrongFormat { store: self.name(), format: self.format });
+                return Err(RuleStoreError::WrongFormat {
+                    store: self.name(),
+                    format: self.format,
+                });
             }
-            self.refresh().await.or_else(|error| if self.path.exists() { Err(error) } else { Ok(()) })?;
+            self.refresh().await.or_else(|error| {
+                if self.path.exists() {
+                    Err(error)
+                } else {
+                    Ok(())
+                }
+            })?;
             let mut known = self.known.lock().await;
             self.memory.expect(expected)?;
             if new.rollout.is_none() {

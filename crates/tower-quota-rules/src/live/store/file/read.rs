@@ -24,11 +24,19 @@ pub(super) async fn settled(path: &Path, max_bytes: u64) -> io::Result<String> {
         if age >= STABLE_AFTER && !text.is_empty() {
             return Ok(text);
         }
-        pause(STABLE_AFTER.saturating_sub(age).max(Duration::from_millis(10))).await;
+        pause(
+            STABLE_AFTER
+                .saturating_sub(age)
+                .max(Duration::from_millis(10)),
+        )
+        .await;
         last = read(path, max_bytes).await?;
     }
     match last {
-        (text, _) if text.is_empty() => Err(io::Error::new(io::ErrorKind::InvalidData, "the file is empty")),
+        (text, _) if text.is_empty() => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the file is empty",
+        )),
         (text, _) => Ok(text),
     }
 }
@@ -41,13 +49,19 @@ async fn read(path: &Path, max_bytes: u64) -> io::Result<(String, Duration)> {
         let mut bytes = Vec::new();
         (&file).take(max_bytes + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > max_bytes {
-            let message = format!("the file has more than {max_bytes} bytes: raise `max_bytes` if that is meant");
+            let message = format!(
+                "the file has more than {max_bytes} bytes: raise `max_bytes` if that is meant"
+            );
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
         }
-        let text = String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        let text = String::from_utf8(bytes)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         let modified = file.metadata()?.modified()?;
-        let since_1970 = modified.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        let modified = Time::from_unix_millis(i64::try_from(since_1970.as_millis()).unwrap_or_default());
+        let since_1970 = modified
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default();
+        let modified =
+            Time::from_unix_millis(i64::try_from(since_1970.as_millis()).unwrap_or_default());
         Ok((text, Time::now().since(modified)))
     })
     .await

@@ -31,7 +31,10 @@ struct Seen {
 
 impl SharedBlocks {
     pub(super) fn new(store: Arc<dyn RuleStore>) -> Self {
-        Self { store, seen: Mutex::default() }
+        Self {
+            store,
+            seen: Mutex::default(),
+        }
     }
 
     /// Announces the changes of the other store by this function, until it returns false.
@@ -49,8 +52,12 @@ impl SharedBlocks {
     ) -> Result<Option<StoreState>, RuleStoreError> {
         let mut seen = self.seen.lock().await;
         let answer = timeout(PATIENCE, self.store.state(seen.blocks)).await;
-        let answer =
-            answer.unwrap_or_else(|_| Err(RuleStoreError::unavailable(self.store.name(), "no answer in time")));
+        let answer = answer.unwrap_or_else(|_| {
+            Err(RuleStoreError::unavailable(
+                self.store.name(),
+                "no answer in time",
+            ))
+        });
         let (changed, failure) = match answer {
             Ok(changed) => (changed, None),
             // The blocks that are known stay in force.
@@ -66,6 +73,11 @@ impl SharedBlocks {
         if failure.is_none() && known == Some(seen.revision) {
             return Ok(None);
         }
-        Ok(Some(StoreState { revision: seen.revision, blocks: seen.kept.clone(), failure, ..documents }))
+        Ok(Some(StoreState {
+            revision: seen.revision,
+            blocks: seen.kept.clone(),
+            failure,
+            ..documents
+        }))
     }
 }

@@ -31,7 +31,12 @@ impl Watcher {
     pub(super) fn of(path: &Path, memory: Arc<MemoryRules>) -> Self {
         let events = watch::Sender::new(());
         let task = tokio::spawn(debounce(events.subscribe(), memory));
-        let watcher = Self { path: path.to_owned(), watching: Mutex::default(), events, task };
+        let watcher = Self {
+            path: path.to_owned(),
+            watching: Mutex::default(),
+            events,
+            task,
+        };
         watcher.renew();
         watcher
     }
@@ -40,9 +45,14 @@ impl Watcher {
     pub(super) fn renew(&self) {
         let folders = folders(&self.path);
         let mut watching = self.watching.lock().unwrap_or_else(PoisonError::into_inner);
-        if watching.as_ref().is_none_or(|(_, watched)| *watched != folders) {
+        if watching
+            .as_ref()
+            .is_none_or(|(_, watched)| *watched != folders)
+        {
             // Without a watch the polls find changes.
-            *watching = watch(&folders, &self.events).ok().map(|watcher| (watcher, folders));
+            *watching = watch(&folders, &self.events)
+                .ok()
+                .map(|watcher| (watcher, folders));
         }
     }
 }
@@ -55,7 +65,9 @@ impl Drop for Watcher {
 
 impl fmt::Debug for Watcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watcher").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("Watcher")
+            .field("path", &self.path)
+            .finish_non_exhaustive()
     }
 }
 

@@ -62,7 +62,11 @@ async fn follow(connection: RedisConnection, channel: String, changed: Arc<watch
         };
         // The store may be lost too: ask it now, not at the next poll.
         changed.send_replace(());
-        tracing::debug!(server = connection.server(), reason, "lost the announcements of rules");
+        tracing::debug!(
+            server = connection.server(),
+            reason,
+            "lost the announcements of rules"
+        );
         pause(backoff.next()).await;
     }
 }

@@ -26,7 +26,8 @@ use tower_quota_redis::{RedisConfigError, RedisConnection, RedisStore};
 
 use self::announce::Announcements;
 use super::{
-    Candidate, KEPT_RECORDS, KEPT_REPORTS, KEPT_VERSIONS, MOST_BLOCKS, Reply, RuleStore, RuleStoreError, StoreState,
+    Candidate, KEPT_RECORDS, KEPT_REPORTS, KEPT_VERSIONS, MOST_BLOCKS, Reply, RuleStore,
+    RuleStoreError, StoreState,
 };
 use crate::live::audit::AuditRecord;
 use crate::live::blocks::Block;
@@ -77,7 +78,10 @@ impl RedisRules {
         Self::with(counters.connection(Self::DEADLINE), name)
     }
 
-    fn with(connection: Result<RedisConnection, RedisConfigError>, name: &str) -> Result<Self, RuleStoreError> {
+    fn with(
+        connection: Result<RedisConnection, RedisConfigError>,
+        name: &str,
+    ) -> Result<Self, RuleStoreError> {
         let connection = connection.map_err(RuleStoreError::config)?;
         check_name(name)?;
         let key = |part: &str| format!("quota:rules:{{{name}}}:{part}");
@@ -87,7 +91,12 @@ impl RedisRules {
             channel: key("changed"),
         };
         let announcements = Announcements::listen(connection.clone(), keys.channel.clone());
-        Ok(Self { connection, script: Script::new(include_str!("rules.lua")), keys, announcements })
+        Ok(Self {
+            connection,
+            script: Script::new(include_str!("rules.lua")),
+            keys,
+            announcements,
+        })
     }
 
     /// Prepares a call of the script.
@@ -104,11 +113,16 @@ impl RedisRules {
     where
         F: Future<Output = RedisResult<T>>,
     {
-        self.connection.call(call).await.map_err(|error| RuleStoreError::unavailable(self.name(), error))
+        self.connection
+            .call(call)
+            .await
+            .map_err(|error| RuleStoreError::unavailable(self.name(), error))
     }
 
     async fn run(&self, invocation: &ScriptInvocation<'_>) -> Result<Answer, RuleStoreError> {
-        let parts: Vec<Value> = self.call(async |mut redis| invocation.invoke_async(&mut redis).await).await?;
+        let parts: Vec<Value> = self
+            .call(async |mut redis| invocation.invoke_async(&mut redis).await)
+            .await?;
         let mut parts = parts.into_iter();
         let word: String = self.read(parts.next())?;
         match word.as_str() {
@@ -117,19 +131,31 @@ impl RedisRules {
             "full" => Err(RuleStoreError::TooManyBlocks),
             "conflict" => {
                 let newest: String = self.read(parts.next())?;
-                Err(RuleStoreError::Conflict { current: self.number(&newest)? })
+                Err(RuleStoreError::Conflict {
+                    current: self.number(&newest)?,
+                })
             }
-            _ => Err(RuleStoreError::unreadable(self.name(), format_args!("unexpected answer {word:?}"))),
+            _ => Err(RuleStoreError::unreadable(
+                self.name(),
+                format_args!("unexpected answer {word:?}"),
+            )),
         }
     }
 
     fn read<T: FromRedisValue>(&self, value: Option<Value>) -> Result<T, RuleStoreError> {
-        T::from_redis_value(value.unwrap_or(Value::Nil)).map_err(|error| RuleStoreError::unreadable(self.name(), error))
+        T::from_redis_value(value.unwrap_or(Value::Nil))
+            .map_err(|error| RuleStoreError::unreadable(self.name(), error))
     }
 
     fn number(&self, text: &str) -> Result<Option<u64>, RuleStoreError> {
-        let wrong = |error| RuleStoreError::unreadable(self.name(), format_args!("{text:?} is no number: {error}"));
-        if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(wrong) }
+        let wrong = |error| {
+            RuleStoreError::unreadable(self.name(), format_args!("{text:?} is no number: {error}"))
+        };
+        if text.is_empty() {
+            Ok(None)
+        } else {
+            text.parse().map(Some).map_err(wrong)
+        }
     }
 
     fn json<T: serde::de::DeserializeOwned>(&self, text: &str) -> Result<T, RuleStoreError> {
@@ -142,11 +168,17 @@ impl RedisRules {
 
     fn before(&self, parts: &[Value]) -> Result<Option<Block>, RuleStoreError> {
         let text: String = self.read(parts.first().cloned())?;
-        if text.is_empty() { Ok(None) } else { self.json(&text).map(Some) }
+        if text.is_empty() {
+            Ok(None)
+        } else {
+            self.json(&text).map(Some)
+        }
     }
 
     async fn end_rollout(&self, operation: &str, candidate: u64) -> Result<(), RuleStoreError> {
-        self.run(self.operation(operation).arg(candidate)).await.map(drop)
+        self.run(self.operation(operation).arg(candidate))
+            .await
+            .map(drop)
     }
 }
 
@@ -171,7 +203,9 @@ impl Answer {
 pub(crate) fn check_name(name: &str) -> Result<(), RuleStoreError> {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     if name.is_empty() || name.len() > 64 || !name.bytes().all(is_allowed) {
-        let reason = format!("{name:?} is not a name: give 1 to 64 letters, digits or characters of \"-_.\"");
+        let reason = format!(
+            "{name:?} is not a name: give 1 to 64 letters, digits or characters of \"-_.\""
+        );
         return Err(RuleStoreError::config(reason));
     }
     Ok(())
@@ -179,7 +213,10 @@ pub(crate) fn check_name(name: &str) -> Result<(), RuleStoreError> {
 
 /// Returns a version without its text, which has a field of its own.
 fn info_of(version: &Version) -> Version {
-    Version { text: String::new(), ..version.clone() }
+    Version {
+        text: String::new(),
+        ..version.clone()
+    }
 }
 
 impl RuleStore for RedisRules {
@@ -190,7 +227,9 @@ impl RuleStore for RedisRules {
     fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>> {
         Box::pin(async move {
             let known = known.map(|known| known.to_string()).unwrap_or_default();
-            let Answer::Done(parts) = self.run(self.operation("state").arg(known)).await? else { return Ok(None) };
+            let Answer::Done(parts) = self.run(self.operation("state").arg(known)).await? else {
+                return Ok(None);
+            };
             let mut parts = parts.into_iter();
             let [revision, current, candidate, rollout]: [String; 4] = [
                 self.read(parts.next())?,
@@ -200,12 +239,17 @@ impl RuleStore for RedisRules {
             ];
             let stored: Vec<String> = self.read(parts.next())?;
             let candidate = match self.number(&candidate)? {
-                Some(number) => Some(Candidate { number, rollout: self.json::<Rollout>(&rollout)? }),
+                Some(number) => Some(Candidate {
+                    number,
+                    rollout: self.json::<Rollout>(&rollout)?,
+                }),
                 None => None,
             };
             let now = Time::now();
             // A block that a later version of the program wrote does not make the others void.
-            let blocks = stored.iter().filter_map(|block| self.json::<Block>(block).ok());
+            let blocks = stored
+                .iter()
+                .filter_map(|block| self.json::<Block>(block).ok());
             Ok(Some(StoreState {
                 revision: self.number(&revision)?.unwrap_or_default(),
                 current: self.number(&current)?,
@@ -219,30 +263,47 @@ impl RuleStore for RedisRules {
     fn version(&self, number: u64) -> Reply<'_, Option<Version>> {
         Box::pin(async move {
             let mut both = redis::pipe();
-            both.atomic().hget(&self.keys.script[1], number).hget(&self.keys.script[2], number);
-            let (info, text): (Option<String>, Option<String>) =
-                self.call(async |mut redis| both.query_async(&mut redis).await).await?;
-            let (Some(info), Some(text)) = (info, text) else { return Ok(None) };
+            both.atomic()
+                .hget(&self.keys.script[1], number)
+                .hget(&self.keys.script[2], number);
+            let (info, text): (Option<String>, Option<String>) = self
+                .call(async |mut redis| both.query_async(&mut redis).await)
+                .await?;
+            let (Some(info), Some(text)) = (info, text) else {
+                return Ok(None);
+            };
             let version: Version = self.json(&info)?;
-            Ok(Some(Version { number, text, ..version }))
+            Ok(Some(Version {
+                number,
+                text,
+                ..version
+            }))
         })
     }
 
     fn history(&self, most: usize) -> Reply<'_, Vec<VersionInfo>> {
         Box::pin(async move {
-            let infos: Vec<(u64, String)> =
-                self.call(async |mut redis| redis.hgetall(&self.keys.script[1]).await).await?;
+            let infos: Vec<(u64, String)> = self
+                .call(async |mut redis| redis.hgetall(&self.keys.script[1]).await)
+                .await?;
             let mut lengths = redis::pipe();
             for (number, _) in &infos {
                 lengths.cmd("HSTRLEN").arg(&self.keys.script[2]).arg(number);
             }
             let lengths: Vec<usize> = match infos.is_empty() {
                 true => Vec::new(),
-                false => self.call(async |mut redis| lengths.query_async(&mut redis).await).await?,
+                false => {
+                    self.call(async |mut redis| lengths.query_async(&mut redis).await)
+                        .await?
+                }
             };
             let mut versions = Vec::with_capacity(infos.len());
             for ((number, info), bytes) in infos.into_iter().zip(lengths) {
-                versions.push(VersionInfo { number, bytes, ..self.json::<Version>(&info)?.info() });
+                versions.push(VersionInfo {
+                    number,
+                    bytes,
+                    ..self.json::<Version>(&info)?.info()
+                });
             }
             versions.sort_unstable_by_key(|version| core::cmp::Reverse(version.number));
             versions.truncate(most);
@@ -252,12 +313,25 @@ impl RuleStore for RedisRules {
 
     fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version> {
         Box::pin(async move {
-            let rollout = new.rollout.as_ref().map(|rollout| self.to_json(rollout)).transpose()?.unwrap_or_default();
+            let rollout = new
+                .rollout
+                .as_ref()
+                .map(|rollout| self.to_json(rollout))
+                .transpose()?
+                .unwrap_or_default();
             let above = new.above;
             let version = Version::new(0, new);
             let mut put = self.operation("put");
-            put.arg(expected.map(|expected| expected.to_string()).unwrap_or_default()).arg(above).arg(rollout);
-            put.arg(KEPT_VERSIONS).arg(self.to_json(&info_of(&version))?).arg(&version.text);
+            put.arg(
+                expected
+                    .map(|expected| expected.to_string())
+                    .unwrap_or_default(),
+            )
+            .arg(above)
+            .arg(rollout);
+            put.arg(KEPT_VERSIONS)
+                .arg(self.to_json(&info_of(&version))?)
+                .arg(&version.text);
             let number: u64 = self.read(self.run(&put).await?.parts().into_iter().next())?;
             Ok(Version { number, ..version })
         })
@@ -274,9 +348,15 @@ impl RuleStore for RedisRules {
     fn restore<'a>(&'a self, version: &'a Version, blocks: &'a [Block]) -> Reply<'a, bool> {
         Box::pin(async move {
             let mut restore = self.operation("restore");
-            restore.arg(version.number).arg(self.to_json(&info_of(version))?).arg(&version.text);
+            restore
+                .arg(version.number)
+                .arg(self.to_json(&info_of(version))?)
+                .arg(&version.text);
             for block in blocks {
-                restore.arg(&block.id).arg(block.forgotten_at.unix_millis()).arg(self.to_json(block)?);
+                restore
+                    .arg(&block.id)
+                    .arg(block.forgotten_at.unix_millis())
+                    .arg(self.to_json(block)?);
             }
             Ok(matches!(self.run(&restore).await?, Answer::Done(_)))
         })
@@ -285,32 +365,50 @@ impl RuleStore for RedisRules {
     fn put_block(&self, block: Block) -> Reply<'_, Option<Block>> {
         Box::pin(async move {
             let mut put = self.operation("put_block");
-            put.arg(&block.id).arg(block.forgotten_at.unix_millis()).arg(self.to_json(&block)?);
+            put.arg(&block.id)
+                .arg(block.forgotten_at.unix_millis())
+                .arg(self.to_json(&block)?);
             put.arg(Time::now().unix_millis()).arg(MOST_BLOCKS);
             self.before(&self.run(&put).await?.parts())
         })
     }
 
     fn remove_block<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Block>> {
-        Box::pin(async move { self.before(&self.run(self.operation("remove_block").arg(id)).await?.parts()) })
+        Box::pin(async move {
+            self.before(
+                &self
+                    .run(self.operation("remove_block").arg(id))
+                    .await?
+                    .parts(),
+            )
+        })
     }
 
     fn record(&self, record: AuditRecord) -> Reply<'_, ()> {
         Box::pin(async move {
             let last = KEPT_RECORDS - 1;
             let mut both = redis::pipe();
-            both.lpush(&self.keys.audit, self.to_json(&record)?).ignore();
-            both.cmd("LTRIM").arg(&self.keys.audit).arg(0).arg(last).ignore();
-            self.call(async |mut redis| both.query_async(&mut redis).await).await
+            both.lpush(&self.keys.audit, self.to_json(&record)?)
+                .ignore();
+            both.cmd("LTRIM")
+                .arg(&self.keys.audit)
+                .arg(0)
+                .arg(last)
+                .ignore();
+            self.call(async |mut redis| both.query_async(&mut redis).await)
+                .await
         })
     }
 
     fn audit(&self, most: usize) -> Reply<'_, Vec<AuditRecord>> {
         Box::pin(async move {
-            let Some(last) = most.min(KEPT_RECORDS).checked_sub(1) else { return Ok(Vec::new()) };
+            let Some(last) = most.min(KEPT_RECORDS).checked_sub(1) else {
+                return Ok(Vec::new());
+            };
             let last = isize::try_from(last).unwrap_or(isize::MAX);
-            let records: Vec<String> =
-                self.call(async |mut redis| redis.lrange(&self.keys.audit, 0, last).await).await?;
+            let records: Vec<String> = self
+                .call(async |mut redis| redis.lrange(&self.keys.audit, 0, last).await)
+                .await?;
             records.iter().map(|record| self.json(record)).collect()
         })
     }
@@ -318,7 +416,9 @@ impl RuleStore for RedisRules {
     fn put_report<'a>(&'a self, instance: &'a str, report: RolloutReport) -> Reply<'a, ()> {
         Box::pin(async move {
             let mut put = self.operation("put_report");
-            put.arg(report.candidate).arg(instance).arg(self.to_json(&report)?);
+            put.arg(report.candidate)
+                .arg(instance)
+                .arg(self.to_json(&report)?);
             put.arg(KEPT_REPORTS).arg(Self::REPORTS_KEPT.as_secs());
             self.run(&put).await.map(drop)
         })
@@ -326,8 +426,14 @@ impl RuleStore for RedisRules {
 
     fn reports(&self, candidate: u64) -> Reply<'_, Vec<RolloutReport>> {
         Box::pin(async move {
-            let parts = self.run(self.operation("reports").arg(candidate)).await?.parts();
-            let stored: Vec<String> = parts.into_iter().map(|part| self.read(Some(part))).collect::<Result<_, _>>()?;
+            let parts = self
+                .run(self.operation("reports").arg(candidate))
+                .await?
+                .parts();
+            let stored: Vec<String> = parts
+                .into_iter()
+                .map(|part| self.read(Some(part)))
+                .collect::<Result<_, _>>()?;
             stored.iter().map(|report| self.json(report)).collect()
         })
     }
@@ -339,6 +445,9 @@ impl RuleStore for RedisRules {
 
 impl fmt::Debug for RedisRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisRules").field("server", &self.name()).field("state", &self.keys.script[0]).finish()
+        f.debug_struct("RedisRules")
+            .field("server", &self.name())
+            .field("state", &self.keys.script[0])
+            .finish()
     }
 }
