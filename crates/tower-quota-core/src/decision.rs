@@ -2,11 +2,15 @@
 
 use core::time::Duration;
 
+use smallvec::SmallVec;
+
 use crate::charge::Operation;
 use crate::outcome::Outcome;
 use crate::status::LimitStatus;
-use crate::statuses::Statuses;
 use crate::time::Timestamp;
+
+/// The statuses of a decision, up to three of them without an allocation.
+type Statuses = SmallVec<[LimitStatus; 3]>;
 
 /// The answer of a store to one request: the outcome, and the status of each limit.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,25 +44,22 @@ impl Decision {
         }
     }
 
-    /// Sets the outcome of a check that every limit admits at once.
-    #[inline]
-    pub(crate) fn admit(&mut self, at: Timestamp, statuses: Statuses) {
-        self.statuses = statuses;
-        (self.outcome, self.at, self.refundable) = (Outcome::Allow, at, true);
-    }
-
-    /// Sets the outcome of a check that some limit does not admit.
-    #[inline]
-    pub(crate) fn refuse(&mut self, at: Timestamp, statuses: Statuses) {
-        // Stored before they are read: to move them afterwards, they would have to be written twice.
-        self.statuses = statuses;
-        (self.outcome, self.at, self.refundable) = (outcome_of(&self.statuses), at, false);
-    }
-
-    /// Sets the outcome by the statuses of all limits.
-    pub(crate) fn decide_by(&mut self, at: Timestamp, statuses: impl Iterator<Item = LimitStatus>) {
-        self.statuses.replace(statuses);
-        (self.outcome, self.at, self.refundable) = (outcome_of(&self.statuses), at, false);
+    /// Replaces the decision by that on a check, in place, because a decision is large.
+    pub(crate) fn replace(
+        &mut self,
+        is_admitted: bool,
+        at: Timestamp,
+        statuses: impl Iterator<Item = LimitStatus>,
+    ) {
+        self.at = at;
+        self.refundable = is_admitted;
+        self.statuses.clear();
+        self.statuses.extend(statuses);
+        self.outcome = if is_admitted {
+            Outcome::Allow
+        } else {
+            outcome_of(&self.statuses)
+        };
     }
 
     /// Returns the outcome: the request passes, waits or is refused.
@@ -154,12 +155,11 @@ impl Decision {
 
 impl Default for Decision {
     /// Returns the decision on no charges.
-    #[inline]
     fn default() -> Self {
         Self {
             outcome: Outcome::Allow,
             at: Timestamp::EPOCH,
-            statuses: Statuses::None,
+            statuses: Statuses::new(),
             refundable: false,
         }
     }

@@ -36,6 +36,7 @@
 //!
 //! [`tower-quota`]: https://docs.rs/tower-quota
 
+#![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod algorithm;
@@ -47,7 +48,7 @@ mod decision;
 mod entry;
 mod error;
 mod key;
-mod key_hash;
+mod key_hasher;
 mod limit_name;
 mod limiter;
 mod memory;
@@ -57,7 +58,6 @@ mod penalty;
 mod quota;
 mod refusals;
 mod status;
-mod statuses;
 mod store;
 #[doc(hidden)]
 pub mod stored;
@@ -71,7 +71,8 @@ pub use self::decision::Decision;
 pub use self::entry::{DecodeError, Entry};
 pub use self::error::ConfigError;
 pub use self::key::Key;
-pub use self::key_hash::KeyHasher;
+#[doc(hidden)]
+pub use self::key_hasher::KeyHasher;
 pub use self::limiter::{Answer, AsKey, Limiter, UnknownLimit};
 #[cfg(feature = "tokio")]
 pub use self::limiter::{NotReady, Turn};
@@ -84,5 +85,5 @@ pub use self::refusals::{RefusalCache, RefusalFuture, RefusalStats};
 pub use self::status::{Left, LimitStatus};
 pub use self::store::{BoxStore, BoxStoreError, Store};
 #[doc(hidden)]
-pub use self::sync::{ShortMutex, thread_place};
+pub use self::sync::thread_place;
 pub use self::time::Timestamp;

@@ -441,7 +441,7 @@ fn store_failure_is_the_source() {
 #[test]
 fn equal_values_of_any_type_are_one_key() {
     let limiter = Limiter::new(MemoryStore::new(), "hour", Quota::per_hour(100));
-    let left = |answer: tower_quota_core::Answer<'_>| answer.remaining();
+    let left = |answer: tower_quota_core::Answer| answer.remaining();
     let numbers = [
         left(limiter.check_now(&7)),
         left(limiter.check_now(&7_u8)),

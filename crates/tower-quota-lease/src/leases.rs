@@ -4,10 +4,10 @@ use core::hash::{BuildHasherDefault, Hasher};
 use core::ops::DerefMut;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
-use tower_quota_core::{Charge, Key, KeyHasher, LimitStatus, Name, Quota, ShortMutex, Timestamp};
+use tower_quota_core::{Charge, Key, KeyHasher, LimitStatus, Name, Quota, Timestamp};
 
 use crate::plan::Plan;
 use crate::pool::Pool;
@@ -24,11 +24,16 @@ const SIGHTINGS: u32 = 2;
 /// The shortest time between two searches of a full shard for keys that are not used, in microseconds.
 const SWEEP_EVERY: u64 = 100_000;
 
+/// Locks a mutex. A thread that panicked while it held the lock changes nothing for the others.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The pools of all keys.
 #[derive(Debug)]
 pub(crate) struct Leases {
     hasher: KeyHasher,
-    shards: Box<[ShortMutex<Shard>]>,
+    shards: Box<[Mutex<Shard>]>,
     versions: Box<[Version]>,
     remembered: Remembered,
     sightings: Sightings,
@@ -71,7 +76,7 @@ impl Leases {
     pub(crate) fn new(keys: usize) -> Self {
         Self {
             hasher: KeyHasher::random(),
-            shards: (0..SHARDS).map(|_| ShortMutex::default()).collect(),
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
             versions: (0..SHARDS).map(|_| Version::default()).collect(),
             remembered: Remembered::default(),
             sightings: Sightings::new(),
@@ -99,7 +104,7 @@ impl Leases {
 
     /// Returns the shard of a key, for changes that give no refused pool units.
     pub(crate) fn shard_to_take(&self, digest: u128) -> impl DerefMut<Target = Shard> {
-        self.shards[digest as usize % SHARDS].lock()
+        locked(&self.shards[digest as usize % SHARDS])
     }
 
     pub(crate) fn version(&self, digest: u128) -> u64 {
@@ -137,7 +142,7 @@ impl Leases {
     }
 
     pub(crate) fn shards(&self) -> impl Iterator<Item = impl DerefMut<Target = Shard>> {
-        self.shards.iter().map(ShortMutex::lock)
+        self.shards.iter().map(locked)
     }
 
     /// Returns the pool of a limit, which is made if its key was seen before and there is room.

@@ -4,9 +4,11 @@
 //! same refusal.
 
 use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Mutex;
 
-use tower_quota_core::{Charge, LimitStatus, Name, Quota, ShortMutex, Timestamp, thread_place};
+use tower_quota_core::{Charge, LimitStatus, Name, Quota, Timestamp, thread_place};
 
+use crate::leases::locked;
 use crate::refusal::PoolRefusal;
 
 /// The places of threads. Threads that share one wait for each other.
@@ -21,7 +23,7 @@ pub(crate) struct Remembered([Place; PLACES]);
 /// The refusals of a thread's place. Processors fetch two lines at a time.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-struct Place(ShortMutex<Known>);
+struct Place(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
@@ -83,7 +85,7 @@ impl Remembered {
         (now, version): (u64, u64),
         is_counted: bool,
     ) -> Result<(LimitStatus, Timestamp), Uncounted> {
-        let mut known = self.own().lock();
+        let mut known = locked(self.own());
         let Known { refusals, refused } = &mut *known;
         let known = refusals
             .get_mut(way(digest, charge.name()))
@@ -119,7 +121,7 @@ impl Remembered {
     ///
     /// Returns the one that gives way to it, if it has refused requests that its pool has yet to count.
     pub(crate) fn remember(&self, refusal: KnownRefusal) -> Option<KnownRefusal> {
-        let refusals = &mut self.own().lock().refusals;
+        let refusals = &mut locked(self.own()).refusals;
         if refusals.is_empty() {
             refusals.resize_with(WAYS, || None);
         }
@@ -131,10 +133,13 @@ impl Remembered {
 
     /// Returns the requests that were refused by what is remembered.
     pub(crate) fn refused(&self) -> u64 {
-        self.0.iter().map(|Place(known)| known.lock().refused).sum()
+        self.0
+            .iter()
+            .map(|Place(known)| locked(known).refused)
+            .sum()
     }
 
-    fn own(&self) -> &ShortMutex<Known> {
+    fn own(&self) -> &Mutex<Known> {
         &self.0[thread_place() % PLACES].0
     }
 }

@@ -46,11 +46,6 @@ pub(super) fn convert(state: &State, old: &Quota, new: &Quota, now: u64) -> Stat
     }
 }
 
-/// Returns the grains of a bucket that are used under another quota.
-pub(crate) fn bucket_used(old: &Quota, new: &Quota, used: u64) -> u64 {
-    grains_used(used, old.capacity() * old.grain(), old.grain(), new)
-}
-
 /// Returns the units used of a window or a log: of the old quota, `used` of `full` grains were, `grain` to a unit.
 fn units_used(used: u64, full: u64, grain: u64, new: &Quota) -> u64 {
     let (units, rest) = (used.abs_diff(full) / grain, used.abs_diff(full) % grain);

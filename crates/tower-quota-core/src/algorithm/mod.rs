@@ -15,7 +15,6 @@ mod sliding_window;
 use core::ops::{Deref, DerefMut};
 
 pub(crate) use self::bucket::{Bucket, longest_wait};
-pub(crate) use self::convert::bucket_used;
 pub(crate) use self::counting::{Counting, Refund};
 use self::fixed_window::FixedWindow;
 pub use self::fixed_window::MOST_COUNTED;

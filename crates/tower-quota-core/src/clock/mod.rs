@@ -1,13 +1,7 @@
-//! The time of an in-process store. No other folder of tower-quota reads the machine's clocks.
+//! The time of a store in this process. No other folder of tower-quota reads the machine's clocks.
 
-mod counter;
-mod line;
-mod machine;
-#[cfg(all(test, loom))]
-mod models;
+mod anchored;
 mod monotonic;
-#[cfg(test)]
-mod tests;
 
 use core::fmt;
 
@@ -16,8 +10,8 @@ use crate::time::Timestamp;
 
 /// A clock gives a store in this process the present time.
 ///
-/// A clock should not run backwards. If it does, stores use the instant of the last charge until it has caught up.
-/// Tests pass a clock that they move by hand (`tower_quota_testkit::ManualClock`).
+/// A clock should not run backwards. If it does, a store uses the instant of the last charge until the clock has caught
+/// up. Tests pass a clock that they move by hand (`tower_quota_testkit::ManualClock`).
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// Returns the present instant.
     fn now(&self) -> Timestamp;

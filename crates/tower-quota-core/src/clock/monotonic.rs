@@ -1,35 +1,29 @@
-//! The public clock on the machine's counter.
+//! The machine's clock.
 
 use core::time::Duration;
 use std::sync::LazyLock;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::Clock;
-use super::counter::Processor;
-use super::machine::Machine;
+use super::anchored::{Anchored, Source};
 use crate::time::{Timestamp, micros};
 
-/// The machine's monotonic clock, aligned to the Unix epoch once, when it is made.
+/// The machine's clock: microseconds since the Unix epoch that do not run backwards.
 ///
-/// Later steps of the wall clock (NTP, an operator) do not move it: counters neither jump nor freeze. In return,
-/// epoch-aligned windows differ from the wall clock by its steps since the start of the process.
+/// The clock reads the processor's counter through the crate `quanta`, or the system's monotonic clock if the
+/// processor has no reliable counter. Ten times a second, or at once when the counter jumps, the clock is anchored
+/// again:
 ///
-/// # Sources
+/// * The time since the last anchor is measured by the system's monotonic clock, so a counter that drifts or restarts
+///   (resume, migration) moves the clock by a tenth of a second at most.
+/// * If the wall clock is ahead, for example because the machine was suspended, the clock moves forward to it.
+/// * If the wall clock is behind, because it was set back, the clock runs slower by a thousandth until both agree.
 ///
-/// 1. At first it reads the system's monotonic clock.
-/// 2. When the processor's counter has had a constant rate for a tenth of a second, it reads the counter. No call waits
-///    for this.
-/// 3. Every tenth of a second it compares the counter with the system's clock.
+/// Windows that are aligned to UTC therefore stay aligned for as long as the process runs. Two readings run backwards
+/// by a tenth of a millisecond at most, unless the counter jumped by less than a tenth of a second.
 ///
-/// The counter is not used if the processor does not promise a constant rate.
-///
-/// # Running backwards
-///
-/// Successive readings may run backwards by some microseconds when the counter is compared. The counter itself may
-/// jump (resume, restore of a snapshot, migration of a virtual machine). The next reading notices a jump by more than a
-/// tenth of a second, in either direction, and returns the system's time. A shorter jump may go unnoticed for a tenth of
-/// a second, in which the clock is ahead or behind by its length. Readings therefore never run backwards by more than a
-/// tenth of a second.
+/// All values of this type share one clock. The first value calibrates the counter, which takes about a millisecond
+/// and never more than 200.
 ///
 /// ```
 /// use std::time::Duration;
@@ -41,27 +35,16 @@ use crate::time::{Timestamp, micros};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct MonotonicClock {
-    machine: &'static Machine<Processor>,
-    /// The wall clock's time at the start of the machine's clock.
-    epoch_micros: u64,
+    machine: &'static Anchored<Machine>,
 }
 
 impl MonotonicClock {
-    /// Reads the wall clock once and counts monotonically from there.
+    /// Returns the clock of this process. The first call calibrates it.
     #[must_use]
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one place that reads the wall clock"
-    )]
     pub fn new() -> Self {
-        let wall = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or(Duration::ZERO);
-        let machine = &*MACHINE;
-        Self {
-            machine,
-            epoch_micros: micros(wall).saturating_sub(machine.elapsed_micros()),
-        }
+        static MACHINE: LazyLock<Anchored<Machine>> =
+            LazyLock::new(|| Anchored::new(Machine::start()));
+        Self { machine: &MACHINE }
     }
 }
 
@@ -72,14 +55,47 @@ impl Default for MonotonicClock {
 }
 
 impl Clock for MonotonicClock {
-    #[inline]
     fn now(&self) -> Timestamp {
-        Timestamp::from_micros(
-            self.epoch_micros
-                .saturating_add(self.machine.elapsed_micros()),
-        )
+        Timestamp::from_micros(self.machine.now())
     }
 }
 
-/// The clock of the process, started by the first [`MonotonicClock`].
-static MACHINE: LazyLock<Machine<Processor>> = LazyLock::new(|| Machine::start(Processor::start()));
+/// The clocks of this machine.
+#[derive(Debug)]
+struct Machine {
+    counter: quanta::Clock,
+    started: Instant,
+}
+
+impl Machine {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the only place that reads the system's clock"
+    )]
+    fn start() -> Self {
+        Self {
+            counter: quanta::Clock::new(),
+            started: Instant::now(),
+        }
+    }
+}
+
+impl Source for Machine {
+    fn counter(&self) -> u64 {
+        // From 0 and not from the start of the process: a counter that restarts must not stand still.
+        self.counter.delta_as_nanos(0, self.counter.raw()) / 1_000
+    }
+
+    fn monotonic(&self) -> u64 {
+        micros(self.started.elapsed())
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the only place that reads the wall clock"
+    )]
+    fn wall(&self) -> u64 {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+        micros(since_epoch.unwrap_or(Duration::ZERO))
+    }
+}

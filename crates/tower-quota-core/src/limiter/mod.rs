@@ -22,7 +22,7 @@ pub use self::not_ready::NotReady;
 #[cfg(feature = "tokio")]
 pub use self::turn::Turn;
 pub use self::unknown_limit::UnknownLimit;
-use crate::charge::{Charge, Counter, Operation};
+use crate::charge::{Charge, Operation};
 use crate::decision::Decision;
 use crate::error::ConfigError;
 use crate::key::Key;
@@ -58,7 +58,7 @@ use crate::store::Store;
 /// | call | does |
 /// |---|---|
 /// | [`check`](Self::check), [`check_n`](Self::check_n) | charges one unit, or some, if all fit now |
-/// | [`check_now`](Self::check_now), [`check_n_now`](Self::check_n_now) | the same for a [`MemoryStore`], at once and faster |
+/// | [`check_now`](Self::check_now), [`check_n_now`](Self::check_n_now) | the same for a [`MemoryStore`], at once |
 /// | `until_ready`, `until_ready_within`, `until_n_ready` | wait for the turn (feature `tokio`) |
 /// | `turn` | waits for a turn that is refunded unless it is spent (feature `tokio`) |
 /// | [`peek`](Self::peek) | reports what a check would get, and charges nothing |
@@ -84,8 +84,6 @@ pub struct Limiter<S> {
     longest_wait: Duration,
     first: NamedQuota,
     others: Vec<NamedQuota>,
-    /// Says whether there is one limit and it is a plain bucket.
-    is_one_bucket: bool,
 }
 
 #[derive(Clone)]
@@ -133,7 +131,6 @@ impl<S: Store + Clone> Limiter<S> {
             longest_wait: Self::DEFAULT_MAX_WAIT,
             first: NamedQuota { name, quota },
             others: Vec::new(),
-            is_one_bucket: matches!(quota.algorithm(), Algorithm::TokenBucket | Algorithm::Gcra),
         })
     }
 
@@ -167,7 +164,6 @@ impl<S: Store + Clone> Limiter<S> {
         #[cfg(feature = "tokio")]
         let quota = quota.for_waits_of(self.longest_wait);
         self.others.push(NamedQuota { name, quota });
-        self.is_one_bucket = false;
         Ok(self)
     }
 
@@ -331,39 +327,20 @@ impl Limiter<MemoryStore> {
     /// assert!(!refused.is_allowed());
     /// assert!(refused.retry_after().is_some());
     /// ```
-    #[inline]
-    pub fn check_now<K: AsKey + ?Sized>(&self, key: &K) -> Answer<'_> {
+    pub fn check_now<K: AsKey + ?Sized>(&self, key: &K) -> Answer {
         self.check_n_now(key, 1)
     }
 
     /// Does what [`check_n`](Self::check_n) does, without a runtime, and answers with less.
-    #[inline]
-    pub fn check_n_now<K: AsKey + ?Sized>(&self, key: &K, cost: u64) -> Answer<'_> {
-        if self.is_one_bucket {
-            let NamedQuota { name, quota } = &self.first;
-            // The key is gone before the check, so that it needs no memory.
-            let hash = self.store.hash(&key.as_key(self.scope));
-            if let Some((used, is_allowed)) = self.store.check_bucket(
-                hash,
-                Counter {
-                    id: name.id(),
-                    quota,
-                },
-                cost,
-            ) {
-                return Answer::of_bucket(quota, used, cost, is_allowed);
-            }
+    pub fn check_n_now<K: AsKey + ?Sized>(&self, key: &K, cost: u64) -> Answer {
+        let key = key.as_key(self.scope);
+        if self.others.is_empty() {
+            let charge = self.first.charge(&key, cost, Duration::ZERO);
+            return Answer::of_one(self.store.check_one(charge));
         }
-        // The key is made a second time, so that the first one needs no memory.
-        self.check_in_full(&key.as_key(self.scope), cost)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn check_in_full(&self, key: &Key<'_>, cost: u64) -> Answer<'_> {
         let mut decision = Decision::default();
-        self.store
-            .check_at_once(&self.charges(key, cost, Duration::ZERO), &mut decision);
+        let charges = self.charges(&key, cost, Duration::ZERO);
+        self.store.check_at_once(&charges, &mut decision);
         Answer::of_decision(&decision)
     }
 }

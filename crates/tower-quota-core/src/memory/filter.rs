@@ -121,7 +121,6 @@ const fn until_of(cell: u64) -> u64 {
 }
 
 #[cfg(test)]
-#[cfg(not(loom))]
 mod tests {
     use super::*;
 

@@ -1,100 +1,91 @@
 //! The store in this process.
 //!
-//! | file | holds |
-//! |---|---|
-//! | `check` | plain checks of one key, in its row |
-//! | `several` | plain checks of any limits of any keys: in their rows, or on drafts |
-//! | `rows` | decisions in the rows of any keys |
-//! | `charged` | a charge on a count: whether it fits, and the limit's status |
-//! | `draft` | one key's counts while a request is decided |
-//! | `model` | every other decision, by the model |
-//! | `place` | the keys of a request, and their tables, locked in their order |
-//! | `table`, `bucket`, `row` | the layout: rows of an entry each, five to a bucket, buckets in tables |
-//! | `cuckoo`, `evict`, `insert` | a row for a new entry, found, made or taken from another |
-//! | `filter` | limits that were spent when their entry was evicted |
-//! | `entry` | conversion between rows and the model's entries |
-//! | `interned`, `recycle` | numbers for limits and their quotas, by table |
-//! | `capacity`, `stats` | how many entries there are and may be |
-//! | `prefetch`, `fetch` | rows fetched early |
+//! ```text
+//! MemoryStore ── shards, each behind a mutex; the last one has only the row of Key::EVERYONE
+//!   Shard ── rows          a hash table of 40 bytes a row, at most three quarters full in a full store
+//!         ── definitions   each limit and quota once, shared by the rows
+//!         ── evicted       what is remembered of evicted rows: spent limits (filter), uses (sketch)
+//!   Row   ── hash          stands for the key
+//!         ── touched       instant of the last change, whether it was refused, how often it was used
+//!         ── content       one count, several counts, or an entry of the model
+//! ```
 //!
-//! Keys are hashed by `key_hash`, and locks are those of `sync`, which other tables of this crate share.
+//! A request is decided in one of two ways. All shards of its keys are locked first, in their order.
+//!
+//! 1. `rows`: plain charges of buckets and windows, in any order and of any keys, on the counts of the rows.
+//! 2. `model`: everything else, by [`decide`](crate::decide()) on entries that are taken out of their rows.
+//!
+//! The differential test holds one to the other. To add an algorithm, you change nothing here: its state is kept as an
+//! entry of the model, or as a count if `Counting::packed` fits it into a word.
 
-mod bucket;
 mod capacity;
-mod charged;
-mod check;
 #[cfg(test)]
 mod contention;
-mod cuckoo;
-mod draft;
-mod entry;
+mod definition;
 mod evict;
-mod fetch;
+mod evicted;
 mod filter;
-mod insert;
-mod interned;
+mod keys;
 mod model;
-mod place;
-mod prefetch;
-mod recycle;
+mod plain;
+mod restored;
 mod row;
 mod rows;
-mod several;
+mod shard;
+mod sketch;
 mod stats;
-mod table;
 
 use core::convert::Infallible;
 use core::fmt;
 use core::future::{Ready, ready};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use self::capacity::Capacity;
-use self::prefetch::Prefetch;
 use self::row::LATEST;
+use self::shard::Shard;
 pub use self::stats::MemoryStats;
-use self::table::Table;
 use crate::charge::{Charge, Operation};
 use crate::clock::{Clock, MonotonicClock};
 use crate::decision::Decision;
 use crate::key::Key;
-use crate::key_hash::Seed;
+use crate::status::LimitStatus;
 use crate::store::Store;
 use crate::sync::{Mutex, locked};
 use crate::time::Timestamp;
 
 /// The store in this process: nothing to install, nothing to wait for.
 ///
-/// Clones share the counters. All charges of a request are decided in one atomic step, also when they count different
-/// keys.
+/// Clones share the counters. The store decides all charges of a request in one atomic step, also if they count
+/// different keys.
 ///
-/// Keys are kept as 64-bit hashes under a random seed, drawn when the store is made. Two keys with the same hash share
-/// their counters. Any two keys have the same hash under 1 in 2^63 of all seeds. Among a million entries, a new key
-/// shares a hash with probability 1 in 9 million million. This holds for any keys that clients choose without knowing
-/// the seed or two keys of the same hash.
+/// The store keeps keys as 64-bit hashes (SipHash-1-3) under a random seed. Clients who do not know the seed cannot
+/// choose keys that share a hash. Among a million entries, a new key shares a hash with one of them with a probability
+/// of 1 in 18 million million.
 ///
 /// # Memory
 ///
-/// An entry takes 36 bytes with one limit and 72 with up to four, for keys of any length. Entries with sliding logs,
-/// windows that begin with a request, buckets whose requests wait or settle, or more limits are kept apart and take
-/// hundreds of bytes. All entries of a table take as much as the one with the most limits. A sliding window of over a
-/// million units counts as two limits.
+/// An entry with one limit takes 55 to 110 bytes, and 16 to 24 more for each further limit, for keys of any length.
+/// Entries with logs, windows that begin with a request, holds, and buckets whose requests wait or settle take hundreds
+/// of bytes. An entry takes one place of the capacity, and one more for each 256 bytes of its logs.
 ///
-/// At most `capacity` entries are remembered, one million by default. The entry of [`Key::EVERYONE`] takes no place and
-/// is never evicted. No background task runs: entries that are full again are forgotten when their place is needed. In
-/// a full store, a new entry evicts one of the next few candidates, in this order:
+/// The store remembers at most `capacity` entries, one million by default. The entry of [`Key::EVERYONE`] takes no place
+/// and is never evicted. No background task runs. A full store drops or evicts an entry for each new one, in this order:
 ///
-/// 1. Entries that are full again. Nothing is lost.
-/// 2. The least used entry that was neither refused nor spent at its last request. Its client starts full.
-/// 3. If all are limited, the least used one, and of those used equally often the one charged last. A filter remembers
-///    its spent limits until one unit fits again. If its client comes back sooner, these limits are still spent.
+/// 1. An entry that is full again. Nothing is lost.
+/// 2. Of the next few entries, the least used one that was neither refused nor spent at its last request. Its client
+///    starts full. The store remembers how often the client came, so that a client who returns is not evicted again
+///    before clients who come less often.
+/// 3. If all of them are limited, the least used one. The store remembers its spent limits until one unit fits again.
+///    If the client comes back sooner, these limits are still spent.
 ///
-/// A flood of new keys therefore never releases a limited client. Other entries are evicted only if they are the least
-/// used candidate. A client whose entry is evicted before it is full may take the quota's capacity once more. A full
-/// store admits at most that much more than one with room for all, once for each of [`evicted`](Self::evicted).
+/// A flood of new keys therefore never releases a limited client. A client whose entry is evicted before it is full may
+/// take the capacity of the quota once more. A full store admits at most that much more than a store with room for all,
+/// once for each of [`evicted`](Self::evicted).
 ///
-/// The filter takes about 21 bytes for each place, in tables that evict limited entries. It remembers all limits up to
-/// 1.2 for each place, and 19 in 20 of 2 for each place. Of more, it forgets those whose wait ends first. A new key is
-/// mistaken for an evicted one at most 1 time in 16,000, for one limit and no longer than that client's wait.
+/// The memory of evicted entries takes about 24 bytes for each place. It holds 1.2 spent limits for each place without a
+/// loss. Beyond that, it forgets the limits whose wait ends first. A new key is mistaken for an evicted one at most 1 time
+/// in 16,000, for one limit and no longer than that client's wait.
 ///
 /// Give a store more places than you have clients. If clients can make up keys, limit them by address as well.
 ///
@@ -111,15 +102,13 @@ pub struct MemoryStore {
 
 struct Inner {
     time: Time,
-    seed: Seed,
+    hasher: RandomState,
     capacity: Capacity,
-    /// The hash of [`Key::EVERYONE`], whose entry has a table and a place of its own.
+    /// The hash of [`Key::EVERYONE`], whose row has a shard of its own.
     everyone: u64,
     own_capacity: Capacity,
     /// The last one is that of [`Key::EVERYONE`].
-    tables: Box<[Shard]>,
-    /// The addresses of the tables' rows.
-    prefetches: Box<[Prefetch]>,
+    shards: Box<[Aligned]>,
 }
 
 /// The clock of a store: usually the machine's, without a virtual call.
@@ -129,7 +118,6 @@ enum Time {
 }
 
 impl Time {
-    #[inline]
     fn now(&self) -> Timestamp {
         match self {
             Self::Machine(clock) => clock.now(),
@@ -138,21 +126,19 @@ impl Time {
     }
 }
 
-/// A table behind a lock, in cache lines of its own.
+/// A shard in cache lines of its own.
 #[derive(Default)]
 #[repr(align(64))]
-struct Shard(Mutex<Table>);
+struct Aligned(Mutex<Shard>);
 
-/// The entries in each table of a full store.
+/// The rows of each shard of a full store: three quarters of the buckets of its table.
 ///
-/// They are few enough to be moved in some tens of microseconds when the table grows, and enough that all tables fill
-/// about evenly.
-const ENTRIES_PER_TABLE: usize = if cfg!(loom) { 1 } else { 4_096 };
-/// The most tables of a store.
-const MOST_TABLES: usize = 1 << 14;
-/// The most tables of a small store. Each has room for a few hundred entries, so that threads seldom collide.
-const TABLES_OF_A_SMALL_STORE: usize = if cfg!(loom) { 1 } else { 64 };
-const ENTRIES_PER_SMALL_TABLE: usize = 256;
+/// A table of this size never grows while rows are evicted, and it grows to this size within some tens of microseconds.
+const ROWS_OF_A_SHARD: usize = 3_072;
+/// The rows of each shard of a small store, which has several so that threads seldom collide.
+const ROWS_OF_A_SMALL_SHARD: usize = 384;
+const MOST_SHARDS_OF_A_SMALL_STORE: usize = 64;
+const MOST_SHARDS: usize = 1 << 14;
 
 impl MemoryStore {
     /// Entries remembered by default.
@@ -180,19 +166,18 @@ impl MemoryStore {
 
     fn with_time(entries: usize, time: Time) -> Self {
         let entries = entries.max(1);
-        let seed = Seed::random();
-        let tables_if_small = (entries / ENTRIES_PER_SMALL_TABLE).min(TABLES_OF_A_SMALL_STORE);
-        let tables = (entries / ENTRIES_PER_TABLE)
-            .max(tables_if_small)
-            .clamp(1, MOST_TABLES);
+        let shards_if_small = (entries / ROWS_OF_A_SMALL_SHARD).min(MOST_SHARDS_OF_A_SMALL_STORE);
+        let shards = (entries / ROWS_OF_A_SHARD)
+            .max(shards_if_small)
+            .clamp(1, MOST_SHARDS);
+        let hasher = RandomState::new();
         let inner = Inner {
             time,
-            everyone: seed.hash(&Key::EVERYONE),
-            seed,
-            capacity: Capacity::new(entries, tables),
-            own_capacity: Capacity::new(1, 1),
-            tables: (0..=tables).map(|_| Shard::default()).collect(),
-            prefetches: (0..=tables).map(|_| Prefetch::default()).collect(),
+            everyone: hasher.hash_one(Key::EVERYONE),
+            hasher,
+            capacity: Capacity::new(entries),
+            own_capacity: Capacity::new(usize::MAX),
+            shards: (0..=shards).map(|_| Aligned::default()).collect(),
         };
         Self {
             inner: Arc::new(inner),
@@ -202,7 +187,7 @@ impl MemoryStore {
     /// Returns the number of entries: at most the capacity, and that of [`Key::EVERYONE`]. Some may be full again.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.inner.capacity.taken() + self.inner.own_capacity.taken()
+        self.inner.capacity.entries() + self.inner.own_capacity.entries()
     }
 
     /// Returns whether no entry is remembered.
@@ -221,7 +206,7 @@ impl MemoryStore {
 
     /// Returns statistics of the store.
     ///
-    /// Each table is locked once, which takes some microseconds for each thousand entries.
+    /// Each shard is locked once, for some microseconds for each thousand entries.
     #[must_use]
     pub fn stats(&self) -> MemoryStats {
         let capacity = &self.inner.capacity;
@@ -234,13 +219,22 @@ impl MemoryStore {
             definitions: 0,
             bytes: 0,
         };
-        for table in &self.inner.tables {
-            let table = locked(&table.0);
-            stats.definitions += table.interned.len();
-            stats.bytes += table.bytes();
-            stats.filter_hits += table.filter_hits();
+        for shard in &self.inner.shards {
+            let shard = locked(&shard.0);
+            stats.definitions += shard.definitions();
+            stats.bytes += shard.bytes();
+            stats.filter_hits += shard.filter_hits();
         }
         stats
+    }
+
+    /// Checks one charge, and returns the status of its limit.
+    pub(crate) fn check_one(&self, charge: Charge<'_>) -> LimitStatus {
+        if let Some(request) = self.inner.check_rows(&[charge]) {
+            return request.status(0);
+        }
+        let decision = self.inner.decide_by_model(Operation::Check, &[charge]);
+        decision.statuses()[0]
     }
 
     /// Returns the present instant on its clock.
@@ -252,28 +246,60 @@ impl MemoryStore {
     /// Forgets every entry, limited ones too, and gives their memory back. A request that is decided meanwhile may be
     /// forgotten or not.
     pub fn clear(&self) {
-        for (number, table) in self.inner.tables.iter().enumerate() {
-            let mut table = locked(&table.0);
-            table.clear(self.inner.capacity_of(number));
-            self.inner.prefetches[number].update(&table);
+        for (number, shard) in self.inner.shards.iter().enumerate() {
+            locked(&shard.0).clear(self.inner.capacity_of(number));
         }
     }
 }
 
 impl Inner {
-    /// Returns the number of the table that an entry is in.
-    fn table_of(&self, hash: u64) -> usize {
-        let shared = self.tables.len() - 1;
-        if hash == self.everyone {
-            return shared;
+    /// Decides, and writes the decision in place, because it is large.
+    fn decide(&self, operation: Operation, charges: &[Charge<'_>], decision: &mut Decision) {
+        let is_decided = operation == Operation::Check
+            && (self.check::<1>(charges, decision)
+                || self.check::<2>(charges, decision)
+                || self.check::<3>(charges, decision)
+                || self.check::<4>(charges, decision)
+                || self.check::<5>(charges, decision)
+                || self.check::<6>(charges, decision));
+        if !is_decided {
+            *decision = self.decide_by_model(operation, charges);
         }
-        // By the high bits; a table's own buckets are chosen by the others.
-        (((hash >> 32) * shared as u64) >> 32) as usize
     }
 
-    /// Returns the places of a table's entries.
-    const fn capacity_of(&self, table: usize) -> &Capacity {
-        if table + 1 == self.tables.len() {
+    /// Checks charges in their rows if there are `N`. Returns whether it has decided.
+    fn check<const N: usize>(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
+        let Ok(charges) = charges.try_into() else {
+            return false;
+        };
+        match self.check_rows::<N>(charges) {
+            Some(request) => request.conclude(decision),
+            None => return false,
+        }
+        true
+    }
+
+    fn hash(&self, key: &Key<'_>) -> u64 {
+        if key.is_everyone() {
+            return self.everyone;
+        }
+        self.hasher.hash_one(key)
+    }
+
+    /// Returns the number of the shard that a key is in.
+    fn shard_of(&self, hash: u64) -> usize {
+        let everyone = self.shards.len() - 1;
+        if hash == self.everyone {
+            return everyone;
+        }
+        // By the middle bits. The table uses the lowest and the highest ones.
+        let bits = hash >> 16 & 0xffff_ffff;
+        ((bits * everyone as u64) >> 32) as usize
+    }
+
+    /// Returns the places for the rows of a shard.
+    const fn capacity_of(&self, shard: usize) -> &Capacity {
+        if shard + 1 == self.shards.len() {
             &self.own_capacity
         } else {
             &self.capacity
@@ -291,15 +317,12 @@ impl Store for MemoryStore {
     type Error = Infallible;
     type Future = Ready<Result<Decision, Infallible>>;
 
-    // Inlined, so that the decision is taken out of the future without being moved.
-    #[inline]
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         let mut decision = Decision::default();
         self.inner.decide(operation, charges, &mut decision);
         ready(Ok(decision))
     }
 
-    #[inline]
     fn check_at_once(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
         self.inner.decide(Operation::Check, charges, decision);
         true
@@ -309,7 +332,6 @@ impl Store for MemoryStore {
         Some(Arc::as_ptr(&self.inner).addr())
     }
 
-    #[inline]
     fn is_shared(&self) -> bool {
         false
     }

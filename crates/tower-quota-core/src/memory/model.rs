@@ -3,23 +3,26 @@
 use smallvec::SmallVec;
 
 use super::Inner;
-use super::insert::{Content, WriteContext};
-use super::place::{KeyPlace, Keys};
-use super::row::Mark;
-use super::table::Table;
+use super::keys::Place;
+use super::restored::Restored;
+use super::row::{Content, Mark, Row};
+use super::shard::{Context, Shard};
 use crate::charge::{Charge, Operation};
 use crate::decide::decide;
 use crate::decision::Decision;
-use crate::entry::{Entry, Slot};
+use crate::entry::Entry;
 use crate::outcome::Outcome;
 use crate::status::LimitStatus;
+use crate::sync::MutexGuard;
 use crate::time::Timestamp;
 
-/// An entry out of its table while a request is decided.
+/// An entry out of its shard while a request is decided.
 struct CheckedOut {
-    entry: Entry,
-    /// The entry as it was before, if it has no row.
-    before: Option<Entry>,
+    entry: Box<Entry>,
+    /// The row, without its content, and the places that it has claimed.
+    row: Option<(Row, usize)>,
+    /// The entry as it was, if it has no row.
+    before: Option<Box<Entry>>,
     /// The limits that were found in the evicted filter.
     restored: SmallVec<[u32; 2]>,
     /// Says whether one of them is spent for less time than the filter says.
@@ -27,134 +30,141 @@ struct CheckedOut {
 }
 
 impl Inner {
-    #[inline(never)] // Its stack is large, and rarely needed.
     pub(super) fn decide_by_model(&self, operation: Operation, charges: &[Charge<'_>]) -> Decision {
-        let Keys { mut places, of } = self.keys_of(charges);
-        let mut tables = self.lock(&mut places);
+        let places = self.places_of(charges);
+        let key_of = |charge: &Charge<'_>| {
+            let hash = self.hash(charge.key());
+            places.iter().position(|place| place.hash == hash)
+        };
+        let of: Vec<usize> = charges.iter().filter_map(key_of).collect();
+        let mut guards = self.lock(&places);
         let clock = self.time.now();
-        let mut all = SmallVec::<[CheckedOut; 2]>::new();
-        for (number, place) in places.iter_mut().enumerate() {
-            let table = &mut *tables[place.guard];
-            place.row =
-                table.find_trusted(place.hash, clock.as_micros(), self.capacity_of(place.table));
-            let own = charges
-                .iter()
-                .zip(&of)
-                .filter(|(_, key)| **key == number)
-                .map(|(charge, _)| charge);
-            if operation == Operation::Reset
-                && let Some(filter) = table.filter()
-            {
-                // A reset forgets strikes, also where the charge does not name their penalty.
-                own.clone()
-                    .for_each(|charge| filter.forget((place.hash, charge.name().strikes_id())));
+        let mut all = Vec::with_capacity(places.len());
+        for (key, place) in places.iter().enumerate() {
+            let own = charges.iter().zip(&of).filter(|(_, of)| **of == key);
+            let own = own.map(|(charge, _)| charge);
+            let shard = shard_in(&mut guards, place);
+            if operation == Operation::Reset {
+                shard.forget_strikes(place.hash, own.clone());
             }
-            all.push(check_out(place, table, own, clock));
+            all.push(shard.check_out(place.hash, own, clock));
         }
-        let mut entries: SmallVec<[&mut Entry; 2]> = all
-            .iter_mut()
-            .map(|checked_out| &mut checked_out.entry)
-            .collect();
+        let mut entries: Vec<&mut Entry> = all.iter_mut().map(|one| &mut *one.entry).collect();
         let decision = decide(operation, charges, clock, &mut entries, |charge| of[charge]);
         drop(entries);
-        for (number, (place, mut checked_out)) in places.iter().zip(all).enumerate() {
-            let own = decision
-                .statuses()
-                .iter()
-                .zip(&of)
-                .filter(|(_, key)| **key == number);
+        for (key, (place, mut one)) in places.iter().zip(all).enumerate() {
+            let statuses = decision.statuses().iter().zip(&of);
+            let own = statuses.filter(|(_, of)| **of == key);
             let mark = mark_of(&decision, own.map(|(status, _)| status));
             // Only a refusal makes a promise. A peek writes nothing.
-            checked_out.is_cut &= operation != Operation::Peek && mark == Mark::Refused;
-            let capacity = self.capacity_of(place.table);
-            let context = WriteContext {
+            one.is_cut &= operation != Operation::Peek && mark == Mark::Refused;
+            let context = Context {
                 now: decision.at().as_micros(),
-                capacity,
+                capacity: self.capacity_of(place.shard),
                 together: &places,
             };
-            check_in(place, checked_out, &mut tables[place.guard], mark, &context);
-            self.finish(place.table, &mut tables[place.guard]);
+            shard_in(&mut guards, place).check_in(place.hash, one, mark, &context);
         }
         decision
     }
 }
 
-/// Takes an entry out of its table, and restores limits that were spent when it was evicted.
-fn check_out<'c>(
-    place: &KeyPlace,
-    table: &mut Table,
-    charges: impl Iterator<Item = &'c Charge<'c>>,
-    clock: Timestamp,
-) -> CheckedOut {
-    let mut entry = place
-        .row
-        .map_or_else(Entry::default, |position| table.check_out(position));
-    let now = clock.max(entry.at()).as_micros();
-    let (mut restored, mut is_cut) = (SmallVec::new(), false);
-    let strikes = |charge: &'c Charge<'c>| charge.strikes().map(|(counter, _)| (counter, true));
-    for (counter, is_strikes) in charges
-        .flat_map(|charge| [Some((charge.counter(), false)), strikes(charge)])
-        .flatten()
-    {
-        let is_counted = entry.slots.iter().any(|slot| slot.limit == counter.id);
-        let until = if is_counted {
-            None
-        } else {
-            table.evicted_until((place.hash, counter.id), now)
-        };
-        if let Some(slot) = until.and_then(|until| Slot::spent(counter, is_strikes, until, now)) {
-            entry.slots.push(slot.value);
-            restored.push(counter.id);
-            is_cut |= slot.is_cut;
-        }
-    }
-    let before = place.row.is_none().then(|| entry.clone());
-    CheckedOut {
-        entry,
-        before,
-        restored,
-        is_cut,
-    }
+/// Returns the locked shard of a place.
+fn shard_in<'g>(guards: &'g mut [(usize, MutexGuard<'_, Shard>)], place: &Place) -> &'g mut Shard {
+    let position = guards.partition_point(|(shard, _)| *shard < place.shard);
+    &mut guards[position].1
 }
 
-/// Puts an entry back, unless it has no row and has not changed.
-fn check_in(
-    place: &KeyPlace,
-    checked_out: CheckedOut,
-    table: &mut Table,
-    mark: Mark,
-    context: &WriteContext<'_>,
-) {
-    let CheckedOut {
-        mut entry,
-        before,
-        restored,
-        is_cut,
-    } = checked_out;
-    if !is_cut && before.is_some_and(|before| before == entry) {
-        return;
+impl Shard {
+    /// Takes an entry out, and restores limits of the request that were spent when it was evicted.
+    fn check_out<'c>(
+        &mut self,
+        hash: u64,
+        charges: impl Iterator<Item = &'c Charge<'c>>,
+        clock: Timestamp,
+    ) -> CheckedOut {
+        let mut row = self.take(hash).map(|row| {
+            let places = row.places();
+            (row, places)
+        });
+        let mut entry = row
+            .as_mut()
+            .map_or_else(Box::default, |(row, _)| row.take_entry());
+        let now = clock.max(entry.at()).as_micros();
+        let mut restored = SmallVec::new();
+        let mut is_cut = false;
+        for charge in charges {
+            let strikes = charge.strikes().map(|(counter, _)| (counter, true));
+            for (counter, is_strikes) in [(charge.counter(), false)].into_iter().chain(strikes) {
+                if entry.slots.iter().any(|slot| slot.limit == counter.id) {
+                    continue;
+                }
+                let until = self
+                    .evicted
+                    .as_mut()
+                    .and_then(|evicted| evicted.until((hash, counter.id), now));
+                let spent =
+                    until.and_then(|until| Restored::until(counter, is_strikes, until, now));
+                if let Some(spent) = spent {
+                    entry.slots.push(spent.slot);
+                    restored.push(counter.id);
+                    is_cut |= spent.is_cut;
+                }
+            }
+        }
+        CheckedOut {
+            before: row.is_none().then(|| entry.clone()),
+            entry,
+            row,
+            restored,
+            is_cut,
+        }
     }
-    if !restored.is_empty() {
-        // Restored limits are as of now.
-        entry.at = entry.at.max(context.now);
+
+    /// Puts an entry back, unless it has no row and has not changed.
+    fn check_in(&mut self, hash: u64, one: CheckedOut, mark: Mark, context: &Context<'_>) {
+        let CheckedOut {
+            mut entry,
+            row,
+            before,
+            restored,
+            is_cut,
+        } = one;
+        if !is_cut && before.is_some_and(|before| before == entry) {
+            return;
+        }
+        if !restored.is_empty() {
+            // Restored limits are as of now.
+            entry.at = entry.at.max(context.now);
+        }
+        if let Some(evicted) = &mut self.evicted {
+            for limit in restored {
+                evicted.filter.forget((hash, limit));
+            }
+        }
+        let at = entry.at;
+        let is_empty = entry.is_empty();
+        let content = self.counts_of(&entry).unwrap_or(Content::Model(entry));
+        match row {
+            Some((_, claimed)) if is_empty => Self::forget(claimed, context.capacity),
+            None if is_empty => {}
+            Some((mut row, claimed)) => {
+                row.content = content;
+                row.set_at(at);
+                row.mark(mark);
+                self.put_back(row, claimed, context);
+            }
+            None => self.insert(hash, content, mark, context),
+        }
     }
-    if let Some(filter) = table.filter() {
-        restored
-            .into_iter()
-            .for_each(|limit| filter.forget((place.hash, limit)));
-    }
-    if entry.is_empty() {
-        return table.forget(place.hash, context.capacity);
-    }
-    let key = (place.hash, place.row);
-    match table.counts_of(&entry) {
-        Some(counts) => table.write(
-            key,
-            Content::Counts(entry.at().as_micros(), &counts),
-            mark,
-            context,
-        ),
-        None => table.write(key, Content::Entry(&mut entry), mark, context),
+
+    /// Forgets the strikes of an evicted key, also if the charges do not name their penalty.
+    fn forget_strikes<'c>(&mut self, hash: u64, charges: impl Iterator<Item = &'c Charge<'c>>) {
+        if let Some(evicted) = &mut self.evicted {
+            for charge in charges {
+                evicted.filter.forget((hash, charge.name().strikes_id()));
+            }
+        }
     }
 }
 

@@ -1,68 +1,53 @@
-//! Rows: entries in 24 or 56 bytes.
-//!
-//! | word | narrow: one limit | wide: up to four |
-//! |---|---|---|
-//! | 0 | the key's hash; 0 in a free row | the same |
-//! | 1 | the instant of the last change, in microseconds (53 bits); the number of the limit (11) | the instant |
-//! | 2 | the count (52 bits); marks (12) | the numbers of the limits (44), how many there are (3); marks (12) |
-//! | 3 to 6 | | the counts |
-//!
-//! A count is a bucket's used grains, or a window's counted units, as of the instant. The marks say whether the entry
-//! is kept outside the table, whether it was refused the last time, and how often it was charged or refused (8 bits).
+//! The rows of a shard.
 
+use core::{mem, slice};
+use std::sync::Arc;
+
+use super::definition::Definition;
+use crate::algorithm::{State, bucket};
+use crate::entry::{Entry, Slot};
 use crate::time::Timestamp;
 
-/// Bits of a number.
-pub(super) const NUMBER_BITS: u32 = 11;
-/// The number that no limit gets.
-pub(super) const NO_NUMBER: u16 = (1 << NUMBER_BITS) - 1;
-/// Words of a row that has one limit.
-pub(super) const NARROW: usize = 3;
-/// Words of a row that has up to four.
-pub(super) const WIDE: usize = 7;
-/// Limits of a wide row.
-pub(super) const MOST_LIMITS: usize = 4;
+/// Bits of an instant. The higher bits of the word hold whether the row was refused, and how often it was used.
+const INSTANT_BITS: u32 = 53;
+const INSTANT: u64 = (1 << INSTANT_BITS) - 1;
+const REFUSED: u64 = 1 << INSTANT_BITS;
+/// The uses take eight bits.
+const ONE_USE: u64 = 1 << (u64::BITS - 8);
+const MOST_USES: u8 = u8::MAX;
 
-/// The word that holds the key's hash.
-pub(super) const HASH: usize = 0;
-const AT: usize = 1;
-const MARKS: usize = 2;
-/// The first of a wide row's counts.
-const COUNTS: usize = 3;
-
-/// Bits of an instant.
-const AT_BITS: u32 = u64::BITS - NUMBER_BITS;
-const INSTANT: u64 = (1 << AT_BITS) - 1;
-/// The latest instant that a row can hold: in the year 2255.
+/// The latest instant that a row can hold, in the year 2255.
 pub(super) const LATEST: Timestamp = Timestamp::from_micros(INSTANT);
-/// Bits of a narrow row's count.
-const COUNT_BITS: u32 = 52;
-const COUNT: u64 = (1 << COUNT_BITS) - 1;
-const NUMBER: u64 = (1 << NUMBER_BITS) - 1;
-/// The first bit of a wide row's number of limits.
-const LIMITS_AT: u32 = 44;
-const LIMITS: u64 = 0x7;
 
-const ELSEWHERE: u64 = 1 << 52;
-const REFUSED: u64 = 1 << 53;
-/// One use. The uses are the highest bits, so that one more than the largest count overflows the word.
-const ONE_USE: u64 = 1 << 56;
+/// Heap bytes of a row that are included in its place. A row takes one more place for each of as many bytes.
+const BYTES_OF_A_PLACE: usize = 256;
 
-/// A row that is read.
-#[derive(Clone, Copy)]
-pub(super) struct Row<'a>(pub(super) &'a [u64]);
+/// Everything stored for one key.
+pub(super) struct Row {
+    /// The hash that stands for the key.
+    pub(super) hash: u64,
+    /// The instant of the last change, and two figures for the eviction. One word, so that a row takes 40 bytes.
+    touched: u64,
+    pub(super) content: Content,
+}
 
-/// A row that is written.
-pub(super) struct RowMut<'a>(pub(super) &'a mut [u64]);
+pub(super) enum Content {
+    /// One limit, the commonest case.
+    One(Count),
+    Several(Box<[Count]>),
+    /// An entry that counts do not describe: logs, marked buckets, windows that start with a request.
+    Model(Box<Entry>),
+}
 
-/// One limit in a row: its number and its count.
-#[derive(Clone, Copy, Default)]
+/// One limit of a row.
+#[derive(Clone)]
 pub(super) struct Count {
-    pub(super) number: u16,
+    pub(super) definition: Arc<Definition>,
+    /// The grains used of a bucket, or the packed counts of a window, as of the row's instant.
     pub(super) value: u64,
 }
 
-/// The effect of a request on an entry.
+/// The effect of a request on a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     Charged,
@@ -71,189 +56,161 @@ pub(super) enum Mark {
 }
 
 impl Count {
-    /// Returns whether a narrow row has room for it.
-    pub(super) const fn is_small(self) -> bool {
-        self.value <= COUNT
+    /// Returns the value at `now` of a row that was changed last at `from`.
+    #[inline]
+    pub(super) fn value_at(&self, from: u64, now: u64) -> u64 {
+        let quota = &self.definition.quota;
+        if quota.refill() > 0 {
+            return bucket::refilled(quota, self.value, now - from);
+        }
+        // A window never counts more later, so the value still fits.
+        State::unpacked(self.value, quota, from)
+            .packed(quota, now)
+            .unwrap_or(self.value)
+    }
+
+    /// Returns the instant from which nothing is used, and whether less than one unit is left.
+    fn balance(&self, at: u64) -> (u64, bool) {
+        let quota = &self.definition.quota;
+        if quota.refill() > 0 {
+            let until_full = bucket::until_back(quota.refill(), self.value);
+            return (at + until_full, bucket::is_spent(quota, self.value));
+        }
+        let (remaining, reset) = State::unpacked(self.value, quota, at).left(quota, at);
+        (at + reset, remaining == 0)
     }
 }
 
-impl<'a> Row<'a> {
-    #[inline]
-    pub(super) fn hash(self) -> u64 {
-        self.0[HASH]
-    }
-
-    #[inline]
-    pub(super) fn is_free(self) -> bool {
-        self.0[HASH] == 0
-    }
-
-    #[inline]
-    pub(super) fn at(self) -> u64 {
-        self.0[AT] & INSTANT
-    }
-
-    /// Returns how many limits it has: none if the entry is kept outside the table.
-    #[inline]
-    pub(super) fn limits(self) -> usize {
-        match self.is_narrow() {
-            true => usize::from(!self.is_elsewhere()),
-            false => (self.0[MARKS] >> LIMITS_AT & LIMITS) as usize,
+impl Content {
+    pub(super) fn of(mut counts: Vec<Count>) -> Self {
+        match counts.pop() {
+            Some(count) if counts.is_empty() => Self::One(count),
+            last => Self::Several(counts.into_iter().chain(last).collect()),
         }
-    }
-
-    /// Returns whether the row may have this many limits: a narrow row has one, or a number that no limit has.
-    #[inline]
-    pub(super) fn may_have(self, limits: usize) -> bool {
-        self.is_narrow() || self.limits() >= limits
-    }
-
-    /// Returns whether a count fits into it.
-    #[inline]
-    pub(super) fn has_room_for(self, count: Count) -> bool {
-        !self.is_narrow() || count.is_small()
-    }
-
-    /// Returns what its limits have counted.
-    pub(super) fn counts(self) -> impl Iterator<Item = Count> + 'a {
-        (0..self.limits()).map(move |limit| self.count(limit))
-    }
-
-    /// Returns the limit at a position.
-    #[inline]
-    pub(super) fn count(self, limit: usize) -> Count {
-        Count {
-            number: self.number(limit),
-            value: self.value(limit),
-        }
-    }
-
-    /// Returns the number of the limit at a position.
-    #[inline]
-    pub(super) fn number(self, limit: usize) -> u16 {
-        match self.is_narrow() {
-            true => (self.0[AT] >> AT_BITS) as u16,
-            false => (self.0[MARKS] >> (NUMBER_BITS as usize * limit) & NUMBER) as u16,
-        }
-    }
-
-    /// Returns what the limit at a position has counted.
-    #[inline]
-    pub(super) fn value(self, limit: usize) -> u64 {
-        if self.is_narrow() {
-            self.0[MARKS] & COUNT
-        } else {
-            self.0[COUNTS + limit]
-        }
-    }
-
-    pub(super) fn is_elsewhere(self) -> bool {
-        self.0[MARKS] & ELSEWHERE != 0
-    }
-
-    /// Returns whether the entry was refused the last time.
-    pub(super) fn was_refused(self) -> bool {
-        self.0[MARKS] & REFUSED != 0
-    }
-
-    /// Returns how often the entry was charged or refused, at most 255.
-    pub(super) fn uses(self) -> u64 {
-        self.0[MARKS] / ONE_USE
-    }
-
-    #[inline]
-    const fn is_narrow(self) -> bool {
-        self.0.len() == NARROW
     }
 }
 
-impl RowMut<'_> {
-    #[inline]
-    pub(super) const fn read(&self) -> Row<'_> {
-        Row(self.0)
-    }
-
-    /// Makes this the row of a key, with nothing counted yet.
-    pub(super) fn begin(&mut self, hash: u64) {
-        self.0.fill(0);
-        self.0[HASH] = hash;
-    }
-
-    /// Copies another row, which may be narrower.
-    pub(super) fn copy(&mut self, row: Row<'_>) {
-        if self.0.len() == row.0.len() {
-            self.0.copy_from_slice(row.0);
-            return;
-        }
-        self.begin(row.hash());
-        self.set_at(row.at());
-        self.0[MARKS] = row.0[MARKS] & !COUNT;
-        match row.is_elsewhere() {
-            true => self.keep_elsewhere(),
-            false => self.set_counts(&[row.count(0)]),
+impl Row {
+    pub(super) fn new(hash: u64, uses: u8, at: u64, content: Content) -> Self {
+        Self {
+            hash,
+            touched: (u64::from(uses) * ONE_USE) | at,
+            content,
         }
     }
 
-    /// Sets the instant of the last change.
-    #[inline]
+    /// Returns the instant of the last change.
+    pub(super) fn at(&self) -> u64 {
+        self.touched & INSTANT
+    }
+
     pub(super) fn set_at(&mut self, at: u64) {
-        self.0[AT] = self.0[AT] & !INSTANT | at;
+        self.touched = (self.touched & !INSTANT) | at;
     }
 
-    /// Notes the effect of a request.
-    #[inline]
+    /// Returns how often the row was charged or refused, at most 255. The count is halved from time to time.
+    pub(super) fn uses(&self) -> u8 {
+        u8::try_from(self.touched / ONE_USE).unwrap_or(MOST_USES)
+    }
+
+    pub(super) fn halve_uses(&mut self) {
+        // One use stays one: a new key has no more.
+        let uses = u64::from(self.uses().div_ceil(2));
+        self.touched = (self.touched % ONE_USE) | (uses * ONE_USE);
+    }
+
+    /// Records the effect of a request.
     pub(super) fn mark(&mut self, mark: Mark) {
-        let refused = match mark {
-            Mark::Charged => 0,
-            Mark::Refused => REFUSED,
+        match mark {
+            Mark::Charged => self.touched &= !REFUSED,
+            Mark::Refused => self.touched |= REFUSED,
             Mark::Neither => return,
-        };
-        let (marks, is_full) = (self.0[MARKS] & !REFUSED | refused).overflowing_add(ONE_USE);
-        self.0[MARKS] = if is_full {
-            marks.wrapping_sub(ONE_USE)
-        } else {
-            marks
-        };
-    }
-
-    /// Replaces its limits by these, as many as it has room for.
-    #[inline]
-    pub(super) fn set_counts(&mut self, counts: &[Count]) {
-        self.0[MARKS] &= !ELSEWHERE;
-        if self.0.len() == WIDE {
-            self.0[MARKS] = self.0[MARKS] & !COUNT | (counts.len() as u64) << LIMITS_AT;
-        } else if counts.is_empty() {
-            self.set_number(0, NO_NUMBER);
         }
-        for (limit, count) in counts.iter().enumerate() {
-            self.set_number(limit, count.number);
-            self.set_value(limit, count.value);
+        if self.uses() < MOST_USES {
+            self.touched += ONE_USE;
         }
     }
 
-    /// Notes that its entry is kept outside the table.
-    pub(super) fn keep_elsewhere(&mut self) {
-        self.set_counts(&[]);
-        self.0[MARKS] |= ELSEWHERE;
-    }
-
-    /// Replaces the number of the limit at a position.
-    #[inline]
-    pub(super) fn set_number(&mut self, limit: usize, number: u16) {
-        let (word, at) = match self.read().is_narrow() {
-            true => (AT, AT_BITS as usize),
-            false => (MARKS, NUMBER_BITS as usize * limit),
-        };
-        self.0[word] = self.0[word] & !(NUMBER << at) | u64::from(number) << at;
-    }
-
-    /// Replaces what the limit at a position has counted.
-    #[inline]
-    pub(super) fn set_value(&mut self, limit: usize, value: u64) {
-        if self.read().is_narrow() {
-            self.0[MARKS] = self.0[MARKS] & !COUNT | value;
-        } else {
-            self.0[COUNTS + limit] = value;
+    /// Returns the counts, none for an entry of the model.
+    pub(super) fn counts(&self) -> &[Count] {
+        match &self.content {
+            Content::One(count) => slice::from_ref(count),
+            Content::Several(counts) => counts,
+            Content::Model(_) => &[],
         }
+    }
+
+    pub(super) fn counts_mut(&mut self) -> &mut [Count] {
+        match &mut self.content {
+            Content::One(count) => slice::from_mut(count),
+            Content::Several(counts) => counts,
+            Content::Model(_) => &mut [],
+        }
+    }
+
+    /// Returns the instant from which nothing is used any more.
+    pub(super) fn full_at(&self) -> u64 {
+        if let Content::Model(entry) = &self.content {
+            return entry.full_at().as_micros();
+        }
+        let at = self.at();
+        let full_at = self.counts().iter().map(|count| count.balance(at).0);
+        full_at.max().unwrap_or(at)
+    }
+
+    /// Returns whether a limit was spent or refused at the last request.
+    pub(super) fn is_limited(&self) -> bool {
+        let at = self.at();
+        self.touched & REFUSED != 0
+            || match &self.content {
+                Content::Model(entry) => entry.is_limited(entry.at()),
+                _ => self.counts().iter().any(|count| count.balance(at).1),
+            }
+    }
+
+    /// Takes the entry out of the row. A row that is kept then gets another content.
+    pub(super) fn take_entry(&mut self) -> Box<Entry> {
+        let at = self.at();
+        let slot = |count: &Count| {
+            let Definition { limit, quota } = *count.definition;
+            let state = State::unpacked(count.value, &quota, at);
+            Slot {
+                limit,
+                quota,
+                state,
+            }
+        };
+        let slots = self.counts().iter().map(slot).collect();
+        match mem::replace(&mut self.content, Content::Several(Box::default())) {
+            Content::Model(entry) => entry,
+            _ => Box::new(Entry { at, slots }),
+        }
+    }
+
+    /// Returns the bytes that the row takes outside of the table.
+    pub(super) fn heap_bytes(&self) -> usize {
+        match &self.content {
+            Content::One(_) => 0,
+            Content::Several(counts) => size_of_val(&**counts),
+            Content::Model(entry) => size_of::<Entry>() + entry.heap_bytes(),
+        }
+    }
+
+    /// Returns the places that the row takes of the store's capacity: one, and more for a long log.
+    pub(super) fn places(&self) -> usize {
+        match &self.content {
+            Content::Model(entry) => 1 + entry.heap_bytes() / BYTES_OF_A_PLACE,
+            _ => 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn row_takes_forty_bytes() {
+        assert_eq!(size_of::<Row>(), 40);
     }
 }

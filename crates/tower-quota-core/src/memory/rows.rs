@@ -1,388 +1,343 @@
-//! Decisions in the rows of any keys, whatever the order of their limits and their quotas.
+//! Plain checks, decided in rows: any limits, in any order, of one key or several.
+//!
+//! The decision is the model's. A request that rows cannot express is left to the model.
 
 use super::Inner;
-use super::charged::conclude;
-use super::filter::EvictedFilter;
-use super::insert::WriteContext;
-use super::interned::Interned;
-use super::place::KeyPlace;
-use super::row::{Count, Mark, NARROW, Row, RowMut, WIDE};
-use super::table::{Buckets, Table, row_of};
-use crate::algorithm::bucket;
+use super::evicted::Evicted;
+use super::keys::Place;
+use super::row::{Content, Count, Mark, Row};
+use super::shard::{Context, Shard};
+use crate::algorithm::State;
 use crate::charge::Charge;
 use crate::decision::Decision;
 use crate::entry::TRUSTED_LEAD;
+use crate::key::Key;
+use crate::outcome::Outcome;
+use crate::status::LimitStatus;
 use crate::sync::locked;
+use crate::time::Timestamp;
 
-/// The attempts to decide in rows, while other threads change them or take them away.
-const MOST_ATTEMPTS: usize = 4;
+/// A charge of the request, and what the row of its key says.
+#[derive(Clone, Copy, Default)]
+struct Judged {
+    /// The count now.
+    count: u64,
+    /// The count with the charge.
+    after: u64,
+    /// The position of its key.
+    key: u8,
+    stored: Stored,
+}
+
+/// How the row counts the limit.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Stored {
+    /// Not at all.
+    #[default]
+    No,
+    /// At this position, by the charge's quota.
+    At(u8),
+    ByOtherQuota,
+}
+
+/// A request of `N` charges while it is decided. The number is a constant, so that no loop needs a counter.
+pub(super) struct Request<'r, const N: usize> {
+    store: &'r Inner,
+    charges: &'r [Charge<'r>; N],
+    judged: [Judged; N],
+    /// The keys, in the order of their shards.
+    places: [Place; N],
+    keys: usize,
+    now: u64,
+    is_admitted: bool,
+}
+
+/// The verdict of the limits of some keys.
+enum Verdict {
+    Admitted,
+    Refused,
+    /// A row was changed later than the clock says. The request is decided again, at this instant.
+    Later(u64),
+    /// The model has to decide.
+    Unknown,
+}
 
 impl Inner {
-    /// Makes the decision in the rows of the keys, where new keys get rows of full limits.
-    ///
-    /// Does nothing when a row does not count all of its limits, or when two of the keys are in one table.
-    #[inline]
-    pub(super) fn check_rows<const N: usize>(
-        &self,
-        charges: [&Charge<'_>; N],
-        decision: &mut Decision,
-    ) -> Option<()> {
-        let (mut keys, mut count) = ([KeyPart::default(); N], 0);
-        for (limit, charge) in charges.into_iter().enumerate() {
-            let is_same = |key: &KeyPart| core::ptr::eq(charges[key.first()].key(), charge.key());
-            let key = keys[..count].iter().position(is_same).unwrap_or(count);
-            if key == count {
-                let hash = self.seed.hash(charge.key());
-                let number = self.table_of(hash);
-                self.prefetches[number].fetch::<NARROW>(hash);
-                keys[key] = KeyPart {
-                    hash,
-                    number,
-                    limits: 0,
-                };
-                count += 1;
-            }
-            keys[key].limits |= 1 << limit;
+    /// Checks charges in their rows. Returns `None`, and changes nothing, if the model has to decide.
+    pub(super) fn check_rows<'r, const N: usize>(
+        &'r self,
+        charges: &'r [Charge<'r>; N],
+    ) -> Option<Request<'r, N>> {
+        if !charges.iter().all(Charge::fits_row) {
+            return None;
         }
-        let keys = &mut keys[..count];
-        // In the order of their tables, so that two requests never wait for each other.
-        for last in 1..count {
-            let mut key = last;
-            while key > 0 && keys[key - 1].number > keys[key].number {
-                keys.swap(key - 1, key);
-                key -= 1;
-            }
-        }
-        if keys.windows(2).any(|pair| pair[0].number == pair[1].number) {
+        let mut request = Request {
+            store: self,
+            charges,
+            judged: [Judged::default(); N],
+            places: [Place::default(); N],
+            keys: 0,
+            now: 0,
+            is_admitted: false,
+        };
+        if !request.find_keys() {
             return None;
         }
         let clock = self.time.now().as_micros();
-        let (mut request, mut used) = (
-            RowsRequest {
-                inner: self,
-                charges,
-                now: clock,
-            },
-            [0; N],
-        );
-        for _ in 0..MOST_ATTEMPTS {
-            match request.decide(keys, Judged::default(), &mut used)? {
-                Verdict::Ahead(at) if at - clock <= TRUSTED_LEAD => request.now = at,
-                Verdict::Ahead(_) => return None,
-                verdict if request.conclude(verdict, &used, decision) => return Some(()),
-                _ => {}
+        request.now = clock;
+        loop {
+            match request.decide(0, true) {
+                Verdict::Admitted => request.is_admitted = true,
+                Verdict::Refused => {}
+                // The model knows whether a row that is far ahead of the clock can be true.
+                Verdict::Later(at) if at <= clock.saturating_add(TRUSTED_LEAD) => {
+                    request.now = at;
+                    continue;
+                }
+                Verdict::Later(_) | Verdict::Unknown => return None,
+            }
+            return Some(request);
+        }
+    }
+}
+
+impl<const N: usize> Request<'_, N> {
+    /// Finds the keys of all charges. Returns `false` if two are in one shard.
+    fn find_keys(&mut self) -> bool {
+        let mut last: Option<&Key<'_>> = None;
+        for (position, charge) in self.charges.iter().enumerate() {
+            // The charges of one client share its key, which is hashed once.
+            if last.is_some_and(|last| core::ptr::eq(last, charge.key())) {
+                self.judged[position].key = self.judged[position - 1].key;
+                continue;
+            }
+            last = Some(charge.key());
+            let hash = self.store.hash(charge.key());
+            let shard = self.store.shard_of(hash);
+            let mut key = 0;
+            while key < self.keys && self.places[key].shard < shard {
+                key += 1;
+            }
+            let is_known = key < self.keys && self.places[key].shard == shard;
+            if is_known && self.places[key].hash != hash {
+                return false;
+            }
+            if !is_known {
+                self.insert_key(key, Place { shard, hash });
+            }
+            self.judged[position].key = u8::try_from(key).unwrap_or(u8::MAX);
+        }
+        true
+    }
+
+    /// Inserts a key before those of later shards.
+    fn insert_key(&mut self, key: usize, place: Place) {
+        if key < self.keys {
+            self.places[key..=self.keys].rotate_right(1);
+            for judged in &mut self.judged {
+                judged.key += u8::from(usize::from(judged.key) >= key);
             }
         }
-        None
-    }
-}
-
-/// A request whose keys are in tables of their own.
-pub(super) struct RowsRequest<'a, const N: usize> {
-    pub(super) inner: &'a Inner,
-    pub(super) charges: [&'a Charge<'a>; N],
-    pub(super) now: u64,
-}
-
-/// A key of a request.
-#[derive(Clone, Copy, Default)]
-pub(super) struct KeyPart {
-    hash: u64,
-    /// The number of its table.
-    number: usize,
-    /// Its limits, a bit for each charge.
-    limits: u32,
-}
-
-impl KeyPart {
-    /// Returns the only key of a request of `N` charges, whose table is locked already.
-    pub(super) fn only<const N: usize>() -> Self {
-        Self {
-            limits: (1 << N) - 1,
-            ..Self::default()
-        }
+        self.places[key] = place;
+        self.keys += 1;
     }
 
-    /// Returns its first charge.
-    const fn first(self) -> usize {
-        self.limits.trailing_zeros() as usize
-    }
-}
-
-/// The keys that were judged so far.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Judged {
-    is_refused: bool,
-    /// Says whether a count has to be converted to another quota.
-    is_converted: bool,
-    /// Says whether a key has no row yet.
-    has_new: bool,
-}
-
-/// The decision on all keys.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
-    Admitted,
-    Refused,
-    /// New keys must get rows, after which the request is decided like others.
-    NeedsRows,
-    /// A row is of this instant, after the request's: another thread was faster. The request has to be decided as of it.
-    Ahead(u64),
-}
-
-impl<const N: usize> RowsRequest<'_, N> {
-    /// Judges the keys from this one on, and changes their rows by the decision on all of them.
+    /// Decides the charges of a key and of those after it. `is_admitted` says whether those before it fit.
     ///
-    /// Each key is judged before the next one is locked, and changed once the last one was judged. The rows then count by
-    /// the charges' quotas. `used` gets the grains used of each limit, with the charges if these are admitted. Returns
-    /// `None`, and has changed nothing, when a row does not count all of its limits, and for a refusal that changes a quota.
-    #[inline]
-    fn decide(&self, keys: &[KeyPart], judged: Judged, used: &mut [u64; N]) -> Option<Verdict> {
-        match keys.split_first() {
-            Some((key, rest)) => self.decide_key(key, rest, judged, used),
-            None => judged.verdict(),
-        }
-    }
-
-    fn decide_key(
-        &self,
-        part: &KeyPart,
-        rest: &[KeyPart],
-        judged: Judged,
-        used: &mut [u64; N],
-    ) -> Option<Verdict> {
-        let mut table = locked(&self.inner.tables[part.number].0);
-        let table = &mut *table;
-        let words = match &mut table.buckets {
-            Buckets::Narrow(buckets) => {
-                row_of(buckets, part.hash).map(<[u64; NARROW]>::as_mut_slice)
-            }
-            Buckets::Wide(buckets) => row_of(buckets, part.hash).map(<[u64; WIDE]>::as_mut_slice),
-        };
-        let Some(words) = words else {
-            return self.decide_new(part, rest, judged, used, table);
-        };
-        self.decide_in_row(part, rest, (RowMut(words), &table.interned), judged, used)
-    }
-
-    /// Judges a key by its row, and the keys after it.
-    #[inline(always)]
-    #[expect(clippy::inline_always, reason = "a call would move its ten arguments")]
-    pub(super) fn decide_in_row(
-        &self,
-        part: &KeyPart,
-        rest: &[KeyPart],
-        (mut row, interned): (RowMut<'_>, &Interned),
-        mut judged: Judged,
-        used: &mut [u64; N],
-    ) -> Option<Verdict> {
-        let Some(elapsed) = self.now.checked_sub(row.read().at()) else {
-            return Some(Verdict::Ahead(row.read().at()));
-        };
-        let (mut counts, mut positions, mut asked, mut refuses) =
-            ([Count::default(); N], [0; N], 0_u32, false);
-        for limit in self.limits_of(part) {
-            let (charge, counter) = (self.charges[limit], self.charges[limit].counter());
-            let next = asked.trailing_ones() as usize;
-            let is_next = next < row.read().limits()
-                && interned.is_limit(row.read().number(next), counter.id);
-            let position = if is_next {
-                next
-            } else {
-                interned.position(row.read(), counter.id)?
-            };
-            // The request has the same limit twice: the model counts both together.
-            if asked >> position & 1 != 0 {
-                return None;
-            }
-            asked |= 1 << position;
-            let known = row.read().count(position);
-            let (count, fits) = match counter.quota.refill() {
-                0 => self.judge_window(limit, position, row.read(), interned, used)?,
-                _ => {
-                    let count = interned.count_for(counter, known, elapsed)?;
-                    used[limit] = count.value;
-                    let added = charge.units().wrapping_mul(counter.quota.grain());
-                    let fits = bucket::holds(counter.quota, count.value, charge.units());
-                    (
-                        Count {
-                            value: count.value.wrapping_add(added),
-                            ..count
-                        },
-                        fits,
-                    )
-                }
-            };
-            judged.is_converted |= count.number != known.number;
-            if !fits {
-                judged.is_refused = true;
-                refuses |= charge.units() <= counter.quota.capacity();
-            }
-            (counts[limit], positions[limit]) = (count, position);
-        }
-        let has_others = asked != (1 << row.read().limits()) - 1;
-        let verdict = self.decide(rest, judged, used)?;
-        match verdict {
-            Verdict::Admitted => {
-                if has_others {
-                    Others { asked, interned }.advance(&mut row, self.now);
-                }
-                for limit in self.limits_of(part) {
-                    used[limit] = counts[limit].value;
-                    if judged.is_converted {
-                        row.set_number(positions[limit], counts[limit].number);
-                    }
-                    row.set_value(positions[limit], used[limit]);
-                }
-                row.set_at(self.now);
-                row.mark(Mark::Charged);
-            }
-            Verdict::Refused => row.mark(if refuses {
-                Mark::Refused
-            } else {
-                Mark::Neither
-            }),
-            Verdict::NeedsRows | Verdict::Ahead(_) => {}
-        }
-        Some(verdict)
-    }
-
-    /// Judges a limit that counts in windows. Returns its count with the charge if it fits, and whether it does.
-    #[cold]
-    #[inline(never)]
-    fn judge_window(
-        &self,
-        limit: usize,
-        position: usize,
-        row: Row<'_>,
-        interned: &Interned,
-        used: &mut [u64; N],
-    ) -> Option<(Count, bool)> {
-        let charge = self.charges[limit];
-        // Nothing if it is counted by another quota.
-        let known = Some(row.count(position))
-            .filter(|known| interned.is_counter(known.number, charge.counter()))?;
-        let mut count = interned.advanced(known, row.at(), self.now);
-        used[limit] = count.value;
-        let fits = charge.fits(count.value, self.now);
-        if fits {
-            count.value = charge.added(count.value, self.now)?;
-        }
-        row.has_room_for(count).then_some((count, fits))
-    }
-
-    /// Judges a key without a row, whose limits are full unless it was evicted, and those after it.
-    #[cold]
-    #[inline(never)]
-    fn decide_new(
-        &self,
-        part: &KeyPart,
-        rest: &[KeyPart],
-        mut judged: Judged,
-        used: &mut [u64; N],
-        table: &mut Table,
-    ) -> Option<Verdict> {
-        for limit in self.limits_of(part) {
-            let charge = self.charges[limit];
-            let is_spent = |filter: &mut EvictedFilter| {
-                filter
-                    .until((part.hash, charge.counter().id), self.now)
-                    .is_some()
-            };
-            if table.filter().is_some_and(is_spent) {
-                return None;
-            }
-            judged.is_refused |= charge.units() > charge.quota().capacity();
-            used[limit] = 0;
-        }
-        let verdict = self.decide(
-            rest,
-            Judged {
-                has_new: true,
-                ..judged
-            },
-            used,
-        )?;
-        if verdict == Verdict::NeedsRows {
-            let place = KeyPlace {
-                hash: part.hash,
-                ..KeyPlace::default()
-            };
-            let context = WriteContext {
-                now: self.now,
-                capacity: self.inner.capacity_of(part.number),
-                together: &[place],
-            };
-            table.open(
-                part.hash,
-                self.limits_of(part).map(|limit| self.charges[limit]),
-                &context,
-            )?;
-            self.inner.finish(part.number, table);
-        }
-        Some(verdict)
-    }
-
-    /// Writes the decision, if there is one. Returns whether there is.
-    #[inline(always)]
-    pub(super) fn conclude(
-        &self,
-        verdict: Verdict,
-        used: &[u64; N],
-        decision: &mut Decision,
-    ) -> bool {
-        let is_made = matches!(verdict, Verdict::Admitted | Verdict::Refused);
-        if is_made {
-            let charge = |limit: usize| (self.charges[limit], used[limit]);
-            conclude(decision, self.now, verdict == Verdict::Admitted, N, charge);
-        }
-        is_made
-    }
-
-    fn limits_of(&self, part: &KeyPart) -> impl Iterator<Item = usize> + use<N> {
-        let limits = part.limits;
-        (0..N).filter(move |limit| limits >> limit & 1 != 0)
-    }
-}
-
-impl Judged {
-    /// Returns the decision, once all keys were judged.
-    const fn verdict(self) -> Option<Verdict> {
-        match self {
-            // It may leave nothing used: a draft drops such a row.
-            Self {
-                is_refused: true,
-                is_converted: true,
-                ..
-            } => None,
-            Self {
-                is_refused: true, ..
-            } => Some(Verdict::Refused),
-            Self { has_new: true, .. } => Some(Verdict::NeedsRows),
-            _ => Some(Verdict::Admitted),
-        }
-    }
-}
-
-/// The limits of a row that the request does not ask.
-#[derive(Clone, Copy)]
-pub(super) struct Others<'a> {
-    /// The limits that it asks, a bit for each position.
-    pub(super) asked: u32,
-    pub(super) interned: &'a Interned,
-}
-
-impl Others<'_> {
-    /// Moves them to `now`.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn advance(self, row: &mut RowMut<'_>, now: u64) {
-        for position in (0..row.read().limits()).filter(|position| self.asked >> position & 1 == 0)
+    /// The shard of each key stays locked until all of them are decided. Shards are locked in their order, so that two
+    /// requests never wait for each other. The shard of [`Key::EVERYONE`], which every request may need, is the last
+    /// one, and is locked for the shortest time.
+    fn decide(&mut self, key: usize, mut is_admitted: bool) -> Verdict {
+        let Place { shard, hash } = self.places[key];
+        let mut guard = locked(&self.store.shards[shard].0);
+        let shard = &mut *guard;
+        let row = shard.rows.find_mut(hash, |row| row.hash == hash);
+        if let Some(row) = &row
+            && row.at() > self.now
         {
-            let count = self
-                .interned
-                .advanced(row.read().count(position), row.read().at(), now);
-            row.set_value(position, count.value);
+            return Verdict::Later(row.at());
         }
+        match self.judge(key, row.as_deref(), shard.evicted.as_deref()) {
+            Some(fits) => is_admitted &= fits,
+            None => return Verdict::Unknown,
+        }
+        if key + 1 < self.keys {
+            match self.decide(key + 1, is_admitted) {
+                Verdict::Admitted => {}
+                Verdict::Refused => is_admitted = false,
+                other => return other,
+            }
+        }
+        if !is_admitted {
+            return self.refuse(key, row);
+        }
+        let is_complete = row.is_some_and(|row| self.take(key, row));
+        if !is_complete {
+            self.complete(key, shard);
+        }
+        Verdict::Admitted
     }
+
+    /// Reads the counts of a key's charges, and returns whether they fit. Returns `None` if the model has to decide.
+    fn judge(&mut self, key: usize, row: Option<&Row>, evicted: Option<&Evicted>) -> Option<bool> {
+        let mut fits = true;
+        for (position, charge) in self.charges.iter().enumerate() {
+            if usize::from(self.judged[position].key) != key {
+                continue;
+            }
+            let limit = charge.counter().id;
+            // The model counts a limit that the request has twice.
+            for (other, judged) in self.charges[..position].iter().zip(&self.judged) {
+                if usize::from(judged.key) == key && other.counter().id == limit {
+                    return None;
+                }
+            }
+            let (count, stored) = match row {
+                Some(row) => read(row, charge, self.now)?,
+                None => (0, Stored::No),
+            };
+            if stored == Stored::No
+                && let Some(evicted) = evicted
+                && evicted
+                    .filter
+                    .until((self.places[key].hash, limit), self.now)
+                    .is_some()
+            {
+                return None;
+            }
+            let judged = &mut self.judged[position];
+            judged.count = count;
+            judged.stored = stored;
+            if charge.fits(count, self.now) {
+                judged.after = charge.added(count, self.now)?;
+            } else {
+                fits = false;
+            }
+        }
+        Some(fits)
+    }
+
+    /// Writes the counts of an admitted request into a row. Returns whether the row has all of its limits.
+    fn take(&self, key: usize, row: &mut Row) -> bool {
+        let at = row.at();
+        let own = self
+            .judged
+            .iter()
+            .filter(|judged| usize::from(judged.key) == key);
+        let stored = own
+            .clone()
+            .filter(|judged| matches!(judged.stored, Stored::At(_)));
+        let is_complete = stored.clone().count() == own.count();
+        let counts = row.counts_mut();
+        if at < self.now && counts.len() > stored.clone().count() {
+            for count in &mut *counts {
+                count.value = count.value_at(at, self.now);
+            }
+        }
+        for judged in stored {
+            if let Stored::At(position) = judged.stored {
+                counts[usize::from(position)].value = judged.after;
+            }
+        }
+        row.set_at(self.now);
+        row.mark(Mark::Charged);
+        is_complete
+    }
+
+    /// Adds limits that a row does not count yet, or counts by another quota. Adds the row if there is none.
+    #[cold]
+    fn complete(&self, key: usize, shard: &mut Shard) {
+        let mut added = Vec::new();
+        for (charge, judged) in self.charges.iter().zip(&self.judged) {
+            if usize::from(judged.key) == key && !matches!(judged.stored, Stored::At(_)) {
+                added.push(shard.count(charge.counter(), judged.after));
+            }
+        }
+        let Place {
+            shard: number,
+            hash,
+        } = self.places[key];
+        let Some(row) = shard.row_mut(hash) else {
+            let context = Context {
+                now: self.now,
+                capacity: self.store.capacity_of(number),
+                together: &self.places[..self.keys],
+            };
+            return shard.insert(hash, Content::of(added), Mark::Charged, &context);
+        };
+        let mut counts = row.counts().to_vec();
+        let is_replaced = |limit| {
+            added
+                .iter()
+                .any(|count: &Count| count.definition.limit == limit)
+        };
+        counts.retain(|count| count.value > 0 && !is_replaced(count.definition.limit));
+        counts.append(&mut added);
+        row.content = Content::of(counts);
+    }
+
+    /// Marks the row of a refused request.
+    fn refuse(&self, key: usize, row: Option<&mut Row>) -> Verdict {
+        let Some(row) = row else {
+            return Verdict::Refused;
+        };
+        let mut mark = Mark::Neither;
+        for (charge, judged) in self.charges.iter().zip(&self.judged) {
+            if usize::from(judged.key) != key {
+                continue;
+            }
+            if judged.stored == Stored::ByOtherQuota {
+                // The model converts the row also for a refused request.
+                return Verdict::Unknown;
+            }
+            if matches!(charge.outcome(judged.count, self.now), Outcome::Refuse(_)) {
+                mark = Mark::Refused;
+            }
+        }
+        row.mark(mark);
+        Verdict::Refused
+    }
+
+    /// Writes the decision.
+    pub(super) fn conclude(&self, decision: &mut Decision) {
+        let statuses = (0..N).map(|position| self.status(position));
+        decision.replace(self.is_admitted, Timestamp::from_micros(self.now), statuses);
+    }
+
+    /// Returns the status of a limit.
+    pub(super) fn status(&self, position: usize) -> LimitStatus {
+        let charge = &self.charges[position];
+        let judged = &self.judged[position];
+        if self.is_admitted {
+            return charge.status(judged.after, self.now, charge.units(), Outcome::Allow);
+        }
+        let outcome = charge.outcome(judged.count, self.now);
+        charge.status(judged.count, self.now, 0, outcome)
+    }
+}
+
+/// Returns the count of a charge's limit, by the charge's quota. Returns `None` if the model has to decide.
+#[inline]
+fn read(row: &Row, charge: &Charge<'_>, now: u64) -> Option<(u64, Stored)> {
+    if matches!(row.content, Content::Model(_)) {
+        return None;
+    }
+    let counter = charge.counter();
+    for (position, count) in row.counts().iter().enumerate() {
+        if count.definition.limit != counter.id {
+            continue;
+        }
+        let value = count.value_at(row.at(), now);
+        if count.definition.is_of(counter) {
+            return Some((value, Stored::At(u8::try_from(position).ok()?)));
+        }
+        if value == 0 {
+            // A limit of which nothing is used is the same by any quota.
+            return Some((0, Stored::No));
+        }
+        let old = &count.definition.quota;
+        let converted = State::unpacked(value, old, now).convert(old, counter.quota, now);
+        return Some((converted.packed(counter.quota, now)?, Stored::ByOtherQuota));
+    }
+    Some((0, Stored::No))
 }

@@ -360,6 +360,15 @@ impl Quota {
         }
     }
 
+    /// Returns whether both have the same state: the same [reduced](Self::reduced) numbers.
+    pub(crate) fn counts_like(&self, other: &Self) -> bool {
+        let is_same = self.capacity == other.capacity
+            && self.grain == other.grain
+            && self.refill == other.refill;
+        // Only buckets have a refill.
+        is_same && (self.refill > 0 || self.has_windows_of(other))
+    }
+
     /// Returns the quota of stored numbers, if they are valid: its products stay below 2^53.
     pub(crate) fn from_stored(
         algorithm: Algorithm,

@@ -6,7 +6,7 @@ use super::shared_call::{Role, WeakCall};
 use super::uncounted::Uncounted;
 use super::view::{ChargeView, Tag};
 use crate::outcome::Outcome;
-use crate::sync::ShortMutex;
+use crate::sync::{Mutex, locked};
 
 /// The time within which other requests join a call, in microseconds. If its answer is lost, the next request asks.
 const LONGEST_FOLLOWED: u64 = 20_000;
@@ -14,7 +14,7 @@ const LONGEST_FOLLOWED: u64 = 20_000;
 /// A bucket of the table. The entries are changed under the lock of the calls under way.
 #[derive(Default)]
 pub(super) struct RefusalBucket {
-    flights: ShortMutex<Vec<Flight>>,
+    flights: Mutex<Vec<Flight>>,
     entries: KnownLimits,
 }
 
@@ -60,13 +60,13 @@ impl RefusalBucket {
 
     #[cold]
     fn entry_after_change(&self, tag: Tag) -> Option<KnownLimit> {
-        let _flights = self.flights.lock();
+        let _flights = locked(&self.flights);
         self.entries.get(tag)
     }
 
     /// Notes a refused request that the store has yet to count. Only a refusal by the limit itself gives a strike.
     pub(super) fn add_uncounted(&self, view: &ChargeView, now: u64, max_age: u64) {
-        let _flights = self.flights.lock();
+        let _flights = locked(&self.flights);
         if let Some(mut known) = self.entries.get(view.tag) {
             known.uncounted.add(view, known.refuses(view, now, max_age));
             self.entries.put(&known, now);
@@ -75,7 +75,7 @@ impl RefusalBucket {
 
     /// Returns the call that answers a request of a limit in which so many requests fit.
     pub(super) fn role(&self, view: &ChargeView, fitting: u64, now: u64) -> Role {
-        let flights = self.flights.lock();
+        let flights = locked(&self.flights);
         let flight = flights
             .iter()
             .find(|flight| flight.tag == view.tag && flight.fingerprint == view.fingerprint);
@@ -94,9 +94,7 @@ impl RefusalBucket {
 
     /// Lets other requests of a limit wait for a call that was just sent.
     pub(super) fn share(&self, tag: Tag, call: Option<WeakCall>, now: u64) {
-        if let Some(flight) = self
-            .flights
-            .lock()
+        if let Some(flight) = locked(&self.flights)
             .iter_mut()
             .find(|flight| flight.tag == tag)
         {
@@ -108,7 +106,7 @@ impl RefusalBucket {
     ///
     /// Returns its generation, and the refusals that it can carry to the store.
     pub(super) fn begin(&self, view: &ChargeView, changes: bool, now: u64) -> (u32, Uncounted) {
-        let mut flights = self.flights.lock();
+        let mut flights = locked(&self.flights);
         self.forget_if_other(view, changes);
         let uncounted = self
             .entries
@@ -149,7 +147,7 @@ impl RefusalBucket {
         answer: Option<LimitAnswer>,
         now: u64,
     ) -> Recorded {
-        let mut flights = self.flights.lock();
+        let mut flights = locked(&self.flights);
         let position = flights.iter().position(|flight| flight.tag == view.tag);
         let Some(position) = position else {
             return Recorded::default();

@@ -324,7 +324,7 @@ mod tests {
     use super::*;
     use crate::charge::Operation;
     use crate::key::Key;
-    use crate::key_hash::KeyHasher;
+    use crate::key_hasher::KeyHasher;
     use crate::name::Name;
     use crate::refusals::view::views;
 

@@ -90,7 +90,6 @@ impl Place {
 }
 
 #[cfg(test)]
-#[cfg(not(loom))]
 mod tests {
     use core::time::Duration;
 
@@ -98,7 +97,7 @@ mod tests {
     use crate::charge::{Charge, Operation};
     use crate::decision::Decision;
     use crate::key::Key;
-    use crate::key_hash::KeyHasher;
+    use crate::key_hasher::KeyHasher;
     use crate::name::Name;
     use crate::outcome::Outcome;
     use crate::quota::Quota;

@@ -13,7 +13,7 @@ use super::view::{ChargeView, Tag, Views, views};
 use crate::charge::Charge;
 use crate::clock::Clock;
 use crate::decision::Decision;
-use crate::key_hash::KeyHasher;
+use crate::key_hasher::KeyHasher;
 
 /// The time within which a limit that counts refusals asks the store again, in microseconds: ten calls a second.
 const COUNTING_CALL_EVERY: u64 = 100_000;
@@ -228,7 +228,11 @@ impl<C: Clock> Memory<C> {
         }
         let statuses =
             known().map(|(charge, view, known)| known.status(charge, view, now, max_age));
-        decision.decide_by(refusing.store_now(now), statuses);
+        *decision = Decision::from_statuses(
+            crate::charge::Operation::Refuse,
+            refusing.store_now(now),
+            statuses,
+        );
         if decision.is_allowed() {
             // What was known has changed in between.
             *decision = Decision::default();

@@ -9,7 +9,7 @@ use futures_util::FutureExt;
 use futures_util::future::{Shared, WeakShared};
 
 use super::view::Tag;
-use crate::sync::ShortMutex;
+use crate::sync::{Mutex, locked};
 
 type BoxCall = Pin<Box<dyn Future<Output = bool> + Send>>;
 
@@ -41,19 +41,19 @@ where
     T: Send + 'static,
     E: Send + 'static,
 {
-    let answered = Arc::new(ShortMutex::default());
+    let answered = Arc::new(Mutex::default());
     let answer = Arc::clone(&answered);
     let call: BoxCall = Box::pin(async move {
         let answer = AssertUnwindSafe(call).catch_unwind().await;
         let is_answered = matches!(answer, Ok(Ok(_)));
-        *answered.lock() = Some(answer);
+        *locked(&answered) = Some(answer);
         is_answered
     });
     let call = call.shared();
     let own = call.clone();
     (call, async move {
         own.await;
-        let answer = answer.lock().take();
+        let answer = locked(&answer).take();
         match answer {
             Some(Ok(answer)) => answer,
             Some(Err(panic)) => std::panic::resume_unwind(panic),

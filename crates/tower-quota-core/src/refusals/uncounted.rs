@@ -89,7 +89,7 @@ pub(super) fn carried<'a>(uncounted: &[Uncounted], charges: &[Charge<'a>]) -> Ve
 mod tests {
     use super::*;
     use crate::key::Key;
-    use crate::key_hash::KeyHasher;
+    use crate::key_hasher::KeyHasher;
     use crate::penalty::Penalty;
     use crate::quota::Quota;
     use crate::refusals::view::views;

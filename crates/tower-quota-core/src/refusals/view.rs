@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use crate::charge::Charge;
 use crate::key::Key;
-use crate::key_hash::KeyHasher;
+use crate::key_hasher::KeyHasher;
 
 /// The charges of a request, in their order.
 pub(super) type Views = SmallVec<[ChargeView; 4]>;

@@ -19,7 +19,7 @@ pub(crate) fn count_in(counter: &Arc<AtomicUsize>) {
 pub(crate) fn count<T>(mutex: &Mutex<T>) {
     COUNTER.with_borrow(|counter| {
         if let Some(counter) = counter
-            && mutex.is_locked()
+            && mutex.try_lock().is_err()
         {
             counter.fetch_add(1, Ordering::SeqCst);
         }

@@ -1,9 +1,6 @@
 //! A sequence lock: words that threads read without waiting for each other.
 
-#[cfg(not(loom))]
 use core::sync::atomic::fence;
-#[cfg(loom)]
-use loom::sync::atomic::fence;
 
 use super::{AtomicU64, Ordering};
 
@@ -27,11 +24,6 @@ impl<const N: usize> Words<N> {
     pub(crate) fn get(&self, position: usize) -> u64 {
         self.0[position].load(Ordering::Relaxed)
     }
-
-    #[inline]
-    pub(crate) fn all(&self) -> [u64; N] {
-        core::array::from_fn(|position| self.get(position))
-    }
 }
 
 impl<const N: usize> SequenceLock<N> {
@@ -40,14 +32,6 @@ impl<const N: usize> SequenceLock<N> {
         Self {
             version: AtomicU64::new(0),
             words: Words(core::array::from_fn(|_| AtomicU64::new(0))),
-        }
-    }
-
-    /// Makes words that cannot be read until they are replaced.
-    pub(crate) fn closed() -> Self {
-        Self {
-            version: AtomicU64::new(1),
-            ..Self::new()
         }
     }
 
@@ -68,10 +52,6 @@ impl<const N: usize> SequenceLock<N> {
         &self.words
     }
 
-    pub(crate) fn is_open(&self) -> bool {
-        self.version.load(Ordering::Relaxed) & 1 == 0
-    }
-
     /// Replaces the words, and opens them. Only one thread at a time may do this, or close them.
     pub(crate) fn replace(&self, words: [u64; N]) {
         let odd = self.version.load(Ordering::Relaxed) | 1;
@@ -81,48 +61,5 @@ impl<const N: usize> SequenceLock<N> {
             place.store(word, Ordering::Relaxed);
         }
         self.version.store(odd.wrapping_add(1), Ordering::Release);
-    }
-
-    /// Closes the words until they are replaced.
-    pub(crate) fn close(&self) {
-        self.version.fetch_or(1, Ordering::Relaxed);
-    }
-}
-
-#[cfg(test)]
-#[cfg(not(loom))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn readings_are_of_one_version() {
-        const READINGS: u64 = if cfg!(miri) { 20 } else { 20_000 };
-        let lock = SequenceLock::<15>::new();
-        let read_many = || {
-            let (mut last, mut readings) = (0, 0);
-            while readings < READINGS {
-                let Some(words) = lock.read(Words::all) else {
-                    // The writer may wait for this processor.
-                    std::thread::yield_now();
-                    continue;
-                };
-                assert!(words.iter().all(|word| *word == words[0]), "{words:?}");
-                assert!(last <= words[0], "{} after {last}", words[0]);
-                // Readings of another version than the one before.
-                match last < words[0] {
-                    true => readings += 1,
-                    false => std::thread::yield_now(),
-                }
-                last = words[0];
-            }
-        };
-        std::thread::scope(|threads| {
-            let readers = [threads.spawn(read_many), threads.spawn(read_many)];
-            let mut version = 0;
-            while !readers.iter().all(|reader| reader.is_finished()) {
-                version += 1;
-                lock.replace([version; 15]);
-            }
-        });
     }
 }

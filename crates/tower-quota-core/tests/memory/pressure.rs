@@ -120,6 +120,62 @@ fn clients_that_took_more_keep_counters() {
     assert!(kept >= 490, "{kept} of 500 before new keys");
 }
 
+/// Covers a store that is full of clients who were busy long ago and have units left.
+#[test]
+fn busy_clients_replace_silent_ones() {
+    for (requests, active) in [(1, 500), (20, 500), (20, 2_000)] {
+        let (store, clock) = store(5_000);
+        let quota = Quota::per_day(1_000);
+        for _ in 0..requests {
+            for silent in 0..5_000 {
+                ask(&store, &quota, silent, 800 / requests);
+            }
+        }
+        clock.advance(Duration::from_secs(3_600));
+        let mut taken = vec![0; active];
+        for _ in 0..600 {
+            for (client, taken) in (1_000_000..).zip(&mut taken) {
+                *taken += ask(&store, &quota, client, 3).statuses()[0].taken;
+            }
+            clock.advance(Duration::from_secs(1));
+        }
+        // 7 units come back in ten minutes. Each active client has to exceed the uses of silent ones first.
+        let most = taken.iter().max().unwrap();
+        assert!(
+            *most <= 1_007 + 3 * (requests + 20),
+            "{most} with {requests} requests"
+        );
+        assert!(taken.iter().all(|taken| *taken >= 1_000));
+    }
+}
+
+/// Covers a flood of new keys, each used twice, beside clients who come less often than the store is renewed.
+#[test]
+fn flood_of_keys_used_twice_frees_no_busy_client() {
+    let (store, clock) = store(1_000);
+    let quota = Quota::per_hour(100);
+    let mut taken = vec![0; 500];
+    for second in 0..3_600_u64 {
+        for fresh in 0..100 {
+            let key = 1_000_000 + second * 100 + fresh;
+            ask(&store, &quota, key, 1);
+            ask(&store, &quota, key, 1);
+        }
+        // Each comes every eight seconds and wants 450 units.
+        for client in (second % 8..500).step_by(8) {
+            let decision = ask(&store, &quota, client, 1);
+            taken[usize::try_from(client).unwrap()] += decision.statuses()[0].taken;
+        }
+        clock.advance(Duration::from_secs(1));
+    }
+    let exact = 200;
+    let mean = taken.iter().sum::<u64>() / 500;
+    assert!(
+        mean <= exact + 20,
+        "{mean} units on average, {exact} without a flood"
+    );
+}
+
 #[test]
 fn full_entries_are_reclaimed_first() {
     let (store, clock) = store(1_000);

@@ -1,12 +1,7 @@
 //! Threads that collide in one store: some order of their requests, one after the other, explains all decisions.
 //!
-//! `races` lets real threads run into each other, and `models` goes through every order in which a few can. Both ask
-//! the model whether what came out can be right, in `history`.
+//! `races` lets real threads run into each other. `history` asks the model whether their decisions can be right.
 
-#[cfg(not(loom))]
 mod crowd;
 mod history;
-#[cfg(loom)]
-mod models;
-#[cfg(not(loom))]
 mod races;

@@ -1,0 +1,41 @@
+//! Digests of keys within one process.
+
+use core::fmt;
+use std::hash::{BuildHasher, RandomState};
+
+use crate::key::Key;
+
+/// Digests keys to 128 bits under a random seed, for tables of one process that do not keep the keys.
+///
+/// ```
+/// use tower_quota_core::{Key, KeyHasher, Name};
+///
+/// let hasher = KeyHasher::random();
+/// let ann = Key::owned(Name::new("user"), "ann");
+/// assert_eq!(hasher.digest(&ann), hasher.digest(&ann.clone()));
+/// assert_ne!(hasher.digest(&ann), hasher.digest(&Key::owned(Name::new("user"), "bob")));
+/// ```
+pub struct KeyHasher([u8; 16]);
+
+impl KeyHasher {
+    /// Draws a seed from the randomness of the operating system.
+    #[must_use]
+    pub fn random() -> Self {
+        let source = RandomState::new();
+        let halves = [0, 1].map(|half| u128::from(source.hash_one(half)));
+        Self((halves[0] << 64 | halves[1]).to_le_bytes())
+    }
+
+    /// Returns the [digest](Key::digest) of a key. Another hasher returns another digest.
+    #[must_use]
+    pub fn digest(&self, key: &Key<'_>) -> u128 {
+        key.digest(&self.0)
+    }
+}
+
+impl fmt::Debug for KeyHasher {
+    /// Shows no seed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyHasher").finish_non_exhaustive()
+    }
+}

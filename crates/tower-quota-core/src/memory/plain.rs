@@ -1,0 +1,79 @@
+//! Plain charges: what a count of a row says about them.
+
+use core::time::Duration;
+
+use crate::algorithm::{State, bucket};
+use crate::charge::Charge;
+use crate::outcome::Outcome;
+use crate::status::{Left, LimitStatus};
+
+impl Charge<'_> {
+    /// Returns whether the charge is decided by a count of a row.
+    #[inline]
+    pub(super) fn fits_row(&self) -> bool {
+        self.is_plain() || self.is_plain_but_for_window()
+    }
+
+    /// Returns whether the limit admits the charge with this count.
+    #[inline]
+    pub(super) fn fits(&self, count: u64, now: u64) -> bool {
+        let quota = self.quota();
+        let cost = self.units();
+        if quota.refill() > 0 {
+            return cost <= quota.capacity()
+                && count + cost * quota.grain() <= quota.capacity() * quota.grain();
+        }
+        self.outcome(count, now) == Outcome::Allow
+    }
+
+    /// Returns the outcome with this count.
+    pub(super) fn outcome(&self, count: u64, now: u64) -> Outcome {
+        let quota = self.quota();
+        if quota.refill() > 0 {
+            return bucket::outcome(quota, count, self.units());
+        }
+        State::unpacked(count, quota, now).judge(quota, now, self.units(), 0)
+    }
+
+    /// Returns the count with the charge. Returns `None` if the count is too large for a row.
+    #[inline]
+    pub(super) fn added(&self, count: u64, now: u64) -> Option<u64> {
+        let quota = self.quota();
+        if quota.refill() > 0 {
+            return Some(count + self.units() * quota.grain());
+        }
+        let mut state = State::unpacked(count, quota, now);
+        state.take(quota, now, self.units());
+        state.packed(quota, now)
+    }
+
+    /// Returns the limit's status. The count includes the units that were `taken`.
+    #[inline]
+    pub(super) fn status(&self, count: u64, now: u64, taken: u64, outcome: Outcome) -> LimitStatus {
+        let quota = self.quota();
+        let left = if quota.refill() > 0 {
+            Left::of_bucket(quota, count)
+        } else {
+            self.window_left(count, now, taken)
+        };
+        LimitStatus {
+            name: self.name(),
+            limit: quota.capacity(),
+            left,
+            taken,
+            outcome,
+            is_shadow: false,
+        }
+    }
+
+    fn window_left(&self, count: u64, now: u64, taken: u64) -> Left {
+        let quota = self.quota();
+        let state = State::unpacked(count, quota, now);
+        let (remaining, reset) = state.left(quota, now);
+        let left = Left::new(remaining, Duration::from_micros(reset));
+        match state.judge(quota, now, self.units(), 0) {
+            Outcome::Refuse(wait) if taken > 0 => left.again_after(wait),
+            _ => left,
+        }
+    }
+}

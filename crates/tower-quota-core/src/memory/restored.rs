@@ -1,0 +1,86 @@
+//! Limits that were spent when their row was evicted, restored when their key returns.
+
+use super::filter::STEP;
+use crate::algorithm::{Bucket, State};
+use crate::charge::Counter;
+use crate::entry::Slot;
+use crate::outcome::Outcome;
+use crate::quota::MOST_USED;
+use crate::time::micros;
+
+/// A limit that was spent when its row was evicted.
+pub(super) struct Restored {
+    pub(super) slot: Slot,
+    /// Says whether the limit is spent for less time than the filter says. The filter then has to forget it, or it would
+    /// be spent anew at each request, and no wait would be long enough.
+    pub(super) is_cut: bool,
+}
+
+impl Restored {
+    /// Returns the limit, spent until an instant, or shorter if a window cannot express that.
+    pub(super) fn until(
+        counter: Counter<'_>,
+        is_strikes: bool,
+        until: u64,
+        now: u64,
+    ) -> Option<Self> {
+        if counter.quota.refill() > 0 {
+            return Some(Self::bucket(counter, is_strikes, until, now));
+        }
+        let slot = spent_window(counter, until, now)?;
+        Some(Self {
+            slot,
+            is_cut: false,
+        })
+    }
+
+    fn bucket(counter: Counter<'_>, is_strikes: bool, until: u64, now: u64) -> Self {
+        let quota = counter.quota;
+        // Strikes are a debt. A limit has no debt here, because its quota may have changed since it was spent.
+        let most = if is_strikes {
+            MOST_USED
+        } else {
+            quota.capacity() * quota.grain()
+        };
+        let refilled = (until - now).saturating_mul(quota.refill());
+        let used = ((quota.capacity() - 1) * quota.grain()).saturating_add(refilled);
+        let state = State::Bucket(Bucket::new(quota, used.min(most), now));
+        Self {
+            slot: Slot::new(counter, state),
+            is_cut: used > most,
+        }
+    }
+}
+
+/// Returns a full window that has room for one unit at `until`.
+fn spent_window(counter: Counter<'_>, until: u64, now: u64) -> Option<Slot> {
+    let quota = counter.quota;
+    let spent_since = |start: u64| {
+        let mut state = State::fresh(quota, start);
+        state.take(quota, start, quota.capacity());
+        state.advance(quota, now);
+        Slot::new(counter, state)
+    };
+    // `until` was rounded down. The end of the window must be one of the instants that it may have been rounded from.
+    let latest = until.saturating_add(STEP - 1);
+    let starts = [
+        now,
+        latest.saturating_sub(quota.period_micros()),
+        until.saturating_sub(quota.period_micros()),
+    ];
+    let spent = starts.into_iter().map(|start| spent_since(start.min(now)));
+    let fading = State::fading_until(quota, until, now).map(|state| Slot::new(counter, state));
+    spent
+        .chain(fading)
+        .find(|slot| (now + 1..=latest).contains(&slot.unit_fits_at(now)))
+}
+
+impl Slot {
+    /// Returns the instant at which one unit fits; `at` or earlier if it fits already.
+    pub(super) fn unit_fits_at(&self, at: u64) -> u64 {
+        match self.state.judge(&self.quota, at, 1, 0) {
+            Outcome::Refuse(retry) => at + micros(retry),
+            _ => at,
+        }
+    }
+}
