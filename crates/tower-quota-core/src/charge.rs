@@ -264,7 +264,9 @@ impl<'a> Charge<'a> {
     /// The windows begin at instants that do not depend on requests. It may be refundable, as windows always are.
     pub(crate) fn is_plain_but_for_window(&self) -> bool {
         let has_windows = match self.quota.algorithm() {
-            Algorithm::FixedWindow => self.quota.window_offset().is_some(),
+            Algorithm::FixedWindow => {
+                self.quota.window_offset().is_some() && !self.quota.is_calendar()
+            }
             algorithm => algorithm == Algorithm::SlidingWindow,
         };
         let others = ChargeOptions::SPECIAL.with(ChargeOptions::REFUNDABLE);

@@ -9,6 +9,7 @@ use crate::charge::{Charge, Operation};
 use crate::decision::Decision;
 use crate::entry::Entry;
 use crate::outcome::Outcome;
+use crate::quota::Quota;
 use crate::status::{Left, LimitStatus};
 use crate::time::Timestamp;
 
@@ -32,8 +33,9 @@ struct Assessment {
 /// 1. An entry that lies in the future is dropped: over a minute ahead, beyond the time that its limits take.
 /// 2. If `now` lies before the last change of an entry, that instant is taken instead. A clock that runs backwards
 ///    changes nothing.
-/// 3. Each limit judges its charge. One enforced charge that does not fit refuses the request.
-/// 4. All charges are taken, or none. A shadow charge is taken if the others are and it fits itself.
+/// 3. Each calendar quota becomes the fixed window [at](Quota::at) that instant.
+/// 4. Each limit judges its charge. One enforced charge that does not fit refuses the request.
+/// 5. All charges are taken, or none. A shadow charge is taken if the others are and it fits itself.
 ///
 /// A refused request and a peek leave the entries as they were, with one exception. A request that meets a state
 /// counted by another quota of its limit converts it, admitted or not, because the new rate holds from there.
@@ -55,6 +57,17 @@ pub fn decide(
         .iter()
         .map(|entry| entry.at)
         .fold(now.as_micros(), u64::max);
+    if charges.iter().any(|charge| charge.quota().is_calendar()) {
+        let at = Timestamp::from_micros(now);
+        let windows: SmallVec<[Quota; 4]> =
+            charges.iter().map(|charge| charge.quota().at(at)).collect();
+        let charges: SmallVec<[Charge<'_>; 4]> = charges
+            .iter()
+            .zip(&windows)
+            .map(|(charge, window)| charge.with_quota(window))
+            .collect();
+        return decide(operation, &charges, at, entries, entry_of);
+    }
     let mut assessments = assess(operation, charges, now, entries, &entry_of);
     let refused = operation == Operation::Refuse
         || charges

@@ -32,8 +32,13 @@ pub enum ConfigError {
     },
     /// A burst on an algorithm that has windows instead of a bucket.
     BurstOnWindow(Algorithm),
-    /// An offset, or an anchor, on an algorithm other than the fixed window.
+    /// An offset, an anchor or a calendar on an algorithm other than the fixed window, or a calendar with one of the
+    /// others.
     NotAFixedWindow(Algorithm),
+    /// A calendar on a period that is not a day, a week, a month of 30 days or a year of 365 days.
+    NotACalendarPeriod(Duration),
+    /// A text that names no time zone.
+    UnknownZone(String),
     /// A queue on an algorithm other than the leaky bucket.
     NotALeakyBucket(Algorithm),
     /// An offset that is not shorter than the period.
@@ -122,7 +127,9 @@ impl ConfigError {
                 "a burst or a queue of 0 admits nothing: give at least 1, or leave it out"
             }
             Self::BurstOnWindow(_) => "a window has no burst: its limit is the units per window",
-            Self::NotAFixedWindow(_) => "only a fixed window takes an offset or an anchor",
+            Self::NotAFixedWindow(_) => {
+                "only a fixed window takes an offset, an anchor or a calendar, and only one of them"
+            }
             Self::NotALeakyBucket(_) => {
                 "only a leaky bucket has a queue: call leaky_bucket() first, or give a burst"
             }
@@ -176,9 +183,19 @@ impl fmt::Display for ConfigError {
             Self::NotAFixedWindow(algorithm) => {
                 write!(
                     f,
-                    "a {algorithm} has no window to place: only a fixed window takes an offset or an anchor"
+                    "the windows of this {algorithm} cannot be placed: only a fixed window takes an offset, an anchor or \
+                     a calendar, and only one of them"
                 )
             }
+            Self::NotACalendarPeriod(period) => write!(
+                f,
+                "a period of {period:?} is no unit of the calendar: build the quota with per_day, per_week, per_month or \
+                 per_year"
+            ),
+            Self::UnknownZone(zone) => write!(
+                f,
+                "{zone:?} is not a time zone: give a name of the IANA database, such as \"Europe/Berlin\" or \"UTC\""
+            ),
             Self::NotALeakyBucket(algorithm) => {
                 write!(
                     f,

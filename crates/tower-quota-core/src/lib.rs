@@ -11,6 +11,8 @@
 //! assert!(limiter.check_now("ann").is_allowed());
 //! ```
 //!
+//! The feature `calendar` adds `Quota::calendar`, for days, weeks, months and years in a time zone.
+//!
 //! Defaults: a token bucket whose burst is the units of one period, and room for a million entries in memory.
 //!
 //! A request is decided in this order, in one atomic step:

@@ -311,7 +311,11 @@ fn accessors_return_the_numbers() {
         Duration::from_micros(333_334)
     );
     assert_eq!(Quota::per_hour(5).period(), Duration::from_secs(3_600));
-    assert_eq!(Quota::per_day(5).period(), Duration::from_secs(86_400));
+    let day = Duration::from_secs(86_400);
+    assert_eq!(Quota::per_day(5).period(), day);
+    assert_eq!(Quota::per_week(5).period(), 7 * day);
+    assert_eq!(Quota::per_month(5).period(), 30 * day);
+    assert_eq!(Quota::per_year(5).period(), 365 * day);
 }
 
 /// Asserts that the text of an error names the value.

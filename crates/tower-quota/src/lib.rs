@@ -165,6 +165,7 @@
 //! | `tonic` | peer addresses of tonic servers; refusals in gRPC to what a tonic server received |
 //! | `jwt` | `key::jwt_claim`, for applications that have chosen a crypto backend of the crate `jsonwebtoken` |
 //! | `jwt-rust-crypto` | `jwt`, and that crate's backend `rust_crypto` |
+//! | `calendar` | `Quota::calendar`: windows that are days, weeks, months or years in a time zone |
 //! | `redis` | `RedisStore`, a store that instances share, with its options and errors |
 //! | `tls` | `redis`, and `rediss://` URLs |
 //! | `trace` | a span of `tracing` for each decision that goes to a store |

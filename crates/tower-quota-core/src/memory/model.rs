@@ -7,7 +7,7 @@ use super::keys::Place;
 use super::restored::Restored;
 use super::row::{Content, Mark, Row};
 use super::shard::{Context, Shard};
-use crate::charge::{Charge, Operation};
+use crate::charge::{Charge, Counter, Operation};
 use crate::decide::decide;
 use crate::decision::Decision;
 use crate::entry::Entry;
@@ -96,6 +96,11 @@ impl Shard {
         for charge in charges {
             let strikes = charge.strikes().map(|(counter, _)| (counter, true));
             for (counter, is_strikes) in [(charge.counter(), false)].into_iter().chain(strikes) {
+                let quota = counter.quota.at(Timestamp::from_micros(now));
+                let counter = Counter {
+                    quota: &quota,
+                    ..counter
+                };
                 if entry.slots.iter().any(|slot| slot.limit == counter.id) {
                     continue;
                 }

@@ -1,6 +1,7 @@
 //! Quotas: units per period, and the algorithm that counts them.
 
 pub(crate) mod algorithm;
+mod calendar;
 mod queue;
 mod rate;
 mod share;
@@ -8,13 +9,19 @@ mod share;
 use core::time::Duration;
 
 pub use self::algorithm::Algorithm;
+use self::calendar::Calendar;
 pub(crate) use self::rate::MOST_GRAINS;
 pub use self::rate::MOST_USED;
 use crate::error::ConfigError;
 use crate::time::micros;
 
 const MILLISECOND: u64 = 1_000;
-const YEAR: u64 = 366 * 86_400_000_000;
+const DAY: u64 = 86_400_000_000;
+const WEEK: u64 = 7 * DAY;
+const MONTH: u64 = 30 * DAY;
+const COMMON_YEAR: u64 = 365 * DAY;
+/// The longest period of a quota.
+const YEAR: u64 = 366 * DAY;
 /// 10 million units per second.
 const UNITS_PER_MICRO: u64 = 10;
 /// The most units of a log, and the most stamps that it holds.
@@ -52,6 +59,8 @@ pub struct Quota {
     algorithm: Algorithm,
     /// The offset of a fixed window in microseconds; `None` if it starts with its first request.
     anchor: Option<u64>,
+    /// Where the windows of a fixed window begin and end, instead of the anchor and the period.
+    calendar: Option<Calendar>,
     units: u64,
     period: u64,
     capacity: u64,
@@ -110,7 +119,41 @@ impl Quota {
     #[must_use]
     #[track_caller]
     pub const fn per_day(units: u64) -> Self {
-        Self::new(units, Duration::from_secs(86_400))
+        Self::new(units, Duration::from_micros(DAY))
+    }
+
+    /// Makes a token bucket of `units` per week of 7 days.
+    ///
+    /// # Panics
+    /// When `units` is 0 or more than 10 million per second.
+    #[must_use]
+    #[track_caller]
+    pub const fn per_week(units: u64) -> Self {
+        Self::new(units, Duration::from_micros(WEEK))
+    }
+
+    /// Makes a token bucket of `units` per month of 30 days.
+    ///
+    /// Use `calendar` after it, with the feature of that name, for the months of the calendar.
+    ///
+    /// # Panics
+    /// When `units` is 0 or more than 10 million per second.
+    #[must_use]
+    #[track_caller]
+    pub const fn per_month(units: u64) -> Self {
+        Self::new(units, Duration::from_micros(MONTH))
+    }
+
+    /// Makes a token bucket of `units` per year of 365 days.
+    ///
+    /// Use `calendar` after it, with the feature of that name, for the years of the calendar.
+    ///
+    /// # Panics
+    /// When `units` is 0 or more than 10 million per second.
+    #[must_use]
+    #[track_caller]
+    pub const fn per_year(units: u64) -> Self {
+        Self::new(units, Duration::from_micros(COMMON_YEAR))
     }
 
     /// Does what [`Quota::new`] does, for numbers from a configuration.
@@ -135,6 +178,7 @@ impl Quota {
         Self {
             algorithm: Algorithm::TokenBucket,
             anchor: Some(0),
+            calendar: None,
             units,
             period: period_micros,
             capacity: units,
@@ -183,6 +227,9 @@ impl Quota {
             self.capacity = self.units;
         }
         self.anchor = Some(0);
+        if !matches!(algorithm, Algorithm::FixedWindow) {
+            self.calendar = None;
+        }
         self.in_integers()
     }
 
@@ -391,7 +438,8 @@ impl Quota {
             }
             Algorithm::SlidingLog => grain == 1 && capacity <= LONGEST_LOG,
         };
-        let is_period = algorithm.is_bucket() || (MILLISECOND..=YEAR).contains(&pace);
+        // A year of the calendar is longer by the hours that its zone moves.
+        let is_period = algorithm.is_bucket() || (MILLISECOND..=YEAR + DAY).contains(&pace);
         if capacity == 0 || grain == 0 || pace == 0 || !(is_sound && is_period) {
             return None;
         }
@@ -403,6 +451,7 @@ impl Quota {
         Some(Self {
             algorithm,
             anchor,
+            calendar: None,
             units,
             period,
             capacity,
@@ -426,7 +475,7 @@ impl Quota {
     }
 
     const fn with_anchor(mut self, anchor: Option<u64>) -> Result<Self, ConfigError> {
-        if !matches!(self.algorithm, Algorithm::FixedWindow) {
+        if !matches!(self.algorithm, Algorithm::FixedWindow) || self.calendar.is_some() {
             return Err(ConfigError::NotAFixedWindow(self.algorithm));
         }
         self.anchor = anchor;

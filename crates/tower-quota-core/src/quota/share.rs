@@ -12,7 +12,8 @@ impl Quota {
     ///
     /// A bucket's rate is divided exactly if the numbers allow it. Otherwise it is rounded down to full units per 366
     /// days. A window keeps its length and its alignment, and its units are rounded down. If there is less than one unit
-    /// for each instance, the window is made as many periods long as one unit takes.
+    /// for each instance, the window is made as many periods long as one unit takes. A calendar quota then becomes a
+    /// fixed window of that length.
     ///
     /// ```
     /// use std::time::Duration;
@@ -55,6 +56,9 @@ impl Quota {
             });
         };
         let mut share = self;
+        if period != self.period {
+            share.calendar = None;
+        }
         (share.units, share.period) = (units, period);
         share.capacity = match self.algorithm.is_bucket() {
             true if self.capacity < parts => 1,

@@ -1,0 +1,45 @@
+//! Calendar windows: days, weeks, months and years in a time zone.
+
+#[cfg(feature = "calendar")]
+mod zoned;
+
+#[cfg(feature = "calendar")]
+pub(super) use self::zoned::Calendar;
+use super::Quota;
+use crate::time::Timestamp;
+
+/// Without the feature `calendar` no quota has a calendar.
+#[cfg(not(feature = "calendar"))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Calendar {}
+
+#[cfg(not(feature = "calendar"))]
+impl Calendar {
+    fn window_at(self, _: u64, _: u64) -> Option<(u64, u64)> {
+        match self {}
+    }
+}
+
+impl Quota {
+    /// Returns whether the windows are those of a calendar: days, weeks, months or years in a time zone.
+    #[must_use]
+    pub const fn is_calendar(&self) -> bool {
+        self.calendar.is_some()
+    }
+
+    /// Returns the quota that counts at an instant. A calendar quota becomes the fixed window around the instant.
+    ///
+    /// Any other quota is returned unchanged. [`decide`](crate::decide()) calls this method with the store's time. You
+    /// need it only in a store that counts in another way.
+    #[must_use]
+    pub fn at(&self, now: Timestamp) -> Self {
+        let mut quota = *self;
+        if let Some(calendar) = quota.calendar.take()
+            && let Some((period, offset)) = calendar.window_at(self.period, now.as_micros())
+        {
+            quota.period = period;
+            quota.anchor = Some(offset);
+        }
+        quota
+    }
+}
