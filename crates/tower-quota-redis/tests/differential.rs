@@ -12,11 +12,12 @@ mod common;
 
 use std::cell::RefCell;
 use std::pin::Pin;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use redis::Connection;
 use tower_quota_core::{
-    Algorithm, Charge, Decision, Entry, Key, Operation, Quota, Store, Timestamp,
+    Algorithm, Charge, Decision, Entry, Key, Operation, Penalty, Quota, Store, Timestamp,
 };
 use tower_quota_redis::{RedisStore, RedisStoreError};
 use tower_quota_testkit::differential::Differential;
@@ -250,6 +251,69 @@ async fn conversions_stay_with_their_client() {
         ]
     })
     .await;
+}
+
+#[tokio::test]
+async fn calendar_charges_stay_with_their_client() {
+    const PENALTY: Penalty = Penalty::after(1);
+    static DAY: LazyLock<Quota> =
+        LazyLock::new(|| Quota::per_day(2).calendar("Europe/Berlin").unwrap());
+    static MONTH: LazyLock<Quota> =
+        LazyLock::new(|| Quota::per_month(9).calendar("America/New_York").unwrap());
+    decide_in_few_calls(|round, number, user| {
+        let day = Charge::new("day", &DAY, user).cost(1 + (round + number) as u64 % 2);
+        vec![
+            day.penalty(&PENALTY),
+            Charge::new("month", &MONTH, user).refundable(),
+            Charge::new("hour", &HOUR, user),
+        ]
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn calendar_windows_agree() {
+    let quotas = [
+        Quota::per_day(5).calendar("Europe/Berlin"),
+        Quota::per_week(5).calendar("America/Santiago"),
+        Quota::per_month(5).calendar("UTC"),
+        Quota::per_year(5).calendar("Asia/Kolkata"),
+    ];
+    for quota in quotas {
+        let mut pair = Pair::new(quota.unwrap()).await;
+        let (mut now, mut taken_at) = (NOW, Timestamp::EPOCH);
+        for step in 0..140 {
+            let operation = match step % 6 {
+                3 => Operation::Refund { taken_at },
+                _ => Operation::Check,
+            };
+            let decision = pair.decide(now, operation, 1 + step % 3).await;
+            let end = (decision.at() + decision.statuses()[0].reset_after()).as_micros();
+            now = match step % 7 {
+                0 => now,
+                // Just before the border and at it, and then back by a moment.
+                1 => now.max(end - 1),
+                2 => now + 1,
+                3 => now - 1,
+                4 => now.max(end),
+                // Over a border with the state of the window before.
+                5 => now + (end - now) / 3,
+                _ => end + (end - now) / 2,
+            };
+            if operation == Operation::Check {
+                taken_at = decision.at();
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn first_calendar_window_agrees() {
+    let quota = Quota::per_day(2).calendar("America/New_York").unwrap();
+    let mut pair = Pair::new(quota).await;
+    for now in [0, 1, 17_999_999_999, 18_000_000_000] {
+        pair.decide(now, Operation::Check, 1).await;
+    }
 }
 
 /// Compares the decisions and the entries of clients that share calls.

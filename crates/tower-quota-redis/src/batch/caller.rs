@@ -37,9 +37,9 @@ impl Caller {
         slot: usize,
         questions: impl Iterator<Item = &'a Question>,
     ) -> Result<Value, RedisStoreError> {
-        let mut request = Request::default();
+        let mut request = Request::at(self.instant());
         questions.for_each(|question| request.decide(&question.template, &question.clients));
-        let call = request.into_call(self.instant());
+        let call = request.into_call();
         let link = &self.links[slot % self.links.len()];
         match tokio::time::timeout(self.deadline, link.run(&self.partition_key, &call)).await {
             Ok(Ok(reply)) => Ok(reply),

@@ -9,6 +9,10 @@ local function charges_of(template)
       local counter = { id = id, head = head, quota = quota_of(kind, capacity, grain, pace, offset) }
       if has(flags, PENALTY) then
         counter.most_debt, charges[#charges].strikes = cost, counter
+      elseif has(flags, LATER_WINDOW) then
+        local charge = charges[#charges]
+        charge.windows = charge.windows or { { from = 0, quota = charge.quota, head = charge.head } }
+        charge.windows[#charge.windows + 1] = { from = cost, quota = counter.quota, head = head }
       else
         counter.client, counter.flags, counter.cost = client, flags, cost
         counter.max_wait, counter.strikes_id = max_wait, strikes_id
@@ -18,6 +22,18 @@ local function charges_of(template)
     template.charges = charges
   end
   return template.charges
+end
+
+-- Counts the charges of calendar quotas by their windows at `now`.
+local function pick_windows(charges, now)
+  for _, charge in ipairs(charges) do
+    for i = 1, charge.windows and #charge.windows or 0 do
+      local window = charge.windows[i]
+      if window.from <= now then
+        charge.quota, charge.head = window.quota, window.head
+      end
+    end
+  end
 end
 
 -- How many units each charge asks for: its cost, or, of those that take at most that, as many as all of them have left.
@@ -89,6 +105,7 @@ local function decide(template, place)
     entries[i] = entry.load(states[decisions[place + i]])
     now = max(now, entries[i].at)
   end
+  pick_windows(charges, now)
 
   local units = units_of(operation, charges, entries, now, judges)
   local verdicts, refused = {}, operation == REFUSED_ALREADY

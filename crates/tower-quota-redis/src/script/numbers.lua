@@ -17,6 +17,8 @@
 --            u56  capacity     u56  grain         u56  refill or period    u56  offset of a fixed window
 --            u8   bytes that follow: the slot of this limit and quota from the name's number to the quota's numbers
 --            A charge with the flag PENALTY is the penalty of the charge before: its cost is the most debt.
+--            A charge with the flag LATER_WINDOW has the next window of the charge before: its cost is the instant at
+--            which that window begins.
 --        decisions, each
 --          u16  template       then for each of its clients: u16  key
 -- Reply  one string, for each decision:

@@ -49,6 +49,7 @@ shared_constants! {
     AT_MOST: u8 = 8;
     PENALTY: u8 = 16;
     REFUNDABLE: u8 = 32;
+    LATER_WINDOW: u8 = 64;
     // What a reply to one decision begins with.
     REFUSED: u8 = 0;
     TAKEN: u8 = 1;

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use tower_quota_core::stored::{SlotHead, push_u56};
-use tower_quota_core::{Algorithm, Operation, Quota, Timestamp};
+use tower_quota_core::{Algorithm, Clock, MonotonicClock, Operation, Quota, Timestamp};
 
 use super::{
-    AT_MOST, CHARGE_ANYWAY, CHECK, COUNTS_REFUSALS, PEEK, PENALTY, QUEUES, REFUND, REFUNDABLE,
-    REFUSED_ALREADY, RESET, SHADOW,
+    AT_MOST, CHARGE_ANYWAY, CHECK, COUNTS_REFUSALS, LATER_WINDOW, PEEK, PENALTY, QUEUES, REFUND,
+    REFUNDABLE, REFUSED_ALREADY, RESET, SHADOW,
 };
 use crate::keys::EntryKey;
 use crate::template::{ChargeTemplate, Template};
@@ -28,6 +28,7 @@ pub(crate) struct Call {
 /// A call of the script in the making. What several decisions share is sent once.
 #[derive(Default)]
 pub(crate) struct Request<'a> {
+    instant: Option<Timestamp>,
     templates: Vec<&'a Template>,
     positions: HashMap<&'a EntryKey, u16>,
     keys: Vec<&'a EntryKey>,
@@ -37,6 +38,14 @@ pub(crate) struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
+    /// Makes a call to be decided at an instant, or at the server's own time.
+    pub(crate) fn at(instant: Option<Timestamp>) -> Self {
+        Self {
+            instant,
+            ..Self::default()
+        }
+    }
+
     /// Adds a decision, to be decided after those before it.
     pub(crate) fn decide(&mut self, template: &'a Template, clients: &'a [EntryKey]) {
         let template = self.template(template);
@@ -49,8 +58,8 @@ impl<'a> Request<'a> {
         self.decisions += 1;
     }
 
-    /// Returns the call, to be decided at an instant or at the server's own time.
-    pub(crate) fn into_call(self, instant: Option<Timestamp>) -> Call {
+    pub(crate) fn into_call(self) -> Call {
+        let instant = self.instant;
         let mut bytes =
             Vec::with_capacity(12 + self.template_bytes.len() + self.decision_bytes.len());
         bytes.push(u8::from(instant.is_some()));
@@ -86,13 +95,11 @@ impl<'a> Request<'a> {
         push_u56(&mut self.template_bytes, taken_at.min(MOST_EXACT));
         self.template_bytes
             .extend_from_slice(&count(template.clients).to_le_bytes());
-        let penalties = template
-            .charges
-            .iter()
-            .filter(|part| part.penalty.is_some())
-            .count();
+        let charges = template.charges.iter().map(|part| {
+            1 + usize::from(part.penalty.is_some()) + 2 * usize::from(part.quota.is_calendar())
+        });
         self.template_bytes
-            .extend_from_slice(&count(template.charges.len() + penalties).to_le_bytes());
+            .extend_from_slice(&count(charges.sum()).to_le_bytes());
         template.by_client().for_each(|(_, part)| self.charge(part));
         self.templates.push(template);
         count(self.templates.len())
@@ -105,14 +112,17 @@ impl<'a> Request<'a> {
             | flag(AT_MOST, part.is_at_most)
             | flag(REFUNDABLE, part.is_refundable);
         let (id, strikes_id) = (part.name.id(), part.name.strikes_id());
-        self.counter(
-            part,
-            flags,
-            part.cost,
-            part.max_wait_micros,
-            [id, strikes_id],
-        );
-        self.quota(id, &part.quota);
+        let ids = [id, strikes_id];
+        let borders = self.borders(&part.quota);
+        let window_at = |instant| part.quota.at(Timestamp::from_micros(instant));
+        let first = borders.first().map_or(0, |start| start.saturating_sub(1));
+        self.counter(part, flags, part.cost, part.max_wait_micros, ids);
+        self.quota(id, &window_at(first));
+        // The server picks one of three windows by its own time.
+        for start in borders {
+            self.counter(part, LATER_WINDOW, start, 0, ids);
+            self.quota(id, &window_at(start));
+        }
         if let Some(penalty) = &part.penalty {
             self.counter(
                 part,
@@ -123,6 +133,18 @@ impl<'a> Request<'a> {
             );
             self.quota(strikes_id, penalty.strikes());
         }
+    }
+
+    /// Returns the start and the end of a calendar quota's window at this machine's time; nothing for other quotas.
+    fn borders(&self, quota: &Quota) -> Vec<u64> {
+        if !quota.is_calendar() {
+            return Vec::new();
+        }
+        let now = self.instant.unwrap_or_else(|| MonotonicClock::new().now());
+        let SlotHead { pace, offset, .. } = SlotHead::of(&quota.at(now));
+        let now = now.as_micros();
+        let elapsed = (now % pace + pace - offset) % pace;
+        vec![now.saturating_sub(elapsed), now + pace - elapsed]
     }
 
     fn counter(

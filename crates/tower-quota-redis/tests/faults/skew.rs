@@ -27,6 +27,9 @@ int clock_gettime(clockid_t clock, struct timespec *at) {
 }
 "#;
 const QUOTA: Quota = Quota::per_hour(CAP).sliding_window();
+const DAY: u64 = 86_400;
+/// The most seconds that the test takes.
+const MARGIN: u64 = 600;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_with_wrong_clocks_share_one_limit() {
@@ -61,7 +64,7 @@ async fn clients_with_wrong_clocks_share_one_limit() {
         })
         .collect();
     let mut admitted = 0;
-    let mut clocks = Vec::new();
+    let (mut clocks, mut resets) = (Vec::new(), Vec::new());
     for client in clients {
         let output = client.wait_with_output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
@@ -75,6 +78,15 @@ async fn clients_with_wrong_clocks_share_one_limit() {
         };
         admitted += value("admitted=");
         clocks.push(value("clock="));
+        resets.push(value("reset="));
+    }
+    // All of them count by the server's day, which ends at midnight of the right clock.
+    let until_midnight = DAY - clocks[1] % DAY;
+    for reset in resets {
+        assert!(
+            (reset + DAY + MARGIN - until_midnight) % DAY < 2 * MARGIN,
+            "{reset} s, and {until_midnight} s until midnight"
+        );
     }
     clocks.sort_unstable();
     assert!(
@@ -99,13 +111,19 @@ async fn client_with_skewed_clock_changes_nothing() {
         .unwrap()
         .as_secs();
     let store = store_at(&env::var("REDIS_URL").unwrap(), TEST_TIMEOUT).await;
-    let mut admitted = 0;
+    let day = Quota::per_day(10 * CAP).calendar("UTC").unwrap();
+    let (mut admitted, mut reset) = (0, 0);
     for _ in 0..CAP {
+        let key = key("skewed");
         let decision = store
-            .check(&[Charge::new("all", &QUOTA, &key("skewed"))])
+            .check(&[
+                Charge::new("all", &QUOTA, &key),
+                Charge::new("day", &day, &key),
+            ])
             .await
             .unwrap();
         admitted += u64::from(decision.is_allowed());
+        reset = decision.statuses()[1].reset_after().as_secs();
     }
-    println!("clock={clock} admitted={admitted}");
+    println!("clock={clock} admitted={admitted} reset={reset}");
 }
