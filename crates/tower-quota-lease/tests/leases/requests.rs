@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Decision, Key, MemoryStore, Operation, Penalty, Quota, Store};
+use tower_quota_core::{
+    Charge, Clock, Decision, Key, MemoryStore, Operation, Penalty, Quota, Store,
+};
 use tower_quota_lease::{LeaseOptions, Leased};
-use tower_quota_testkit::simulation::{self, run};
+use tower_quota_testkit::simulation::{self, VirtualClock, run};
 
 use crate::{
     CLIENT, Instance, LIMIT, QUOTA, check, instance, instance_over, key, make_hot, pass,
@@ -344,6 +346,37 @@ fn store_outside_runtime_is_exact() {
     assert!(tower_quota_testkit::block_on(
         store.close(Duration::from_secs(1))
     ));
+}
+
+#[test]
+fn calendar_lease_ends_with_its_window() {
+    run(async {
+        let quota = Quota::per_day(100_000).calendar("Asia/Kolkata").unwrap();
+        let clock = VirtualClock::start();
+        let (server, store) = instance();
+        // The clock starts at midnight, and the day ends at 18:30.
+        let (day, last) = (Duration::from_secs(66_600), Duration::from_millis(300));
+        let border = clock.now() + day;
+        simulation::pass(day - last).await;
+        make_hot(&store, &quota, 1).await;
+        let (client, mut next_day) = (key(1), 0);
+        while clock.now() < border + last {
+            let is_next_day = clock.now() >= border;
+            let decision = check(&store, &[Charge::new(LIMIT, &quota, &client)]).await;
+            next_day += u64::from(is_next_day && decision.is_allowed());
+            pass(1).await;
+        }
+        assert!(store.stats().by_lease > 100, "{:?}", store.stats());
+        assert!(store.close(Duration::from_secs(1)).await);
+        // The instance holds no units any more. The store counted all units that it spent on the next day, and those of a
+        // call that was under way at the border.
+        let counted = stored_units(&server, &quota, 1).await;
+        assert!(next_day > 100, "{next_day} admitted");
+        assert!(
+            (next_day..=next_day + 2).contains(&counted),
+            "{next_day} admitted, {counted} counted"
+        );
+    });
 }
 
 /// Resets a client while a lease is being asked for: the store has forgotten what it has charged for it.
