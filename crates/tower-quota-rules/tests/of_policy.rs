@@ -292,7 +292,8 @@ fn named_parts_of_code_are_printed() {
 fn unnamed_parts_of_code_are_errors() {
     let minute = || Limit::new("minute", Quota::per_minute(5)).by(key::header("x-api-key"));
     let inner = when::path("/login");
-    let cases: [(Policy, &str); 8] = [
+    let month = Quota::per_month(5).calendar("UTC").unwrap();
+    let cases: [(Policy, &str); 9] = [
         // A closure around a condition does something else, although it calls it.
         (
             Policy::new().limit(minute().when(move |head| !inner(head))),
@@ -304,6 +305,7 @@ fn unnamed_parts_of_code_are_errors() {
         ),
         (Policy::new().limit(minute().cost_with(|_| 2)), "cost"),
         (Policy::new().limit(minute().quota_with(|_| None)), "quota"),
+        (Policy::new().limit(Limit::new("month", month)), "quota"),
         (
             Policy::new().limit(minute().settle(|_: &http::response::Parts| Settle::Keep)),
             "settle rule",

@@ -19,7 +19,7 @@ impl Printer {
             place: place.clone(),
             part,
         };
-        if limit.has_run_time_quota {
+        if limit.has_run_time_quota || limit.quota.is_calendar() {
             return Err(code("quota"));
         }
         // As it is written: the length of a queue that only depends on the wait is left out.

@@ -239,6 +239,10 @@ impl fmt::Display for QuotaText {
             };
             write!(f, " {word} {}", quota.capacity())?;
         }
+        if quota.is_calendar() {
+            // No document can say it, so that this text is not read as another quota.
+            f.write_str(" calendar")?;
+        }
         match quota.window_offset() {
             Some(0) => Ok(()),
             Some(offset) => write!(
@@ -293,6 +297,14 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn calendar_quota_prints_no_other_quota() {
+        let quota = Quota::per_month(5).calendar("UTC").unwrap();
+        let text = QuotaText::from(quota).to_string();
+        assert_eq!(text, "5 per 30 days fixed_window calendar");
+        assert!(text.parse::<QuotaText>().is_err());
     }
 
     #[test]
