@@ -18,9 +18,6 @@ use super::fixed_window::MOST_COUNTED;
 use super::{Bucket, State};
 use crate::quota::{MOST_USED, Quota};
 
-/// The finest fraction of a unit that is kept: products of two numbers below 2^26 stay exact in Lua too.
-const FINEST: u64 = 1 << 26;
-
 /// Returns a state under another quota, advanced to `now`.
 pub(super) fn convert(state: &State, old: &Quota, new: &Quota, now: u64) -> State {
     let mut state = state.clone();
@@ -59,27 +56,22 @@ fn units_used(used: u64, full: u64, grain: u64, new: &Quota) -> u64 {
 fn grains_used(used: u64, full: u64, grain: u64, new: &Quota) -> u64 {
     let (new_grain, new_full) = (new.grain(), new.capacity() * new.grain());
     let (units, rest) = (used.abs_diff(full) / grain, used.abs_diff(full) % grain);
+    // Less than one unit, in grains of the new quota.
+    let scaled = u128::from(rest) * u128::from(new_grain);
     if used > full {
-        // A debt is rounded up, and cut to the largest one that a bucket can hold.
-        let begun = u64::from(rest > 0 && grain != new_grain);
         match units >= (MOST_USED - new_full) / new_grain {
             true => MOST_USED,
-            false => new_full + units * new_grain + fraction(rest, grain, new_grain) + begun,
+            false => new_full + units * new_grain + whole(scaled.div_ceil(u128::from(grain))),
         }
     } else if units >= new.capacity() {
         0
     } else {
-        new_full - (units * new_grain + fraction(rest, grain, new_grain))
+        new_full - units * new_grain - whole(scaled / u128::from(grain))
     }
 }
 
-/// Returns a fraction of a unit in grains of another size, rounded down.
-fn fraction(rest: u64, old: u64, new: u64) -> u64 {
-    if old == new {
-        return rest;
-    }
-    let cut = old.div_ceil(FINEST);
-    let parts = old.div_ceil(cut);
-    let rest = rest / cut;
-    rest * (new / parts) + rest * (new % parts) / parts
+/// Returns a part of a unit, in grains.
+#[expect(clippy::cast_possible_truncation, reason = "less than a grain's 2^50")]
+const fn whole(grains: u128) -> u64 {
+    grains as u64
 }

@@ -18,6 +18,7 @@ mod shares;
 mod stillness;
 mod streams;
 mod trace;
+mod versions;
 
 use proptest::prelude::{ProptestConfig, any};
 use proptest::test_runner::FileFailurePersistence;

@@ -5,44 +5,51 @@
 -- made for a decision: this is where a busy server spends its time. Everything else is left to the model: a stored
 -- window of a limit asked, an instant beyond the border, bytes that make no sense.
 
--- Products of two numbers below 2^26 are exact.
-local FINEST = 2 ^ 26
-
--- Returns the numbers of a conversion from an earlier quota to the one asked. A fraction of a unit, in grains of the one,
--- is `times + over / parts` as many of the other.
+-- Prepares the conversion from an earlier quota to the one asked. `digits` are those of the new grain to a base at which
+-- all products stay below 2^53. There is one digit, unless both grains are long.
 local function conversion(old_capacity, old_grain, new)
-  local cut = old_grain == new.grain and 1 or div_ceil(old_grain, FINEST)
-  local parts = div_ceil(old_grain, cut)
+  local full, digits, rest = old_capacity * old_grain, {}, new.grain
+  if full > 2 ^ 50 then
+    error('numbers that no quota has')
+  end
+  local base = div(2 ^ 52, old_grain)
+  repeat
+    table.insert(digits, 1, rest % base)
+    rest = div(rest, base)
+  until rest == 0
   return {
-    full = old_capacity * old_grain,
+    full = full,
     grain = old_grain,
-    cut = cut,
-    parts = parts,
-    times = div(new.grain, parts),
-    over = new.grain % parts,
+    base = base,
+    digits = digits,
     new_full = new.capacity * new.grain,
     new_grain = new.grain,
   }
 end
 
--- The grains used under the quota asked: what is left stays left, up to the new capacity, and a debt stays a debt.
+-- Returns the grains used under the quota asked. What is left stays left, up to the new capacity, and a debt stays a
+-- debt. A fraction of a grain counts against the client.
 local function converted_used(used, numbers)
-  local left, old_grain, cut, parts = numbers.full - used, numbers.grain, numbers.cut, numbers.parts
+  local left, old_grain, base, digits = numbers.full - used, numbers.grain, numbers.base, numbers.digits
   local amount = left < 0 and -left or left
   local rest = amount % old_grain
-  local units, begun = (amount - rest) / old_grain, (rest - rest % cut) / cut
-  local finer = begun * numbers.over
-  begun = begun * numbers.times + (finer - finer % parts) / parts
+  local units, part, over = (amount - rest) / old_grain, 0, 0
+  -- part + over / old_grain = rest * new_grain / old_grain
+  for i = 1, #digits do
+    over = over * base + rest * digits[i]
+    local remainder = over % old_grain
+    part, over = part * base + (over - remainder) / old_grain, remainder
+  end
   local full, grain = numbers.new_full, numbers.new_grain
   if left >= 0 then
-    local now_used = full - units * grain - begun
+    local now_used = full - units * grain - part
     return now_used > 0 and now_used or 0
   elseif units >= div(MOST_USED - full, grain) then
     return MOST_USED
-  elseif rest > 0 and old_grain ~= grain then
-    begun = begun + 1
+  elseif over > 0 then
+    part = part + 1
   end
-  return full + units * grain + begun
+  return full + units * grain + part
 end
 
 -- Stands for the earlier quota of a limit while none is known: no entry has room for it.
