@@ -160,7 +160,7 @@ fn change(
         Operation::Peek => false,
         Operation::Refund { .. } => units > 0 && entry.may_refund(counter, now),
         _ if stays_out => {
-            units > 0 && (charge.counts_refusals() || entry.has_other_quota(counter, now))
+            units > 0 && (charge.counts_refusals() || entry.needs_conversion(counter, now))
         }
         _ => units > 0,
     };
@@ -235,7 +235,7 @@ fn strike(
     };
     let counts = matches!(operation, Operation::Check | Operation::Refuse) && assessment.units > 0;
     let refuses = assessment.outcome.is_refusal();
-    if !counts || !(refuses || entry.has_other_quota(counter, now)) {
+    if !counts || !(refuses || entry.needs_conversion(counter, now)) {
         return false;
     }
     entry.edit(counter, now, |state| {

@@ -211,10 +211,14 @@ impl Entry {
         }
     }
 
-    /// Returns whether a counter is stored under another quota.
-    pub(crate) fn has_other_quota(&self, counter: Counter<'_>, now: u64) -> bool {
+    /// Returns whether a refused request has to convert a counter.
+    ///
+    /// It has to if the counter is stored under another quota. A counter that would be full by the new quota stays as it
+    /// is, because a full counter is dropped: the other quota would then find nothing used.
+    pub(crate) fn needs_conversion(&self, counter: Counter<'_>, now: u64) -> bool {
         self.slot(counter.id, now)
             .is_some_and(|slot| slot.quota != counter.quota.reduced())
+            && self.state_for(counter, now).full_at(counter.quota) > now
     }
 
     /// Returns whether a charge of this counter may be refunded here.

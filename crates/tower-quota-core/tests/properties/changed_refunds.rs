@@ -65,14 +65,18 @@ fn buckets() -> impl Strategy<Value = Vec<Quota>> {
 fn left_without_refunded(past: &[PastCheck], quota: &Quota, now: u64) -> u64 {
     let mut entry = Entry::default();
     for PastCheck { at, quota, cost } in past {
-        let charge = Charge::new("limit", quota, &KEY);
-        // A refused request converts the bucket as well.
-        let (operation, cost) = if *cost > 0 {
-            (Operation::Charge, *cost)
+        let (charge, taken_at) = (
+            Charge::new("limit", quota, &KEY),
+            Timestamp::from_micros(*at),
+        );
+        let mut decide = |operation, cost| entry.decide(operation, &[charge.cost(cost)], taken_at);
+        if *cost > 0 {
+            decide(Operation::Charge, *cost);
         } else {
-            (Operation::Check, u64::MAX)
-        };
-        entry.decide(operation, &[charge.cost(cost)], Timestamp::from_micros(*at));
+            // Nothing, but the bucket is converted as well.
+            decide(Operation::Charge, 1);
+            decide(Operation::Refund { taken_at }, 1);
+        }
     }
     left(&entry, quota, now)
 }

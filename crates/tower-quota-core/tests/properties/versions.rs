@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use proptest::collection::vec;
-use proptest::prelude::{Strategy, proptest};
+use proptest::prelude::{Strategy, any, prop_assert, proptest};
 use tower_quota_core::{Charge, Decision, Entry, Operation, Quota, Timestamp};
 
-use super::trace::{KEY, micros};
+use super::trace::{KEY, fraction, micros};
 use super::{config, magnitude};
 
 const START: u64 = 1_763_712_345_678_901;
@@ -32,6 +32,11 @@ impl Versions {
         let charge = Charge::new("limit", &self.quotas[version], &KEY).cost(cost);
         let now = Timestamp::from_micros(self.now);
         self.entry.decide(operation, &[charge], now)
+    }
+
+    fn is_full(&mut self, version: usize) -> bool {
+        let peek = self.decide(Operation::Peek, version, 1);
+        peek.statuses()[0].reset_after().is_zero()
     }
 
     /// Returns a number of grains of one version in parts of a unit that both versions share.
@@ -99,6 +104,49 @@ proptest! {
         requests in vec((0..2_usize, magnitude(1, 1 << 40)), 1..200),
     ) {
         assert_refill([one, other], debt, requests);
+    }
+
+    /// Asserts that each time a client is full under the smaller version, the larger one admits the difference of their
+    /// capacities once more, and that it admits no more than this.
+    #[test]
+    fn larger_version_starts_again_when_smaller_is_full(
+        one in slow_quota(),
+        other in slow_quota(),
+        requests in vec((0..2_usize, 0..100_000_u32, any::<u16>()), 1..100),
+    ) {
+        let mut versions = Versions::new([one, other]);
+        let large = usize::from(other.capacity() > one.capacity());
+        let [more, fewer] = [large, 1 - large].map(|version| versions.quotas[version].capacity());
+        let unit = versions.parts(0, one.grain());
+        // The version that counts the client; the units that may be admitted, and that were.
+        let (mut counted, mut most, mut admitted) = (large, unit * u128::from(more), 0);
+        for (version, pause, share) in requests {
+            let quota = versions.quotas[version];
+            let filled = versions.decide(Operation::Peek, version, 1).statuses()[0].reset_after();
+            let pause = match pause % 2 {
+                0 => micros(filled),
+                _ => fraction(micros(quota.window()), pause),
+            };
+            versions.now += pause;
+            most += versions.refill(counted, pause);
+            if version == large && counted != large && versions.is_full(1 - large) {
+                most += unit * u128::from(more - fewer);
+                counted = large;
+            }
+            let left = versions.decide(Operation::Peek, version, 1).statuses()[0].remaining();
+            let cost = match share % 2 {
+                0 => left.max(1),
+                _ => fraction(quota.capacity() + 1, share.into()).max(1),
+            };
+            let decision = versions.decide(Operation::Check, version, cost);
+            if decision.is_allowed() {
+                admitted += unit * u128::from(cost);
+            }
+            if decision.is_allowed() || !decision.statuses()[0].reset_after().is_zero() {
+                counted = version;
+            }
+            prop_assert!(admitted <= most, "{} of {} by {:?}", admitted, most, versions.quotas);
+        }
     }
 }
 

@@ -236,6 +236,7 @@ local function walk(template, part, state, position, k, now)
         end
         if counted ~= limit then
           left, part.is_converted = converted_used(left, counted), true
+          template.is_emptied = template.is_emptied or left == 0
         end
       end
       used[asked] = left
@@ -300,6 +301,7 @@ local function read(template, part, state, now)
         left = 0
       elseif expected ~= limits and left > 0 then
         left, converts = converted_used(left, counted), true
+        template.is_emptied = template.is_emptied or left == 0
       end
       if left > counted.room then
         fits = false
@@ -443,12 +445,17 @@ local function decide_buckets(template, place)
     return template.reply_to_new
   end
   local fits = true
+  template.is_emptied = false
   for p = 1, count do
     local part_fits = read(template, parts[p], states[decisions[place + p]] or '', now)
     if part_fits == nil then
       return nil
     end
     fits = fits and part_fits
+  end
+  if template.is_emptied and not fits then
+    -- A refusal keeps the earlier quota of a bucket that is full by the one asked.
+    return nil
   end
   for p = 1, count do
     local part = parts[p]

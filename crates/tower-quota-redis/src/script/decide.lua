@@ -76,7 +76,7 @@ local function change(counted, charge, units, template, stays_out, now)
     return entry.edit(counted, charge, now, has(charge.flags, REFUNDABLE) and take_watched or take, units)
   elseif counts_refusals then
     entry.edit(counted, charge, now, penalise, units)
-  elseif entry.has_other_quota(counted, charge, now) then
+  elseif entry.needs_conversion(counted, charge, now) then
     entry.edit(counted, charge, now)
   end
   return 0
@@ -89,7 +89,7 @@ local function strike(counted, charge, units, operation, refuses, now)
     return
   elseif refuses then
     entry.edit(counted, strikes, now, bucket.strike, strikes.most_debt)
-  elseif entry.has_other_quota(counted, strikes, now) then
+  elseif entry.needs_conversion(counted, strikes, now) then
     entry.edit(counted, strikes, now)
   end
 end

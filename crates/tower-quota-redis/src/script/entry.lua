@@ -128,10 +128,14 @@ function entry.left(self, charge, now)
   return ALGORITHMS[charge.quota.kind].remaining(charge.quota, state, now), reset
 end
 
--- Returns whether a counter is stored under another quota.
-function entry.has_other_quota(self, counter, now)
-  local slot = entry.slot(self, counter, now)
-  return slot and slot.quota ~= counter.quota and not counts_like(slot.quota, counter.quota)
+-- Returns whether a refused request has to convert a counter: it is stored under another quota, and some of it is used
+-- by the new one.
+function entry.needs_conversion(self, counter, now)
+  local slot, quota = entry.slot(self, counter, now), counter.quota
+  if not slot or slot.quota == quota or counts_like(slot.quota, quota) then
+    return false
+  end
+  return ALGORITHMS[quota.kind].full_at(quota, entry.state_for(self, counter, now)) > now
 end
 
 -- Returns whether a charge of this counter may be refunded here: it is stored, and counted by the same quota or in the
