@@ -150,6 +150,10 @@ impl Counting for Bucket {
         self.set(quota, used - back, now);
     }
 
+    fn heap_bytes(&self) -> usize {
+        self.lows.heap_bytes()
+    }
+
     fn encode(&self, quota: &Quota, bytes: &mut Vec<u8>) {
         if quota.refill() > 1 {
             push_u56(bytes, self.rest);

@@ -42,6 +42,11 @@ pub(crate) trait Counting {
     /// or than time has not refilled. No state gets back more than its capacity.
     fn refund(&mut self, quota: &Quota, now: u64, refund: Refund);
 
+    /// Returns the bytes that the state holds on the heap.
+    fn heap_bytes(&self) -> usize {
+        0
+    }
+
     /// Appends the stored form, without the instant at which it is full.
     fn encode(&self, quota: &Quota, bytes: &mut Vec<u8>);
 

@@ -36,6 +36,10 @@ impl Lows {
         self.0.is_empty()
     }
 
+    pub(super) const fn heap_bytes(&self) -> usize {
+        self.0.capacity() * size_of::<LowMark>()
+    }
+
     /// Lowers the marks to what is used just before a change.
     pub(super) fn note(&mut self, used: u64) {
         let first = self.0.partition_point(|mark| mark.low < used);

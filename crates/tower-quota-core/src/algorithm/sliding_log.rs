@@ -13,6 +13,11 @@ use crate::bytes::{push_u56, read_u56};
 use crate::outcome::Outcome;
 use crate::quota::{LONGEST_LOG, Quota};
 
+/// The entries that a log has memory for at least.
+const FEWEST: usize = 4;
+/// The bytes of one entry in the stored form.
+const STORED_BYTES: usize = 14;
+
 /// The stamps of one client's admitted units.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SlidingLog {
@@ -47,6 +52,7 @@ impl Counting for SlidingLog {
         let gone = self.live(quota, now);
         self.base = self.total_before(gone);
         self.entries.drain(..gone);
+        self.shrink();
         if self.entries.is_empty() {
             self.base = 0;
         } else if self.base > MOST_COUNTED {
@@ -69,7 +75,7 @@ impl Counting for SlidingLog {
             Some((newest, total)) if *newest == now => *total = running,
             // Units charged into debt share a stamp, so that no log is longer than the longest quota.
             Some(newest) if is_long => *newest = (now, running),
-            _ => self.entries.push_back((now, running)),
+            _ => self.push(now, running),
         }
         running - before
     }
@@ -98,6 +104,10 @@ impl Counting for SlidingLog {
         (self.total(quota, now), 1)
     }
 
+    fn heap_bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<(u64, u64)>()
+    }
+
     fn encode(&self, _: &Quota, bytes: &mut Vec<u8>) {
         push_u56(bytes, self.base);
         for &(stamp, running) in &self.entries {
@@ -113,7 +123,7 @@ impl Counting for SlidingLog {
     fn decode(_: &Quota, bytes: &mut &[u8], _: u64, at: u64) -> Option<Self> {
         let mut log = Self {
             base: read_u56(bytes)?,
-            ..Self::default()
+            entries: VecDeque::with_capacity(bytes.len() / STORED_BYTES),
         };
         let (mut newest, mut total) = (None, log.base);
         while !bytes.is_empty() {
@@ -129,6 +139,23 @@ impl Counting for SlidingLog {
 }
 
 impl SlidingLog {
+    /// Adds an entry. The memory grows by an eighth when it is full, because many logs stay as long as their quota.
+    fn push(&mut self, stamp: u64, running: u64) {
+        if self.entries.len() == self.entries.capacity() {
+            self.entries
+                .reserve_exact(FEWEST.max(self.entries.len() / 8));
+        }
+        self.entries.push_back((stamp, running));
+    }
+
+    /// Gives memory back if less than a quarter of it is used.
+    fn shrink(&mut self) {
+        let used = self.entries.len().max(FEWEST);
+        if self.entries.capacity() / 4 > used {
+            self.entries.shrink_to(2 * used);
+        }
+    }
+
     /// Returns the units that count at `now`.
     fn total(&self, quota: &Quota, now: u64) -> u64 {
         self.total_from(self.live(quota, now))
@@ -150,5 +177,41 @@ impl SlidingLog {
 
     fn total_from(&self, position: usize) -> u64 {
         self.total_before(self.entries.len()) - self.total_before(position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::algorithm::State;
+    use crate::charge::{Charge, Operation};
+    use crate::entry::Entry;
+    use crate::key::Key;
+    use crate::time::Timestamp;
+
+    #[test]
+    fn check_copies_no_stamps() {
+        let (quota, key) = (Quota::per_hour(10_000).sliding_log(), Key::EVERYONE);
+        let charge = [Charge::new("log", &quota, &key)];
+        let mut entry = Entry::default();
+        let mut check = |micros| {
+            let decision = entry.decide(Operation::Check, &charge, Timestamp::from_micros(micros));
+            let State::SlidingLog(log) = &entry.slots[0].state else {
+                unreachable!("the quota counts by a log");
+            };
+            let newest = log.entries.back().map(core::ptr::from_ref);
+            (decision.is_allowed(), log.entries.capacity(), newest)
+        };
+        for micros in 1..10_000 {
+            check(micros);
+        }
+        let (_, capacity, newest) = check(10_000);
+        let refused = check(10_001);
+        assert_eq!(refused, (false, capacity, newest));
+        // One stamp leaves, and another one joins.
+        let admitted = check(3_600_000_001);
+        assert_eq!((admitted.0, admitted.1), (true, capacity));
+        let next = newest.map(|stamp| stamp.wrapping_add(1));
+        assert_eq!(admitted.2, next);
     }
 }

@@ -110,6 +110,10 @@ impl Slot {
         }
     }
 
+    fn fresh(counter: Counter<'_>, now: u64) -> Self {
+        Self::new(counter, State::fresh(counter.quota, now))
+    }
+
     pub(crate) fn full_at(&self) -> u64 {
         self.state.full_at(&self.quota)
     }
@@ -234,18 +238,38 @@ impl Entry {
 
     /// Changes the state of a counter at `now`, in its place.
     pub(crate) fn edit(&mut self, counter: Counter<'_>, now: u64, change: impl FnOnce(&mut State)) {
-        let mut state = self.state_for(counter, now).into_owned();
+        let state = &mut self.slot_mut(counter, now).state;
         state.advance(counter.quota, now);
-        change(&mut state);
-        let slot = Slot::new(counter, state);
-        match self
-            .slots
-            .iter()
-            .position(|known| known.limit == counter.id)
-        {
-            Some(position) => self.slots[position] = slot,
-            None => self.slots.push(slot),
+        change(state);
+    }
+
+    /// Returns the slot of a counter, counted by the counter's quota.
+    fn slot_mut(&mut self, counter: Counter<'_>, now: u64) -> &mut Slot {
+        let known = self.slots.iter().position(|slot| slot.limit == counter.id);
+        let position = known.unwrap_or_else(|| {
+            self.slots.push(Slot::fresh(counter, now));
+            self.slots.len() - 1
+        });
+        let slot = &mut self.slots[position];
+        if slot.full_at() <= now {
+            *slot = Slot::fresh(counter, now);
+        } else if slot.quota != counter.quota.reduced() {
+            let state = slot.state.convert(&slot.quota, counter.quota, now);
+            *slot = Slot::new(counter, state);
         }
+        slot
+    }
+
+    /// Returns the bytes that the entry holds on the heap.
+    #[cfg_attr(not(test), expect(dead_code, reason = "for the store's statistics"))]
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let slots = if self.slots.spilled() {
+            self.slots.capacity() * size_of::<Slot>()
+        } else {
+            0
+        };
+        let states = self.slots.iter().map(|slot| slot.state.heap_bytes());
+        slots + states.sum::<usize>()
     }
 
     /// Returns the bytes that the entry takes on the heap, beside itself.
@@ -256,5 +280,55 @@ impl Entry {
     /// Removes the slot of this number.
     pub(crate) fn forget(&mut self, id: u32) {
         self.slots.retain(|slot| slot.limit != id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::charge::Operation;
+    use crate::key::Key;
+
+    static LOG: Quota = Quota::per_hour(10_000).sliding_log();
+    static BUCKET: Quota = Quota::per_hour(10_000);
+
+    fn check(entry: &mut Entry, charge: Charge<'_>, micros: u64) {
+        entry.decide(Operation::Check, &[charge], Timestamp::from_micros(micros));
+    }
+
+    #[test]
+    fn heap_bytes_counts_slots_and_states() {
+        let (key, mut entry) = (Key::EVERYONE, Entry::default());
+        check(&mut entry, Charge::new("one", &BUCKET, &key), 1);
+        check(&mut entry, Charge::new("two", &BUCKET, &key), 1);
+        assert_eq!(entry.heap_bytes(), 0);
+        check(
+            &mut entry,
+            Charge::new("two", &BUCKET, &key).refundable(),
+            2,
+        );
+        let marks = entry.heap_bytes();
+        assert!(marks >= 16, "{marks} bytes");
+        check(&mut entry, Charge::new("three", &BUCKET, &key), 2);
+        assert!(entry.heap_bytes() >= marks + 3 * size_of::<Slot>());
+    }
+
+    #[test]
+    fn long_log_holds_sixteen_bytes_a_stamp() {
+        let (key, mut entry) = (Key::EVERYONE, Entry::default());
+        let charge = Charge::new("log", &LOG, &key);
+        for micros in 1..=10_000 {
+            check(&mut entry, charge, micros);
+        }
+        let bytes = entry.heap_bytes();
+        assert!((160_000..=180_000).contains(&bytes), "{bytes} bytes");
+        assert_eq!(
+            Entry::decode(&entry.encode()).unwrap().heap_bytes(),
+            160_000
+        );
+        // All but the last stamp expire.
+        check(&mut entry, charge, 3_600_009_999);
+        let bytes = entry.heap_bytes();
+        assert!(bytes < 200, "{bytes} bytes");
     }
 }
