@@ -36,6 +36,7 @@ pub struct Charge<'a> {
     cost: u64,
     penalty: Option<&'a Penalty>,
     max_wait: Option<Duration>,
+    turn: Option<Duration>,
     options: ChargeOptions,
 }
 
@@ -66,6 +67,7 @@ impl<'a> Charge<'a> {
             key,
             cost: 1,
             max_wait: None,
+            turn: None,
             penalty: None,
             options,
         }
@@ -86,6 +88,19 @@ impl<'a> Charge<'a> {
     pub const fn max_wait(mut self, longest: Duration) -> Self {
         self.max_wait = Some(longest);
         self.with(ChargeOptions::SPECIAL)
+    }
+
+    /// Names the turn that a refund gives back, by the [`reset_after`](crate::LimitStatus::reset_after) of its charge.
+    ///
+    /// A leaky bucket gives the units of a turn back only if it has given no later turn that still counts. Otherwise the
+    /// next request would get the last turn, which another request has. The place in the queue then stays empty, and
+    /// its units come back with time. A refund that names no turn counts as the refund of the last one.
+    ///
+    /// Other algorithms ignore the turn.
+    #[must_use]
+    pub const fn turn(mut self, reset_after: Duration) -> Self {
+        self.turn = Some(reset_after);
+        self
     }
 
     /// Takes the cost of refused requests too, never into debt: clients who keep asking keep waiting.
@@ -210,6 +225,14 @@ impl<'a> Charge<'a> {
             (None, _) => 0,
         };
         asked.min(longest_wait(self.quota))
+    }
+
+    /// Returns the end of the turn that a refund gives back, in microseconds after its charge.
+    ///
+    /// Returns `u64::MAX` if the refund names no turn.
+    #[must_use]
+    pub fn turn_micros(&self) -> u64 {
+        self.turn.map_or(u64::MAX, micros)
     }
 
     /// Returns whether a bucket prepares for a refund: on request, or because requests wait.

@@ -158,7 +158,9 @@ fn change(
     let changes = match operation {
         Operation::Reset => true,
         Operation::Peek => false,
-        Operation::Refund { .. } => units > 0 && entry.may_refund(counter, now),
+        Operation::Refund { taken_at } => {
+            units > 0 && entry.may_refund(charge, taken_at.as_micros(), now)
+        }
         _ if stays_out => {
             units > 0 && (charge.counts_refusals() || entry.needs_conversion(counter, now))
         }

@@ -1,7 +1,7 @@
 //! Questions: decisions as they are sent.
 
 use smallvec::SmallVec;
-use tower_quota_core::{Algorithm, Charge, Key, Operation, Timestamp};
+use tower_quota_core::{Algorithm, Charge, Decision, Key, Operation};
 
 use crate::keys::{EntryKey, KeyNames};
 use crate::template::{ChargeTemplate, Template};
@@ -57,17 +57,18 @@ impl Question {
         }
     }
 
-    /// Returns the question that refunds `units` of each charge, taken at this instant.
-    pub(crate) fn to_refund(&self, taken_at: Timestamp, units: impl Iterator<Item = u64>) -> Self {
+    /// Returns the question that refunds `units` of each charge that this answer has taken.
+    pub(crate) fn to_refund(&self, answer: &Decision, units: impl Iterator<Item = u64>) -> Self {
         let mut refund = self.clone();
-        refund.template.operation = Operation::Refund { taken_at };
+        refund.template.operation = Operation::Refund {
+            taken_at: answer.at(),
+        };
         refund.template.is_plain = false;
-        refund
-            .template
-            .charges
-            .iter_mut()
-            .zip(units)
-            .for_each(|(part, units)| part.cost = units);
+        let charges = refund.template.charges.iter_mut();
+        for ((part, status), units) in charges.zip(answer.statuses()).zip(units) {
+            part.cost = units;
+            part.turn_micros = u64::try_from(status.reset_after().as_micros()).unwrap_or(u64::MAX);
+        }
         refund
     }
 

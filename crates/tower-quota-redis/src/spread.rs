@@ -305,7 +305,7 @@ impl Part {
             .charges(answer)
             .map(|(charge, status)| units(charge, status));
         batchers[self.partition]
-            .decide(self.question.to_refund(answer.at(), units))
+            .decide(self.question.to_refund(answer, units))
             .await
             .ok()
     }

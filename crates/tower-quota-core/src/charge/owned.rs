@@ -28,6 +28,7 @@ pub struct OwnedCharge {
     cost: u64,
     penalty: Option<Penalty>,
     max_wait: Option<Duration>,
+    turn: Option<Duration>,
     options: ChargeOptions,
 }
 
@@ -55,6 +56,7 @@ impl OwnedCharge {
             cost,
             penalty,
             max_wait,
+            turn,
             options,
         } = self;
         Charge {
@@ -64,6 +66,7 @@ impl OwnedCharge {
             cost: *cost,
             penalty: penalty.as_ref(),
             max_wait: *max_wait,
+            turn: *turn,
             options: *options,
         }
     }
@@ -78,6 +81,7 @@ impl From<&Charge<'_>> for OwnedCharge {
             cost,
             penalty,
             max_wait,
+            turn,
             options,
         } = *charge;
         let key = Key::owned(key.scope(), key.as_bytes());
@@ -88,6 +92,7 @@ impl From<&Charge<'_>> for OwnedCharge {
             cost,
             penalty: penalty.copied(),
             max_wait,
+            turn,
             options,
         }
     }

@@ -20,7 +20,7 @@ pub use self::head::{FROM_FIRST_REQUEST, SlotHead, WATCHED};
 use crate::algorithm::State;
 use crate::charge::{Charge, Counter};
 use crate::outcome::Outcome;
-use crate::quota::Quota;
+use crate::quota::{Algorithm, Quota};
 use crate::time::Timestamp;
 
 /// The longest time that an entry may be ahead of the clock, in microseconds.
@@ -225,15 +225,18 @@ impl Entry {
             && self.state_for(counter, now).full_at(counter.quota) > now
     }
 
-    /// Returns whether a charge of this counter may be refunded here.
+    /// Returns whether a charge that was taken at an instant may be refunded.
     ///
-    /// The counter must be stored, and counted by the same quota or in the same windows.
-    pub(crate) fn may_refund(&self, counter: Counter<'_>, now: u64) -> bool {
-        let counts_it = |quota: &Quota| {
-            *quota == counter.quota.reduced() || quota.has_windows_of(counter.quota)
+    /// Its counter must be stored, and counted by the same quota or in the same windows. A turn in a queue must be the
+    /// last one that was given.
+    pub(crate) fn may_refund(&self, charge: &Charge<'_>, taken_at: u64, now: u64) -> bool {
+        let (quota, turn) = (charge.quota(), charge.turn_micros());
+        let Some(slot) = self.slot(charge.counter().id, now) else {
+            return false;
         };
-        self.slot(counter.id, now)
-            .is_some_and(|slot| counts_it(&slot.quota))
+        let is_counted = slot.quota == quota.reduced() || slot.quota.has_windows_of(quota);
+        let is_queue = quota.algorithm() == Algorithm::LeakyBucket;
+        is_counted && (!is_queue || slot.full_at() <= taken_at.saturating_add(turn))
     }
 
     /// Changes the state of a counter at `now`, in its place.
@@ -261,7 +264,6 @@ impl Entry {
     }
 
     /// Returns the bytes that the entry holds on the heap.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for the store's statistics"))]
     pub(crate) fn heap_bytes(&self) -> usize {
         let slots = if self.slots.spilled() {
             self.slots.capacity() * size_of::<Slot>()
@@ -270,11 +272,6 @@ impl Entry {
         };
         let states = self.slots.iter().map(|slot| slot.state.heap_bytes());
         slots + states.sum::<usize>()
-    }
-
-    /// Returns the bytes that the entry takes on the heap, beside itself.
-    pub(crate) fn heap_bytes(&self) -> usize {
-        0
     }
 
     /// Removes the slot of this number.

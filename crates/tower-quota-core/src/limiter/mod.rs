@@ -241,17 +241,15 @@ impl<S: Store + Clone> Limiter<S> {
                 false,
             ),
         };
-        let taken = |name: Name| {
-            decision
-                .status(name.as_str())
-                .map_or(0, |status| status.taken)
-        };
-        let charges = self
-            .limits()
-            .filter(|limit| is_refundable && taken(limit.name) > 0);
-        let charges = charges.map(|limit| limit.charge(key, taken(limit.name), max_wait));
-        self.store
-            .apply(operation, &charges.collect::<SmallVec<[_; 4]>>())
+        let mut charges: SmallVec<[Charge<'_>; 4]> = SmallVec::new();
+        for limit in self.limits().filter(|_| is_refundable) {
+            let status = decision.status(limit.name.as_str());
+            if let Some(status) = status.filter(|status| status.taken > 0) {
+                let charge = limit.charge(key, status.taken, max_wait);
+                charges.push(charge.turn(status.reset_after()));
+            }
+        }
+        self.store.apply(operation, &charges)
     }
 
     /// Forgets what a key has used under all limits, and the penalties it has.

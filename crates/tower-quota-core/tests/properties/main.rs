@@ -18,6 +18,7 @@ mod shares;
 mod stillness;
 mod streams;
 mod trace;
+mod turns;
 mod versions;
 
 use proptest::prelude::{ProptestConfig, any};

@@ -68,7 +68,7 @@ local function change(counted, charge, units, template, stays_out, now)
   elseif operation == PEEK or units == 0 then
     return 0
   elseif operation == REFUND then
-    if entry.may_refund(counted, charge, now) then
+    if entry.may_refund(counted, charge, template.taken_at, now) then
       local give_back = has(charge.flags, REFUNDABLE) and refund_prepared or refund
       entry.edit(counted, charge, now, give_back, units, template.taken_at)
     end

@@ -138,11 +138,15 @@ function entry.needs_conversion(self, counter, now)
   return ALGORITHMS[quota.kind].full_at(quota, entry.state_for(self, counter, now)) > now
 end
 
--- Returns whether a charge of this counter may be refunded here: it is stored, and counted by the same quota or in the
--- same windows.
-function entry.may_refund(self, counter, now)
-  local slot = entry.slot(self, counter, now)
-  return slot and (counts_like(slot.quota, counter.quota) or has_windows_of(slot.quota, counter.quota))
+-- Returns whether a charge that was taken at an instant may be refunded. Its counter must be stored, and counted by the
+-- same quota or in the same windows. A turn in a queue must be the last one that was given.
+function entry.may_refund(self, charge, taken_at, now)
+  local slot = entry.slot(self, charge, now)
+  if not slot or not (counts_like(slot.quota, charge.quota) or has_windows_of(slot.quota, charge.quota)) then
+    return false
+  end
+  -- A refund has the end of its turn in the place of the longest wait.
+  return not has(charge.flags, QUEUES) or slot.full_at <= taken_at + charge.max_wait
 end
 
 -- Changes the state of a counter at `now`, in its place. Returns what the change does.

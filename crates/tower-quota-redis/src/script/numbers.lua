@@ -11,7 +11,8 @@
 --          u16  clients of a decision
 --          u16  charges that follow, client after client, each
 --            u16  which of the decision's clients, from 1
---            u8   flags        u56  cost          u56  longest accepted wait, in microseconds
+--            u8   flags        u56  cost          u56  longest accepted wait, in microseconds;
+--                 of a refund: microseconds from the charge to the end of its turn
 --            u32  number of the limit's name      u32  number of its strikes
 --            u8   kind of state, with the flag of windows that start with their first request
 --            u56  capacity     u56  grain         u56  refill or period    u56  offset of a fixed window

@@ -100,12 +100,20 @@ impl<'a> Request<'a> {
         });
         self.template_bytes
             .extend_from_slice(&count(charges.sum()).to_le_bytes());
-        template.by_client().for_each(|(_, part)| self.charge(part));
+        let is_refund = matches!(template.operation, Operation::Refund { .. });
+        for (_, part) in template.by_client() {
+            self.charge(part, is_refund);
+        }
         self.templates.push(template);
         count(self.templates.len())
     }
 
-    fn charge(&mut self, part: &ChargeTemplate) {
+    fn charge(&mut self, part: &ChargeTemplate, is_refund: bool) {
+        let span = if is_refund {
+            part.turn_micros.min(MOST_EXACT)
+        } else {
+            part.max_wait_micros
+        };
         let flags = flag(QUEUES, part.quota.algorithm() == Algorithm::LeakyBucket)
             | flag(COUNTS_REFUSALS, part.counts_refusals)
             | flag(SHADOW, part.is_shadow)
@@ -116,7 +124,7 @@ impl<'a> Request<'a> {
         let borders = self.borders(&part.quota);
         let window_at = |instant| part.quota.at(Timestamp::from_micros(instant));
         let first = borders.first().map_or(0, |start| start.saturating_sub(1));
-        self.counter(part, flags, part.cost, part.max_wait_micros, ids);
+        self.counter(part, flags, part.cost, span, ids);
         self.quota(id, &window_at(first));
         // The server picks one of three windows by its own time.
         for start in borders {
@@ -147,19 +155,12 @@ impl<'a> Request<'a> {
         vec![now.saturating_sub(elapsed), now + pace - elapsed]
     }
 
-    fn counter(
-        &mut self,
-        part: &ChargeTemplate,
-        flags: u8,
-        cost: u64,
-        max_wait_micros: u64,
-        ids: [u32; 2],
-    ) {
+    fn counter(&mut self, part: &ChargeTemplate, flags: u8, cost: u64, span: u64, ids: [u32; 2]) {
         let bytes = &mut self.template_bytes;
         bytes.extend_from_slice(&count(part.client + 1).to_le_bytes());
         bytes.push(flags);
         push_u56(bytes, cost.min(MOST_EXACT));
-        push_u56(bytes, max_wait_micros);
+        push_u56(bytes, span);
         ids.into_iter()
             .for_each(|id| bytes.extend_from_slice(&id.to_le_bytes()));
     }

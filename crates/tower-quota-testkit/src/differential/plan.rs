@@ -167,11 +167,35 @@ impl Step {
         }
     }
 
+    /// Returns the earlier decision that the step refunds.
+    fn refunded<'d>(&self, past: &'d [Decision]) -> Option<&'d Decision> {
+        match self.action {
+            Action::Refund(ago) => past.iter().rev().nth(ago),
+            _ => None,
+        }
+    }
+
+    /// Names the turns of a refund.
+    pub(super) fn with_turns<'a>(
+        &self,
+        mut charges: Vec<Charge<'a>>,
+        past: &[Decision],
+    ) -> Vec<Charge<'a>> {
+        if let Some(refunded) = self.refunded(past) {
+            for charge in &mut charges {
+                if let Some(status) = refunded.status(charge.name().as_str()) {
+                    *charge = charge.turn(status.reset_after());
+                }
+            }
+        }
+        charges
+    }
+
     pub(super) fn operation(&self, past: &[Decision]) -> Operation {
         match self.action {
             Action::Check => Operation::Check,
             Action::Charge => Operation::Charge,
-            Action::Refund(ago) => match past.iter().rev().nth(ago) {
+            Action::Refund(_) => match self.refunded(past) {
                 Some(decision) => Operation::Refund {
                     taken_at: decision.at(),
                 },

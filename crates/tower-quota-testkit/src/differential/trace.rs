@@ -134,7 +134,13 @@ impl<S: Store> Comparison<'_, S> {
         let now = clock.now();
         let requests: Vec<(Operation, Vec<Charge<'_>>)> = burst
             .iter()
-            .map(|step| (step.operation(&self.past), plan.charges(step, &self.keys)))
+            .map(|step| {
+                let charges = plan.charges(step, &self.keys);
+                (
+                    step.operation(&self.past),
+                    step.with_turns(charges, &self.past),
+                )
+            })
             .collect();
         let expected: Vec<Decision> = requests
             .iter()

@@ -53,6 +53,8 @@ pub(crate) struct SettleRule {
 pub(crate) struct RecordedCharge {
     charge: OwnedCharge,
     taken: u64,
+    /// The time until nothing was used, after the charge.
+    reset_after: Duration,
     /// The units that were available to the request.
     available: u64,
     rule: Option<SettleRule>,
@@ -72,6 +74,7 @@ impl RecordedCharge {
         Self {
             charge: OwnedCharge::from(charge),
             taken: 0,
+            reset_after: Duration::ZERO,
             available: 0,
             rule,
         }
@@ -110,7 +113,7 @@ impl RecordedCharge {
 
     fn charge(&self, units: u64) -> Charge<'_> {
         // A refund needs the options of the charge: they say which quota a store counts by.
-        self.charge.as_charge().cost(units)
+        self.charge.as_charge().cost(units).turn(self.reset_after)
     }
 }
 
@@ -127,10 +130,13 @@ impl ChargeRecord {
                 .statuses()
                 .iter()
                 .find(|status| status.name == recorded.name());
-            recorded.taken = status.map_or(0, |status| status.taken);
-            recorded.available =
-                status.map_or(0, |status| status.taken.saturating_add(status.remaining()));
-            status.is_some_and(|status| !status.outcome.is_refusal())
+            let Some(status) = status else {
+                return false;
+            };
+            recorded.taken = status.taken;
+            recorded.reset_after = status.reset_after();
+            recorded.available = status.taken.saturating_add(status.remaining());
+            !status.outcome.is_refusal()
         });
         Self {
             settler,
