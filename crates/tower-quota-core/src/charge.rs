@@ -1,4 +1,4 @@
-//! Charges: what a request takes from its limits, as data that any store can decide on.
+//! Charges: the parts of a request, as data that any store can decide on.
 
 mod options;
 mod owned;
@@ -14,10 +14,9 @@ use crate::penalty::Penalty;
 use crate::quota::{Algorithm, Quota};
 use crate::time::{Timestamp, micros};
 
-/// One limit's part in a request: the limit's name, its quota, the key and the cost.
+/// One limit's part in a request: the name of the limit, its quota, the key and the cost.
 ///
-/// It is plain data, so that the store that has the state can decide it. No two charges of one request should name the
-/// same limit of the same key.
+/// A charge is plain data, so that the store with the state can decide. Name each limit of a key once in a request.
 ///
 /// ```
 /// use tower_quota_core::{Charge, Key, Name, Quota};
@@ -28,7 +27,7 @@ use crate::time::{Timestamp, micros};
 /// assert_eq!(charge.units(), 5);
 /// ```
 #[derive(Clone, Copy, Debug)]
-#[repr(C)] // In this order it is written and moved word by word.
+#[repr(C)] // Written and moved word by word, in this order.
 pub struct Charge<'a> {
     name: Name,
     quota: &'a Quota,
@@ -40,7 +39,7 @@ pub struct Charge<'a> {
     options: ChargeOptions,
 }
 
-/// A counter of an entry: its number, and the quota that counts it.
+/// A counter in an entry, and the quota that counts it.
 #[derive(Clone, Copy)]
 pub(crate) struct Counter<'a> {
     pub(crate) id: u32,
@@ -48,12 +47,17 @@ pub(crate) struct Counter<'a> {
 }
 
 impl Charge<'_> {
-    /// The most charges of a request that every store takes. A store may fail with more.
+    /// The most charges of a request that every store accepts.
     pub const MOST: usize = 32;
 }
 
 impl<'a> Charge<'a> {
-    /// Makes a charge of one unit. The name identifies the limit of a key; its quota may change.
+    /// Makes a charge of one unit. The name identifies the limit, so its quota may change.
+    ///
+    /// When you deploy a changed quota, both versions run for a while and count the client in turn. A bucket keeps the
+    /// remaining units up to the new capacity, and refills at the rate of the version that counted last. If the capacity
+    /// changes too, the larger version finds a new client each time the client was full under the smaller one: your
+    /// clients may get the larger burst again after every refilled unit until the deployment is over.
     #[must_use]
     #[inline]
     pub fn new(name: impl Into<Name>, quota: &'a Quota, key: &'a Key<'a>) -> Self {
@@ -73,7 +77,7 @@ impl<'a> Charge<'a> {
         }
     }
 
-    /// Sets the cost, in units of the quota. A cost of 0 reports, charges nothing and is never refused.
+    /// Sets the cost, in units of the quota. A cost of 0 only reports.
     #[must_use]
     #[inline]
     pub const fn cost(mut self, units: u64) -> Self {
@@ -81,70 +85,67 @@ impl<'a> Charge<'a> {
         self
     }
 
-    /// Sets the longest wait that the request accepts instead of being refused.
+    /// Sets the longest wait that the request accepts instead of a refusal.
     ///
-    /// The default is any wait for a leaky bucket and none for the other buckets. Windows always refuse.
+    /// Defaults to any wait for a leaky bucket, and to no wait for other buckets. Windows always refuse.
     #[must_use]
     pub const fn max_wait(mut self, longest: Duration) -> Self {
         self.max_wait = Some(longest);
         self.with(ChargeOptions::SPECIAL)
     }
 
-    /// Names the turn that a refund gives back, by the [`reset_after`](crate::LimitStatus::reset_after) of its charge.
+    /// Names the turn that a refund gives back: the [`reset_after`](crate::LimitStatus::reset_after) of its charge.
     ///
-    /// A leaky bucket gives the units of a turn back only if it has given no later turn that still counts. Otherwise the
-    /// next request would get the last turn, which another request has. The place in the queue then stays empty, and
-    /// its units come back with time. A refund that names no turn counts as the refund of the last one.
+    /// A leaky bucket takes back only the last turn that still counts. If a later turn was given, the cancelled turn stays
+    /// empty and its units come back with time, so that no two requests get the same turn. (Two turns may overlap by a
+    /// microsecond if the quota has more than one unit in a microsecond.)
     ///
-    /// Other algorithms ignore the turn.
+    /// A refund without a turn counts as the refund of the last turn. Other algorithms ignore the turn.
     #[must_use]
     pub const fn turn(mut self, reset_after: Duration) -> Self {
         self.turn = Some(reset_after);
         self
     }
 
-    /// Takes the cost of refused requests too, never into debt: clients who keep asking keep waiting.
+    /// Charges refused requests too, but not into debt. Clients who keep asking keep waiting.
     #[must_use]
     pub const fn count_refusals(self) -> Self {
         self.with(ChargeOptions::COUNTS_REFUSALS)
     }
 
-    /// Makes it a shadow: it is evaluated and reported, and never enforced.
+    /// Makes the charge a shadow, which is reported but never enforced.
     ///
-    /// A shadow refuses no request, makes none wait and never binds. It is taken when the request is admitted and it
-    /// fits itself. Its status is reported also when other limits refuse.
+    /// A shadow never refuses a request or makes it wait. The store takes the shadow if the request is admitted and the
+    /// shadow fits.
     #[must_use]
     pub const fn shadow(self) -> Self {
         self.with(ChargeOptions::SHADOW)
     }
 
-    /// Allows a partial grant: a check takes as much of the cost as is left, at least one unit.
+    /// Allows a partial grant: a check takes the remaining units up to the cost, and refuses if no unit remains.
     ///
-    /// It is refused if not even one unit is left. All such charges of a request take the same number of units: the
-    /// fewest that an enforced one has left or asks for. [`LimitStatus::taken`](crate::LimitStatus::taken) has that
-    /// number.
+    /// All such charges of a request take the same number of units, the fewest that an enforced one can take. Read the
+    /// number from [`LimitStatus::taken`](crate::LimitStatus::taken).
     #[must_use]
     pub const fn at_most(self) -> Self {
         self.with(ChargeOptions::AT_MOST)
     }
 
-    /// Prepares for a refund long after the charge: the bucket then records the least that is used.
+    /// Prepares a bucket for a refund long after the charge.
     ///
-    /// A prepared bucket gives back all that it can without leaving more than if the charge had never been made, of up to
-    /// eight charges at a time, and of more somewhat less. An unprepared one, whose request does not wait, gives back what was taken less what time has refilled since. That is
-    /// never too much. It is too little if other requests have used what was refilled. Windows and logs need no
-    /// preparation. Give the charge that is refunded the same option.
+    /// A prepared refund leaves the bucket as if the charge had never been made. This is exact for up to eight charges at a
+    /// time; with more, a refund gives back a little less. An unprepared refund gives back the cost less the refill since
+    /// the charge, which is too little if other requests have used the refill. Requests that wait are always prepared.
+    /// Windows and logs need no preparation. Use the same option for the charge and for its refund.
     ///
-    /// A reset between a charge and its refund has given the units back already. An unprepared bucket and a window do not
-    /// know of it, nor of an eviction: they then give back as many units of later charges.
+    /// A reset or an eviction before the refund has given the units back already. An unprepared bucket and a window then
+    /// give back units of later charges.
     ///
     /// # A quota that changes
     ///
-    /// A refund names the quota of its charge. If the limit is counted by another one, a bucket gives nothing back, nor
-    /// does a window of another length. A prepared bucket gives back only what was charged since it was last converted
-    /// or full. A rate or a capacity that was cut in between therefore adds no units, even if two versions of a service
-    /// take turns. An unprepared charge is safe unless its quota changes and changes back before the refund. Then it may
-    /// give back again what a higher rate has refilled in between.
+    /// A refund names the quota of its charge. If another quota counts the limit by then, a bucket gives nothing back, and
+    /// neither does a window of another length. A prepared bucket gives back only charges since its last conversion. An
+    /// unprepared refund may give back too much if the quota changes to a higher rate and back before the refund.
     #[must_use]
     pub const fn refundable(self) -> Self {
         self.with(ChargeOptions::REFUNDABLE)
@@ -152,9 +153,8 @@ impl<'a> Charge<'a> {
 
     /// Adds a penalty: each refusal by this limit gives the client a strike.
     ///
-    /// Refusals by other limits of the request give none. With too many strikes the limit refuses, even if it has units
-    /// left. Strikes are kept beside the limit's counter. A cost of 0 gives none and is not blocked. Charges and refunds
-    /// do not change strikes; a reset forgets them.
+    /// With too many strikes the limit refuses, even if units remain. A cost of 0 gives no strike and is not blocked. A
+    /// reset forgets the strikes.
     #[must_use]
     pub const fn penalty(mut self, penalty: &'a Penalty) -> Self {
         self.penalty = Some(penalty);
@@ -167,15 +167,13 @@ impl<'a> Charge<'a> {
         self
     }
 
-    /// Decides every request by the store itself, also where a store takes units in advance.
-    ///
-    /// For limits of which every unit counts. It makes no difference to stores that take nothing in advance.
+    /// Makes the store decide each request itself, even if the store takes units in advance.
     #[must_use]
     pub const fn exact(self) -> Self {
         self.with(ChargeOptions::EXACT)
     }
 
-    /// Counts by another quota of the same algorithm, such as one that allows for units taken in advance.
+    /// Counts by another quota of the same algorithm.
     #[must_use]
     pub const fn with_quota(mut self, quota: &'a Quota) -> Self {
         self.quota = quota;
@@ -216,7 +214,7 @@ impl<'a> Charge<'a> {
         self.cost
     }
 
-    /// Returns the longest accepted wait in microseconds, at most what the quota can promise.
+    /// Returns the longest accepted wait in microseconds, at most the longest that the quota can promise.
     #[must_use]
     pub fn max_wait_micros(&self) -> u64 {
         let asked = match (self.max_wait, self.quota.algorithm()) {
@@ -227,15 +225,13 @@ impl<'a> Charge<'a> {
         asked.min(longest_wait(self.quota))
     }
 
-    /// Returns the end of the turn that a refund gives back, in microseconds after its charge.
-    ///
-    /// Returns `u64::MAX` if the refund names no turn.
+    /// Returns the end of the [turn](Self::turn) in microseconds after the charge, or `u64::MAX`.
     #[must_use]
     pub fn turn_micros(&self) -> u64 {
         self.turn.map_or(u64::MAX, micros)
     }
 
-    /// Returns whether a bucket prepares for a refund: on request, or because requests wait.
+    /// Returns whether the charge is prepared for a refund, on request or because it may wait.
     #[must_use]
     pub fn is_refundable(&self) -> bool {
         self.options.has(ChargeOptions::REFUNDABLE) || self.max_wait_micros() > 0
@@ -247,13 +243,13 @@ impl<'a> Charge<'a> {
         self.options.has(ChargeOptions::COUNTS_REFUSALS)
     }
 
-    /// Returns whether it is evaluated and not enforced.
+    /// Returns whether the charge is a shadow.
     #[must_use]
     pub const fn is_shadow(&self) -> bool {
         self.options.has(ChargeOptions::SHADOW)
     }
 
-    /// Returns whether the store itself has to decide.
+    /// Returns whether the store has to decide each request itself.
     #[must_use]
     pub const fn is_exact(&self) -> bool {
         self.options.has(ChargeOptions::EXACT)
@@ -265,26 +261,22 @@ impl<'a> Charge<'a> {
         self.penalty
     }
 
-    /// Returns whether this is a plain charge: it takes a cost above 0 from a token bucket or GCRA, or is refused at
-    /// once.
+    /// Returns whether this is a plain charge, for which stores have a shorter way.
     ///
-    /// Max waits, refundable charges, counted refusals, shadows, [`at_most`](Self::at_most) and penalties are not plain,
-    /// nor are queues, windows and logs. Stores have a shorter way for plain charges.
+    /// A plain charge takes a cost above 0 from a token bucket or GCRA. It has no options but [`exact`](Self::exact).
     #[must_use]
     #[inline]
     pub const fn is_plain(&self) -> bool {
         self.cost > 0 && self.options.are_plain_without(ChargeOptions::PLAIN)
     }
 
-    /// Returns whether this is a [plain](Self::is_plain) charge but for being refundable.
+    /// Returns whether this is a [plain](Self::is_plain) charge that may be refundable.
     #[must_use]
     pub const fn is_plain_or_refundable(&self) -> bool {
         self.cost > 0 && self.options.are_plain_without(ChargeOptions::REFUNDABLE)
     }
 
-    /// Returns whether it is [plain](Self::is_plain) but for a quota in windows.
-    ///
-    /// The windows begin at instants that do not depend on requests. It may be refundable, as windows always are.
+    /// Returns whether this is a [plain](Self::is_plain) charge except that its quota has aligned windows.
     pub(crate) fn is_plain_but_for_window(&self) -> bool {
         let has_windows = match self.quota.algorithm() {
             Algorithm::FixedWindow => {
@@ -308,7 +300,7 @@ impl<'a> Charge<'a> {
         }
     }
 
-    /// Returns the counter of strikes, and their penalty.
+    /// Returns the counter of strikes and its penalty.
     pub(crate) fn strikes(&self) -> Option<(Counter<'a>, &'a Penalty)> {
         let of = |penalty: &'a Penalty| {
             (
@@ -322,7 +314,7 @@ impl<'a> Charge<'a> {
         self.penalty.map(of)
     }
 
-    /// Returns whether a check takes as many units as are left, up to the cost.
+    /// Returns whether a check takes the remaining units, up to the cost.
     #[must_use]
     pub const fn is_at_most(&self) -> bool {
         self.options.has(ChargeOptions::AT_MOST)
@@ -331,31 +323,31 @@ impl<'a> Charge<'a> {
 
 /// The operation of a store on the charges of a request.
 ///
-/// `Check`, `Refuse` and `Peek` ask the limits for a verdict. The others always succeed. The list is exhaustive on
-/// purpose: a store has to do every operation, and a new one must not be missed.
+/// `Check`, `Refuse` and `Peek` ask the limits for a verdict. The other operations always succeed. The enum is exhaustive,
+/// because a store has to implement every operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Takes every charge if all of them fit, and none otherwise.
+    /// Takes all charges if all of them fit. Otherwise takes no charge.
     Check,
-    /// Takes every charge, whether it fits or not. Units that do not fit are a debt, which time pays back.
+    /// Takes all charges. Units that do not fit become a debt, which time pays back.
     Charge,
-    /// Gives back what an earlier check took.
+    /// Gives back the units of an earlier check, less the units that time has refilled since.
     ///
-    /// A window gets back only its own units. A bucket gets back less what time has refilled since. No state gets back
-    /// more than its capacity. [`Decision::refund`](crate::Decision::refund) makes a refund that can be used once.
+    /// [`Decision::refund`](crate::Decision::refund) makes a refund that can be used once. To give back the turn of a
+    /// leaky bucket, name it by [`Charge::turn`].
     Refund {
-        /// The instant the charges were taken at, on the store's clock.
+        /// The instant of the charges, on the store's clock.
         taken_at: Timestamp,
     },
-    /// Forgets what the charges' limits have counted for their keys, strikes included.
+    /// Forgets the counters and strikes of the charges.
     Reset,
-    /// Reports what a request of these charges would get now, penalties included. Changes nothing.
+    /// Reports the decision that a request would get now, and changes nothing.
     ///
     /// Each charge counts as at least one unit.
     Peek,
-    /// Judges the charges of a request that limits decided elsewhere have refused.
+    /// Judges the charges of a request that other limits have refused already.
     ///
-    /// Takes the cost of counted refusals, and adds strikes. The outcome is that of these charges alone.
+    /// Charges counted refusals and adds strikes. The outcome covers these charges only.
     Refuse,
 }
 

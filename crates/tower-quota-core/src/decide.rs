@@ -1,4 +1,4 @@
-//! The decision over several entries: the model that every store follows.
+//! The decision over several entries. Every store agrees with this model.
 
 use core::time::Duration;
 
@@ -13,32 +13,29 @@ use crate::quota::Quota;
 use crate::status::{Left, LimitStatus};
 use crate::time::Timestamp;
 
-/// The last instant that is decided on: no state overflows by adding to it.
-///
-/// The stored form ends earlier, in the year 4253.
+/// The last instant for a decision, early enough that no state overflows. (The stored form ends in the year 4253.)
 const LATEST: Timestamp = Timestamp::from_micros(1 << 60);
 
-/// The units that one charge asks for, and the outcome by its limit.
+/// The units of one charge, and the outcome by its limit.
 struct Assessment {
     units: u64,
     outcome: Outcome,
-    /// The units that its state has recorded.
+    /// The units that the state has recorded.
     taken: u64,
 }
 
-/// Decides all charges of a request in one step, on the entries of their keys: all are taken, or none.
+/// Decides all charges of a request in one step, on the entries of their keys.
 ///
 /// `entry_of` returns the position in `entries` of the charge at a position in `charges`.
 ///
-/// 1. An entry that lies in the future is dropped: over a minute ahead, beyond the time that its limits take.
-/// 2. If `now` lies before the last change of an entry, that instant is taken instead. A clock that runs backwards
-///    changes nothing.
+/// 1. An entry that is too far in the future is dropped.
+/// 2. If an entry was changed after `now`, the decision is made at that later instant.
 /// 3. Each calendar quota becomes the fixed window [at](Quota::at) that instant.
-/// 4. Each limit judges its charge. One enforced charge that does not fit refuses the request.
-/// 5. All charges are taken, or none. A shadow charge is taken if the others are and it fits itself.
+/// 4. Each limit judges its charge. An enforced charge that does not fit refuses the request.
+/// 5. If the request is admitted, all charges are taken. A shadow is taken only if it fits too.
 ///
-/// A refused request and a peek leave the entries as they were, with one exception. A request that meets a state
-/// counted by another quota of its limit converts it, admitted or not, because the new rate holds from there.
+/// A refused request and a peek change no entry, with one exception: a refused request converts a state to the request's
+/// quota, because the new rate holds from then on. If the state would be full by the new quota, it stays as it is.
 pub fn decide(
     operation: Operation,
     charges: &[Charge<'_>],
@@ -74,7 +71,7 @@ pub fn decide(
             .iter()
             .zip(&assessments)
             .any(|(charge, assessment)| !charge.is_shadow() && assessment.outcome.is_refusal());
-    // An enforced charge that does not fit refuses the request. The second condition therefore concerns shadows.
+    // The second condition is for shadows.
     let stays_out = |assessment: &Assessment| refused || assessment.outcome.is_refusal();
 
     let mut changed: SmallVec<[usize; 4]> = SmallVec::new();
@@ -103,7 +100,7 @@ pub fn decide(
         .enumerate()
         .map(|(i, (charge, assessment))| {
             let entry = &*entries[entry_of(i)];
-            // A refusal that was counted may have changed what the limit says.
+            // A counted refusal may have changed the outcome.
             let is_counted = charge.counts_refusals() || charge.penalised_by().is_some();
             let outcome = match stays_out(assessment) && is_counted {
                 true => entry.judge(charge, assessment.units, now),
@@ -132,7 +129,7 @@ pub fn decide(
 }
 
 impl Entry {
-    /// Calls [`decide`] for charges that all count this entry's key.
+    /// Calls [`decide`] for charges of this entry's key.
     pub fn decide(
         &mut self,
         operation: Operation,
@@ -143,9 +140,7 @@ impl Entry {
     }
 }
 
-/// Takes a charge's units from its limit, or gives them back.
-///
-/// Returns the units taken; `None` if the entry is unchanged.
+/// Changes the limit of a charge. Returns the taken units, or `None` if the entry is unchanged.
 fn change(
     operation: Operation,
     charge: &Charge<'_>,
@@ -202,9 +197,7 @@ fn change(
     Some(taken)
 }
 
-/// Returns what is left, and when the next request of a charge that has just taken `units` is admitted.
-///
-/// A refusal that has to be counted is left to the store.
+/// Returns the remaining units, and when the limit admits `units` again after it has just taken them.
 fn left(charge: &Charge<'_>, units: u64, now: u64, entry: &Entry) -> Left {
     let (remaining, reset) = entry.left(charge, now);
     let left = Left::new(remaining, Duration::from_micros(reset));
@@ -222,9 +215,7 @@ fn left(charge: &Charge<'_>, units: u64, now: u64, entry: &Entry) -> Left {
     }
 }
 
-/// Adds a strike if this limit refuses; refusals by other limits are not counted.
-///
-/// Returns whether the entry has changed.
+/// Adds a strike if this limit refuses. Returns whether the entry has changed.
 fn strike(
     operation: Operation,
     charge: &Charge<'_>,
@@ -248,7 +239,7 @@ fn strike(
     true
 }
 
-/// Returns the units that each charge asks for, and the outcome by its limit.
+/// Returns the units of each charge, and the outcome by its limit.
 fn assess(
     operation: Operation,
     charges: &[Charge<'_>],
@@ -259,7 +250,7 @@ fn assess(
     let left = |i: usize| entries[entry_of(i)].left(&charges[i], now).0;
     let takes_what_is_left =
         |charge: &Charge<'_>| operation.judges() && charge.is_at_most() && charge.units() > 0;
-    // The partial grant is the same for all charges that accept one. Shadow charges do not reduce it.
+    // All charges that accept a partial grant get the same one. Shadows do not reduce it.
     let together = charges
         .iter()
         .enumerate()

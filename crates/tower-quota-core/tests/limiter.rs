@@ -262,6 +262,23 @@ async fn cancelled_wait_gives_its_turn_back() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn dropped_turn_before_another_stays_empty() {
+    let limiter = Limiter::new(memory(), "limit", Quota::per_second(1).leaky_bucket());
+    limiter.until_ready("ann").await.unwrap();
+    let mut waits: Vec<_> = (0..3)
+        .map(|_| Box::pin(limiter.until_ready("ann")))
+        .collect();
+    for wait in &mut waits {
+        assert!(timeout(Duration::ZERO, wait).await.is_err());
+    }
+    let last = waits.pop().unwrap();
+    drop(waits);
+    let next = limiter.until_ready("ann").await.unwrap();
+    assert_eq!(next.wait(), SECOND * 4);
+    assert_eq!(last.await.unwrap().wait(), SECOND * 3);
+}
+
 /// Covers two versions of a service that take turns while a call waits.
 #[tokio::test(start_paused = true)]
 async fn cancelled_wait_creates_nothing_under_changed_quotas() {

@@ -1,12 +1,12 @@
 //! Token bucket, GCRA and leaky bucket share one state.
 //!
-//! `used` is the number of grains that were taken and are not back at some instant. A token bucket holds
-//! `capacity - used` of them; GCRA's theoretical arrival time lies `used / refill` microseconds ahead; a leaky bucket's
-//! queue holds `used`, and the next turn comes when they have drained. Time only takes `refill` grains a microsecond
-//! off `used`, down to 0. The state is therefore one instant: the time at which the bucket is full again.
+//! `used` is the number of grains that the bucket has not refilled yet. A token bucket holds `capacity - used` grains.
+//! GCRA's theoretical arrival time is `used / refill` microseconds ahead. The queue of a leaky bucket holds `used`
+//! grains, and the next turn comes when they have drained. Time only lowers `used`, by `refill` grains a microsecond, so
+//! the state is one instant: the time at which the bucket is full again.
 //!
-//! Bound, for a token bucket and GCRA: in any span of `t` microseconds at most `burst + t * units / period` units are
-//! admitted. A leaky bucket admits the same, and lets them start evenly spaced.
+//! Bound: a token bucket and GCRA admit at most `burst + t * units / period` units in any span of `t` microseconds. A leaky
+//! bucket admits the same, and spaces their starts evenly.
 
 use super::counting::{Counting, Refund};
 use super::lows::Lows;
@@ -15,8 +15,6 @@ use crate::outcome::Outcome;
 use crate::quota::{Algorithm, MOST_USED, Quota};
 
 /// Returns the longest wait that a bucket can promise, in microseconds.
-///
-/// A longer one would need more than [`MOST_USED`] grains.
 pub(crate) const fn longest_wait(quota: &Quota) -> u64 {
     match quota.refill() {
         0 => 0,
@@ -27,23 +25,21 @@ pub(crate) const fn longest_wait(quota: &Quota) -> u64 {
 /// The state of a bucket: the instant at which it is full again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bucket {
-    /// The instant from which nothing is used, in microseconds since the epoch.
+    /// The instant at which the bucket is full again, in microseconds since the epoch.
     pub(crate) full_at: u64,
-    /// Grains that come back in the last microsecond before that and are not used: less than `refill`.
+    /// The surplus of the last refill before `full_at`, in grains. Less than `refill`.
     pub(crate) rest: u64,
-    /// The least used since some charges, where these may be refunded.
     pub(super) lows: Lows,
 }
 
 impl Bucket {
-    /// A full bucket.
     pub(crate) const FULL: Self = Self {
         full_at: 0,
         rest: 0,
         lows: Lows::NONE,
     };
 
-    /// Makes the state of a bucket with `used` grains taken at `now`.
+    /// Makes a bucket with `used` grains used at `now`.
     #[inline]
     pub(crate) const fn new(quota: &Quota, used: u64, now: u64) -> Self {
         if used == 0 || quota.refill() == 0 {
@@ -57,7 +53,7 @@ impl Bucket {
         }
     }
 
-    /// Returns the grains used at `now`, at most as many as a bucket counts.
+    /// Returns the used grains at `now`, at most [`MOST_USED`].
     #[inline]
     pub(crate) const fn used_grains(&self, quota: &Quota, now: u64) -> u64 {
         let used = self
@@ -68,7 +64,7 @@ impl Bucket {
         if used < MOST_USED { used } else { MOST_USED }
     }
 
-    /// Replaces the grains used at `now` by the result of a function.
+    /// Changes the used grains at `now`.
     pub(crate) fn change(&mut self, quota: &Quota, now: u64, change: impl FnOnce(u64) -> u64) {
         let used = self.used_grains(quota, now);
         self.lows.note(used);
@@ -83,7 +79,7 @@ impl Bucket {
         }
     }
 
-    /// Marks what is used after a charge, which can then be refunded exactly.
+    /// Marks a charge, so that its refund is exact.
     pub(crate) fn watch(&mut self, quota: &Quota, now: u64) {
         if self.full_at > now {
             self.lows.add(now, self.used_grains(quota, now));
@@ -108,7 +104,6 @@ impl Counting for Bucket {
         (self.used_grains(quota, now), quota.grain())
     }
 
-    /// Does nothing: the state is valid at any instant.
     fn advance(&mut self, _: &Quota, _: u64) {}
 
     fn take(&mut self, quota: &Quota, now: u64, cost: u64) -> u64 {
@@ -120,10 +115,6 @@ impl Counting for Bucket {
         grains / quota.grain()
     }
 
-    /// Gives back a charge.
-    ///
-    /// All of it comes back if no less was used in the meantime. Otherwise time has refilled a part of it, and only
-    /// the rest comes back.
     fn refund(
         &mut self,
         quota: &Quota,
@@ -137,11 +128,11 @@ impl Counting for Bucket {
         let used = self.used_grains(quota, now);
         self.lows.note(used);
         let least = self.lows.since(taken_at);
-        // No more than a bucket counts was ever taken.
+        // The charge took no more than a bucket counts.
         let charged = cost.saturating_mul(quota.grain()).min(MOST_USED);
         let refilled = now.saturating_sub(taken_at).saturating_mul(quota.refill());
         let unrefilled = match least {
-            // It was full since, or was counted by another quota at an unknown rate.
+            // The bucket was full since the charge, or another quota counted it at an unknown rate.
             None if is_prepared => 0,
             _ => charged.saturating_sub(refilled),
         };
@@ -161,7 +152,7 @@ impl Counting for Bucket {
         self.lows.encode(bytes);
     }
 
-    /// Returns `None` for a bucket that records its low marks.
+    /// Returns `None` for a bucket with marks.
     fn packed(&self, quota: &Quota, at: u64) -> Option<u64> {
         self.lows.are_none().then(|| self.used_grains(quota, at))
     }
@@ -193,7 +184,7 @@ impl Counting for Bucket {
     }
 }
 
-/// Returns the grains still used after this many microseconds.
+/// Returns the used grains after this many microseconds.
 #[inline]
 pub(crate) fn refilled(quota: &Quota, used: u64, elapsed: u64) -> u64 {
     used.saturating_sub(elapsed.saturating_mul(quota.refill()))
@@ -206,7 +197,7 @@ pub(crate) const fn until_fits(quota: &Quota, used: u64, cost: u64) -> u64 {
     until_back(quota.refill(), missing)
 }
 
-/// Judges any cost, of a request that would not wait, when `used` grains are taken.
+/// Judges any cost of a request that does not wait.
 pub(crate) fn outcome(quota: &Quota, used: u64, cost: u64) -> Outcome {
     match cost {
         0 => Outcome::Allow,
@@ -215,11 +206,11 @@ pub(crate) fn outcome(quota: &Quota, used: u64, cost: u64) -> Outcome {
     }
 }
 
-/// Judges a cost from 1 to the capacity when `used` grains are taken.
+/// Judges a cost from 1 to the capacity.
 pub(crate) fn judge(quota: &Quota, used: u64, cost: u64, max_wait: u64) -> Outcome {
     let until_fits = until_fits(quota, used, cost);
     if quota.algorithm() == Algorithm::LeakyBucket {
-        // There must be a place in the queue now, and the turn must come soon enough.
+        // The queue must have a place now, and the turn must come soon enough.
         let until_turn = used.div_ceil(quota.refill());
         match until_fits.max(until_turn.saturating_sub(max_wait)) {
             0 => Outcome::after(until_turn),
@@ -233,13 +224,13 @@ pub(crate) fn judge(quota: &Quota, used: u64, cost: u64, max_wait: u64) -> Outco
     }
 }
 
-/// Returns the units left, rounded down.
+/// Returns the remaining units, rounded down.
 #[inline]
 pub(crate) const fn remaining(quota: &Quota, used: u64) -> u64 {
     units_left(quota.capacity(), quota.grain(), used)
 }
 
-/// Returns the units left of a capacity, rounded down; a unit is `grain` grains.
+/// Returns the remaining units of a capacity, rounded down. A unit has `grain` grains.
 #[inline]
 pub(crate) const fn units_left(capacity: u64, grain: u64, used: u64) -> u64 {
     match grain {
@@ -248,30 +239,30 @@ pub(crate) const fn units_left(capacity: u64, grain: u64, used: u64) -> u64 {
     }
 }
 
-/// Returns the microseconds until `used` grains are back, at `refill` grains a microsecond.
+/// Returns the microseconds until `used` grains are refilled.
 #[inline]
 pub(crate) const fn until_back(refill: u64, used: u64) -> u64 {
     match refill {
         0 => 0,
-        // The usual case: the units of a period divide its microseconds. A division takes a tenth of a refusal's time.
+        // The usual case. A division takes a tenth of a refusal's time.
         1 => used,
         refill => used.div_ceil(refill),
     }
 }
 
-/// Returns whether less than one unit is left.
+/// Returns whether less than one unit remains.
 #[inline]
 pub(crate) const fn is_spent(quota: &Quota, used: u64) -> bool {
     used > (quota.capacity() - 1) * quota.grain()
 }
 
-/// Returns the grains used with a cost, into debt if need be.
+/// Returns the used grains with a cost, into debt if the cost does not fit.
 pub(super) fn taken(quota: &Quota, used: u64, cost: u64) -> u64 {
     used.saturating_add(cost.saturating_mul(quota.grain()))
         .min(MOST_USED)
 }
 
-/// Returns the grains used with a cost, but not into debt.
+/// Returns the used grains with a cost, but not into debt.
 pub(super) fn penalised(quota: &Quota, used: u64, cost: u64) -> u64 {
     let empty = quota.capacity() * quota.grain();
     used.max(taken(quota, used, cost).min(empty))

@@ -1,24 +1,34 @@
 //! Conversion of a state to another quota.
 //!
-//! | from | to | kept |
+//! | from | to | the new quota keeps |
 //! |---|---|---|
-//! | a window or a log | the same with other units, of the same period and grain | what was used: a raised limit helps at once |
-//! | bucket | bucket | what is left, with the fraction of a unit, up to the new capacity |
-//! | anything | anything else | what is left, up to the new capacity |
+//! | window or log | the same period and grain, other units | the used units, so a raised limit helps at once |
+//! | any other state | any other quota | the remaining units, up to the new capacity, or the debt |
 //!
-//! A debt stays a debt. What is left grows only with time, at the rate of the quota in force. Two versions of a service
-//! that take turns therefore admit no more than the larger of both quotas. Each conversion between buckets loses at most
-//! one grain, or 2^-26 of a unit where a unit has more grains. It never gains.
+//! A bucket keeps the fraction of a unit too. The conversion multiplies exactly and rounds against the client, by less
+//! than one grain of the new quota. A quota refills at least one grain in a microsecond, so a conversion costs the client
+//! at most one microsecond. Two versions of a service may take turns as fast as clients ask: the versions pay no debt early,
+//! and they starve no client who waits longer than a microsecond between two requests.
 //!
-//! A queue is no exception: one that becomes longer by some units gives its next turn as many units later, and one that
-//! becomes shorter as many earlier. A stored bucket does not say whether it was a queue, so to keep the turns that were
-//! given would let a queue and a bucket that take turns admit more than both.
+//! # Two versions of a service
+//!
+//! Two versions of a bucket admit at most `larger + refill + n * (larger - smaller)` units together. `larger` and `smaller`
+//! are the two capacities, and `refill` is the refill of the version that counts the client at each instant. `n` counts
+//! how often the larger version finds the client full under the smaller version. A full bucket is not stored, so the
+//! client is then a new client to the larger version. Between two such times, time refills at least one unit.
+//!
+//! Versions of one capacity therefore admit no more than the larger rate. If you change a burst, expect clients to get the
+//! larger burst several times while both versions run: 10 per second with a burst of 1 and 600 per minute can admit 600
+//! units after every 100 ms.
+//!
+//! A queue follows the same rules, because a stored bucket does not say if it was a queue. If the queue becomes longer, its
+//! next turn moves back by the added places.
 
 use super::fixed_window::MOST_COUNTED;
 use super::{Bucket, State};
 use crate::quota::{MOST_USED, Quota};
 
-/// Returns a state under another quota, advanced to `now`.
+/// Converts a state to another quota and advances the state to `now`.
 pub(super) fn convert(state: &State, old: &Quota, new: &Quota, now: u64) -> State {
     let mut state = state.clone();
     state.advance(old, now);
@@ -43,7 +53,7 @@ pub(super) fn convert(state: &State, old: &Quota, new: &Quota, now: u64) -> Stat
     }
 }
 
-/// Returns the units used of a window or a log: of the old quota, `used` of `full` grains were, `grain` to a unit.
+/// Returns the used units of a window or a log from the `used` of `full` grains of another quota.
 fn units_used(used: u64, full: u64, grain: u64, new: &Quota) -> u64 {
     let (units, rest) = (used.abs_diff(full) / grain, used.abs_diff(full) % grain);
     match used > full {
@@ -52,26 +62,28 @@ fn units_used(used: u64, full: u64, grain: u64, new: &Quota) -> u64 {
     }
 }
 
-/// Returns the grains used of a bucket: of the old quota, `used` of `full` grains were, `grain` to a unit.
+/// Returns the used grains of a bucket from the `used` of `full` grains of another quota.
 fn grains_used(used: u64, full: u64, grain: u64, new: &Quota) -> u64 {
     let (new_grain, new_full) = (new.grain(), new.capacity() * new.grain());
     let (units, rest) = (used.abs_diff(full) / grain, used.abs_diff(full) % grain);
-    // Less than one unit, in grains of the new quota.
+    // The fraction of a unit, in new grains times old grains.
     let scaled = u128::from(rest) * u128::from(new_grain);
     if used > full {
         match units >= (MOST_USED - new_full) / new_grain {
             true => MOST_USED,
-            false => new_full + units * new_grain + whole(scaled.div_ceil(u128::from(grain))),
+            false => new_full + units * new_grain + grains(scaled.div_ceil(u128::from(grain))),
         }
     } else if units >= new.capacity() {
         0
     } else {
-        new_full - units * new_grain - whole(scaled / u128::from(grain))
+        new_full - units * new_grain - grains(scaled / u128::from(grain))
     }
 }
 
-/// Returns a part of a unit, in grains.
-#[expect(clippy::cast_possible_truncation, reason = "less than a grain's 2^50")]
-const fn whole(grains: u128) -> u64 {
-    grains as u64
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "less than a unit, which has at most 2^50 grains"
+)]
+const fn grains(exact: u128) -> u64 {
+    exact as u64
 }

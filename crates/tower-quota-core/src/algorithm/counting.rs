@@ -1,4 +1,4 @@
-//! The operations that every kind of state has.
+//! The operations that each kind of state implements.
 
 use crate::outcome::Outcome;
 use crate::quota::Quota;
@@ -7,70 +7,67 @@ use crate::quota::Quota;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Refund {
     pub(crate) cost: u64,
-    /// The instant at which they were taken, in microseconds since the epoch.
+    /// The instant of the charge, in microseconds since the epoch.
     pub(crate) taken_at: u64,
-    /// Says whether the charge prepared for it; see [`Charge::refundable`](crate::Charge::refundable).
+    /// Says if the charge was [`refundable`](crate::Charge::refundable).
     pub(crate) is_prepared: bool,
 }
 
-/// The counter of one limit, of one kind. Each kind has a file of its own.
+/// The counter of one limit.
 pub(crate) trait Counting {
-    /// Judges a cost from 1 to the capacity at `now`. `max_wait` is the longest accepted wait, in microseconds.
+    /// Judges a cost from 1 to the capacity. The request accepts a wait of `max_wait` microseconds.
     fn judge(&self, quota: &Quota, now: u64, cost: u64, max_wait: u64) -> Outcome;
 
     /// Returns the units left at `now`, rounded down.
     fn remaining(&self, quota: &Quota, now: u64) -> u64;
 
-    /// Returns the instant from which nothing is used any more, if nothing else is charged.
+    /// Returns the instant at which the state is full again if no other request is charged.
     fn full_at(&self, quota: &Quota) -> u64;
 
-    /// Returns the amount used at `now`, and the amount of one unit.
+    /// Returns the used grains at `now`, and the grains in one unit.
     fn used(&self, quota: &Quota, now: u64) -> (u64, u64);
 
-    /// Drops the units that no longer count at `now`.
+    /// Drops the units that have expired by `now`.
     fn advance(&mut self, quota: &Quota, now: u64);
 
-    /// Takes a cost from a state that was advanced to `now`, whether it fits or not.
+    /// Takes a cost from a state that was advanced to `now`, into debt if the cost does not fit.
     ///
-    /// Units that do not fit are a debt. Returns the units recorded, which are fewer than the cost if the state cannot
-    /// count more.
+    /// Returns the recorded units. They are fewer than the cost if the state cannot count more.
     fn take(&mut self, quota: &Quota, now: u64, cost: u64) -> u64;
 
-    /// Gives back some of a charge in a state that was advanced to `now`.
+    /// Gives back a charge in a state that was advanced to `now`.
     ///
-    /// A window gets back only its own units. A bucket gets back no more than was used all the time since the charge,
-    /// or than time has not refilled. No state gets back more than its capacity.
+    /// A window gets back its own units only. A bucket gets back at most the units that time has not refilled.
     fn refund(&mut self, quota: &Quota, now: u64, refund: Refund);
 
-    /// Returns the bytes that the state holds on the heap.
+    /// Returns the bytes of the state on the heap.
     fn heap_bytes(&self) -> usize {
         0
     }
 
-    /// Appends the stored form, without the instant at which it is full.
+    /// Appends the stored form, without the last field (`full_at`).
     fn encode(&self, quota: &Quota, bytes: &mut Vec<u8>);
 
-    /// Returns the state of a client that was never seen: a full bucket, an empty window.
+    /// Returns the state of a new client.
     fn fresh(quota: &Quota, now: u64) -> Self
     where
         Self: Sized;
 
-    /// Reads the stored form of a state whose entry was last changed at `at`. Reads `rest` to its end.
+    /// Reads the stored form of a state, up to the end of `rest`. Its entry was changed last at `at`.
     ///
-    /// Returns `None` if no limit of this quota can be in such a state.
+    /// Returns `None` if no limit of this quota can be in this state.
     fn decode(quota: &Quota, rest: &mut &[u8], full_at: u64, at: u64) -> Option<Self>
     where
         Self: Sized;
 
-    /// Returns a state that was advanced to `at` as one word.
+    /// Returns a state that was advanced to `at` as one word, for a row of the memory store.
     ///
-    /// The word, the quota and `at` give the state back, so a row of the memory store can keep it. Returns `None` if
-    /// one word is too little; the memory store then keeps the entry beside its rows.
+    /// Returns `None` if the state does not fit into a word.
     fn packed(&self, _quota: &Quota, _at: u64) -> Option<u64> {
         None
     }
 
-    /// Returns the state that [`packed`](Self::packed) made a word of.
+    /// Reverses [`packed`](Self::packed).
     fn unpacked(_word: u64, quota: &Quota, at: u64) -> Self
     where
         Self: Sized,

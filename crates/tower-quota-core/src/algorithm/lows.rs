@@ -1,15 +1,15 @@
-//! The low marks of a bucket, which make its refunds exact.
+//! The low marks of a bucket, which make refunds exact.
 //!
-//! A refund must leave the bucket as if the charge had never been made. Without the charge, some of its grains would
-//! have been refilled into a full bucket, and lost. So a refund gives back at most the least that was used since the
-//! charge. A mark holds that minimum for one instant: that of a refundable charge. With a later one there is at least as
-//! much used, so what is used now cuts all marks above it to one, and few are left: as many as charges have piled up.
+//! A refund must leave the bucket as if the charge had never been made. Without the charge, a part of the refill would have
+//! gone into a full bucket and been lost. A refund therefore gives back at most the lowest number of used grains since the
+//! charge. A mark records this minimum for the instant of one refundable charge. Later marks are higher, so each change
+//! merges the marks above the present level, and few marks remain.
 //!
-//! There are at most eight. Where one more is needed, the one goes that is the least above the one before, or above
-//! nothing. A refund of a charge after it then gives back less, by the difference at most, and none ever too much.
+//! A bucket keeps at most eight marks. When the list is full, the mark closest to its predecessor is dropped. A refund of
+//! its charge then gives back a little less, never more.
 //!
-//! The marks start again when the bucket was full or was converted to another quota. Time has therefore refilled the
-//! bucket at one rate as far back as they reach. (A charge in the microsecond of a conversion counts as later.)
+//! The marks start again when the bucket was full or was converted to another quota. (A charge in the microsecond of a
+//! conversion counts as later.)
 
 use crate::bytes::{push_u56, read_u56};
 use crate::quota::MOST_USED;
@@ -17,11 +17,11 @@ use crate::quota::MOST_USED;
 /// The most marks of a bucket.
 pub const MOST_MARKS: usize = 8;
 
-/// The least grains used since some instants. None, if the bucket has no marks.
+/// The marks of a bucket, in the order of their instants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Lows(Vec<LowMark>);
 
-/// The least grains used since an instant. A later mark has more.
+/// The lowest number of used grains since an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct LowMark {
     /// In microseconds since the epoch.
@@ -40,7 +40,7 @@ impl Lows {
         self.0.capacity() * size_of::<LowMark>()
     }
 
-    /// Lowers the marks to what is used just before a change.
+    /// Lowers the marks to the used grains just before a change.
     pub(super) fn note(&mut self, used: u64) {
         let first = self.0.partition_point(|mark| mark.low < used);
         self.0.truncate(first + 1);
@@ -49,9 +49,7 @@ impl Lows {
         }
     }
 
-    /// Adds the mark of a charge, after which this much is used.
-    ///
-    /// Charges of one instant share a mark: nothing is refilled between them.
+    /// Adds the mark of a charge that leaves `used` grains used. Charges of one instant share a mark.
     pub(super) fn add(&mut self, now: u64, used: u64) {
         match self.0.last_mut() {
             Some(last) if last.low == used => return,
@@ -62,19 +60,19 @@ impl Lows {
             }),
         }
         if self.0.len() > MOST_MARKS {
-            // As if there were one of nothing before the first.
+            // The first mark is compared with 0.
             let before = |mark: usize| mark.checked_sub(1).map_or(0, |before| self.0[before].low);
             let closest = (0..self.0.len()).min_by_key(|&mark| self.0[mark].low - before(mark));
             closest.map(|mark| self.0.remove(mark));
         }
     }
 
-    /// Returns the least used since an instant; `None` where it is not known.
+    /// Returns the lowest number of used grains since an instant, if a mark knows it.
     pub(super) fn since(&self, instant: u64) -> Option<u64> {
         self.0[..self.begun_by(instant)].last().map(|mark| mark.low)
     }
 
-    /// Lowers the marks by a refund, as if its charge at this instant had never been made.
+    /// Lowers the marks as if the charge at this instant had never been made.
     pub(super) fn refund(&mut self, instant: u64, grains: u64) {
         let first = self.begun_by(instant).saturating_sub(1);
         let (before, since) = self.0.split_at_mut(first);
@@ -89,7 +87,7 @@ impl Lows {
         self.0.dedup_by_key(|mark| mark.low);
     }
 
-    /// Returns how many marks are of this instant or earlier.
+    /// Returns the number of marks up to this instant.
     fn begun_by(&self, instant: u64) -> usize {
         self.0.partition_point(|mark| mark.since <= instant)
     }
@@ -101,7 +99,7 @@ impl Lows {
             .for_each(|number| push_u56(bytes, number));
     }
 
-    /// Reads marks up to the end. Returns `None` if no bucket that was last changed at `at` has them.
+    /// Reads marks up to the end. Returns `None` if a bucket that was changed last at `at` cannot have these marks.
     pub(super) fn decode(bytes: &mut &[u8], at: u64) -> Option<Self> {
         let mut marks = Vec::new();
         while !bytes.is_empty() {

@@ -1,9 +1,9 @@
-//! Sliding window log: the stamp of every admitted unit, for one period.
+//! Sliding window log: the instant of every admitted unit, for one period.
 //!
-//! Units of one microsecond share an entry. An entry has the running total up to and including it. The units that still
-//! count, and the instant at which enough have left, are therefore found by binary search.
+//! Units of one microsecond share an entry. Each entry has the running total up to and including its own units, so that
+//! binary search finds the units that still count.
 //!
-//! Bound: exactly `units` in any span of one period. A unit stamped `t` counts until `t + period`, exclusive.
+//! Bound: at most `units` in any span of one period. A unit of instant `t` counts until just before `t + period`.
 
 use std::collections::VecDeque;
 
@@ -13,15 +13,15 @@ use crate::bytes::{push_u56, read_u56};
 use crate::outcome::Outcome;
 use crate::quota::{LONGEST_LOG, Quota};
 
-/// The entries that a log has memory for at least.
+/// The least entries to allocate.
 const FEWEST: usize = 4;
 /// The bytes of one entry in the stored form.
 const STORED_BYTES: usize = 14;
 
-/// The stamps of one client's admitted units.
+/// The log of one client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SlidingLog {
-    /// Instant in microseconds, and the running total; both grow from entry to entry.
+    /// An instant in microseconds and a running total. Both grow from entry to entry.
     entries: VecDeque<(u64, u64)>,
     /// The running total before the first entry.
     base: u64,
@@ -34,7 +34,7 @@ impl Counting for SlidingLog {
         if total + cost <= quota.capacity() {
             return Outcome::Allow;
         }
-        // The oldest entries must leave until this many units have gone.
+        // The oldest entries have to expire up to this total.
         let must_go = self.total_before(live) + (total + cost - quota.capacity());
         let last_to_go = self
             .entries
@@ -56,7 +56,7 @@ impl Counting for SlidingLog {
         if self.entries.is_empty() {
             self.base = 0;
         } else if self.base > MOST_COUNTED {
-            // A log that is never empty: its totals start again at 0, long before they could overflow.
+            // The totals of a log that is never empty restart long before they could overflow.
             for (_, running) in &mut self.entries {
                 *running -= self.base;
             }
@@ -73,7 +73,7 @@ impl Counting for SlidingLog {
         let is_long = self.entries.len() as u64 >= LONGEST_LOG;
         match self.entries.back_mut() {
             Some((newest, total)) if *newest == now => *total = running,
-            // Units charged into debt share a stamp, so that no log is longer than the longest quota.
+            // Units in debt share an entry, so that no log is longer than the longest quota.
             Some(newest) if is_long => *newest = (now, running),
             _ => self.push(now, running),
         }
@@ -139,7 +139,9 @@ impl Counting for SlidingLog {
 }
 
 impl SlidingLog {
-    /// Adds an entry. The memory grows by an eighth when it is full, because many logs stay as long as their quota.
+    /// Adds an entry.
+    ///
+    /// A full log grows by an eighth. Doubling would leave half of the memory of a long log unused.
     fn push(&mut self, stamp: u64, running: u64) {
         if self.entries.len() == self.entries.capacity() {
             self.entries
@@ -148,7 +150,7 @@ impl SlidingLog {
         self.entries.push_back((stamp, running));
     }
 
-    /// Gives memory back if less than a quarter of it is used.
+    /// Frees memory if less than a quarter is used.
     fn shrink(&mut self) {
         let used = self.entries.len().max(FEWEST);
         if self.entries.capacity() / 4 > used {

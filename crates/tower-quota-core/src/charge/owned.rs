@@ -8,7 +8,7 @@ use crate::name::Name;
 use crate::penalty::Penalty;
 use crate::quota::Quota;
 
-/// A [`Charge`] that owns its key and its quota, to be decided or refunded later.
+/// A [`Charge`] that owns its key and its quota, for a later decision or refund.
 ///
 /// ```
 /// use tower_quota_core::{Charge, Key, Name, OwnedCharge, Quota};
@@ -46,7 +46,7 @@ impl OwnedCharge {
         self
     }
 
-    /// Returns the charge itself, borrowing from this.
+    /// Borrows the charge.
     #[must_use]
     pub fn as_charge(&self) -> Charge<'_> {
         let Self {

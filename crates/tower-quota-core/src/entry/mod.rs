@@ -1,10 +1,8 @@
 //! Entries: everything stored for one key.
 //!
-//! 1. An entry holds a slot for each limit that counts its key: the limit's number, the quota's numbers, the state.
-//! 2. A slot holds all that is needed to compute its used units at any instant. A request reads and changes only the
-//!    slots of its own limits, in any order.
-//! 3. A slot that is full again is dropped when the entry changes. An entry without slots is the same as none.
-//! 4. [`encode`](Entry::encode) and [`decode`](Entry::decode) give and take the stored form (`codec`).
+//! 1. An entry has a slot for each limit of its key: the number of the limit, the numbers of the quota, and the state.
+//! 2. A request reads and changes only the slots of its own limits, in any order.
+//! 3. A full slot is dropped when the entry changes. A missing slot or entry means a full one.
 
 mod codec;
 mod error;
@@ -23,19 +21,16 @@ use crate::outcome::Outcome;
 use crate::quota::{Algorithm, Quota};
 use crate::time::Timestamp;
 
-/// The longest time that an entry may be ahead of the clock, in microseconds.
-///
-/// The time that its limits take to be full is added.
+/// The longest lead of an entry over the clock in microseconds, beyond the time until it is full.
 pub const TRUSTED_LEAD: u64 = 60_000_000;
 
-/// Everything stored for one key: the counters of the limits that count it.
+/// Everything stored for one key: the counters of its limits.
 ///
-/// It is the model that every store follows, and all that a store has to keep. A store over a database does this in one
-/// transaction:
+/// To write a store over a database, do this in one transaction:
 ///
-/// 1. It loads the bytes and [decodes](Self::decode) them; a missing entry is the default one.
-/// 2. It calls [`decide`](Self::decide).
-/// 3. It saves the bytes until [`full_at`](Self::full_at), or deletes them if the entry [is empty](Self::is_empty).
+/// 1. Load the bytes and [decode](Self::decode) them. Use the default entry if there are no bytes.
+/// 2. Call [`decide`](Self::decide).
+/// 3. Save the bytes until [`full_at`](Self::full_at), or delete them if the entry [is empty](Self::is_empty).
 ///
 /// ```
 /// use tower_quota_core::{Charge, Entry, Key, Name, Operation, Quota, Timestamp};
@@ -79,24 +74,24 @@ pub const TRUSTED_LEAD: u64 = 60_000_000;
 ///   u56     instant from which nothing of the limit is used any more
 /// ```
 ///
-/// A varint has 7 bits in each byte, the lowest first; the high bit says that more follow (LEB128). A short number is a
-/// varint of 8 times the number without its last decimal zeros, plus how many these were, seven at most: 55 is 60,000,000.
-/// A bucket's grains used at an instant are `(full_at - instant) * refill - rest`, at least 0.
+/// A varint is LEB128: 7 bits in each byte, the lowest first. A short number is a varint of `8 * digits + zeros`, for up to
+/// seven decimal zeros at the end: 55 is 60,000,000. The used grains of a bucket at an instant are
+/// `(full_at - instant) * refill - rest`, at least 0.
 ///
-/// A script finds, copies and drops slots without decoding them. For this, a slot's bytes before its state depend only
-/// on limit and quota, its length comes first, and its last instant comes last.
+/// A script can find, copy and drop slots without decoding them: the bytes before the state depend only on the limit and
+/// its quota, the length comes first, and the last instant comes last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// The instant of the last change. No later decision uses an earlier instant.
+    /// The instant of the last change.
     pub(crate) at: u64,
     pub(crate) slots: SmallVec<[Slot; 2]>,
 }
 
-/// The part of one limit in an entry.
+/// The counter of one limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub(crate) limit: u32,
-    /// Reduced to the numbers that the state is counted by.
+    /// The reduced quota.
     pub(crate) quota: Quota,
     pub(crate) state: State,
 }
@@ -120,7 +115,7 @@ impl Slot {
 }
 
 impl Entry {
-    /// Returns the instant from which nothing is used any more, if nothing else is charged: then it may be deleted.
+    /// Returns the instant at which the entry is full and may be deleted, if no other request is charged.
     #[must_use]
     pub fn full_at(&self) -> Timestamp {
         let latest = self.slots.iter().map(Slot::full_at).max();
@@ -133,7 +128,7 @@ impl Entry {
         Timestamp::from_micros(self.at)
     }
 
-    /// Returns whether some limit has nothing left at `now`: deleting the entry would release a limited client.
+    /// Returns whether a limit has no units left at `now`. Deleting the entry would release a limited client.
     #[must_use]
     pub fn is_limited(&self, now: Timestamp) -> bool {
         let now = now.as_micros().max(self.at);
@@ -142,15 +137,13 @@ impl Entry {
             .any(|slot| slot.state.left(&slot.quota, now).0 == 0)
     }
 
-    /// Returns whether there is nothing to store.
+    /// Returns whether the entry is full, so that a store need not keep it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// Returns whether the entry is too far ahead of the clock to be true. Such an entry counts as missing.
-    ///
-    /// The limit is a minute, beyond the time until nothing is used.
+    /// Returns whether the entry is too far ahead of the clock to be true.
     pub(crate) fn is_from_the_future(&self, now: u64) -> bool {
         self.at > now && {
             let longest = self.full_at().as_micros() - self.at;
@@ -158,13 +151,13 @@ impl Entry {
         }
     }
 
-    /// Ends a change at `now`: drops the slots that are full, and clears the instant if no slot is left.
+    /// Ends a change at `now`: drops the full slots, and clears the instant if no slot remains.
     pub(crate) fn finish_change(&mut self, now: u64) {
         self.slots.retain(|slot| slot.full_at() > now);
         self.at = if self.is_empty() { 0 } else { now };
     }
 
-    /// Judges this many units of a charge.
+    /// Judges `units` of a charge.
     pub(crate) fn judge(&self, charge: &Charge<'_>, units: u64, now: u64) -> Outcome {
         let outcome = self.state_for(charge.counter(), now).judge(
             charge.quota(),
@@ -179,9 +172,9 @@ impl Entry {
         }
     }
 
-    /// Returns the units that a charge's limit has left, and the microseconds until nothing is used.
+    /// Returns the remaining units of a charge's limit, and the microseconds until the limit is full.
     ///
-    /// The units are rounded down. None are left while the client is blocked.
+    /// No units remain while the client is blocked.
     pub(crate) fn left(&self, charge: &Charge<'_>, now: u64) -> (u64, u64) {
         let (remaining, reset) = self
             .state_for(charge.counter(), now)
@@ -192,21 +185,21 @@ impl Entry {
         }
     }
 
-    /// Returns the microseconds for which a charge's limit is blocked for the client's strikes.
+    /// Returns the microseconds for which strikes block a charge's limit.
     fn blocked(&self, charge: &Charge<'_>, now: u64) -> u64 {
         charge.strikes().map_or(0, |(counter, _)| {
             self.state_for(counter, now).until_paid(counter.quota, now)
         })
     }
 
-    /// Returns the slot of a counter. A slot that is full again is the same as none.
+    /// Returns the slot of a counter, unless the slot is full.
     fn slot(&self, id: u32, now: u64) -> Option<&Slot> {
         self.slots
             .iter()
             .find(|slot| slot.limit == id && slot.full_at() > now)
     }
 
-    /// Returns the state of a counter, under the quota that is asked.
+    /// Returns the state of a counter under the counter's quota.
     fn state_for(&self, counter: Counter<'_>, now: u64) -> Cow<'_, State> {
         match self.slot(counter.id, now) {
             Some(slot) if slot.quota == counter.quota.reduced() => Cow::Borrowed(&slot.state),
@@ -215,20 +208,19 @@ impl Entry {
         }
     }
 
-    /// Returns whether a refused request has to convert a counter.
+    /// Returns whether a refused request has to convert a counter that another quota counts.
     ///
-    /// It has to if the counter is stored under another quota. A counter that would be full by the new quota stays as it
-    /// is, because a full counter is dropped: the other quota would then find nothing used.
+    /// If the counter would be full by its new quota, it would be dropped, and the other quota would find a new client.
+    /// Such a counter stays as it is.
     pub(crate) fn needs_conversion(&self, counter: Counter<'_>, now: u64) -> bool {
         self.slot(counter.id, now)
             .is_some_and(|slot| slot.quota != counter.quota.reduced())
             && self.state_for(counter, now).full_at(counter.quota) > now
     }
 
-    /// Returns whether a charge that was taken at an instant may be refunded.
+    /// Returns whether a charge may be refunded.
     ///
-    /// Its counter must be stored, and counted by the same quota or in the same windows. A turn in a queue must be the
-    /// last one that was given.
+    /// The same quota, or one with the same windows, must still count it. A turn in a queue must be the last turn.
     pub(crate) fn may_refund(&self, charge: &Charge<'_>, taken_at: u64, now: u64) -> bool {
         let (quota, turn) = (charge.quota(), charge.turn_micros());
         let Some(slot) = self.slot(charge.counter().id, now) else {
@@ -239,14 +231,14 @@ impl Entry {
         is_counted && (!is_queue || slot.full_at() <= taken_at.saturating_add(turn))
     }
 
-    /// Changes the state of a counter at `now`, in its place.
+    /// Changes the state of a counter at `now`, in place.
     pub(crate) fn edit(&mut self, counter: Counter<'_>, now: u64, change: impl FnOnce(&mut State)) {
         let state = &mut self.slot_mut(counter, now).state;
         state.advance(counter.quota, now);
         change(state);
     }
 
-    /// Returns the slot of a counter, counted by the counter's quota.
+    /// Returns the slot of a counter, after a conversion to the counter's quota.
     fn slot_mut(&mut self, counter: Counter<'_>, now: u64) -> &mut Slot {
         let known = self.slots.iter().position(|slot| slot.limit == counter.id);
         let position = known.unwrap_or_else(|| {
@@ -263,7 +255,7 @@ impl Entry {
         slot
     }
 
-    /// Returns the bytes that the entry holds on the heap.
+    /// Returns the bytes of the entry on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
         let slots = if self.slots.spilled() {
             self.slots.capacity() * size_of::<Slot>()
@@ -274,7 +266,7 @@ impl Entry {
         slots + states.sum::<usize>()
     }
 
-    /// Removes the slot of this number.
+    /// Removes the slot of a limit.
     pub(crate) fn forget(&mut self, id: u32) {
         self.slots.retain(|slot| slot.limit != id);
     }

@@ -215,17 +215,17 @@ impl<S: Store + Clone> Limiter<S> {
         self.apply(Operation::Peek, &key.as_key(self.scope), 1, Duration::ZERO)
     }
 
-    /// Gives back what a decision of this limiter took for this key.
+    /// Gives back the units that a decision of this limiter took for this key.
     ///
-    /// A bucket gets back less what time has refilled since, unless the request waited. The answer has the limits that
-    /// the decision was charged to. A refusal and a clone of a decision give back nothing. After a [`reset`](Self::reset),
-    /// which has given the units back already, they are given back a second time.
+    /// A bucket gets back the units less the refill since the decision, unless the request waited. A leaky bucket gets back
+    /// only its [last turn](Charge::turn). A refusal and a clone of a decision give back no units. Do not refund after a
+    /// [`reset`](Self::reset), which has given the units back already.
     pub fn refund<K: AsKey + ?Sized>(&self, key: &K, decision: Decision) -> S::Future {
         let waited = decision.wait();
         self.refund_waiting(&key.as_key(self.scope), decision, waited)
     }
 
-    /// Gives back what a decision took that accepted a wait: its charges were prepared for that.
+    /// Refunds a decision that accepted this wait.
     fn refund_waiting(
         &self,
         key: &Key<'_>,

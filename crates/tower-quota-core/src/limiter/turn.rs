@@ -1,4 +1,4 @@
-//! Waiting for a turn, with a refund when the wait is dropped.
+//! Waiting for a turn, with a refund if the wait is dropped.
 
 use core::fmt;
 use core::pin::Pin;
@@ -17,10 +17,9 @@ impl<S: Store + Clone> Limiter<S> {
     /// The default of [`max_wait`](Self::max_wait): 60 seconds.
     pub const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(60);
 
-    /// Sets the longest wait of [`until_ready`](Self::until_ready). The default is 60 seconds.
+    /// Sets the longest wait of [`until_ready`](Self::until_ready). Defaults to 60 seconds.
     ///
     /// The queue of a leaky bucket is as long as this wait, unless [`Quota::queue`](crate::Quota::queue) sets its length.
-    /// A longer wait that one call accepts does not make it longer.
     ///
     /// ```
     /// use std::time::Duration;
@@ -46,24 +45,26 @@ impl<S: Store + Clone> Limiter<S> {
         self.longest_wait
     }
 
-    /// Waits until one unit fits into every limit, at most as long as [`max_wait`](Self::max_wait) says.
+    /// Waits until one unit fits into every limit, but no longer than [`max_wait`](Self::max_wait).
     ///
-    /// 1. The store charges the call at once and gives it a turn, in the order of the calls.
-    /// 2. The call waits for its turn, and returns.
+    /// The store charges the call at once and gives it a turn, in the order of the calls. Buckets give turns. Windows
+    /// refuse as for [`check`](Self::check), and count a call when it begins.
     ///
-    /// A call that is dropped before its turn refunds it. A [`MemoryStore`](crate::MemoryStore) is refunded at once,
-    /// other stores in a task of the tokio runtime. Without a runtime, or while it shuts down, there is no refund; the
-    /// units come back with time. Later turns do not move: the next call gets the last turn, which another call may have.
-    /// So as many calls may return together as were dropped, while the rate holds over time.
+    /// If you drop the call before its turn, the turn is refunded: at once in a [`MemoryStore`](crate::MemoryStore), in a
+    /// task of the tokio runtime for other stores. Without a runtime the units come back with time.
     ///
-    /// Token buckets, GCRA and leaky buckets have turns. Windows have none and refuse as they do for
-    /// [`check`](Self::check). They count a call when it begins, also if another limit then makes it wait.
+    /// # Dropped calls
+    ///
+    /// The turns of other calls never move. A leaky bucket gives a dropped turn to the next call only if it was the last
+    /// turn. An earlier turn stays empty, so that no two calls start together: in any span of `t`, at most `1 + t * rate`
+    /// calls of one unit start. A token bucket or GCRA gives all dropped units back. As many later calls may then start
+    /// together as were dropped.
     ///
     /// # Errors
-    /// [`NotReady::Refused`], at once, when the wait would be longer. [`NotReady::Store`] when the store fails.
+    /// [`NotReady::Refused`] at once if the wait would be longer. [`NotReady::Store`] if the store fails.
     ///
     /// # Panics
-    /// When the turn is later than now and there is no tokio runtime with a timer.
+    /// If the call has to wait and there is no tokio runtime with a timer.
     pub async fn until_ready<K: AsKey + ?Sized>(
         &self,
         key: &K,
@@ -71,7 +72,7 @@ impl<S: Store + Clone> Limiter<S> {
         self.until_n_ready(key, 1, self.longest_wait).await
     }
 
-    /// Does what [`until_ready`](Self::until_ready) does, with a longest wait of its own.
+    /// Waits like [`until_ready`](Self::until_ready), but no longer than `longest`.
     ///
     /// # Errors
     /// The same as [`until_ready`](Self::until_ready).
@@ -96,9 +97,9 @@ impl<S: Store + Clone> Limiter<S> {
         self.turn(key, cost, longest).await.map(Turn::spend)
     }
 
-    /// Waits as [`until_n_ready`](Self::until_n_ready) does, and returns the turn.
+    /// Waits like [`until_n_ready`](Self::until_n_ready), and returns the turn.
     ///
-    /// The turn is refunded unless it is [spent](Turn::spend).
+    /// [Spend](Turn::spend) the turn to keep the charge.
     ///
     /// # Errors
     /// The same as [`until_ready`](Self::until_ready).
@@ -118,9 +119,7 @@ impl<S: Store + Clone> Limiter<S> {
     }
 }
 
-/// A turn that has come, returned by [`Limiter::turn`].
-///
-/// If it is dropped before it is spent, it is refunded.
+/// A turn from [`Limiter::turn`], which is refunded if you drop it unspent.
 #[must_use = "a dropped turn is refunded"]
 pub struct Turn<S: Store + Clone> {
     limiter: Limiter<S>,
@@ -128,7 +127,7 @@ pub struct Turn<S: Store + Clone> {
     /// The longest wait that the call accepts.
     longest: Duration,
     runtime: Option<Handle>,
-    /// The answer to come: the store may have taken the turn already.
+    /// The pending answer. The store may have taken the turn already.
     asked: Option<Pin<Box<S::Future>>>,
     taken: Option<Decision>,
 }
@@ -175,7 +174,7 @@ impl<S: Store + Clone> Turn<S> {
 impl<S: Store + Clone> Drop for Turn<S> {
     fn drop(&mut self) {
         if let Some(decision) = self.taken.take() {
-            // A store in memory has refunded when this returns. Others need the runtime to wait for their answer.
+            // Only a store in memory has refunded by now.
             let refund = self
                 .limiter
                 .refund_waiting(&self.key, decision, self.longest);
@@ -187,7 +186,7 @@ impl<S: Store + Clone> Drop for Turn<S> {
             let (limiter, key, longest) = (self.limiter.clone(), self.key.clone(), self.longest);
             drop(runtime.spawn(async move {
                 if let Ok(decision) = answer.await {
-                    // An error has no reader: the turn then comes back with time.
+                    // After an error, the turn comes back with time.
                     let _ = limiter.refund_waiting(&key, decision, longest).await;
                 }
             }));

@@ -32,6 +32,8 @@ pub const LONGEST_LOG: u64 = 10_000;
 /// `Quota::per_second(10).burst(20)` admits 10 requests in each second on average, and up to 20 at once after a pause.
 /// The burst of a bucket is its capacity. The default is the units of one period.
 ///
+/// You may change a quota while clients are counted; see [`Charge::new`](crate::Charge::new).
+///
 /// The plain methods are for numbers in code. They are `const`: an invalid number panics with the reason, or does not
 /// compile in a `const`. For numbers from a configuration use [`Quota::try_new`] and the other `try_` methods, which
 /// return a [`ConfigError`] that names the value.

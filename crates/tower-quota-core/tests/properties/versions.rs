@@ -1,4 +1,4 @@
-//! Two versions of a service that count a client by different quotas in turn, as during a rolling deploy.
+//! Two versions of a quota that count a client in turn, as during a rolling deployment.
 
 use std::time::Duration;
 
@@ -50,10 +50,9 @@ impl Versions {
     }
 }
 
-/// Asserts that a client in debt is refilled at the rate of the version in force, less at most a grain for each request
-/// to another version than the last one.
+/// Asserts that a client in debt is refilled at the rates of the versions that count the client.
 ///
-/// A request is a version and the pause before it.
+/// Each change of the version may cost one grain. A request is a version and the pause before it.
 fn assert_refill(quotas: [Quota; 2], debt: u64, requests: impl IntoIterator<Item = (usize, u64)>) {
     let mut versions = Versions::new(quotas);
     let unit = versions.parts(0, quotas[0].grain());
@@ -106,8 +105,9 @@ proptest! {
         assert_refill([one, other], debt, requests);
     }
 
-    /// Asserts that each time a client is full under the smaller version, the larger one admits the difference of their
-    /// capacities once more, and that it admits no more than this.
+    /// Asserts the bound on what two versions of different capacity admit.
+    ///
+    /// Each time the client is full under the smaller version, the difference of the capacities is added.
     #[test]
     fn larger_version_starts_again_when_smaller_is_full(
         one in slow_quota(),
@@ -150,8 +150,7 @@ proptest! {
     }
 }
 
-/// Covers slow quotas and fast clients, where a rounded fraction of a unit takes longer to refill than the next request
-/// takes to come.
+/// Covers slow quotas and fast clients, who ask often while one unit is refilled.
 #[test]
 fn slow_versions_in_turn_refill_at_their_rates() {
     let days = |units, days| Quota::new(units, Duration::from_secs(days * DAY));

@@ -272,8 +272,8 @@ impl Limit {
     /// The queue of a leaky bucket is as long as this wait, unless [`Quota::queue`] sets its length.
     ///
     /// A waiting request holds its connection and its memory: keep this time short if there are many clients, and see
-    /// [`max_waiting`](crate::RateLimitLayer::max_waiting). If a waiting request is dropped, its turn and all its other
-    /// charges are refunded. The next arrival may take the turn, and queued requests keep theirs.
+    /// [`max_waiting`](crate::RateLimitLayer::max_waiting). If a waiting request is dropped, all its charges are refunded. A
+    /// leaky bucket refunds only its last turn: an earlier turn stays empty, because queued requests keep their turns.
     pub const fn max_wait(mut self, longest: Duration) -> Self {
         self.longest_wait = Some(longest);
         self.quota = self.quota.for_waits_of(longest);

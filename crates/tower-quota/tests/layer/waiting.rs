@@ -169,6 +169,24 @@ async fn dropped_waiting_request_never_reaches_service() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn dropped_turn_before_another_stays_empty() {
+    let limited = Limited::new(Policy::new().limit(queue(10)));
+    limited.get().await;
+    let mut last = {
+        let mut dropped = pin!(limited.get());
+        assert!(timeout(TICK, &mut dropped).await.is_err());
+        let mut last = Box::pin(limited.get());
+        assert!(timeout(TICK, &mut last).await.is_err());
+        last
+    };
+    limited.get().await;
+    // The store's clock stands still: the turns are half a second apart.
+    let wait = limited.inner.last_seen().unwrap().wait();
+    assert_eq!(wait, Duration::from_millis(1_500));
+    assert!(timeout(TICK, &mut last).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
 async fn cancelled_turn_refunds_all_charges() {
     let minute = Quota::per_minute(10);
     let policy = Policy::new()
