@@ -262,8 +262,12 @@ impl Entry {
         } else {
             0
         };
-        let states = self.slots.iter().map(|slot| slot.state.heap_bytes());
-        slots + states.sum::<usize>()
+        slots + self.state_bytes()
+    }
+
+    /// Returns the bytes of its states on the heap: logs, and the marks of buckets.
+    pub(crate) fn state_bytes(&self) -> usize {
+        self.slots.iter().map(|slot| slot.state.heap_bytes()).sum()
     }
 
     /// Removes the slot of a limit.

@@ -67,7 +67,7 @@ use crate::time::Timestamp;
 ///
 /// An entry with one limit takes 55 to 110 bytes, and 16 to 24 more for each further limit, for keys of any length.
 /// Entries with logs, windows that begin with a request, holds, and buckets whose requests wait or settle take hundreds
-/// of bytes. An entry takes one place of the capacity, and one more for each 256 bytes of its logs.
+/// of bytes. An entry takes one place of the capacity, and one more for each kilobyte of its logs.
 ///
 /// The store remembers at most `capacity` entries, one million by default. The entry of [`Key::EVERYONE`] takes no place
 /// and is never evicted. No background task runs. A full store drops or evicts an entry for each new one, in this order:

@@ -19,8 +19,8 @@ const MOST_USES: u8 = u8::MAX;
 /// The latest instant that a row can hold, in the year 2255.
 pub(super) const LATEST: Timestamp = Timestamp::from_micros(INSTANT);
 
-/// Heap bytes of a row that are included in its place. A row takes one more place for each of as many bytes.
-const BYTES_OF_A_PLACE: usize = 256;
+/// The bytes of logs that are included in a place. A row takes one more place for each of as many bytes.
+const BYTES_OF_A_PLACE: usize = 1_024;
 
 /// Everything stored for one key.
 pub(super) struct Row {
@@ -199,7 +199,7 @@ impl Row {
     /// Returns the places that the row takes of the store's capacity: one, and more for a long log.
     pub(super) fn places(&self) -> usize {
         match &self.content {
-            Content::Model(entry) => 1 + entry.heap_bytes() / BYTES_OF_A_PLACE,
+            Content::Model(entry) => 1 + entry.state_bytes() / BYTES_OF_A_PLACE,
             _ => 1,
         }
     }

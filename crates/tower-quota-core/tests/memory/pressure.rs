@@ -120,6 +120,35 @@ fn clients_that_took_more_keep_counters() {
     assert!(kept >= 490, "{kept} of 500 before new keys");
 }
 
+/// Covers logs that take as much memory as many entries: each kilobyte takes a place.
+#[test]
+fn long_logs_take_several_places() {
+    let (store, clock) = store(400);
+    let log = Quota::per_day(10_000).sliding_log();
+    for client in 0..40 {
+        for _ in 0..2_000 {
+            ask(&store, &log, client, 1);
+            clock.advance(Duration::from_micros(1));
+        }
+    }
+    let stats = store.stats();
+    // A log of 2,000 stamps takes 32 kilobytes, and the store has room for 400.
+    assert!(stats.entries <= 12, "{stats:?}");
+    assert!(
+        (32_000 * stats.entries..600_000).contains(&stats.bytes),
+        "{stats:?}"
+    );
+    assert_eq!(stats.evicted, 40 - stats.entries as u64);
+    // A single log may exceed the capacity.
+    let (store, clock) = self::store(1);
+    for stamps in 1..=10_000 {
+        assert!(ask(&store, &log, 0, 1).is_allowed(), "{stamps}");
+        clock.advance(Duration::from_micros(1));
+    }
+    assert!(!ask(&store, &log, 0, 1).is_allowed());
+    assert_eq!((store.len(), store.evicted()), (1, 0));
+}
+
 /// Covers a store that is full of clients who were busy long ago and have units left.
 #[test]
 fn busy_clients_replace_silent_ones() {
