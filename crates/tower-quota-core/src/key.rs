@@ -33,6 +33,7 @@ const NAT64: [u8; 12] = [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0];
 pub struct Key<'a> {
     scope: Name,
     bytes: Bytes<'a>,
+    is_address: bool,
 }
 
 #[derive(Clone)]
@@ -58,6 +59,7 @@ impl<'a> Key<'a> {
         Self {
             scope,
             bytes: Bytes::Borrowed(bytes),
+            is_address: false,
         }
     }
 
@@ -76,7 +78,11 @@ impl<'a> Key<'a> {
             }
             _ => Bytes::Owned(bytes.into()),
         };
-        Key { scope, bytes: kept }
+        Key {
+            scope,
+            bytes: kept,
+            is_address: false,
+        }
     }
 
     /// Makes a key from a number, such as a user's id.
@@ -89,6 +95,7 @@ impl<'a> Key<'a> {
         Key {
             scope,
             bytes: Bytes::Inline { length: 8, bytes },
+            is_address: false,
         }
     }
 
@@ -100,23 +107,49 @@ impl<'a> Key<'a> {
     #[must_use]
     pub fn address(scope: Name, address: IpAddr) -> Key<'static> {
         match address.to_canonical() {
-            IpAddr::V4(v4) => Key::owned(scope, v4.octets()),
+            IpAddr::V4(v4) => Self::network(scope, &v4.octets()),
             IpAddr::V6(v6) => {
                 let octets = v6.octets();
-                match octets.strip_prefix(&NAT64) {
-                    Some(v4) => Key::owned(scope, v4),
-                    None => Key::owned(scope, &octets[..8]),
-                }
+                let v4 = octets.strip_prefix(&NAT64);
+                Self::network(scope, v4.unwrap_or(&octets[..8]))
             }
         }
     }
 
-    /// Returns the address that the key was [made from](Self::address).
+    /// Makes a key from the first bytes of an address: four of IPv4, or 8 to 16 of IPv6.
+    #[must_use]
+    pub fn network(scope: Name, bytes: &[u8]) -> Key<'static> {
+        Key {
+            is_address: true,
+            ..Key::owned(scope, bytes)
+        }
+    }
+
+    /// Returns the same key with bytes of its own.
+    #[must_use]
+    pub fn to_static(&self) -> Key<'static> {
+        Key {
+            is_address: self.is_address,
+            ..Key::owned(self.scope, self.as_bytes())
+        }
+    }
+
+    /// Returns the same key, which borrows its bytes.
+    pub(crate) fn borrowed(&self) -> Key<'_> {
+        Key {
+            is_address: self.is_address,
+            ..Key::new(self.scope, self.as_bytes())
+        }
+    }
+
+    /// Returns the address that the key was [made from](Self::address); for IPv6, the first address of its network.
     ///
-    /// Of IPv6 it is the first one of its network. Returns `None` if its bytes are none of an address. Only the scope
-    /// tells an address from other bytes of that length.
+    /// Returns `None` if the key was made in another way, even if its bytes look like an address.
     #[must_use]
     pub fn to_address(&self) -> Option<IpAddr> {
+        if !self.is_address {
+            return None;
+        }
         match self.as_bytes() {
             [a, b, c, d] => Some([*a, *b, *c, *d].into()),
             network => {

@@ -41,8 +41,30 @@ fn ipv6_address_is_counted_by_network() {
         shown(key("2001:db8:1:2::1")).as_deref(),
         Some("2001:db8:1:2::")
     );
-    assert_eq!(shown(Key::new(USER, b"2001:d")), None);
-    assert_eq!(shown(Key::new(USER, &[0; 17])), None);
+    assert_eq!(
+        shown(key("192.0.2.7").to_static()).as_deref(),
+        Some("192.0.2.7")
+    );
+}
+
+#[test]
+fn bytes_of_address_are_no_address() {
+    let ip = Name::new("ip cf");
+    for bytes in [
+        &b"gold"[..],
+        b"2001:d",
+        b"203.0.113.9",
+        &[203, 0, 113, 9],
+        &[0; 17],
+    ] {
+        assert_eq!(Key::owned(ip, bytes).to_address(), None, "{bytes:?}");
+    }
+    let address = Key::address(ip, IpAddr::from([203, 0, 113, 9]));
+    assert_eq!(
+        address,
+        Key::owned(ip, [203, 0, 113, 9]),
+        "both count the same"
+    );
 }
 
 #[test]

@@ -426,7 +426,7 @@ impl Renewals {
         match self.0.iter_mut().find(|renewal| renewal.digest == digest) {
             Some(renewal) => renewal.wants.push(want),
             None => {
-                let key = Key::owned(key.scope(), key.as_bytes());
+                let key = key.to_static();
                 self.0.push(Renewal {
                     digest,
                     key,

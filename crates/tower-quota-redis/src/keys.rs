@@ -1,6 +1,5 @@
 //! The names of keys in Redis: `PREFIX:4:{TAG}:ID`.
 
-use core::net::IpAddr;
 use core::num::NonZeroUsize;
 
 use smallvec::SmallVec;
@@ -103,7 +102,7 @@ impl KeyNames {
         if self.readable {
             push_readable(name, key.scope().as_str().as_bytes());
             name.push(b':');
-            match address_of(key) {
+            match key.to_address() {
                 // No text begins with this sign: in texts it is written in percent form.
                 Some(address) => name.extend_from_slice(format!("@{address}").as_bytes()),
                 None => push_readable(name, key.as_bytes()),
@@ -113,16 +112,6 @@ impl KeyNames {
             name.truncate(before);
             push_base64url(name, &digest.to_le_bytes()[..HASHED]);
         }
-    }
-}
-
-/// Returns the address in a key of scope `ip`; for IPv6 the network, without trailing zeros.
-fn address_of(key: &Key<'_>) -> Option<IpAddr> {
-    let scope = key.scope().as_str();
-    if scope == "ip" || scope.starts_with("ip ") {
-        key.to_address()
-    } else {
-        None
     }
 }
 

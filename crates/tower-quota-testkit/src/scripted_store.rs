@@ -178,7 +178,7 @@ impl RecordedCharge {
         let key = charge.key();
         Self {
             name: charge.name(),
-            key: Key::owned(key.scope(), key.as_bytes()),
+            key: key.to_static(),
             units: charge.units(),
         }
     }

@@ -165,9 +165,7 @@ pub(super) fn hash(key: &Key<'_>, seed: &[u8; 16]) -> u64 {
 /// Returns a key as people know it.
 fn text(key: &Key<'_>) -> String {
     let (scope, bytes) = (key.scope().as_str(), key.as_bytes());
-    if (scope == "ip" || scope.starts_with("ip "))
-        && let Some(address) = key.to_address()
-    {
+    if let Some(address) = key.to_address() {
         return address.to_string();
     }
     match bytes {

@@ -84,7 +84,7 @@ impl From<&Charge<'_>> for OwnedCharge {
             turn,
             options,
         } = *charge;
-        let key = Key::owned(key.scope(), key.as_bytes());
+        let key = key.to_static();
         Self {
             name,
             quota: *quota,

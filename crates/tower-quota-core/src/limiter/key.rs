@@ -47,7 +47,7 @@ impl<K: AsKey + ?Sized> AsKey for &K {
 impl AsKey for Key<'_> {
     #[inline]
     fn as_key(&self, _: Name) -> Key<'_> {
-        Key::new(self.scope(), self.as_bytes())
+        self.borrowed()
     }
 }
 

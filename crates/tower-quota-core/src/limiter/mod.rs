@@ -189,8 +189,7 @@ impl<S: Store + Clone> Limiter<S> {
     /// A check of this key counts the same as a check of the value.
     #[must_use]
     pub fn key_of<K: AsKey + ?Sized>(&self, value: &K) -> Key<'static> {
-        let key = value.as_key(self.scope);
-        Key::owned(key.scope(), key.as_bytes())
+        value.as_key(self.scope).to_static()
     }
 
     /// Charges one unit to every limit if it fits into all of them now, and nothing otherwise.

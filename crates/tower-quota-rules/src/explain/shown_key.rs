@@ -5,7 +5,6 @@ use std::hash::RandomState;
 use std::sync::OnceLock;
 
 use tower_quota::Key;
-use tower_quota::key::{KeyExtractor, client_ip};
 
 /// Returns 8 bytes of a keyed hash in hexadecimal digits. The hash key is drawn once for each process.
 pub(super) fn hashed(key: &Key<'_>) -> String {
@@ -20,12 +19,7 @@ pub(super) fn hashed(key: &Key<'_>) -> String {
 #[must_use]
 pub fn readable_key(key: &Key<'_>) -> String {
     let bytes = key.as_bytes();
-    if key
-        .scope()
-        .as_str()
-        .starts_with(client_ip().scope().as_str())
-        && let Some(address) = key.to_address()
-    {
+    if let Some(address) = key.to_address() {
         let network = if bytes.len() < 16 && address.is_ipv6() {
             format!("/{}", bytes.len() * 8)
         } else {

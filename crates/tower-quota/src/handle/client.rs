@@ -38,7 +38,7 @@ impl ClientKey<'_> {
 }
 
 fn owned(key: &Key<'_>) -> Key<'static> {
-    Key::owned(key.scope(), key.as_bytes())
+    key.to_static()
 }
 
 impl<'a> From<&'a str> for ClientKey<'a> {

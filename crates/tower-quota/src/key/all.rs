@@ -91,7 +91,7 @@ fn sent_keys(part: &dyn KeyExtractor, head: &RequestHead<'_>) -> Vec<Key<'static
     let mut keys = Vec::new();
     let mut add = |key: &Key<'_>| {
         if keys.len() <= MAX_SENT_KEYS && !keys.contains(key) {
-            keys.push(Key::owned(key.scope(), key.as_bytes()));
+            keys.push(key.to_static());
         }
     };
     part.each_key(head, &mut add);

@@ -294,7 +294,7 @@ impl<'p, 'r> Ask<'p, 'r> {
             ExplainedLimit {
                 name: limit.name,
                 quota: *self.other_quota(limit.name).unwrap_or(&limit.quota),
-                key: Key::owned(key.scope(), key.as_bytes()),
+                key: key.to_static(),
                 cost: part.units,
                 is_shadow: limit.is_shadow(),
             }

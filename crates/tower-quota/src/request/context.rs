@@ -32,8 +32,7 @@ pub(crate) struct RequestContext {
 impl RequestContext {
     /// Makes the context of a request whose charges are sent to the store.
     pub(crate) fn new(rules: &Arc<Rules>, ask: &Ask<'_, '_>, needs_keys: bool) -> Box<Self> {
-        let owned =
-            |(limit, key): (Name, &Key<'_>)| (limit, Key::owned(key.scope(), key.as_bytes()));
+        let owned = |(limit, key): (Name, &Key<'_>)| (limit, key.to_static());
         let keys = if needs_keys {
             ask.parts().map(owned).collect()
         } else {

@@ -1,5 +1,6 @@
 //! Blocks of clients that are refused for long.
 
+use core::net::IpAddr;
 use core::time::Duration;
 use std::collections::HashMap;
 use std::time::Instant;
@@ -59,18 +60,12 @@ impl AdaptiveRule {
     /// Returns the network to block for a refused client whose key is an address, if networks are blocked.
     pub(crate) fn network_of(&self, client: &TopClient) -> Option<IpNet> {
         // A client may send any text as another key, such as another client's address.
-        let scope = client.key().scope().as_str();
-        let is_address = scope == "ip" || scope.starts_with("ip ");
-        if is_address {
-            self.network(scope, &client.text()?)
-        } else {
-            None
-        }
+        let address = client.key().to_address()?;
+        self.network(client.key().scope().as_str(), address)
     }
 
-    fn network(&self, scope: &str, address: &str) -> Option<IpNet> {
+    fn network(&self, scope: &str, address: IpAddr) -> Option<IpNet> {
         let (prefix_v4, prefix_v6) = self.networks?;
-        let address = address.parse::<core::net::IpAddr>().ok()?;
         // The rest of the address was not counted: a smaller network would miss the client.
         let counted = |mark, default| {
             scope
@@ -227,11 +222,11 @@ mod tests {
     #[test]
     fn network_is_blocked_only_when_named() {
         for by in [None, Some(BlockBy::Key)] {
-            assert_eq!(rule(by).network("ip", "203.0.113.7"), None);
+            assert_eq!(rule(by).network("ip", "203.0.113.7".parse().unwrap()), None);
         }
-        let network = |text| {
+        let network = |text: &str| {
             rule(Some(BlockBy::Network))
-                .network("ip", text)
+                .network("ip", text.parse().unwrap())
                 .map(|network| network.to_string())
         };
         assert_eq!(network("203.0.113.7").as_deref(), Some("203.0.113.0/24"));
@@ -243,9 +238,9 @@ mod tests {
 
     #[test]
     fn network_is_no_smaller_than_counted() {
-        let network = |scope, text| {
+        let network = |scope, text: &str| {
             rule(Some(BlockBy::Network))
-                .network(scope, text)
+                .network(scope, text.parse().unwrap())
                 .unwrap()
                 .to_string()
         };

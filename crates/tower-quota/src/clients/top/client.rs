@@ -1,6 +1,5 @@
 //! A client with many requests, as operators see it.
 
-use core::net::IpAddr;
 use core::time::Duration;
 use std::time::Instant;
 
@@ -47,11 +46,10 @@ impl TopClient {
     /// `None` where the key is not text: bytes of a closure, or several parts.
     #[must_use]
     pub fn text(&self) -> Option<String> {
-        let (scope, bytes) = (self.key.scope().as_str(), self.key.as_bytes());
-        if scope == "ip" || scope.starts_with("ip ") {
-            return address(bytes).map(|address| address.to_string());
+        if let Some(address) = self.key.to_address() {
+            return Some(address.to_string());
         }
-        let text = core::str::from_utf8(bytes)
+        let text = core::str::from_utf8(self.key.as_bytes())
             .ok()
             .filter(|text| !text.is_empty() && !text.contains(char::is_control));
         text.map(str::to_owned)
@@ -93,20 +91,6 @@ impl TopClient {
     }
 }
 
-/// Returns the address whose leading bytes are the bytes of a key.
-fn address(bytes: &[u8]) -> Option<IpAddr> {
-    if let Ok(v4) = <[u8; 4]>::try_from(bytes) {
-        return Some(IpAddr::from(v4));
-    }
-    let mut v6 = [0; 16];
-    // A shorter key was not made by an extractor.
-    if bytes.len() < 8 {
-        return None;
-    }
-    v6.get_mut(..bytes.len())?.copy_from_slice(bytes);
-    Some(IpAddr::from(v6))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,7 +98,7 @@ mod tests {
 
     fn refused(key: &Key<'_>) -> TopClient {
         let now = crate::clients::now();
-        let key = Key::owned(key.scope(), key.as_bytes());
+        let key = key.to_static();
         let until = now + Duration::from_secs(600);
         TopClient {
             limit: Name::new("limit"),

@@ -73,7 +73,7 @@ impl Sketch {
             } else {
                 self.heap[0].client.at_most
             };
-            let key = Key::owned(key.scope(), key.as_bytes());
+            let key = key.to_static();
             let client = TopClient {
                 limit,
                 key,

@@ -121,13 +121,13 @@ impl Prefix {
         match address {
             IpAddr::V4(v4) => {
                 let mask = u32::MAX << (32 - u32::from(self.v4));
-                Key::owned(scope, (v4.to_bits() & mask).to_be_bytes())
+                Key::network(scope, &(v4.to_bits() & mask).to_be_bytes())
             }
             IpAddr::V6(v6) => {
                 let mask = u128::MAX << (128 - u32::from(self.v6));
                 let network = (v6.to_bits() & mask).to_be_bytes();
                 // At least eight bytes, because four would be an IPv4 address.
-                Key::owned(scope, &network[..usize::from(self.v6.div_ceil(8)).max(8)])
+                Key::network(scope, &network[..usize::from(self.v6.div_ceil(8)).max(8)])
             }
         }
     }
