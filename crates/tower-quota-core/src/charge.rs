@@ -167,6 +167,12 @@ impl<'a> Charge<'a> {
         self
     }
 
+    /// Removes the count of refusals.
+    pub(crate) const fn without_counted_refusals(mut self) -> Self {
+        self.options = self.options.without(ChargeOptions::COUNTS_REFUSALS);
+        self
+    }
+
     /// Makes the store decide each request itself, even if the store takes units in advance.
     #[must_use]
     pub const fn exact(self) -> Self {

@@ -106,20 +106,11 @@ pub fn decide(
                 true => entry.judge(charge, assessment.units, now),
                 false => assessment.outcome,
             };
-            let is_taken = operation == Operation::Check && !stays_out(assessment);
+            let (remaining, reset) = entry.left(charge, now);
             LimitStatus {
                 name: charge.name(),
                 limit: charge.quota().capacity(),
-                left: left(
-                    charge,
-                    if is_taken && !is_counted {
-                        assessment.units
-                    } else {
-                        0
-                    },
-                    now,
-                    entry,
-                ),
+                left: Left::new(remaining, Duration::from_micros(reset)),
                 outcome,
                 taken: assessment.taken,
                 is_shadow: charge.is_shadow(),
@@ -197,24 +188,6 @@ fn change(
     Some(taken)
 }
 
-/// Returns the remaining units, and when the limit admits `units` again after it has just taken them.
-fn left(charge: &Charge<'_>, units: u64, now: u64, entry: &Entry) -> Left {
-    let (remaining, reset) = entry.left(charge, now);
-    let left = Left::new(remaining, Duration::from_micros(reset));
-    let least = if charge.is_at_most() {
-        units.min(1)
-    } else {
-        units
-    };
-    if remaining >= least {
-        return left;
-    }
-    match entry.judge(charge, least, now) {
-        Outcome::Refuse(wait) => left.again_after(wait),
-        _ => left,
-    }
-}
-
 /// Adds a strike if this limit refuses. Returns whether the entry has changed.
 fn strike(
     operation: Operation,
@@ -276,74 +249,4 @@ fn assess(
         }
     };
     charges.iter().enumerate().map(assessment).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::key::Key;
-    use crate::penalty::Penalty;
-    use crate::quota::Quota;
-
-    static BUCKET: Quota = Quota::per_minute(6);
-    static MINUTE: Quota = BUCKET.sliding_log();
-    static EVERYONE: Key<'_> = Key::EVERYONE;
-    static PENALTY: Penalty = Penalty::after(2);
-
-    /// Takes five of six units, and returns what the answer to a request 20 s later says of the next one.
-    fn again_after(operation: Operation, last: Charge<'_>) -> Option<Duration> {
-        let (charge, mut entry) = (
-            Charge::new("minute", last.quota(), &EVERYONE),
-            Entry::default(),
-        );
-        entry.decide(
-            Operation::Check,
-            &[charge.cost(5)],
-            Timestamp::from_micros(1_000_000),
-        );
-        let decision = entry.decide(operation, &[last], Timestamp::from_micros(21_000_000));
-        decision.statuses()[0].admits_again_after(last.units())
-    }
-
-    #[test]
-    fn admission_says_when_next_request_fits() {
-        let (charge, soon) = (
-            Charge::new("minute", &MINUTE, &EVERYONE),
-            Some(Duration::from_secs(40)),
-        );
-        assert_eq!(again_after(Operation::Check, charge), soon);
-        // The next one is admitted with a single unit.
-        assert_eq!(
-            again_after(Operation::Check, charge.cost(5).at_most()),
-            soon
-        );
-        // The store has to count these.
-        assert_eq!(again_after(Operation::Check, charge.count_refusals()), None);
-        assert_eq!(
-            again_after(Operation::Check, charge.penalty(&PENALTY)),
-            None
-        );
-        // Refused: the outcome says it.
-        assert_eq!(again_after(Operation::Check, charge.cost(2)), None);
-        for operation in [
-            Operation::Peek,
-            Operation::Refuse,
-            Operation::Charge,
-            Operation::Reset,
-        ] {
-            assert_eq!(again_after(operation, charge), None, "{operation:?}");
-        }
-    }
-
-    #[test]
-    fn next_request_may_wait() {
-        let charge = Charge::new("minute", &BUCKET, &EVERYONE).cost(3);
-        for (longest, again) in [(0, Some(30)), (5, Some(25)), (60, None)] {
-            let patient = charge.max_wait(Duration::from_secs(longest));
-            assert_eq!(
-                again_after(Operation::Check, patient),
-                again.map(Duration::from_secs)
-            );
-        }
-    }
 }

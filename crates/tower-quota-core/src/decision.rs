@@ -1,10 +1,12 @@
 //! Decisions: the answers of a store.
 
+use core::fmt;
 use core::time::Duration;
 
 use smallvec::SmallVec;
 
 use crate::charge::Operation;
+use crate::entry::Entry;
 use crate::outcome::Outcome;
 use crate::status::LimitStatus;
 use crate::time::Timestamp;
@@ -13,12 +15,16 @@ use crate::time::Timestamp;
 type Statuses = SmallVec<[LimitStatus; 3]>;
 
 /// The answer of a store to one request: the outcome, and the status of each limit.
-#[derive(Debug, PartialEq, Eq)]
+///
+/// Equality and `Debug` ignore its [entries](Self::entries). A clone has no entries, and no refund.
 pub struct Decision {
     outcome: Outcome,
     at: Timestamp,
     statuses: Statuses,
     refundable: bool,
+    /// Boxed twice, since few decisions have entries.
+    #[expect(clippy::box_collection, reason = "a decision grows by one pointer")]
+    entries: Option<Box<Vec<(usize, Entry)>>>,
 }
 
 impl Decision {
@@ -41,7 +47,26 @@ impl Decision {
             at,
             statuses,
             refundable: took,
+            entries: None,
         }
+    }
+
+    /// Adds the stored entries of a refused request's keys, each with the position of a charge of its key.
+    ///
+    /// A [`RefusalCache`](crate::RefusalCache) then refuses further requests without a call. An entry is as of the
+    /// decision's instant or its own, whichever is later. Long sliding logs are [abridged](Entry::abridged).
+    #[must_use]
+    pub fn with_entries(mut self, entries: impl IntoIterator<Item = (usize, Entry)>) -> Self {
+        let abridged = |(position, entry): (usize, Entry)| (position, entry.abridged(self.at));
+        let entries: Vec<(usize, Entry)> = entries.into_iter().map(abridged).collect();
+        self.entries = (!entries.is_empty()).then(|| Box::new(entries));
+        self
+    }
+
+    /// Returns the entries that came with a refusal, each with the position of a charge of its key.
+    #[must_use]
+    pub fn entries(&self) -> &[(usize, Entry)] {
+        self.entries.as_deref().map_or(&[], Vec::as_slice)
     }
 
     /// Replaces the decision by that on a check, in place, because a decision is large.
@@ -52,6 +77,7 @@ impl Decision {
         statuses: impl Iterator<Item = LimitStatus>,
     ) {
         self.at = at;
+        self.entries = None;
         self.refundable = is_admitted;
         self.statuses.clear();
         self.statuses.extend(statuses);
@@ -161,19 +187,43 @@ impl Default for Decision {
             at: Timestamp::EPOCH,
             statuses: Statuses::new(),
             refundable: false,
+            entries: None,
         }
     }
 }
 
 impl Clone for Decision {
-    /// Clones all but the right to a refund: it stays with the original.
+    /// Clones all but the entries, and the right to a refund, which stays with the original.
     fn clone(&self) -> Self {
         Self {
             outcome: self.outcome,
             at: self.at,
             statuses: self.statuses.clone(),
             refundable: false,
+            entries: None,
         }
+    }
+}
+
+impl PartialEq for Decision {
+    fn eq(&self, other: &Self) -> bool {
+        self.outcome == other.outcome
+            && self.at == other.at
+            && self.statuses == other.statuses
+            && self.refundable == other.refundable
+    }
+}
+
+impl Eq for Decision {}
+
+impl fmt::Debug for Decision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decision")
+            .field("outcome", &self.outcome)
+            .field("at", &self.at)
+            .field("statuses", &self.statuses)
+            .field("refundable", &self.refundable)
+            .finish()
     }
 }
 

@@ -37,12 +37,10 @@ pub struct Left(Amount);
 
 #[derive(Clone, Copy, Debug)]
 enum Amount {
-    /// Times in microseconds: three words, as a bucket has. `again_after` is the time until as much fits again; 0 if that
-    /// is now, or unknown.
+    /// The time is in microseconds.
     Known {
         remaining: u64,
         reset_after: u64,
-        again_after: u64,
     },
     Bucket {
         used: u64,
@@ -60,35 +58,12 @@ impl Left {
         Self(Amount::Known {
             remaining,
             reset_after: micros(reset_after),
-            again_after: 0,
         })
-    }
-
-    /// Adds the time until the limit admits as much again as it just has, if it does not now.
-    ///
-    /// A [`RefusalCache`](crate::RefusalCache) then refuses the next requests without asking the store. A bucket's own
-    /// state says it already.
-    #[must_use]
-    pub const fn again_after(self, wait: Duration) -> Self {
-        match self.0 {
-            Amount::Known {
-                remaining,
-                reset_after,
-                ..
-            } => Self(Amount::Known {
-                remaining,
-                reset_after,
-                again_after: micros(wait),
-            }),
-            Amount::Bucket { .. } => self,
-        }
     }
 
     /// Makes the amount left of a bucket of which `used` [grains](Quota::grain) are taken.
     ///
-    /// Nothing is left if the quota counts in windows. This is for the state itself: what is used must be neither more nor
-    /// less, since a [`RefusalCache`](crate::RefusalCache) reads from it when the next request fits. A bound is made by
-    /// [`new`](Self::new).
+    /// No units are left if the quota counts in windows.
     ///
     /// ```
     /// use std::time::Duration;
@@ -141,35 +116,6 @@ impl LimitStatus {
         }
     }
 
-    /// Returns the time until the limit admits another request of `units`, as many as it just has. `None` if it does now.
-    ///
-    /// The state of a bucket says so. Of other limits a store may say it ([`Left::again_after`]), or `None`.
-    #[must_use]
-    pub const fn admits_again_after(&self, units: u64) -> Option<Duration> {
-        let wait = match self.left.0 {
-            Amount::Known { remaining, .. } if remaining >= units => 0,
-            // Admitted also by a bucket that owes units to requests that wait.
-            Amount::Bucket { .. } if units == 0 => 0,
-            Amount::Known { again_after, .. } => again_after,
-            Amount::Bucket {
-                used,
-                grain,
-                refill,
-            } => {
-                let used = used.saturating_add(units.saturating_mul(grain));
-                bucket::until_back(
-                    refill,
-                    used.saturating_sub(self.limit.saturating_mul(grain)),
-                )
-            }
-        };
-        if wait == 0 {
-            None
-        } else {
-            Some(Duration::from_micros(wait))
-        }
-    }
-
     /// Returns the time until nothing of the limit is used, if nothing else is charged.
     #[must_use]
     pub const fn reset_after(&self) -> Duration {
@@ -219,21 +165,5 @@ impl fmt::Debug for LimitStatus {
             .field("outcome", &self.outcome)
             .field("is_shadow", &self.is_shadow)
             .finish()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bucket_in_debt_admits_no_units() {
-        let quota = Quota::per_minute(6);
-        let status = LimitStatus::of_bucket("minute".into(), &quota, 8 * quota.grain(), 0);
-        let again = [0, 1].map(|units| status.admits_again_after(units));
-        assert_eq!(
-            (status.outcome, again),
-            (Outcome::Allow, [None, Some(Duration::from_secs(30))])
-        );
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! Hidden from the documentation: it may change in any release.
 
-pub use crate::algorithm::{MOST_COUNTED, MOST_MARKS};
+pub use crate::algorithm::{KEPT_STAMPS, MOST_COUNTED, MOST_MARKS};
 pub use crate::bytes::{push_u56, read_u56};
 pub use crate::entry::{FROM_FIRST_REQUEST, SlotHead, TRUSTED_LEAD, VERSION, WATCHED};
 pub use crate::quota::{LONGEST_LOG, MOST_USED};

@@ -2,14 +2,11 @@
 
 #[cfg(test)]
 pub(crate) mod collisions;
-mod sequence;
 
 use core::cell::Cell;
 use std::sync::PoisonError;
-pub(crate) use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+pub(crate) use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) use std::sync::{Mutex, MutexGuard};
-
-pub(crate) use self::sequence::{SequenceLock, Words};
 
 /// Locks a mutex. A thread that panicked while it held the lock changes nothing for the others.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -299,11 +299,15 @@ impl Request {
                 }
             }),
         });
-        Decision::from_statuses(
-            Operation::Check,
-            self.charged_at().min(answer.at()),
-            statuses,
-        )
+        let at = self.charged_at().min(answer.at());
+        let decision = Decision::from_statuses(Operation::Check, at, statuses);
+        // Pools remember the refusals of leased limits. A cache around this store remembers the others.
+        let is_unleased = |part: &Part| matches!(part, Part::Asked(Asked { plan: None, .. }));
+        if self.parts.iter().all(is_unleased) {
+            decision.with_entries(answer.entries().iter().cloned())
+        } else {
+            decision
+        }
     }
 
     /// Ends a request that the store has not answered.

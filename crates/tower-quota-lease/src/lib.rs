@@ -58,6 +58,7 @@
 //! * The clock of an instance must not stop for a time that the store's clock runs on: a virtual machine that is suspended
 //!   may spend what it has leased before, once, after it goes on.
 //! * A [`RefusalCache`](tower_quota_core::RefusalCache), as the layer has one, goes around this store and not into it.
+//!   The cache remembers the refusals of limits that are not leased. Those of leased limits are remembered here.
 //! * The stored quota differs from the limit's, by the length of a lease. All instances of one Redis must use leases with
 //!   one [`longest`](LeaseOptions::longest), or none. Otherwise a client that meets both kinds has its counter converted
 //!   each time. What it has used of a sliding window or log then counts from that instant again, so that it may be

@@ -276,11 +276,12 @@ impl Spread {
             );
         }
         statuses.sort_by_key(|(position, _)| *position);
-        Decision::from_statuses(
-            self.operation,
-            at,
-            statuses.into_iter().map(|(_, status)| status),
-        )
+        let statuses = statuses.into_iter().map(|(_, status)| status);
+        let entries = self.parts.iter().zip(answers).flat_map(|(part, answer)| {
+            let entries = answer.entries().iter();
+            entries.map(|(position, entry)| (part.positions[*position], entry.clone()))
+        });
+        Decision::from_statuses(self.operation, at, statuses).with_entries(entries)
     }
 }
 

@@ -78,6 +78,11 @@ impl Template {
         }
     }
 
+    /// Returns the position of the first charge of a client.
+    pub(crate) fn first_of(&self, client: usize) -> Option<usize> {
+        self.charges.iter().position(|part| part.client == client)
+    }
+
     /// Returns the charges client after client, each with its position: the order in which they are sent and answered.
     /// The order of charges of different clients makes no difference to what is decided.
     pub(crate) fn by_client(&self) -> impl Iterator<Item = (usize, &ChargeTemplate)> {

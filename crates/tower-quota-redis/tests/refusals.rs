@@ -38,7 +38,8 @@ async fn flood(server: &RedisServer, charge: Charge<'_>, calls_per_second: u64) 
         "{FLOOD} refused in {elapsed:?}: {calls} calls of at most {allowed}; {:?}",
         cache.stats()
     );
-    assert_eq!(cache.stats().answered, FLOOD - calls);
+    // A call may carry refusals to be counted beside the check.
+    assert!(FLOOD - cache.stats().answered <= calls);
     (calls, allowed)
 }
 
@@ -49,52 +50,54 @@ async fn flood_costs_one_call_a_second() {
     assert!(calls <= allowed, "{calls} calls instead of {allowed}");
 }
 
-/// Takes all units: the answer says when as much fits again, which Redis calculates for every algorithm.
+/// The entry that comes with a refusal gives the decisions that the server would make.
 #[tokio::test]
-async fn admission_of_last_unit_is_remembered() {
+async fn refusal_of_each_algorithm_is_remembered() {
     let (server, client) = (RedisServer::start(), user("ann"));
-    // No window ends between two calls.
-    let store = common::options()
-        .clock(ManualClock::default())
-        .connect(&server.url())
-        .await
-        .unwrap();
-    let cache = RefusalCache::new(store.clone());
+    let clock = ManualClock::default();
+    let options = common::options().clock(clock.clone());
+    let store = options.connect(&server.url()).await.unwrap();
+    let cache = RefusalCache::with_clock(store.clone(), clock.clone());
+    let long = Quota::per_hour(100).sliding_log();
     let quotas = [
         HOUR,
         HOUR.gcra(),
+        HOUR.leaky_bucket(),
         HOUR.fixed_window(),
         HOUR.sliding_window(),
         HOUR.sliding_log(),
+        long,
     ];
-    for (number, quota) in quotas.into_iter().enumerate() {
-        for (name, options) in [("plain", 0), ("refundable", 1), ("at most", 2)] {
-            let name = format!("{name} {number}");
-            let charge = Charge::new(name.clone(), &quota, &client);
-            let charge = [charge, charge.refundable(), charge.at_most()][options];
-            assert!(
-                cache
-                    .check(&[charge.cost(HOUR.capacity())])
-                    .await
-                    .unwrap()
-                    .is_allowed()
-            );
+    for (number, quota) in quotas.iter().enumerate() {
+        for (name, options) in [("plain", 0), ("refundable", 1), ("shadowed", 2)] {
+            let charge = Charge::new(format!("{name} {number}"), quota, &client);
+            let charge = charge.max_wait(Duration::ZERO);
+            let shadow = Charge::new("shadow", &HOUR, &client).shadow();
+            let charges = [[charge, shadow], [charge.refundable(), shadow]][options & 1];
+            let charges = &charges[..1 + options / 2];
+            for _ in 0..quota.capacity() {
+                store.check(charges).await.unwrap();
+                clock.advance(Duration::from_millis(1));
+            }
+            assert!(!cache.check(charges).await.unwrap().is_allowed());
             let before = store.stats().calls;
-            let charge = charge.cost(if options == 2 { 1 } else { HOUR.capacity() });
-            let known = cache.check(&[charge]).await.unwrap().retry_after().unwrap();
+            clock.advance(Duration::from_millis(500));
+            let known = cache.check(charges).await.unwrap();
             assert_eq!(store.stats().calls, before, "{name}: {quota:?}");
-            let exact = store.check(&[charge]).await.unwrap().retry_after().unwrap();
-            // The first counts from before the call that took the units.
-            assert!(
-                known.abs_diff(exact) < Duration::from_secs(30),
-                "{name}: {known:?}, {exact:?}"
-            );
+            let exact = store.check(charges).await.unwrap();
+            if *quota == long {
+                // The log is abridged, so that only its reset is too early.
+                assert_eq!(known.outcome(), exact.outcome());
+                assert_eq!(known.statuses()[0].remaining(), 0);
+            } else {
+                assert_eq!(known, exact, "{name}");
+            }
         }
     }
 }
 
 #[tokio::test]
-async fn counted_flood_costs_ten_calls_a_second() {
+async fn counted_flood_costs_twenty_calls_a_second() {
     let (server, penalty) = (
         RedisServer::start(),
         Penalty::after(5).step(Duration::from_secs(60)),
@@ -104,7 +107,8 @@ async fn counted_flood_costs_ten_calls_a_second() {
         Charge::new("hour", &HOUR, &ann).count_refusals(),
         Charge::new("hour", &HOUR, &bob).penalty(&penalty),
     ] {
-        let (calls, allowed) = flood(&server, charge, 10).await;
+        // Ten checks, and ten calls that carry the refusals in between.
+        let (calls, allowed) = flood(&server, charge, 20).await;
         assert!(calls <= allowed, "{calls} calls instead of {allowed}");
     }
 }

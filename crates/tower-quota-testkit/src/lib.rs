@@ -2,7 +2,7 @@
 //!
 //! 1. [`ManualClock`]: a clock that moves only when a test says so. Windows pass without a sleep.
 //! 2. [`ScriptedStore`]: a store that gives the answers of a script and records the charges. [`SharedStore`] makes it one
-//!    that other processes share.
+//!    that other processes share. [`ModelStore`] keeps its counters.
 //! 3. [`conformance_tests!`]: the conformance suite, a `#[test]` for each rule that a store must keep.
 //! 4. `differential` (feature `differential`): random traces on a store and the model, compared in every field.
 //! 5. `simulation` (feature `simulation`): instances behind a network that delays and loses, in virtual time.
@@ -90,6 +90,7 @@ pub mod differential;
 mod fault_proxy;
 mod join;
 mod model;
+mod model_store;
 mod process;
 mod redis_cluster;
 mod redis_sentinel;
@@ -105,6 +106,7 @@ mod wait;
 pub use self::block_on::block_on;
 pub use self::clock::ManualClock;
 pub use self::fault_proxy::{Fault, FaultProxy};
+pub use self::model_store::ModelStore;
 pub use self::redis_cluster::{RedisCluster, SlotMove};
 pub use self::redis_sentinel::RedisSentinel;
 pub use self::redis_server::RedisServer;

@@ -52,6 +52,19 @@ impl Model {
             positions[charge]
         })
     }
+
+    /// Returns the entries of the keys of a request, each with the position of a charge of its key.
+    pub(crate) fn entries_of(&self, charges: &[Charge<'_>]) -> Vec<(usize, Entry)> {
+        let entry_of = |(position, charge): (usize, &Charge<'_>)| {
+            let is_new = charges[..position]
+                .iter()
+                .all(|other| other.key() != charge.key());
+            let digest = digest(charge.key());
+            let known = self.entries.iter().find(|(known, _)| *known == digest)?;
+            is_new.then(|| (position, known.1.clone()))
+        };
+        charges.iter().enumerate().filter_map(entry_of).collect()
+    }
 }
 
 #[cfg(feature = "differential")]

@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tower_quota_core::{Charge, Clock, Key, MemoryStore, Name, Operation, Store};
+use tower_quota_core::{Charge, Clock, Key, Name, Operation, Store};
 
 use self::answer::Hold;
 pub use self::answer::{ScriptedAnswer, ScriptedError, ScriptedFuture};
-use crate::ManualClock;
+use crate::{ManualClock, ModelStore};
 
 /// A test double of a store: it answers from a script and records the operations it gets.
 ///
@@ -36,7 +36,7 @@ use crate::ManualClock;
 /// ```
 #[derive(Clone, Debug)]
 pub struct ScriptedStore {
-    memory: MemoryStore,
+    memory: ModelStore,
     clock: ManualClock,
     state: Arc<Mutex<ScriptState>>,
 }
@@ -82,7 +82,7 @@ impl ScriptedStore {
     #[must_use]
     pub fn with_clock(clock: ManualClock) -> Self {
         Self {
-            memory: MemoryStore::with_clock(1_000, clock.clone()),
+            memory: ModelStore::with_clock(clock.clone()),
             clock,
             state: Arc::default(),
         }
@@ -123,7 +123,7 @@ impl ScriptedStore {
 
     /// Returns the store in memory behind this one. Operations on it are neither scripted nor recorded.
     #[must_use]
-    pub fn memory(&self) -> &MemoryStore {
+    pub fn memory(&self) -> &ModelStore {
         &self.memory
     }
 

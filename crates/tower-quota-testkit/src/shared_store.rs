@@ -4,12 +4,15 @@ use tower_quota_core::{Charge, Operation, Store};
 
 /// A store wrapper that answers as a shared store does: never at once, and its refusals may be remembered.
 ///
-/// ```
-/// use tower_quota_core::{MemoryStore, RefusalCache, Store};
-/// use tower_quota_testkit::SharedStore;
+/// A cache remembers the refusals of a store that sends its entries, such as [`ModelStore`](crate::ModelStore).
 ///
-/// assert!(!MemoryStore::new().is_shared());
-/// let cache = RefusalCache::new(SharedStore(MemoryStore::new()));
+/// ```
+/// use tower_quota_core::{RefusalCache, Store};
+/// use tower_quota_testkit::{ManualClock, ModelStore, SharedStore};
+///
+/// let store = ModelStore::with_clock(ManualClock::default());
+/// assert!(!store.is_shared());
+/// let cache = RefusalCache::new(SharedStore(store));
 /// assert!(cache.is_shared());
 /// ```
 #[derive(Clone, Debug)]

@@ -19,6 +19,7 @@ pub(crate) use self::counting::{Counting, Refund};
 use self::fixed_window::FixedWindow;
 pub use self::fixed_window::MOST_COUNTED;
 pub use self::lows::MOST_MARKS;
+pub use self::sliding_log::KEPT_STAMPS;
 use self::sliding_log::SlidingLog;
 use self::sliding_window::SlidingWindow;
 use crate::outcome::Outcome;

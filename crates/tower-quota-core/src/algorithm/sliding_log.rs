@@ -138,7 +138,20 @@ impl Counting for SlidingLog {
     }
 }
 
+/// The stamps of an abridged log that are kept as they are.
+pub const KEPT_STAMPS: usize = 32;
+
 impl SlidingLog {
+    /// Merges all but the oldest stamps into one, which expires when the first of the merged stamps does.
+    pub(crate) fn abridge(&mut self) {
+        if self.entries.len() > KEPT_STAMPS + 1 {
+            let total = self.total_before(self.entries.len());
+            self.entries.truncate(KEPT_STAMPS + 1);
+            self.entries[KEPT_STAMPS].1 = total;
+            self.entries.shrink_to_fit();
+        }
+    }
+
     /// Adds an entry.
     ///
     /// A full log grows by an eighth. Doubling would leave half of the memory of a long log unused.

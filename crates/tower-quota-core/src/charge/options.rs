@@ -39,6 +39,11 @@ impl ChargeOptions {
         Self(self.0 | others.0)
     }
 
+    /// Removes other options.
+    pub(super) const fn without(self, others: Self) -> Self {
+        Self(self.0 & !others.0)
+    }
+
     /// Returns whether an option is on.
     #[inline]
     pub(super) const fn has(self, option: Self) -> bool {

@@ -15,10 +15,11 @@ use smallvec::SmallVec;
 pub use self::codec::VERSION;
 pub use self::error::DecodeError;
 pub use self::head::{FROM_FIRST_REQUEST, SlotHead, WATCHED};
-use crate::algorithm::State;
+use crate::algorithm::{Bucket, Counting, State};
 use crate::charge::{Charge, Counter};
+use crate::name::Name;
 use crate::outcome::Outcome;
-use crate::quota::{Algorithm, Quota};
+use crate::quota::{Algorithm, MOST_USED, Quota};
 use crate::time::Timestamp;
 
 /// The longest lead of an entry over the clock in microseconds, beyond the time until it is full.
@@ -115,6 +116,31 @@ impl Slot {
 }
 
 impl Entry {
+    /// Makes the entry of buckets at an instant, each with its limit and the [grains](Quota::grain) used.
+    ///
+    /// Stores that answer with what is used of each bucket add this entry to their refusals.
+    #[must_use]
+    pub fn of_buckets<'a>(
+        at: Timestamp,
+        buckets: impl IntoIterator<Item = (Name, &'a Quota, u64)>,
+    ) -> Self {
+        let at = at.as_micros();
+        let slots = buckets.into_iter().map(|(limit, quota, used)| {
+            let counter = Counter {
+                id: limit.id(),
+                quota,
+            };
+            Slot::new(
+                counter,
+                State::Bucket(Bucket::new(quota, used.min(MOST_USED), at)),
+            )
+        });
+        Self {
+            at,
+            slots: slots.collect(),
+        }
+    }
+
     /// Returns the instant at which the entry is full and may be deleted, if no other request is charged.
     #[must_use]
     pub fn full_at(&self) -> Timestamp {
@@ -135,6 +161,22 @@ impl Entry {
         self.slots
             .iter()
             .any(|slot| slot.state.left(&slot.quota, now).0 == 0)
+    }
+
+    /// Returns the entry as of an instant, with at most 33 stamps of each sliding log.
+    ///
+    /// The last one stands for all further stamps. It expires before they do, so an abridged entry never refuses a
+    /// request that the entry admits.
+    #[must_use]
+    pub fn abridged(mut self, at: Timestamp) -> Self {
+        self.at = self.at.max(at.as_micros());
+        for slot in &mut self.slots {
+            if let State::SlidingLog(log) = &mut slot.state {
+                log.advance(&slot.quota, self.at);
+                log.abridge();
+            }
+        }
+        self
     }
 
     /// Returns whether the entry is full, so that a store need not keep it.
@@ -208,13 +250,18 @@ impl Entry {
         }
     }
 
+    /// Returns whether another quota counts a counter.
+    pub(crate) fn has_other_quota(&self, counter: Counter<'_>, now: u64) -> bool {
+        self.slot(counter.id, now)
+            .is_some_and(|slot| slot.quota != counter.quota.reduced())
+    }
+
     /// Returns whether a refused request has to convert a counter that another quota counts.
     ///
     /// If the counter would be full by its new quota, it would be dropped, and the other quota would find a new client.
     /// Such a counter stays as it is.
     pub(crate) fn needs_conversion(&self, counter: Counter<'_>, now: u64) -> bool {
-        self.slot(counter.id, now)
-            .is_some_and(|slot| slot.quota != counter.quota.reduced())
+        self.has_other_quota(counter, now)
             && self.state_for(counter, now).full_at(counter.quota) > now
     }
 

@@ -54,7 +54,7 @@ impl Charge<'_> {
         let left = if quota.refill() > 0 {
             Left::of_bucket(quota, count)
         } else {
-            self.window_left(count, now, taken)
+            self.window_left(count, now)
         };
         LimitStatus {
             name: self.name(),
@@ -66,14 +66,9 @@ impl Charge<'_> {
         }
     }
 
-    fn window_left(&self, count: u64, now: u64, taken: u64) -> Left {
+    fn window_left(&self, count: u64, now: u64) -> Left {
         let quota = self.quota();
-        let state = State::unpacked(count, quota, now);
-        let (remaining, reset) = state.left(quota, now);
-        let left = Left::new(remaining, Duration::from_micros(reset));
-        match state.judge(quota, now, self.units(), 0) {
-            Outcome::Refuse(wait) if taken > 0 => left.again_after(wait),
-            _ => left,
-        }
+        let (remaining, reset) = State::unpacked(count, quota, now).left(quota, now);
+        Left::new(remaining, Duration::from_micros(reset))
     }
 }

@@ -1,94 +1,129 @@
-//! A call of the store under way.
+//! Calls of the store in flight.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::bucket::LimitAnswer;
-use super::entry::KnownLimit;
+use super::look_up::LookUp;
 use super::memory::Memory;
-use super::uncounted::{Uncounted, carried};
-use super::view::Views;
-use crate::charge::{Charge, Operation};
+use super::record::{KeyCall, Record};
+use crate::charge::{Charge, OwnedCharge};
 use crate::clock::Clock;
 use crate::decision::Decision;
 
-/// A call of the store under way. Its end is noted when it is answered, fails or is dropped.
-pub(super) struct TrackedCall<C: Clock> {
+/// A check in flight. If it is dropped without an answer, the records forget it.
+pub(super) struct CheckInFlight<C: Clock> {
     memory: Arc<Memory<C>>,
-    views: Views,
-    /// The generation of each limit, as the call has seen it.
-    generations: SmallVec<[u32; 4]>,
-    uncounted: SmallVec<[Uncounted; 4]>,
+    /// The digest of each key, and the epoch of its shard before the call was sent.
+    keys: SmallVec<[(u128, u64); 2]>,
+    /// The position in `keys` of each charge's key.
+    of: SmallVec<[usize; 4]>,
+    number: u64,
+    /// The local instant before the call was sent.
     sent: u64,
-    /// Says whether it may give units back.
-    changes: bool,
-    is_over: bool,
 }
 
-impl<C: Clock> TrackedCall<C> {
-    /// Notes a call that is about to be sent.
-    pub(super) fn begin(memory: &Arc<Memory<C>>, views: Views, operation: Operation) -> Self {
-        let changes = matches!(
-            operation,
-            Operation::Charge | Operation::Refund { .. } | Operation::Reset
-        );
-        // The clock's own instant, which may be earlier than what other threads have read.
-        let (sent, now) = (memory.clock.now().as_micros(), memory.now());
-        let (generations, uncounted) = views
-            .iter()
-            .map(|view| memory.begin(view, changes, now))
-            .unzip();
+impl<C: Clock> CheckInFlight<C> {
+    /// Notes a check that is about to be sent.
+    pub(super) fn begin(memory: &Arc<Memory<C>>, look_up: LookUp<'_>) -> Self {
+        let (number, sent) = (memory.next_call(), look_up.now);
+        for (position, key) in look_up.keys.iter().enumerate() {
+            memory.change(key.digest, |record| {
+                let charges = look_up.charges_of(position);
+                record.begin_call(KeyCall {
+                    number,
+                    sent,
+                    charges: charges.iter().map(OwnedCharge::from).collect(),
+                });
+            });
+        }
+        let keys = look_up.keys.iter().map(|key| (key.digest, key.epoch));
         Self {
             memory: Arc::clone(memory),
-            views,
-            generations,
-            uncounted,
+            keys: keys.collect(),
+            of: look_up.of,
+            number,
             sent,
-            changes,
-            is_over: false,
         }
-    }
-
-    /// Returns the charges that make the store count what was refused in this process.
-    pub(super) fn uncounted<'a>(&self, charges: &[Charge<'a>]) -> Vec<Charge<'a>> {
-        carried(&self.uncounted, charges)
     }
 
     /// Records the answer.
-    pub(super) fn record(mut self, decision: &Decision) {
-        // A cache inside reports the limits that it knows. Which ones these are, their number does not say.
-        if self.changes || decision.statuses().len() != self.views.len() {
-            return;
+    pub(super) fn finish(mut self, decision: &Decision) {
+        let memory = &self.memory;
+        for (key, &(digest, epoch)) in self.keys.iter().enumerate() {
+            let statuses = decision.statuses().iter().zip(&self.of);
+            let mut statuses = statuses
+                .filter(|(_, of)| **of == key)
+                .map(|(status, _)| status);
+            let shard = &mut *memory.shard(digest);
+            let record = shard.records.get_mut(&digest);
+            if let Some(record) = record
+                && let Some(call) = record.end_call(self.number)
+                && decision.is_allowed()
+            {
+                let taken: SmallVec<[u64; 4]> = statuses.map(|status| status.taken).collect();
+                if !record.admit(&call, decision.at(), &taken) {
+                    shard.forget(digest);
+                }
+                continue;
+            }
+            let of_key = |part: &&(usize, _)| self.of.get(part.0) == Some(&key);
+            let entry = decision.entries().iter().find(of_key);
+            if let Some((_, entry)) = entry.filter(|_| shard.epoch == epoch) {
+                let record = Record {
+                    entry: entry.clone(),
+                    since: (entry.at(), self.number),
+                    sent: self.sent,
+                    refuses: statuses.any(|status| status.outcome.is_refusal()),
+                    calls: Vec::new(),
+                    uncounted: BTreeMap::new(),
+                };
+                let now = memory.clock.now().as_micros();
+                shard.remember(digest, record, now, memory.shard_capacity);
+            }
         }
-        self.is_over = true;
-        let limits = self.views.iter().zip(decision.statuses());
-        let limits =
-            limits.map(|(view, status)| KnownLimit::new(view, status, decision, self.sent));
-        let limits: SmallVec<[KnownLimit; 4]> = limits.collect();
-        // If one refuses, all limits of the request are remembered, so that the next answer can report them.
-        let is_kept = self.memory.remembers_statuses()
-            || limits.iter().any(|limit| limit.is_refusal_at(self.sent));
-        let answers = limits.into_iter().zip(decision.statuses());
-        for ((view, generation), (limit, status)) in
-            self.views.iter().zip(&self.generations).zip(answers)
-        {
-            let answer = LimitAnswer {
-                limit,
-                outcome: status.outcome,
-                is_kept,
-            };
-            self.memory.end(view, false, *generation, Some(answer));
+        self.keys.clear();
+    }
+}
+
+impl<C: Clock> Drop for CheckInFlight<C> {
+    fn drop(&mut self) {
+        for &(digest, _) in &self.keys {
+            self.memory
+                .change(digest, |record| record.end_call(self.number));
         }
     }
 }
 
-impl<C: Clock> Drop for TrackedCall<C> {
-    fn drop(&mut self) {
-        if !self.is_over {
-            for (view, generation) in self.views.iter().zip(&self.generations) {
-                self.memory.end(view, self.changes, *generation, None);
-            }
+/// A call in flight that may give units back. The keys are forgotten when it is sent, and when it ends.
+pub(super) struct ChangeInFlight<C> {
+    memory: Arc<Memory<C>>,
+    digests: Vec<u128>,
+}
+
+impl<C> ChangeInFlight<C> {
+    pub(super) fn begin(memory: &Arc<Memory<C>>, charges: &[Charge<'_>]) -> Self {
+        let digests = charges
+            .iter()
+            .map(|charge| charge.key().digest(&memory.seed));
+        let change = Self {
+            digests: digests.collect(),
+            memory: Arc::clone(memory),
+        };
+        change.forget();
+        change
+    }
+
+    fn forget(&self) {
+        for &digest in &self.digests {
+            self.memory.shard(digest).forget(digest);
         }
+    }
+}
+
+impl<C> Drop for ChangeInFlight<C> {
+    fn drop(&mut self) {
+        self.forget();
     }
 }

@@ -24,32 +24,6 @@ fn windows_of_millions_are_counted() {
 }
 
 #[test]
-fn admission_by_window_says_when_next_fits() {
-    for quota in [
-        Quota::per_hour(4).fixed_window(),
-        Quota::per_hour(4).sliding_window(),
-    ] {
-        let (store, clock) = store(10);
-        let key = Key::number(CLIENT, 1);
-        let mut model = Entry::default();
-        for step in 0..12 {
-            let charges = [Charge::new(LIMIT, &quota, &key)];
-            let expected = model
-                .decide(Operation::Check, &charges, store.now())
-                .statuses()[0]
-                .admits_again_after(1);
-            assert_eq!(
-                check(&store, &charges).statuses()[0].admits_again_after(1),
-                expected,
-                "{step}"
-            );
-            assert!(step != 3 || expected.is_some(), "the fourth leaves nothing");
-            clock.advance(Duration::from_secs(300));
-        }
-    }
-}
-
-#[test]
 fn clock_beyond_end_keeps_counting() {
     let (store, clock) = store(10);
     let quota = Quota::per_second(3);

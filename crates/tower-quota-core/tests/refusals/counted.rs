@@ -24,7 +24,8 @@ fn counted_refusals_ask_ten_times_a_second() {
             assert!(!setting.check(&[charge]).is_allowed());
             setting.clock.advance(Duration::from_micros(100));
         }
-        assert_eq!(setting.calls() - before, 10);
+        // Ten checks, and with nine of them a call that carries the refusals in between.
+        assert_eq!(setting.calls() - before, 19);
     }
 }
 
@@ -157,11 +158,28 @@ fn counting_limit_beside_refusing_one_is_charged() {
     setting.apply(Operation::Refuse, &charges);
     setting.clock.advance(Duration::from_millis(100));
     setting.check(&charges);
-    assert_eq!(setting.calls(), 4);
+    assert_eq!(setting.calls(), 5);
     let Ok(peeked) = setting
         .store
         .memory
         .apply(Operation::Peek, &charges[1..])
         .into_inner();
     assert_eq!(peeked.statuses()[0].remaining(), 1_000 - 103);
+}
+
+#[test]
+fn client_that_waits_is_admitted_in_time() {
+    let key = client(1);
+    let penalty = Penalty::after(2).step(Duration::from_secs(5));
+    let plain = Charge::new("minute", &MINUTE, &key);
+    for charge in [plain.count_refusals(), plain.penalty(&penalty)] {
+        let setting = Setting::new();
+        setting.check(&[charge.cost(4)]);
+        let mut retry = None;
+        for _ in 0..5 {
+            retry = setting.check(&[charge.cost(3)]).retry_after();
+        }
+        setting.clock.advance(retry.unwrap());
+        assert!(setting.check(&[charge.cost(3)]).is_allowed());
+    }
 }

@@ -1,4 +1,4 @@
-//! Refusals and statuses that give way in a full table.
+//! Refusals that give way in a full table.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tower_quota_core::{Charge, Key, Quota, RefusalCache};
 
 use crate::{MINUTE, Setting, client};
 
-/// Makes a cache that has room for eight limits.
+/// Makes a cache that has room for eight keys.
 fn setting() -> Setting {
     let setting = Setting::new();
     let cache = RefusalCache::with_clock(setting.store.clone(), setting.clock.clone()).capacity(8);
@@ -56,17 +56,13 @@ fn refusals_too_old_to_be_used_give_way() {
         Quota::per_second(1),
     );
     for number in 0..8 {
-        assert!(
-            setting
-                .check(&[Charge::new("day", &day, &client(number))])
-                .is_allowed()
-        );
+        let key = client(number);
+        for is_allowed in [true, false] {
+            let decision = setting.check(&[Charge::new("day", &day, &key)]);
+            assert_eq!(decision.is_allowed(), is_allowed);
+        }
     }
-    assert_eq!(
-        setting.cache.stats().remembered,
-        8,
-        "each is known to be used up for a day"
-    );
+    assert_eq!(setting.cache.stats().remembered, 8);
     setting.clock.advance(Duration::from_secs(1));
     let flooding: Vec<Key<'_>> = (100..108).map(client).collect();
     for key in &flooding {
@@ -76,29 +72,10 @@ fn refusals_too_old_to_be_used_give_way() {
                 .is_allowed()
         );
     }
-    for key in &flooding {
-        assert!(!setting.watch(&[Charge::new("second", &second, key)]).1);
+    for is_asked in [true, false] {
+        for key in &flooding {
+            let (_, was_asked) = setting.watch(&[Charge::new("second", &second, key)]);
+            assert_eq!(was_asked, is_asked);
+        }
     }
-}
-
-#[test]
-fn status_evicts_no_refusal() {
-    let (setting, second, hour) = (setting(), Quota::per_second(1), Quota::per_hour(100));
-    for number in 0..8 {
-        setting.check(&[Charge::new("second", &second, &client(number))]);
-    }
-    let key = client(100);
-    let charges = ["second", "hour", "day"]
-        .into_iter()
-        .zip([&second, &hour, &hour]);
-    let charges: Vec<Charge<'_>> = charges
-        .map(|(name, quota)| Charge::new(name, quota, &key))
-        .collect();
-    assert!(setting.check(&charges).is_allowed());
-    assert_eq!(
-        setting.cache.stats().evicted,
-        1,
-        "by the limit that is used up"
-    );
-    assert!(!setting.watch(&charges).1);
 }

@@ -61,9 +61,11 @@ fn check_during_change_records_nothing() {
             store.set_default(ScriptedAnswer::memory());
             let asked = store.operations().len();
             block_on(cache.check(&[charge])).unwrap();
+            // A check that was sent after another quota has converted the counter again, and is remembered.
+            let is_last = order & 1 == 1 && matches!(interference, Interference::OtherQuota);
             assert_eq!(
-                store.operations().len(),
-                asked + 1,
+                store.operations().len() > asked,
+                !is_last,
                 "{interference:?}, order {order}"
             );
         }
@@ -96,7 +98,7 @@ fn dropped_calls_leave_nothing_behind() {
     drop(cache.check(&[charge]));
     drop(cache.apply(Operation::Reset, &[charge]));
     store.set_default(ScriptedAnswer::memory());
-    for asked in [3, 3] {
+    for asked in [3, 4, 4] {
         block_on(cache.check(&[charge])).unwrap();
         assert_eq!(store.operations().len(), asked);
     }

@@ -2,34 +2,41 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-mod admissions;
 mod answers;
 mod conforming;
 mod counted;
 mod exact;
+mod flood;
 mod full_table;
 mod in_flight;
 mod outages;
-mod sharing;
 
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use tower_quota_core::{
-    Charge, Decision, Key, MemoryStore, Name, Operation, Quota, RefusalCache, Store,
-};
-use tower_quota_testkit::{ManualClock, block_on};
+use tower_quota_core::{Charge, Decision, Key, Name, Operation, Quota, RefusalCache, Store};
+use tower_quota_testkit::{ManualClock, ModelStore, block_on};
 
 const CLIENT: Name = Name::new("client");
 const MINUTE: Quota = Quota::per_minute(6);
 
-/// A store that other processes could share, made of one in memory.
-#[derive(Clone, Debug, Default)]
+/// A store that other processes could share, made of the model.
+#[derive(Clone, Debug)]
 struct SharedStore {
-    memory: MemoryStore,
+    memory: ModelStore,
     calls: Arc<AtomicU64>,
     fails: Arc<AtomicBool>,
+}
+
+impl SharedStore {
+    fn new(clock: &ManualClock) -> Self {
+        Self {
+            memory: ModelStore::with_clock(clock.clone()),
+            calls: Arc::default(),
+            fails: Arc::default(),
+        }
+    }
 }
 
 impl Store for SharedStore {
@@ -56,11 +63,7 @@ struct Setting {
 impl Setting {
     fn new() -> Self {
         let clock = ManualClock::default();
-        let memory = MemoryStore::with_clock(1_000, clock.clone());
-        let store = SharedStore {
-            memory,
-            ..SharedStore::default()
-        };
+        let store = SharedStore::new(&clock);
         let cache = RefusalCache::with_clock(store.clone(), clock.clone());
         Self {
             cache,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Limiter, Store};
+use tower_quota_core::{Charge, Limiter, Quota, Store};
 use tower_quota_testkit::block_on;
 
 use crate::{MINUTE, Setting, client};
@@ -34,11 +34,13 @@ fn outage_answers_are_none_of_the_stores() {
     setting.check(&[charge]);
     setting.check(&[charge]);
     setting.fail(true);
-    let (answer, known) = setting.cache.ask(&[charge]);
-    assert!(block_on(answer).is_err());
-    assert_eq!(known.unwrap().retry_after(), Some(Duration::from_secs(60)));
-    let (answer, known) = setting.cache.ask(&[Charge::new("minute", &MINUTE, &other)]);
-    assert!(block_on(answer).is_err() && known.is_none());
+    setting.clock.advance(Duration::from_secs(1));
+    for (key, retry) in [(&key, Some(Duration::from_secs(59))), (&other, None)] {
+        let charge = Charge::new("minute", &MINUTE, key).cost(6);
+        let (answer, known_refusal) = setting.cache.send(&[charge]);
+        assert!(block_on(answer).is_err());
+        assert_eq!(known_refusal.and_then(|known| known.retry_after()), retry);
+    }
 }
 
 #[test]
@@ -56,29 +58,42 @@ fn limiter_keeps_refusing_in_outage() {
 }
 
 #[test]
-fn last_status_ages_like_its_limit() {
+fn refusal_ends_after_hour_of_outage() {
+    let setting = Setting::new();
+    let (key, day) = (client(1), Quota::per_day(1));
+    let charge = Charge::new("day", &day, &key);
+    setting.check(&[charge]);
+    setting.check(&[charge]);
+    setting.fail(true);
+    setting.clock.advance(Duration::from_secs(3_599));
+    assert!(!setting.check(&[charge]).is_allowed());
+    setting.clock.advance(Duration::from_secs(1));
+    assert!(block_on(setting.cache.check(&[charge])).is_err());
+}
+
+#[test]
+fn known_status_ages_like_its_limit() {
     let share = MINUTE.divided(2);
     for (quota, share, after) in [
-        (MINUTE, share, [(0, 0), (19, 1), (21, 1), (31, 2), (60, 3)]),
+        (MINUTE, share, [(0, 0), (9, 0), (10, 1), (20, 2), (60, 3)]),
         (
             MINUTE.fixed_window(),
             MINUTE.fixed_window().divided(2),
-            [(0, 1), (19, 1), (31, 1), (40, 1), (60, 3)],
+            [(0, 0), (19, 0), (31, 0), (59, 0), (60, 3)],
         ),
     ] {
-        let mut setting = Setting::new();
-        setting.cache.remember_statuses(true);
-        setting.cache = setting.cache.capacity(100);
+        let setting = Setting::new();
         let key = client(1);
-        let used = if quota.algorithm().is_bucket() { 6 } else { 5 };
-        setting.check(&[Charge::new("minute", &quota, &key).cost(used)]);
+        for cost in [6, 1] {
+            setting.check(&[Charge::new("minute", &quota, &key).cost(cost)]);
+        }
         setting.fail(true);
         let start = tower_quota_core::Clock::now(&setting.clock);
         for (seconds, left) in after {
             setting.clock.set(start + Duration::from_secs(seconds));
             let status = setting
                 .cache
-                .last_status(&Charge::new("minute", &share, &key))
+                .known_status(&Charge::new("minute", &share, &key))
                 .unwrap();
             assert_eq!(
                 (status.limit, status.remaining()),
@@ -86,10 +101,11 @@ fn last_status_ages_like_its_limit() {
                 "{quota:?} after {seconds} s"
             );
         }
+        let other = client(2);
         assert!(
             setting
                 .cache
-                .last_status(&Charge::new("hour", &share, &key))
+                .known_status(&Charge::new("minute", &share, &other))
                 .is_none()
         );
     }

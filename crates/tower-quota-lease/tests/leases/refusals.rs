@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Decision, Operation, Outcome, Quota, Store};
+use tower_quota_core::{Charge, Decision, Operation, Outcome, Quota, RefusalCache, Store};
 use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_testkit::simulation::run;
 use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
@@ -289,6 +289,26 @@ fn slow_quota_is_used_up_before_refusal() {
                 admitted += 1;
             };
             assert!(admitted >= 95, "{admitted}, {refused:?}");
+        }
+    });
+}
+
+#[test]
+fn cache_around_leases_remembers_other_limits() {
+    run(async {
+        let (server, client) = (ScriptedStore::new(), key(1));
+        let clock = server.clock().clone();
+        let leased = Leased::with_clock(server.clone(), LeaseOptions::default(), clock.clone());
+        let cache = RefusalCache::with_clock(leased, clock);
+        let (slow, fast) = (Quota::per_minute(6), Quota::per_second(200));
+        for (quota, remembered) in [(fast, 0), (slow, 1)] {
+            let charge = Charge::new(LIMIT, &quota, &client).cost(quota.capacity() * 3 / 4);
+            for is_allowed in [true, false, false] {
+                let decision = cache.check(&[charge]).await.unwrap();
+                assert_eq!(decision.is_allowed(), is_allowed);
+            }
+            assert_eq!(cache.stats().remembered, remembered);
+            assert_eq!(cache.stats().answered, remembered);
         }
     });
 }

@@ -132,24 +132,21 @@ local function decide(template, place)
     end
   end
 
-  local reply = { pack(HEADER, DECIDED, now) }
+  local is_explained = refused and operation == CHECK
+  local reply = { pack(HEADER, is_explained and WITH_ENTRIES or DECIDED, now) }
   for i, charge in ipairs(charges) do
     local counted = entries[charge.client]
     local verdict, micros = verdicts[i][1], verdicts[i][2]
-    local stays_out = refused or verdict ~= ADMIT
-    local is_counted = has(charge.flags, COUNTS_REFUSALS) or charge.strikes
-    if stays_out and is_counted then
+    if (refused or verdict ~= ADMIT) and (has(charge.flags, COUNTS_REFUSALS) or charge.strikes) then
       -- A refusal that was counted may have changed what the limit says.
       verdict, micros = entry.judge(counted, charge, units[i], now)
     end
     local left, reset = entry.left(counted, charge, now)
-    local least = has(charge.flags, AT_MOST) and min(units[i], 1) or units[i]
-    if operation == CHECK and not stays_out and not is_counted and left < least and charge.max_wait == 0 then
-      -- When the next request of this kind is admitted. A refusal that has to be counted is left to this script.
-      local next_verdict, next_fits = entry.judge(counted, charge, least, now)
-      micros = next_verdict == REFUSE and next_fits or 0
-    end
     reply[i + 1] = pack('<I7I7BI7I7', left, reset, verdict, micros, taken[i])
+  end
+  for _, counted in ipairs(is_explained and entries or {}) do
+    local bytes = entry.abridged(counted, now)
+    reply[#reply + 1] = pack('<H', #bytes) .. bytes
   end
   -- Only what has been decided without an error is kept.
   for i, counted in ipairs(entries) do

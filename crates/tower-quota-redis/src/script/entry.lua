@@ -86,6 +86,24 @@ function entry.encode(self)
   return #parts > 1 and table.concat(parts)
 end
 
+-- What a refusal says of an entry: its stored form, with long logs abridged. Empty if it is too long for a reply.
+function entry.abridged(self, now)
+  local parts = { pack(HEADER, VERSION, self.at) }
+  for _, slot in ipairs(self.slots) do
+    local bytes = slot.bytes
+    if string.byte(bytes, 5) == SLIDING_LOG then
+      local quota, position = stored_quota(bytes)
+      local log = sliding_log.decode(quota, sub(bytes, position, -8))
+      sliding_log.abridge(quota, log, now)
+      local full = pack('<I7', sliding_log.full_at(quota, log))
+      bytes = sub(bytes, 1, position - 1) .. sliding_log.encode(quota, log) .. full
+    end
+    parts[#parts + 1] = with_length(bytes)
+  end
+  local bytes = table.concat(parts)
+  return #bytes <= MOST_EXPLAINED and bytes or ''
+end
+
 -- The state of a counter under the quota that is asked.
 function entry.state_for(self, counter, now)
   local slot = entry.slot(self, counter, now)

@@ -30,6 +30,8 @@
 --                 u8   verdict        u56  microseconds to wait, or until it fits
 --                 u56  units taken
 --               A penalty has no answer of its own.
+--               WITH_ENTRIES, of a check that is refused: as DECIDED, then for each client:
+--                 u16  bytes that follow: its entry, with long logs abridged; none if that is too long
 --               UNREADABLE: what is stored of a client makes no sense: nothing was done
 --               NO_MEMORY: the server has no memory for what it would change: nothing was done
 --

@@ -118,6 +118,17 @@ function sliding_log.advance(quota, state, now)
   end
 end
 
+-- Drops the stamps that have expired, and merges all but the oldest ones into one.
+function sliding_log.abridge(quota, state, now)
+  sliding_log.advance(quota, state, now)
+  local length = sliding_log.length(state)
+  if length > KEPT_STAMPS + 1 then
+    local cut = sliding_log.entry(state, KEPT_STAMPS)
+    local total = sliding_log.total_before(state, length)
+    state.entries = sliding_log.slice(state, 0, KEPT_STAMPS) .. pack(ENTRY, cut, total)
+  end
+end
+
 function sliding_log.take(_, state, now, cost)
   local length = sliding_log.length(state)
   local before = sliding_log.total_before(state, length)

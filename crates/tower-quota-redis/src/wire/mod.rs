@@ -56,6 +56,10 @@ shared_constants! {
     DECIDED: u8 = 2;
     UNREADABLE: u8 = 3;
     NO_MEMORY: u8 = 4;
+    WITH_ENTRIES: u8 = 5;
+    // The stamps of an abridged log that are kept as they are, and the longest entry in a reply.
+    KEPT_STAMPS: usize = stored::KEPT_STAMPS;
+    MOST_EXPLAINED: usize = 4_096;
     // Verdicts of one limit.
     ADMIT: u8 = 0;
     REFUSE: u8 = 1;

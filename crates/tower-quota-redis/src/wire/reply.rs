@@ -4,10 +4,12 @@ use core::time::Duration;
 
 use smallvec::SmallVec;
 use tower_quota_core::stored::read_u56;
-use tower_quota_core::{Decision, Left, LimitStatus, Operation, Outcome, Timestamp};
+use tower_quota_core::{
+    Decision, Entry, Left, LimitStatus, Name, Operation, Outcome, Quota, Timestamp,
+};
 
-use super::{ADMIT, DECIDED, NEVER, NO_MEMORY, REFUSE, REFUSED, TAKEN, UNREADABLE};
-use crate::template::Template;
+use super::{ADMIT, DECIDED, NEVER, NO_MEMORY, REFUSE, REFUSED, TAKEN, UNREADABLE, WITH_ENTRIES};
+use crate::template::{ChargeTemplate, Template};
 
 /// The reason for which a reply has no decision.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,6 +37,7 @@ impl<'a> Reply<'a> {
                 self.buckets(template, outcome == TAKEN)
             }
             Some(DECIDED) => self.statuses(template),
+            Some(WITH_ENTRIES) => self.statuses_with_entries(template),
             Some(UNREADABLE) => return Err(Unreadable::State),
             Some(NO_MEMORY) => return Err(Unreadable::Memory),
             _ => None,
@@ -47,18 +50,30 @@ impl<'a> Reply<'a> {
 
     /// Reads a plain decision: each limit's status follows from what is used of its bucket.
     fn buckets(&mut self, template: &Template, is_taken: bool) -> Option<Decision> {
-        self.decision(template, Operation::Check, |rest, part| {
+        let mut buckets: SmallVec<[(usize, Name, &Quota, u64); 4]> = SmallVec::new();
+        let decision = self.decision(template, Operation::Check, |rest, part| {
             let (asked, taken) = if is_taken {
                 (0, part.cost)
             } else {
                 (part.cost, 0)
             };
             let used = read_u56(rest)?;
+            buckets.push((part.client, part.name, &part.quota, used));
             Some(LimitStatus {
                 taken,
                 ..LimitStatus::of_bucket(part.name, &part.quota, used, asked)
             })
-        })
+        })?;
+        if is_taken {
+            return Some(decision);
+        }
+        let (at, buckets) = (decision.at(), &buckets);
+        let entries = (0..template.clients).filter_map(|client| {
+            let own = buckets.iter().filter(|bucket| bucket.0 == client);
+            let own = own.map(|&(_, name, quota, used)| (name, quota, used));
+            Some((template.first_of(client)?, Entry::of_buckets(at, own)))
+        });
+        Some(decision.with_entries(entries))
     }
 
     fn statuses(&mut self, template: &Template) -> Option<Decision> {
@@ -66,33 +81,39 @@ impl<'a> Reply<'a> {
             let remaining =
                 read_u56(rest).filter(|&remaining| remaining <= part.quota.capacity())?;
             let (reset, verdict, micros) = (read_u56(rest)?, byte(rest)?, read_u56(rest)?);
-            let left = Left::new(remaining, Duration::from_micros(reset));
-            let (left, outcome) = match (verdict, part.max_wait_micros) {
-                // The answer to a request that would not wait says when the next one is admitted.
-                (ADMIT, 0) if micros <= reset => (
-                    left.again_after(Duration::from_micros(micros)),
-                    Outcome::Allow,
-                ),
-                (ADMIT, 0) => return None,
-                _ => (left, outcome(verdict, micros)?),
-            };
             Some(LimitStatus {
                 name: part.name,
                 limit: part.quota.capacity(),
-                left,
-                outcome,
+                left: Left::new(remaining, Duration::from_micros(reset)),
+                outcome: outcome(verdict, micros)?,
                 taken: read_u56(rest)?,
                 is_shadow: part.is_shadow,
             })
         })
     }
 
+    /// Reads a refusal with the entries of its clients.
+    fn statuses_with_entries(&mut self, template: &Template) -> Option<Decision> {
+        let decision = self.statuses(template)?;
+        let mut entries = Vec::with_capacity(template.clients);
+        for client in 0..template.clients {
+            let (length, rest) = self.0.split_first_chunk()?;
+            let (bytes, rest) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
+            self.0 = rest;
+            // The refusal holds without an entry that was too long.
+            if let (Ok(entry), Some(position)) = (Entry::decode(bytes), template.first_of(client)) {
+                entries.push((position, entry));
+            }
+        }
+        Some(decision.with_entries(entries))
+    }
+
     /// Reads an instant and a status for each charge, client after client.
-    fn decision(
+    fn decision<'t>(
         &mut self,
-        template: &Template,
+        template: &'t Template,
         operation: Operation,
-        read: impl Fn(&mut &[u8], &crate::template::ChargeTemplate) -> Option<LimitStatus>,
+        mut read: impl FnMut(&mut &[u8], &'t ChargeTemplate) -> Option<LimitStatus>,
     ) -> Option<Decision> {
         let rest = &mut self.0;
         let at = Timestamp::from_micros(read_u56(rest)?);
@@ -205,17 +226,34 @@ mod tests {
             Err(Unreadable::Reply),
             "more than the capacity"
         );
-        let late = [&complete[..23], &[255; 7], &complete[30..]].concat();
-        assert_eq!(
-            Reply::new(&late).next(&template()),
-            Err(Unreadable::Reply),
-            "as much fits after the reset"
-        );
         assert_eq!(
             Reply::new(&[9; 60]).next(&template()),
             Err(Unreadable::Reply),
             "no such answer"
         );
+    }
+
+    #[test]
+    fn refusal_has_entry_of_its_client() {
+        let (at, template) = (Timestamp::from_micros(7), template());
+        let quota = &template.charges[0].quota;
+        let used = 3 * quota.grain();
+        let entry = Entry::of_buckets(at, [(Name::new("one"), quota, used)]);
+        let mut plain = vec![REFUSED];
+        push_u56(&mut plain, 7);
+        push_u56(&mut plain, used);
+        let plain = Reply::new(&plain).next(&template).unwrap();
+        assert_eq!(plain.entries(), [(0, entry.clone())]);
+
+        let stored = entry.encode();
+        let mut bytes = reply(0, REFUSE);
+        bytes[0] = WITH_ENTRIES;
+        bytes.extend(u16::try_from(stored.len()).unwrap().to_le_bytes());
+        bytes.extend(stored);
+        let full = Reply::new(&bytes).next(&template).unwrap();
+        assert_eq!(full.entries(), [(0, entry)]);
+        let cut = Reply::new(&bytes[..bytes.len() - 1]).next(&template);
+        assert_eq!(cut, Err(Unreadable::Reply));
     }
 
     #[test]

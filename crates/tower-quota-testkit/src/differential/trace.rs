@@ -1,8 +1,6 @@
 //! One random trace, run on a store beside the model.
 
-use std::time::Duration;
-
-use tower_quota_core::{Charge, Clock, Decision, Key, LimitStatus, Operation, Store, Timestamp};
+use tower_quota_core::{Charge, Clock, Decision, Entry, Key, Operation, Store, Timestamp};
 
 use super::Differential;
 use super::plan::{KEYS, Plan, Step, keys};
@@ -142,15 +140,18 @@ impl<S: Store> Comparison<'_, S> {
                 )
             })
             .collect();
-        let expected: Vec<Decision> = requests
+        let expected: Vec<_> = requests
             .iter()
-            .map(|(operation, charges)| self.model.apply(*operation, charges, now))
+            .map(|(operation, charges)| {
+                let decision = self.model.apply(*operation, charges, now);
+                (decision, self.model.entries_of(charges))
+            })
             .collect();
         let decided = requests
             .iter()
             .map(|(operation, charges)| self.store.apply(*operation, charges));
         let found = join::all(decided).await;
-        for ((expected, (operation, charges)), found) in
+        for (((expected, entries), (_, charges)), found) in
             expected.into_iter().zip(&requests).zip(found)
         {
             let step = format!("step {}", self.past.len());
@@ -162,21 +163,8 @@ impl<S: Store> Comparison<'_, S> {
                     format!("the model says\n{expected:#?}\nand the store\n{found:#?}"),
                 ));
             }
-            let (expected, given) = (
-                next_admissions(&expected, charges),
-                next_admissions(&found, charges),
-            );
-            if *operation == Operation::Check
-                && expected
-                    .iter()
-                    .zip(&given)
-                    .any(|(expected, given)| given.is_some() && given != expected)
-            {
-                let reason = format!(
-                    "by the model the limits admit as much again after\n{expected:?}\nand by the store\n{given:?}"
-                );
-                return Err(Failure::new(&step, reason));
-            }
+            compare_entries(&found, &entries, charges)
+                .map_err(|reason| Failure::new(&step, reason))?;
             self.past.push(found);
         }
         Ok(())
@@ -206,23 +194,25 @@ impl<S: Store> Comparison<'_, S> {
     }
 }
 
-/// Returns the time until each limit admits what it just has once more, where a decision says so.
-fn next_admissions(decision: &Decision, charges: &[Charge<'_>]) -> Vec<Option<Duration>> {
-    // A request that waits gets a later turn, and a refusal that is counted changes what comes after it.
-    let is_final = |charge: &Charge<'_>| {
-        charge.max_wait_micros() == 0
-            && !charge.counts_refusals()
-            && charge.penalised_by().is_none()
-    };
-    let again = |(status, charge): (&LimitStatus, &Charge<'_>)| {
-        let least = if charge.is_at_most() {
-            1
-        } else {
-            charge.units()
-        };
-        status
-            .admits_again_after(least)
-            .filter(|_| status.taken > 0 && is_final(charge))
-    };
-    decision.statuses().iter().zip(charges).map(again).collect()
+/// Compares what the entries of a refusal say with what the model's entries say.
+fn compare_entries(
+    found: &Decision,
+    entries: &[(usize, Entry)],
+    charges: &[Charge<'_>],
+) -> Result<(), String> {
+    for (position, sent) in found.entries() {
+        let is_own = |charge: &&Charge<'_>| charge.key() == charges[*position].key();
+        let own: Vec<Charge<'_>> = charges.iter().filter(is_own).copied().collect();
+        let peek = |mut entry: Entry| entry.decide(Operation::Peek, &own, found.at());
+        let is_same = |known: &&(usize, Entry)| charges[known.0].key() == charges[*position].key();
+        let model = entries.iter().find(is_same).map(|known| known.1.clone());
+        let expected = peek(model.unwrap_or_default().abridged(found.at()));
+        let given = peek(sent.clone());
+        if given != expected {
+            return Err(format!(
+                "by the model the entry gives\n{expected:#?}\nand by the store\n{given:#?}"
+            ));
+        }
+    }
+    Ok(())
 }

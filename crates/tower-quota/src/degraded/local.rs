@@ -15,7 +15,7 @@ const RECOVERY_GRACE_MICROS: u64 = 3_600_000_000;
 /// The value for no instant.
 const NEVER: u64 = 0;
 
-/// Local counters. They start from the store's last answer, and are discarded once the store has recovered.
+/// Local counters. They start from the store's last refusal, and are discarded once the store has recovered.
 ///
 /// It has recovered at its first answer after an hour without local decisions.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(crate) struct LocalCounters {
     store: MemoryStore,
     /// The last instant at which something was counted, in microseconds, or `NEVER`.
     counted_at: AtomicU64,
-    /// Held while a client's counter is brought to the store's last answer.
+    /// Held while a client's counter is brought to the store's last refusal.
     catching_up: Mutex<()>,
 }
 
@@ -36,23 +36,23 @@ impl LocalCounters {
         }
     }
 
-    /// Checks charges by this instance's shares. What was used of the store's quotas is used of the shares too.
+    /// Checks charges by this instance's shares. A client has no more left than after its last refusal by the store.
     ///
-    /// `last_status` returns the present status of a share, as the store's last answer leaves it.
+    /// `known_status` returns the present status of a share, as the store's last refusal leaves it.
     pub(crate) fn check(
         &self,
         charges: &[Charge<'_>],
-        last_status: impl Fn(&Charge<'_>) -> Option<LimitStatus>,
+        known_status: impl Fn(&Charge<'_>) -> Option<LimitStatus>,
     ) -> Decision {
         for charge in charges {
-            if let Some(last) = last_status(charge) {
+            if let Some(last) = known_status(charge) {
                 self.catch_up(charge, &last);
             }
         }
         self.apply(Operation::Check, charges)
     }
 
-    /// Charges a local counter so that no more is left than the store's last answer leaves.
+    /// Charges a local counter so that no more is left than the store's last refusal leaves.
     fn catch_up(&self, charge: &Charge<'_>, last: &LimitStatus) {
         let charge = Charge::new(charge.name(), charge.quota(), charge.key());
         // Two requests of a client must not both charge the difference.

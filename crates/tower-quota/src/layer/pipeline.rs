@@ -183,7 +183,6 @@ impl<S: Store> Shared<S> {
         let watch = rules.metrics.sample();
         let has_answered = self.store.store().check_at_once(&charges, &mut decision);
         if has_answered {
-            self.store.record_at_once(&charges, &decision);
             rules.metrics.decided_at_once(watch, &decision);
             if mark.is_some() {
                 self.checks().store_answered();
@@ -193,7 +192,11 @@ impl<S: Store> Shared<S> {
             }
         }
         // A refusal from memory is no answer of the store, which may be unavailable by now.
-        if has_answered || self.store.refuse_at_once(&charges, &mut decision) {
+        let refusal = match has_answered {
+            true => Some(decision),
+            false => self.store.refusal(&charges),
+        };
+        if let Some(decision) = refusal {
             if rules.ends_with_decision && decision.is_allowed() {
                 rules.metrics.admitted(&head, &decision);
                 return Step::Forward(Admission::default());
@@ -209,7 +212,7 @@ impl<S: Store> Shared<S> {
         let mut context = RequestContext::new(rules, &ask, true);
         context.fallback = ask.fallback();
         context.span = self.settings.spans.begin(rules.plan.version, &context.keys);
-        let (answer, known_refusal) = context.span.within(|| self.store.ask(&charges));
+        let (answer, known_refusal) = context.span.within(|| self.store.send(&charges));
         context.fallback.known_refusal = known_refusal.map(Box::new);
         let call = InFlight::new(answer, rules.plan.record(&charges), self.settler());
         context.watch = Stopwatch::start();

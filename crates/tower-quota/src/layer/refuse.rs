@@ -171,7 +171,7 @@ impl<S: Store> Shared<S> {
         let decision = self
             .settings
             .local
-            .check(&charges, |charge| self.store.last_status(charge));
+            .check(&charges, |charge| self.store.known_status(charge));
         if decision.outcome() == Outcome::Never {
             // The request fits into the full quota but not into this instance's share, which is not the client's
             // mistake.

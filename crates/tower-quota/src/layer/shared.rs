@@ -81,7 +81,7 @@ impl<S: Store> Shared<S> {
         let (rules, blocks) = (ArcSwap::from_pointee(rules), Blocks::default());
         let (top_refused, top_busy) = (TopClients::default(), TopClients::default());
         let references = References::default();
-        let shared = Self {
+        Self {
             store,
             settings,
             rules,
@@ -90,9 +90,7 @@ impl<S: Store> Shared<S> {
             top_refused,
             top_busy,
             references,
-        };
-        shared.note_policy();
-        shared
+        }
     }
 
     /// Replaces the policy in force.
@@ -103,12 +101,6 @@ impl<S: Store> Shared<S> {
             &self.checks,
             &self.store,
         )));
-        self.note_policy();
-    }
-
-    /// Remembers the last statuses of clients if the policy has local limits, which continue from them.
-    fn note_policy(&self) {
-        self.store.remember_statuses(self.rules().count_locally());
     }
 }
 

@@ -184,13 +184,6 @@ impl Plan {
         self.begins_with_limits
     }
 
-    /// Returns whether a limit is counted in this process while the store is unavailable.
-    pub(crate) fn counts_locally(&self) -> bool {
-        self.limits
-            .iter()
-            .any(|planned| planned.on_store_failure == OnStoreFailure::Local)
-    }
-
     /// Returns whether a request that is admitted at once needs no further work.
     pub(crate) const fn ends_with_decision(&self) -> bool {
         !self.settles && !self.makes_wait

@@ -92,15 +92,6 @@ impl Rules {
         core::iter::once(self).chain(self.split.iter().map(|(_, rules)| &**rules))
     }
 
-    /// Returns whether a limit is counted in this process while the store is unavailable.
-    pub(crate) fn count_locally(&self) -> bool {
-        self.plan.counts_locally()
-            || self
-                .split
-                .as_ref()
-                .is_some_and(|(_, rules)| rules.count_locally())
-    }
-
     /// Attaches the decision to an admitted request, for its handler.
     pub(crate) fn attach_to_request<B>(&self, decision: &Decision, request: &mut Request<B>) {
         if self.attaches_decision {

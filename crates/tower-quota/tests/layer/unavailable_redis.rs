@@ -313,18 +313,19 @@ async fn outage_releases_no_client_over_quota() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn local_share_continues_from_store() {
+async fn local_share_continues_from_refusal() {
     let mut redis = RedisServer::start();
     let limit = Limit::new("hour", Quota::per_hour(100))
         .on_store_failure(OnStoreFailure::Local)
         .by(key::path_segment(0));
     let setting = Setting::new(&redis, Policy::new().limit(limit), "share").await;
     let app = app(setting.layer).await;
-    for _ in 0..90 {
+    for _ in 0..100 {
         assert!(head(app, "/ann").await.starts_with("HTTP/1.1 200 "));
     }
+    assert!(head(app, "/ann").await.starts_with("HTTP/1.1 429 "));
     redis.kill();
-    for (client, expected) in [("/ann", 10), ("/bob", 100)] {
+    for (client, expected) in [("/ann", 0), ("/bob", 100)] {
         let mut admitted = 0;
         for _ in 0..110 {
             admitted += u32::from(head(app, client).await.starts_with("HTTP/1.1 200 "));

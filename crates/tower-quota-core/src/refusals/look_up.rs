@@ -1,0 +1,93 @@
+//! What is known of the keys of a request.
+
+use smallvec::SmallVec;
+
+use super::record::Known;
+use crate::charge::{Charge, Operation};
+use crate::decide::decide;
+use crate::decision::Decision;
+use crate::entry::Entry;
+use crate::quota::Quota;
+
+/// The age at which a call carries the refusals that the store has to count, in microseconds.
+const COUNTED_AGE: u64 = 100_000;
+
+/// What is known of the keys of a request.
+pub(super) struct LookUp<'r> {
+    pub(super) charges: &'r [Charge<'r>],
+    /// The local instant.
+    pub(super) now: u64,
+    pub(super) keys: SmallVec<[KnownKey; 2]>,
+    /// The position in `keys` of each charge's key.
+    pub(super) of: SmallVec<[usize; 4]>,
+}
+
+/// A key of a request.
+pub(super) struct KnownKey {
+    pub(super) digest: u128,
+    /// The epoch of the key's shard.
+    pub(super) epoch: u64,
+    pub(super) known: Option<Known>,
+}
+
+/// Returns whether the store has to count a refusal of this charge.
+pub(super) fn is_counted(charge: &Charge<'_>) -> bool {
+    charge.units() > 0 && (charge.counts_refusals() || charge.penalised_by().is_some())
+}
+
+impl<'r> LookUp<'r> {
+    /// Returns the charges of a key.
+    pub(super) fn charges_of(&self, key: usize) -> SmallVec<[Charge<'r>; 4]> {
+        let charges = self.charges.iter().zip(&self.of);
+        let own = charges.filter(|(_, of)| **of == key);
+        own.map(|(charge, _)| *charge).collect()
+    }
+
+    /// Returns the refusal of the request by copies of the entries that are younger than `max_age`.
+    ///
+    /// `with_calls` says whether the calls in flight have taken their units.
+    pub(super) fn refusal(&self, max_age: u64, with_calls: bool) -> Option<Decision> {
+        let young = |key: &'_ KnownKey| {
+            key.known
+                .as_ref()
+                .filter(|known| known.age < max_age)
+                .cloned()
+        };
+        let known: SmallVec<[Option<Known>; 2]> = self.keys.iter().map(young).collect();
+        // The latest of these instants is not before the store's clock, whichever entry it is from.
+        let now = known.iter().flatten().map(|known| known.store_now).max()?;
+        let copy = |known: Option<Known>| match known {
+            Some(known) if with_calls => known.ahead,
+            Some(known) => known.entry,
+            None => Entry::default(),
+        };
+        let mut copies: SmallVec<[Entry; 2]> = known.into_iter().map(copy).collect();
+        let mut copies: SmallVec<[&mut Entry; 2]> = copies.iter_mut().collect();
+        let key_of = |charge| self.of[charge];
+        let decision = decide(Operation::Check, self.charges, now, &mut copies, key_of);
+        let mut quotas = self.charges.iter().map(Charge::quota);
+        (!decision.is_allowed() && quotas.all(frees_with_time)).then_some(decision)
+    }
+
+    /// Returns whether a request that the copies refuse has to reach the store.
+    ///
+    /// This renews entries before they are too old, and lets the store count refusals.
+    pub(super) fn is_due(&self, max_age: u64) -> bool {
+        let mut renewed_at = max_age - max_age / 8;
+        if self.charges.iter().any(is_counted) {
+            renewed_at = COUNTED_AGE;
+            // The count needs a record of each key.
+            if self.keys.iter().any(|key| key.known.is_none()) {
+                return true;
+            }
+        }
+        let mut known = self.keys.iter().filter_map(|key| key.known.as_ref());
+        known.any(|known| known.is_renewable && (renewed_at..max_age).contains(&known.age))
+    }
+}
+
+/// Returns whether only time frees units of a quota, apart from refunds and resets.
+const fn frees_with_time(_: &Quota) -> bool {
+    // A hold, which may end at any time, would be an exception.
+    true
+}

@@ -1,0 +1,66 @@
+//! A store of the model, for tests of what is built on stores.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::future::{Ready, ready};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tower_quota_core::{Charge, Clock, Decision, Operation, Store};
+
+use crate::ManualClock;
+use crate::model::Model;
+
+/// A store that keeps an [`Entry`](tower_quota_core::Entry) for each key, and decides as the model does.
+///
+/// Its refusals carry the [entries](Decision::entries) of their keys. It is slow, and never forgets a key. Clones share
+/// everything.
+#[derive(Clone)]
+pub struct ModelStore {
+    clock: ManualClock,
+    model: Arc<Mutex<Model>>,
+}
+
+impl ModelStore {
+    /// Creates an empty store on this clock.
+    #[must_use]
+    pub fn with_clock(clock: ManualClock) -> Self {
+        Self {
+            clock,
+            model: Arc::default(),
+        }
+    }
+
+    fn decide(&self, operation: Operation, charges: &[Charge<'_>]) -> Decision {
+        let mut model = self.model.lock().unwrap_or_else(PoisonError::into_inner);
+        let decision = model.apply(operation, charges, self.clock.now());
+        if operation == Operation::Check && !decision.is_allowed() {
+            return decision.with_entries(model.entries_of(charges));
+        }
+        decision
+    }
+}
+
+impl Store for ModelStore {
+    type Error = Infallible;
+    type Future = Ready<Result<Decision, Infallible>>;
+
+    fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
+        ready(Ok(self.decide(operation, charges)))
+    }
+
+    fn check_at_once(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
+        *decision = self.decide(Operation::Check, charges);
+        true
+    }
+
+    /// Returns `false`, as a store in memory does.
+    fn is_shared(&self) -> bool {
+        false
+    }
+}
+
+impl fmt::Debug for ModelStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ModelStore").finish_non_exhaustive()
+    }
+}
