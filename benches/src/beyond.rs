@@ -10,7 +10,7 @@ use tower::{Layer, Service};
 use tower_quota_core::{Charge, Decision, Key, MemoryStore, Name, Quota, RefusalCache, Store};
 use tower_quota_lease::Leased;
 use tower_quota_redis::RedisStore;
-use tower_quota_testkit::{RedisServer, SharedStore};
+use tower_quota_testkit::{ManualClock, ModelStore, RedisServer, SharedStore};
 
 use crate::layer::contenders::{Treatment, tower_quota_over};
 use crate::layer::service::{Trivial, request};
@@ -46,7 +46,8 @@ pub(crate) fn leased(units: u64) -> Result<Step, Box<dyn Error>> {
 pub(crate) fn refused() -> Result<Step, Box<dyn Error>> {
     let hour = Duration::from_secs(3_600);
     asking(
-        RefusalCache::new(SharedStore(MemoryStore::new())).max_age(hour),
+        RefusalCache::new(SharedStore(ModelStore::with_clock(ManualClock::default())))
+            .max_age(hour),
         Quota::try_new(1, hour)?,
     )
 }

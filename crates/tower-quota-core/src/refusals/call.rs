@@ -1,11 +1,12 @@
 //! Calls of the store in flight.
 
+use core::sync::atomic::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::look_up::LookUp;
+use super::look_up::{KnownKey, LookUp};
 use super::memory::Memory;
 use super::record::{KeyCall, Record};
 use crate::charge::{Charge, OwnedCharge};
@@ -15,8 +16,8 @@ use crate::decision::Decision;
 /// A check in flight. If it is dropped without an answer, the records forget it.
 pub(super) struct CheckInFlight<C: Clock> {
     memory: Arc<Memory<C>>,
-    /// The digest of each key, and the epoch of its shard before the call was sent.
-    keys: SmallVec<[(u128, u64); 2]>,
+    /// The keys, as they were before the call was sent.
+    keys: SmallVec<[KnownKey; 2]>,
     /// The position in `keys` of each charge's key.
     of: SmallVec<[usize; 4]>,
     number: u64,
@@ -27,7 +28,8 @@ pub(super) struct CheckInFlight<C: Clock> {
 impl<C: Clock> CheckInFlight<C> {
     /// Notes a check that is about to be sent.
     pub(super) fn begin(memory: &Arc<Memory<C>>, look_up: LookUp<'_>) -> Self {
-        let (number, sent) = (memory.next_call(), look_up.now);
+        let sent = look_up.now;
+        let number = memory.calls.fetch_add(1, Ordering::Relaxed);
         for (position, key) in look_up.keys.iter().enumerate() {
             memory.change(key.digest, |record| {
                 let charges = look_up.charges_of(position);
@@ -38,10 +40,9 @@ impl<C: Clock> CheckInFlight<C> {
                 });
             });
         }
-        let keys = look_up.keys.iter().map(|key| (key.digest, key.epoch));
         Self {
             memory: Arc::clone(memory),
-            keys: keys.collect(),
+            keys: look_up.keys,
             of: look_up.of,
             number,
             sent,
@@ -51,10 +52,11 @@ impl<C: Clock> CheckInFlight<C> {
     /// Records the answer.
     pub(super) fn finish(mut self, decision: &Decision) {
         let memory = &self.memory;
-        for (key, &(digest, epoch)) in self.keys.iter().enumerate() {
+        for (position, key) in self.keys.iter().enumerate() {
+            let digest = key.digest;
             let statuses = decision.statuses().iter().zip(&self.of);
             let mut statuses = statuses
-                .filter(|(_, of)| **of == key)
+                .filter(|(_, of)| **of == position)
                 .map(|(status, _)| status);
             let shard = &mut *memory.shard(digest);
             let record = shard.records.get_mut(&digest);
@@ -68,9 +70,9 @@ impl<C: Clock> CheckInFlight<C> {
                 }
                 continue;
             }
-            let of_key = |part: &&(usize, _)| self.of.get(part.0) == Some(&key);
+            let of_key = |part: &&(usize, _)| self.of.get(part.0) == Some(&position);
             let entry = decision.entries().iter().find(of_key);
-            if let Some((_, entry)) = entry.filter(|_| shard.epoch == epoch) {
+            if let Some((_, entry)) = entry.filter(|_| shard.epoch == key.epoch) {
                 let record = Record {
                     entry: entry.clone(),
                     since: (entry.at(), self.number),
@@ -79,8 +81,7 @@ impl<C: Clock> CheckInFlight<C> {
                     calls: Vec::new(),
                     uncounted: BTreeMap::new(),
                 };
-                let now = memory.clock.now().as_micros();
-                shard.remember(digest, record, now, memory.shard_capacity);
+                shard.remember(digest, record, memory.shard_capacity);
             }
         }
         self.keys.clear();
@@ -89,20 +90,20 @@ impl<C: Clock> CheckInFlight<C> {
 
 impl<C: Clock> Drop for CheckInFlight<C> {
     fn drop(&mut self) {
-        for &(digest, _) in &self.keys {
+        for key in &self.keys {
             self.memory
-                .change(digest, |record| record.end_call(self.number));
+                .change(key.digest, |record| record.end_call(self.number));
         }
     }
 }
 
 /// A call in flight that may give units back. The keys are forgotten when it is sent, and when it ends.
-pub(super) struct ChangeInFlight<C> {
+pub(super) struct ChangeInFlight<C: Clock> {
     memory: Arc<Memory<C>>,
     digests: Vec<u128>,
 }
 
-impl<C> ChangeInFlight<C> {
+impl<C: Clock> ChangeInFlight<C> {
     pub(super) fn begin(memory: &Arc<Memory<C>>, charges: &[Charge<'_>]) -> Self {
         let digests = charges
             .iter()
@@ -122,7 +123,7 @@ impl<C> ChangeInFlight<C> {
     }
 }
 
-impl<C> Drop for ChangeInFlight<C> {
+impl<C: Clock> Drop for ChangeInFlight<C> {
     fn drop(&mut self) {
         self.forget();
     }

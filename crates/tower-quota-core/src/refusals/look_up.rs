@@ -44,24 +44,18 @@ impl<'r> LookUp<'r> {
     }
 
     /// Returns the refusal of the request by copies of the entries that are younger than `max_age`.
-    ///
-    /// `with_calls` says whether the calls in flight have taken their units.
-    pub(super) fn refusal(&self, max_age: u64, with_calls: bool) -> Option<Decision> {
-        let young = |key: &'_ KnownKey| {
-            key.known
-                .as_ref()
-                .filter(|known| known.age < max_age)
-                .cloned()
+    pub(super) fn refusal(&self, max_age: u64) -> Option<Decision> {
+        let young = |key: &KnownKey| {
+            let known = key.known.clone();
+            known.filter(|known| known.age < max_age)
         };
         let known: SmallVec<[Option<Known>; 2]> = self.keys.iter().map(young).collect();
         // The latest of these instants is not before the store's clock, whichever entry it is from.
         let now = known.iter().flatten().map(|known| known.store_now).max()?;
-        let copy = |known: Option<Known>| match known {
-            Some(known) if with_calls => known.ahead,
-            Some(known) => known.entry,
-            None => Entry::default(),
-        };
-        let mut copies: SmallVec<[Entry; 2]> = known.into_iter().map(copy).collect();
+        let copies = known
+            .into_iter()
+            .map(|known| known.map(|known| known.entry));
+        let mut copies: SmallVec<[Entry; 2]> = copies.map(Option::unwrap_or_default).collect();
         let mut copies: SmallVec<[&mut Entry; 2]> = copies.iter_mut().collect();
         let key_of = |charge| self.of[charge];
         let decision = decide(Operation::Check, self.charges, now, &mut copies, key_of);

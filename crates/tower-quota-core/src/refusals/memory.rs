@@ -1,7 +1,7 @@
 //! The table of the records.
 
 use core::hash::BuildHasher;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::AtomicU64;
 use std::collections::HashMap;
 use std::hash::RandomState;
 
@@ -26,7 +26,7 @@ pub(super) struct Memory<C> {
     pub(super) clock: C,
     pub(super) seed: [u8; 16],
     /// Calls are numbered in the order in which they are sent.
-    calls: AtomicU64,
+    pub(super) calls: AtomicU64,
     shards: Box<[Mutex<Shard>]>,
     pub(super) shard_capacity: usize,
 }
@@ -48,7 +48,7 @@ impl Shard {
     }
 
     /// Remembers a record, unless a later one is known.
-    pub(super) fn remember(&mut self, digest: u128, mut record: Record, now: u64, capacity: usize) {
+    pub(super) fn remember(&mut self, digest: u128, mut record: Record, capacity: usize) {
         if let Some(known) = self.records.get_mut(&digest) {
             if known.since > record.since {
                 return;
@@ -56,7 +56,7 @@ impl Shard {
             record.calls = core::mem::take(&mut known.calls);
             record.uncounted = core::mem::take(&mut known.uncounted);
         } else if self.records.len() >= capacity {
-            self.evict(now);
+            self.evict(record.sent);
         }
         self.stats.remembered += 1;
         self.records.insert(digest, record);
@@ -78,41 +78,36 @@ impl Shard {
 impl<C: Clock> Memory<C> {
     /// Looks up the keys of a request. Forgets the keys with limits that the request counts by other quotas.
     pub(super) fn look_up<'r>(&self, charges: &'r [Charge<'r>]) -> LookUp<'r> {
-        let mut look_up = LookUp {
-            charges,
-            now: self.clock.now().as_micros(),
-            keys: SmallVec::new(),
-            of: SmallVec::new(),
-        };
+        let now = self.clock.now().as_micros();
+        let mut keys: SmallVec<[KnownKey; 2]> = SmallVec::new();
+        let mut of = SmallVec::new();
         for charge in charges {
             let digest = charge.key().digest(&self.seed);
-            let known = look_up.keys.iter().position(|key| key.digest == digest);
-            look_up.of.push(known.unwrap_or(look_up.keys.len()));
+            let known = keys.iter().position(|key| key.digest == digest);
+            of.push(known.unwrap_or(keys.len()));
             if known.is_none() {
-                look_up.keys.push(KnownKey {
+                let shard = &mut *self.shard(digest);
+                let own = charges.iter().filter(|own| own.key() == charge.key());
+                let record = shard.records.get(&digest);
+                if record.is_some_and(|record| record.has_other_quota(own, now)) {
+                    shard.forget(digest);
+                }
+                let record = shard.records.get(&digest);
+                keys.push(KnownKey {
                     digest,
-                    epoch: 0,
-                    known: None,
+                    epoch: shard.epoch,
+                    known: record.and_then(|record| record.known(now)),
                 });
             }
         }
-        for key in 0..look_up.keys.len() {
-            let charges = look_up.charges_of(key);
-            let key = &mut look_up.keys[key];
-            let shard = &mut *self.shard(key.digest);
-            let record = shard.records.get(&key.digest);
-            if record.is_some_and(|record| record.has_other_quota(&charges, look_up.now)) {
-                shard.forget(key.digest);
-            }
-            key.epoch = shard.epoch;
-            let record = shard.records.get(&key.digest);
-            key.known = record.and_then(|record| record.known(look_up.now));
+        LookUp {
+            charges,
+            now,
+            keys,
+            of,
         }
-        look_up
     }
-}
 
-impl<C> Memory<C> {
     pub(super) fn new(clock: C, capacity: usize) -> Self {
         let source = RandomState::new();
         let byte = |number: usize| source.hash_one(number).to_le_bytes()[0];
@@ -149,10 +144,6 @@ impl<C> Memory<C> {
         change: impl FnOnce(&mut Record) -> R,
     ) -> Option<R> {
         self.shard(digest).records.get_mut(&digest).map(change)
-    }
-
-    pub(super) fn next_call(&self) -> u64 {
-        self.calls.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Notes a refusal from memory. Where the store has to count it, the records count it at once.

@@ -20,8 +20,9 @@
 //! One unit is what a call leaves missing in the store, whatever the answer. If the store admits the call, it takes at
 //! least one unit. If the store refuses the call, then other processes have taken at least one unit, since requests
 //! take whole units and the copy had enough. So the store has no more left than the copy when the next request would
-//! reach it, if calls take equally long and the copy was not full since its entry was sent. Otherwise requests may be
-//! refused until the answer of the call, at most a round trip. No request ever waits for the answer to another one.
+//! reach it, if calls take equally long, requests have the same limits and the copy was not full since its entry was
+//! sent. Otherwise a request may be refused until the answer of the call, at most for a round trip. No request waits for
+//! the answer to another one.
 //!
 //! | file | has |
 //! |---|---|
@@ -37,12 +38,13 @@ mod record;
 mod stats;
 
 use core::fmt;
-use core::future::ready;
+use core::future::{Future, ready};
+use core::pin::Pin;
 use core::time::Duration;
 use std::sync::Arc;
 
 use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, Either, join};
+use futures_util::future::join;
 
 use self::call::{ChangeInFlight, CheckInFlight};
 use self::memory::{MAX_AGE, Memory};
@@ -54,9 +56,9 @@ use crate::status::LimitStatus;
 use crate::store::Store;
 use crate::time::micros;
 
-/// The future of a [`RefusalCache`]: the store's own, or a boxed one that the cache records.
+/// The future of a [`RefusalCache`], which records the answer.
 pub type RefusalFuture<S> =
-    Either<<S as Store>::Future, BoxFuture<'static, Result<Decision, <S as Store>::Error>>>;
+    Pin<Box<dyn Future<Output = Result<Decision, <S as Store>::Error>> + Send>>;
 
 /// A store wrapper that remembers refusals of a shared store and answers them in this process.
 ///
@@ -89,14 +91,15 @@ pub type RefusalFuture<S> =
 /// # Penalties and counted refusals
 ///
 /// If a limit has a [penalty](Charge::penalty) or [counted refusals](Charge::count_refusals), a check reaches the store
-/// ten times a second for each client. One more call carries the refusals in between. The cache loses up to a
-/// tenth of a second of them if the client then stops, if the call fails, or if units are refunded, charged or reset.
-/// A call carries at most 32 strikes.
+/// ten times a second for each client. One more call carries the refusals in between, at the cost of that request and
+/// with at most 32 strikes. The cache loses up to a tenth of a second of them if the client then waits as long as it
+/// was told, if the call fails, or if units are refunded, charged or reset.
 ///
 /// # Caveats
 ///
 /// * A store that is not [shared](Store::is_shared) is asked directly, and nothing is remembered.
-/// * Clients that ask for concurrent work are never answered from memory, since a hold may end at any time.
+/// * A request that is refused while a call of its client is in flight may be refused for up to a round trip too long,
+///   if another process has taken the unit of that call.
 /// * A refund whose future is dropped may reach the store later. Refusals are then up to `max_age` old.
 pub struct RefusalCache<S, C = MonotonicClock> {
     store: Arc<S>,
@@ -112,7 +115,7 @@ impl<S: Store> RefusalCache<S> {
     }
 }
 
-impl<S, C> RefusalCache<S, C> {
+impl<S, C: Clock> RefusalCache<S, C> {
     /// The default of [`max_age`](Self::max_age): one second.
     pub const DEFAULT_MAX_AGE: Duration = Duration::from_micros(MAX_AGE);
     /// The default of [`capacity`](Self::capacity): 16,384 keys.
@@ -139,6 +142,21 @@ impl<S, C> RefusalCache<S, C> {
         }
     }
 
+    /// Sets how many keys are remembered, each in about half a kilobyte. The default is 16,384.
+    ///
+    /// The keys that are used for the shortest time give way first. With 0 nothing is remembered. The cache starts
+    /// empty and is no longer shared with its clones.
+    #[must_use]
+    pub fn capacity(self, keys: usize) -> Self
+    where
+        C: Clone,
+    {
+        Self {
+            memory: Arc::new(Memory::new(self.memory.clock.clone(), keys)),
+            ..self
+        }
+    }
+
     /// Returns the wrapped store. The cache does not see operations on it.
     #[must_use]
     pub fn store(&self) -> &S {
@@ -152,20 +170,6 @@ impl<S, C> RefusalCache<S, C> {
     }
 }
 
-impl<S, C: Clock + Clone> RefusalCache<S, C> {
-    /// Sets how many keys are remembered, each in about half a kilobyte. The default is 16,384.
-    ///
-    /// The keys that are used for the shortest time give way first. With 0 nothing is remembered. The cache starts
-    /// empty and is no longer shared with its clones.
-    #[must_use]
-    pub fn capacity(self, keys: usize) -> Self {
-        Self {
-            memory: Arc::new(Memory::new(self.memory.clock.clone(), keys)),
-            ..self
-        }
-    }
-}
-
 impl<S: Store, C: Clock> RefusalCache<S, C> {
     /// Refuses a request that is known to be over its limits. Returns `None` if the store has to decide.
     pub fn refusal(&self, charges: &[Charge<'_>]) -> Option<Decision> {
@@ -173,7 +177,7 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
             return None;
         }
         let look_up = self.memory.look_up(charges);
-        let refusal = look_up.refusal(self.max_age, true)?;
+        let refusal = look_up.refusal(self.max_age)?;
         if look_up.is_due(self.max_age) {
             return None;
         }
@@ -186,19 +190,16 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
     /// Returns the answer to come, and the refusal that holds if the store fails. Call [`refusal`](Self::refusal) first.
     pub fn send(&self, charges: &[Charge<'_>]) -> (RefusalFuture<S>, Option<Decision>) {
         if !self.remembers() {
-            return (Either::Left(self.store.check(charges)), None);
+            return (self.store.check(charges).boxed(), None);
         }
         let memory = &self.memory;
         let look_up = memory.look_up(charges);
-        let mut uncounted = memory.take_uncounted(&look_up);
-        if look_up.refusal(self.max_age, true).is_none() {
-            // The client has waited. To count its earlier requests now would break the promise of its retry time.
-            uncounted.clear();
-        }
-        let known_refusal = look_up.refusal(u64::MAX, false);
+        let uncounted = memory.take_uncounted(&look_up);
+        // If the copies admit the request, its client has waited. To count earlier requests now would break that promise.
+        let counts = !uncounted.is_empty() && look_up.refusal(self.max_age).is_some();
+        let known_refusal = look_up.refusal(u64::MAX);
         let call = CheckInFlight::begin(memory, look_up);
-        let counted =
-            (!uncounted.is_empty()).then(|| self.store.apply(Operation::Refuse, &uncounted));
+        let counted = counts.then(|| self.store.apply(Operation::Refuse, &uncounted));
         let answer = self.store.check(charges);
         let answer = async move {
             let answer = match counted {
@@ -211,7 +212,7 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
             }
             answer
         };
-        (Either::Right(answer.boxed()), known_refusal)
+        (answer.boxed(), known_refusal)
     }
 
     /// Returns the present status of a limit, as the last entry of its key leaves it. `None` if no entry is known.
@@ -241,24 +242,21 @@ impl<S: Store, C: Clock> Store for RefusalCache<S, C> {
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         if operation == Operation::Check {
             if let Some(refusal) = self.refusal(charges) {
-                return Either::Right(ready(Ok(refusal)).boxed());
+                return ready(Ok(refusal)).boxed();
             }
             return match self.send(charges) {
                 (answer, None) => answer,
-                (answer, Some(known)) => {
-                    Either::Right(answer.map(|answer| answer.or(Ok(known))).boxed())
-                }
+                (answer, Some(known)) => answer.map(|answer| answer.or(Ok(known))).boxed(),
             };
         }
         // A counted refusal gives no units back.
-        let changes = !matches!(operation, Operation::Peek | Operation::Refuse);
-        if !changes || !self.remembers() {
-            return Either::Left(self.store.apply(operation, charges));
+        let changes_nothing = matches!(operation, Operation::Peek | Operation::Refuse);
+        if changes_nothing || !self.remembers() {
+            return self.store.apply(operation, charges).boxed();
         }
         let change = ChangeInFlight::begin(&self.memory, charges);
         let answer = self.store.apply(operation, charges);
-        let answer = answer.inspect(move |_| drop(change));
-        Either::Right(answer.boxed())
+        answer.inspect(move |_| drop(change)).boxed()
     }
 
     #[inline]

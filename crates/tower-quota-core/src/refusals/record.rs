@@ -39,9 +39,8 @@ pub(super) struct KeyCall {
 /// A copy of a record at the present instant.
 #[derive(Clone)]
 pub(super) struct Known {
+    /// The entry with one unit taken for each later call in flight that it admits.
     pub(super) entry: Entry,
-    /// The entry with the units of calls in flight taken.
-    pub(super) ahead: Entry,
     /// The latest instant that the store's clock can have now.
     pub(super) store_now: Timestamp,
     /// Microseconds since before the call was sent.
@@ -55,8 +54,7 @@ impl Record {
     pub(super) fn known(&self, now: u64) -> Option<Known> {
         let age = now.checked_sub(self.sent)?;
         (age < OUTAGE_AGE).then(|| Known {
-            entry: self.entry.clone(),
-            ahead: self.ahead(),
+            entry: self.ahead(),
             store_now: self.store_at(now),
             age,
             is_renewable: self.refuses && self.calls.is_empty(),
@@ -69,7 +67,6 @@ impl Record {
         Timestamp::from_micros(self.since.0.as_micros().saturating_add(elapsed))
     }
 
-    /// Returns the entry with one unit taken for each later call in flight that it admits.
     fn ahead(&self) -> Entry {
         let mut ahead = self.entry.clone();
         for call in self.calls.iter().filter(|call| call.number > self.since.1) {
@@ -88,10 +85,13 @@ impl Record {
     }
 
     /// Returns whether some charge counts by another quota than the entry.
-    pub(super) fn has_other_quota(&self, charges: &[Charge<'_>], local: u64) -> bool {
+    pub(super) fn has_other_quota<'c>(
+        &self,
+        mut charges: impl Iterator<Item = &'c Charge<'c>>,
+        local: u64,
+    ) -> bool {
         let now = self.store_at(local).as_micros();
-        let mut counters = charges.iter().map(Charge::counter);
-        counters.any(|counter| self.entry.has_other_quota(counter, now))
+        charges.any(|charge| self.entry.has_other_quota(charge.counter(), now))
     }
 
     /// Returns the local instant from which the limits are unused.
@@ -135,7 +135,7 @@ impl Record {
         // Another process may have begun a window earlier that starts with the first request. It then ends earlier.
         let mut quotas = charges.iter().map(Charge::quota);
         quotas.all(|quota| quota.window_offset().is_some())
-            && !self.has_other_quota(&charges, self.sent)
+            && !self.has_other_quota(charges.iter(), self.sent)
             && self
                 .entry
                 .decide(Operation::Check, &charges, at)

@@ -186,7 +186,8 @@ impl<S: Store> RateLimitLayer<S> {
     /// default is one second, [`RefusalCache::DEFAULT_MAX_AGE`]; zero asks the store each time. A store in memory is
     /// always asked. [`RefusalCache`] has the details.
     ///
-    /// While the store is unavailable, a known refusal holds for as long as the store said, whatever the limits choose.
+    /// While the store is unavailable, a known refusal holds until its request fits, for up to an hour, whatever the
+    /// limits choose.
     ///
     /// ```
     /// use std::time::Duration;
@@ -200,12 +201,12 @@ impl<S: Store> RateLimitLayer<S> {
         self.with_store(|store| store.max_age(max_age))
     }
 
-    /// Sets how many limits of a client the [refusal cache](Self::refusal_cache) remembers.
+    /// Sets how many keys the [refusal cache](Self::refusal_cache) remembers.
     ///
-    /// The default is [`RefusalCache::DEFAULT_CAPACITY`]: 16,384, in at most 2.5 MB. Others give way, soonest ended
+    /// The default is [`RefusalCache::DEFAULT_CAPACITY`]: 16,384. The keys that are used for the shortest time give way
     /// first. With 0 nothing is remembered, for outages neither.
-    pub fn refusal_cache_capacity(self, limits: usize) -> Self {
-        self.with_store(|store| store.capacity(limits))
+    pub fn refusal_cache_capacity(self, keys: usize) -> Self {
+        self.with_store(|store| store.capacity(keys))
     }
 
     /// Counts which clients send most requests, for [`top_busy`](crate::RateLimitHandle::top_busy).
