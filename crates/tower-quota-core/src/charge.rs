@@ -1,10 +1,12 @@
 //! Charges: the parts of a request, as data that any store can decide on.
 
+mod mode;
 mod options;
 mod owned;
 
 use core::time::Duration;
 
+pub use self::mode::ChargeMode;
 use self::options::ChargeOptions;
 pub use self::owned::OwnedCharge;
 use crate::algorithm::longest_wait;
@@ -37,6 +39,7 @@ pub struct Charge<'a> {
     max_wait: Option<Duration>,
     turn: Option<Duration>,
     options: ChargeOptions,
+    mode: ChargeMode,
 }
 
 /// A counter in an entry, and the quota that counts it.
@@ -74,6 +77,7 @@ impl<'a> Charge<'a> {
             turn: None,
             penalty: None,
             options,
+            mode: ChargeMode::Checked,
         }
     }
 
@@ -129,6 +133,29 @@ impl<'a> Charge<'a> {
     #[must_use]
     pub const fn at_most(self) -> Self {
         self.with(ChargeOptions::AT_MOST)
+    }
+
+    /// Sets whether the charge may refuse the request, and whether it takes its units.
+    ///
+    /// ```
+    /// use tower_quota_core::{Charge, ChargeMode, Entry, Key, Operation, Quota, Timestamp};
+    ///
+    /// let (minute, attempts, key) = (Quota::per_minute(1), Quota::per_hour(10), Key::EVERYONE);
+    /// let request = [
+    ///     Charge::new("minute", &minute, &key),
+    ///     Charge::new("attempts", &attempts, &key).in_mode(ChargeMode::Forced),
+    /// ];
+    /// let mut entry = Entry::default();
+    /// let now = Timestamp::from_micros(1_763_712_000_000_000);
+    /// assert!(entry.decide(Operation::Check, &request, now).is_allowed());
+    /// let refused = entry.decide(Operation::Check, &request, now);
+    /// assert!(!refused.is_allowed());
+    /// assert_eq!(refused.statuses()[1].remaining(), 8);
+    /// ```
+    #[must_use]
+    pub const fn in_mode(mut self, mode: ChargeMode) -> Self {
+        self.mode = mode;
+        self.with(ChargeOptions::SPECIAL)
     }
 
     /// Prepares a bucket for a refund long after the charge.
@@ -224,9 +251,9 @@ impl<'a> Charge<'a> {
     #[must_use]
     pub fn max_wait_micros(&self) -> u64 {
         let asked = match (self.max_wait, self.quota.algorithm()) {
-            (Some(longest), _) => micros(longest),
-            (None, Algorithm::LeakyBucket) => u64::MAX,
-            (None, _) => 0,
+            (Some(longest), _) if !self.mode.is_report() => micros(longest),
+            (_, Algorithm::LeakyBucket) => u64::MAX,
+            _ => 0,
         };
         asked.min(longest_wait(self.quota))
     }
@@ -237,10 +264,22 @@ impl<'a> Charge<'a> {
         self.turn.map_or(u64::MAX, micros)
     }
 
-    /// Returns whether the charge is prepared for a refund, on request or because it may wait.
+    /// Returns whether the charge is prepared for a refund, on request, because it may wait, or because it is a hold.
     #[must_use]
     pub fn is_refundable(&self) -> bool {
-        self.options.has(ChargeOptions::REFUNDABLE) || self.max_wait_micros() > 0
+        self.options.has(ChargeOptions::REFUNDABLE) || self.max_wait_micros() > 0 || self.is_hold()
+    }
+
+    /// Returns whether it holds units until they are released; see [`Quota::concurrent`].
+    #[must_use]
+    pub const fn is_hold(&self) -> bool {
+        matches!(self.quota.algorithm(), Algorithm::Concurrent)
+    }
+
+    /// Returns the mode: whether it may refuse the request, and whether it takes its units.
+    #[must_use]
+    pub const fn mode(&self) -> ChargeMode {
+        self.mode
     }
 
     /// Returns whether a refused request is charged too.
@@ -294,6 +333,7 @@ impl<'a> Charge<'a> {
         has_windows
             && self.cost > 0
             && self.penalty.is_none()
+            && self.mode == ChargeMode::Checked
             && self.options.are_plain_without(others)
     }
 
@@ -345,6 +385,14 @@ pub enum Operation {
         /// The instant of the charges, on the store's clock.
         taken_at: Timestamp,
     },
+    /// Extends holds to one expiry time from now; see [`Quota::concurrent`]. Does nothing to other limits.
+    ///
+    /// [`LimitStatus::taken`](crate::LimitStatus::taken) has the units still held. It is 0 if the hold was released or
+    /// has expired, which a renewal does not undo.
+    Renew {
+        /// The instant the holds were taken at, on the store's clock.
+        taken_at: Timestamp,
+    },
     /// Forgets the counters and strikes of the charges.
     Reset,
     /// Reports the decision that a request would get now, and changes nothing.
@@ -361,5 +409,10 @@ impl Operation {
     /// Returns whether the operation asks the limits for a verdict.
     pub(crate) const fn judges(self) -> bool {
         matches!(self, Self::Check | Self::Refuse | Self::Peek)
+    }
+
+    /// Returns whether the operation takes units that can be given back.
+    pub(crate) const fn takes(self) -> bool {
+        matches!(self, Self::Check | Self::Charge)
     }
 }

@@ -5,7 +5,7 @@ use core::time::Duration;
 use smallvec::SmallVec;
 
 use crate::algorithm::Refund;
-use crate::charge::{Charge, Operation};
+use crate::charge::{Charge, ChargeMode, Operation};
 use crate::decision::Decision;
 use crate::entry::Entry;
 use crate::outcome::Outcome;
@@ -32,7 +32,10 @@ struct Assessment {
 /// 2. If an entry was changed after `now`, the decision is made at that later instant.
 /// 3. Each calendar quota becomes the fixed window [at](Quota::at) that instant.
 /// 4. Each limit judges its charge. An enforced charge that does not fit refuses the request.
-/// 5. If the request is admitted, all charges are taken. A shadow is taken only if it fits too.
+/// 5. If an admitted request takes a hold and an entry was changed at this instant, the charges are taken a microsecond
+///    later. The instant of a decision identifies its holds.
+/// 6. If the request is admitted, all charges are taken. A shadow is taken only if it fits too. Reports take nothing.
+///    Forced charges are taken in any case.
 ///
 /// A refused request and a peek change no entry, with one exception: a refused request converts a state to the request's
 /// quota, because the new rate holds from then on. If the state would be full by the new quota, it stays as it is.
@@ -71,8 +74,15 @@ pub fn decide(
             .iter()
             .zip(&assessments)
             .any(|(charge, assessment)| !charge.is_shadow() && assessment.outcome.is_refusal());
+    let takes_holds = operation.takes() && !refused && charges.iter().any(Charge::is_hold);
+    let now = entries
+        .iter()
+        .map(|entry| entry.at + u64::from(takes_holds))
+        .fold(now, u64::max);
     // The second condition is for shadows.
-    let stays_out = |assessment: &Assessment| refused || assessment.outcome.is_refusal();
+    let stays_out = |charge: &Charge<'_>, assessment: &Assessment| {
+        charge.mode() != ChargeMode::Forced && (refused || assessment.outcome.is_refusal())
+    };
 
     let mut changed: SmallVec<[usize; 4]> = SmallVec::new();
     for (i, (charge, assessment)) in charges.iter().zip(&mut assessments).enumerate() {
@@ -81,7 +91,7 @@ pub fn decide(
             operation,
             charge,
             assessment.units,
-            stays_out(assessment),
+            stays_out(charge, assessment),
             now,
             entry,
         );
@@ -102,15 +112,15 @@ pub fn decide(
             let entry = &*entries[entry_of(i)];
             // A counted refusal may have changed the outcome.
             let is_counted = charge.counts_refusals() || charge.penalised_by().is_some();
-            let outcome = match stays_out(assessment) && is_counted {
+            let outcome = match stays_out(charge, assessment) && is_counted {
                 true => entry.judge(charge, assessment.units, now),
                 false => assessment.outcome,
             };
-            let (remaining, reset) = entry.left(charge, now);
+            let (balance, reset) = entry.balance(charge, now);
             LimitStatus {
                 name: charge.name(),
                 limit: charge.quota().capacity(),
-                left: Left::new(remaining, Duration::from_micros(reset)),
+                left: Left::of_balance(balance, Duration::from_micros(reset)),
                 outcome,
                 taken: assessment.taken,
                 is_shadow: charge.is_shadow(),
@@ -147,6 +157,9 @@ fn change(
         Operation::Refund { taken_at } => {
             units > 0 && entry.may_refund(charge, taken_at.as_micros(), now)
         }
+        Operation::Renew { taken_at } => {
+            charge.is_hold() && entry.may_refund(charge, taken_at.as_micros(), now)
+        }
         _ if stays_out => {
             units > 0 && (charge.counts_refusals() || entry.needs_conversion(counter, now))
         }
@@ -172,6 +185,9 @@ fn change(
                     is_prepared,
                 },
             );
+        }),
+        Operation::Renew { taken_at } => entry.edit(counter, now, |state| {
+            taken = state.renew(counter.quota, now, taken_at.as_micros());
         }),
         _ if stays_out => entry.edit(counter, now, |state| {
             if charge.counts_refusals() {
@@ -220,7 +236,10 @@ fn assess(
     entries: &[&mut Entry],
     entry_of: impl Fn(usize) -> usize,
 ) -> SmallVec<[Assessment; 4]> {
-    let left = |i: usize| entries[entry_of(i)].left(&charges[i], now).0;
+    let left = |i: usize| {
+        let (balance, _) = entries[entry_of(i)].balance(&charges[i], now);
+        balance.max(0).cast_unsigned()
+    };
     let takes_what_is_left =
         |charge: &Charge<'_>| operation.judges() && charge.is_at_most() && charge.units() > 0;
     // All charges that accept a partial grant get the same one. Shadows do not reduce it.
@@ -234,6 +253,7 @@ fn assess(
         .unwrap_or(u64::MAX);
     let assessment = |(i, charge): (usize, &Charge<'_>)| {
         let units = match takes_what_is_left(charge) {
+            _ if charge.mode().is_report() => 0,
             true => left(i).min(charge.units()).min(together).max(1),
             false if operation == Operation::Peek => charge.units().max(1),
             false => charge.units(),

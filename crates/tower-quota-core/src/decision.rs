@@ -40,8 +40,7 @@ impl Decision {
     ) -> Self {
         let statuses: Statuses = statuses.into_iter().collect();
         let outcome = outcome_of(&statuses);
-        let took =
-            matches!(operation, Operation::Check | Operation::Charge) && !outcome.is_refusal();
+        let took = operation.takes() && !outcome.is_refusal();
         Self {
             outcome,
             at,

@@ -57,11 +57,13 @@ pub enum ConfigError {
         /// Units that may pass at once.
         capacity: u64,
     },
-    /// A sliding log of more stamps than a store should keep for one client.
+    /// A sliding log of more stamps, or a concurrency limit of more holds, than a store should keep for one client.
     LogTooLong {
-        /// Units per window.
+        /// Units per window, or at the same time.
         units: u64,
     },
+    /// An expiry of holds on an algorithm other than the concurrency limit.
+    NotConcurrent(Algorithm),
     /// A quota to be divided among 0 instances.
     ZeroInstances,
     /// A quota of which each instance would get less than one unit in 366 days.
@@ -143,8 +145,9 @@ impl ConfigError {
                 "this rate with this capacity cannot be counted to within 1 part per million: give a smaller burst"
             }
             Self::LogTooLong { .. } => {
-                "a sliding log keeps at most 10000 stamps: use a sliding window counter"
+                "a sliding log or a concurrency limit keeps at most 10000 stamps: give fewer units"
             }
+            Self::NotConcurrent(_) => "only a concurrency limit has holds that expire",
             Self::ZeroInstances => "a quota cannot be divided among 0 instances: give at least 1",
             Self::ShareTooSmall { .. } => {
                 "less than one unit per 366 days for each instance: give more units"
@@ -219,8 +222,12 @@ impl fmt::Display for ConfigError {
             ),
             Self::LogTooLong { units } => write!(
                 f,
-                "a sliding log of {units} units keeps too many stamps per client (at most 10000): use a sliding \
-                 window counter"
+                "a sliding log or a concurrency limit of {units} units keeps too many stamps per client (at most \
+                 10000): give fewer units, or use a sliding window counter"
+            ),
+            Self::NotConcurrent(algorithm) => write!(
+                f,
+                "a {algorithm} has no holds that expire: only a concurrency limit takes a `ttl`"
             ),
             Self::ShareTooSmall {
                 units,

@@ -66,7 +66,7 @@ pub mod stored;
 mod sync;
 mod time;
 
-pub use self::charge::{Charge, Operation, OwnedCharge};
+pub use self::charge::{Charge, ChargeMode, Operation, OwnedCharge};
 pub use self::clock::{Clock, MonotonicClock};
 pub use self::decide::decide;
 pub use self::decision::Decision;
@@ -77,7 +77,7 @@ pub use self::key::Key;
 pub use self::key_hasher::KeyHasher;
 pub use self::limiter::{Answer, AsKey, Limiter, UnknownLimit};
 #[cfg(feature = "tokio")]
-pub use self::limiter::{NotReady, Turn};
+pub use self::limiter::{Hold, NotReady, Turn};
 pub use self::memory::{MemoryStats, MemoryStore};
 pub use self::name::Name;
 pub use self::outcome::Outcome;

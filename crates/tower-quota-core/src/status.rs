@@ -22,6 +22,8 @@ pub struct LimitStatus {
     /// [`reset_after`](Self::reset_after).
     pub left: Left,
     /// Units that this operation took of this limit: what a refund would give back. 0 on a refusal, counted or not.
+    /// A [forced](crate::ChargeMode::Forced) charge of a refused request has taken its units, and they cannot be refunded.
+    /// After a renewal, the units of the hold.
     pub taken: u64,
     /// Says whether this limit let the request pass, and if not, when it would.
     pub outcome: Outcome,
@@ -37,9 +39,9 @@ pub struct Left(Amount);
 
 #[derive(Clone, Copy, Debug)]
 enum Amount {
-    /// The time is in microseconds.
+    /// The time is in microseconds. A balance below 0 is a debt.
     Known {
-        remaining: u64,
+        balance: i64,
         reset_after: u64,
     },
     Bucket {
@@ -55,8 +57,15 @@ impl Left {
     /// The time counts in full microseconds, up to half a million years.
     #[must_use]
     pub const fn new(remaining: u64, reset_after: Duration) -> Self {
+        let balance = remaining & i64::MAX.cast_unsigned();
+        Self::of_balance(balance.cast_signed(), reset_after)
+    }
+
+    /// Makes the amount of this many units left, or owed if the balance is below 0.
+    #[must_use]
+    pub const fn of_balance(balance: i64, reset_after: Duration) -> Self {
         Self(Amount::Known {
-            remaining,
+            balance,
             reset_after: micros(reset_after),
         })
     }
@@ -111,8 +120,24 @@ impl LimitStatus {
     #[must_use]
     pub const fn remaining(&self) -> u64 {
         match self.left.0 {
-            Amount::Known { remaining, .. } => remaining,
+            Amount::Known { balance, .. } if balance < 0 => 0,
+            Amount::Known { balance, .. } => balance.cast_unsigned(),
             Amount::Bucket { used, grain, .. } => bucket::units_left(self.limit, grain, used),
+        }
+    }
+
+    /// Returns the units owed: those taken beyond the limit, rounded up. 0 unless charges were
+    /// [forced](crate::ChargeMode::Forced) or the limit was [charged](crate::Operation::Charge) without a check.
+    ///
+    /// `RedisStore` does not report the debts of windows and logs yet.
+    #[must_use]
+    pub const fn debt(&self) -> u64 {
+        match self.left.0 {
+            Amount::Known { balance, .. } if balance < 0 => balance.unsigned_abs(),
+            Amount::Known { .. } | Amount::Bucket { grain: 0, .. } => 0,
+            Amount::Bucket { used, grain, .. } => used
+                .saturating_sub(self.limit.saturating_mul(grain))
+                .div_ceil(grain),
         }
     }
 
@@ -126,7 +151,7 @@ impl LimitStatus {
     }
 }
 
-/// Two statuses are equal if their numbers are, computed or not.
+/// Two statuses are equal if their numbers are, computed or not. Debts are not compared.
 impl PartialEq for LimitStatus {
     fn eq(&self, other: &Self) -> bool {
         let numbers = |status: &Self| {
@@ -160,6 +185,7 @@ impl fmt::Debug for LimitStatus {
             .field("name", &self.name)
             .field("limit", &self.limit)
             .field("remaining", &self.remaining())
+            .field("debt", &self.debt())
             .field("reset_after", &self.reset_after())
             .field("taken", &self.taken)
             .field("outcome", &self.outcome)

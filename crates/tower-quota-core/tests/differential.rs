@@ -10,6 +10,8 @@ use tower_quota_testkit::differential::Differential;
 const REGRESSIONS: &str = "tests/differential-regressions.txt";
 /// The number of keys that a trace names.
 const KEYS: usize = 3;
+/// The places that these keys may take: a row with several logs or holds takes more than one.
+const PLACES: usize = 8 * KEYS;
 const LIMITS: [&str; 3] = ["one", "two", "three"];
 /// A quota that is not soon full again.
 const SLOW: Quota = Quota::new(1, Duration::from_secs(366 * 86_400));
@@ -19,7 +21,7 @@ const NUMBERS: u64 = 2_100;
 #[test]
 fn memory_store_agrees_with_model() {
     Differential::new().regressions(REGRESSIONS).run(|trace| {
-        let store = MemoryStore::with_clock(KEYS, trace.clock());
+        let store = MemoryStore::with_clock(PLACES, trace.clock());
         block_on(trace.compare(&store))?;
         assert_eq!(store.evicted(), 0);
         Ok(())
@@ -32,7 +34,7 @@ fn growing_store_agrees_with_model() {
         Differential::new().regressions(REGRESSIONS).run(|trace| {
             let store = CrowdedStore::new(
                 MemoryStore::with_clock(capacity, trace.clock()),
-                capacity - KEYS,
+                capacity - PLACES,
             );
             block_on(trace.compare(&store))?;
             assert_eq!(store.store.evicted(), 0);
@@ -48,7 +50,7 @@ fn recycled_numbers_agree_with_model() {
         .regressions(REGRESSIONS)
         .run(|trace| {
             // The store is so small that all keys share a table and its numbers.
-            let store = MemoryStore::with_clock(KEYS + 1, trace.clock());
+            let store = MemoryStore::with_clock(PLACES, trace.clock());
             use_up_numbers(&store);
             block_on(trace.compare(&store))
         });

@@ -335,6 +335,13 @@ fn errors_name_the_value() {
         ),
         (Quota::per_second(1).fixed_window().try_offset(SECOND), "1s"),
         (Quota::per_day(1).try_divided(400), "400 instances"),
+        (Quota::try_concurrent(10_001), "10001 units"),
+        (
+            Quota::concurrent(1).try_ttl(SECOND * 40_000_000),
+            "40000000s",
+        ),
+        (Quota::per_minute(1).try_ttl(SECOND), "token bucket"),
+        (Quota::concurrent(1).try_burst(2), "concurrency limit"),
     ];
     for (quota, named) in cases {
         let text = quota.unwrap_err().to_string();
@@ -354,4 +361,11 @@ fn literal_burst_on_window_panics() {
     let _ = Quota::per_minute(5)
         .fixed_window()
         .burst(std::hint::black_box(5));
+}
+
+#[test]
+fn share_of_hold_keeps_its_expiry() {
+    let ten = Quota::concurrent(10).ttl(SECOND * 5);
+    assert_eq!(ten.divided(3), Quota::concurrent(3).ttl(SECOND * 5));
+    assert_eq!(ten.divided(1_000), Quota::concurrent(1).ttl(SECOND * 5));
 }

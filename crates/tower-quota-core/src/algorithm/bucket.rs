@@ -92,10 +92,6 @@ impl Counting for Bucket {
         judge(quota, self.used_grains(quota, now), cost, max_wait)
     }
 
-    fn remaining(&self, quota: &Quota, now: u64) -> u64 {
-        remaining(quota, self.used_grains(quota, now))
-    }
-
     fn full_at(&self, _: &Quota) -> u64 {
         self.full_at
     }
@@ -224,12 +220,6 @@ pub(crate) fn judge(quota: &Quota, used: u64, cost: u64, max_wait: u64) -> Outco
     }
 }
 
-/// Returns the remaining units, rounded down.
-#[inline]
-pub(crate) const fn remaining(quota: &Quota, used: u64) -> u64 {
-    units_left(quota.capacity(), quota.grain(), used)
-}
-
 /// Returns the remaining units of a capacity, rounded down. A unit has `grain` grains.
 #[inline]
 pub(crate) const fn units_left(capacity: u64, grain: u64, used: u64) -> u64 {
@@ -286,7 +276,7 @@ mod tests {
             {
                 assert_eq!(
                     is_spent(&quota, used),
-                    remaining(&quota, used) == 0,
+                    units_left(quota.capacity(), quota.grain(), used) == 0,
                     "{used} of {full}"
                 );
             }

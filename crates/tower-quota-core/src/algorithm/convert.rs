@@ -3,6 +3,8 @@
 //! | from | to | the new quota keeps |
 //! |---|---|---|
 //! | window or log | the same period and grain, other units | the used units, so a raised limit helps at once |
+//! | holds | other units or another expiry | the held units, each hold with its own expiry |
+//! | any other state | holds | the remaining units, up to the new capacity. Nobody can release the rest, which expires |
 //! | any other state | any other quota | the remaining units, up to the new capacity, or the debt |
 //!
 //! A bucket keeps the fraction of a unit too. The conversion multiplies exactly and rounds against the client, by less
@@ -26,7 +28,7 @@
 
 use super::fixed_window::MOST_COUNTED;
 use super::{Bucket, State};
-use crate::quota::{MOST_USED, Quota};
+use crate::quota::{Algorithm, MOST_USED, Quota};
 
 /// Converts a state to another quota and advances the state to `now`.
 pub(super) fn convert(state: &State, old: &Quota, new: &Quota, now: u64) -> State {
@@ -43,11 +45,10 @@ pub(super) fn convert(state: &State, old: &Quota, new: &Quota, now: u64) -> Stat
             now,
         )),
         mut fresh => {
-            fresh.take(
-                new,
-                now,
-                units_used(used, old.capacity() * grain, grain, new),
-            );
+            // A hold of the request that converts the state must have an instant of its own.
+            let since = now.saturating_sub(u64::from(new.algorithm() == Algorithm::Concurrent));
+            let units = units_used(used, old.capacity() * grain, grain, new);
+            fresh.take(new, since, units);
             fresh
         }
     }

@@ -15,11 +15,8 @@ pub(crate) struct Refund {
 
 /// The counter of one limit.
 pub(crate) trait Counting {
-    /// Judges a cost from 1 to the capacity. The request accepts a wait of `max_wait` microseconds.
+    /// Judges a cost up to the capacity. The request accepts a wait of `max_wait` microseconds.
     fn judge(&self, quota: &Quota, now: u64, cost: u64, max_wait: u64) -> Outcome;
-
-    /// Returns the units left at `now`, rounded down.
-    fn remaining(&self, quota: &Quota, now: u64) -> u64;
 
     /// Returns the instant at which the state is full again if no other request is charged.
     fn full_at(&self, quota: &Quota) -> u64;
@@ -39,6 +36,11 @@ pub(crate) trait Counting {
     ///
     /// A window gets back its own units only. A bucket gets back at most the units that time has not refilled.
     fn refund(&mut self, quota: &Quota, now: u64, refund: Refund);
+
+    /// Extends the hold of an instant in a state that was advanced to `now`. Returns the units still held.
+    fn renew(&mut self, _quota: &Quota, _now: u64, _taken_at: u64) -> u64 {
+        0
+    }
 
     /// Returns the bytes of the state on the heap.
     fn heap_bytes(&self) -> usize {

@@ -59,10 +59,6 @@ impl Counting for FixedWindow {
         }
     }
 
-    fn remaining(&self, quota: &Quota, now: u64) -> u64 {
-        quota.capacity().saturating_sub(self.at(quota, now).count)
-    }
-
     fn full_at(&self, quota: &Quota) -> u64 {
         if self.count == 0 {
             0

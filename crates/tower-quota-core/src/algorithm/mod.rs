@@ -8,6 +8,7 @@ pub(crate) mod bucket;
 mod convert;
 mod counting;
 mod fixed_window;
+mod hold;
 mod lows;
 mod sliding_log;
 mod sliding_window;
@@ -18,6 +19,7 @@ pub(crate) use self::bucket::{Bucket, longest_wait};
 pub(crate) use self::counting::{Counting, Refund};
 use self::fixed_window::FixedWindow;
 pub use self::fixed_window::MOST_COUNTED;
+use self::hold::Holds;
 pub use self::lows::MOST_MARKS;
 pub use self::sliding_log::KEPT_STAMPS;
 use self::sliding_log::SlidingLog;
@@ -87,6 +89,7 @@ kinds! {
     FixedWindow: FixedWindow;
     SlidingWindow: SlidingWindow;
     SlidingLog: SlidingLog;
+    Holds: Concurrent;
 }
 
 impl State {
@@ -104,13 +107,22 @@ impl State {
 
     /// Returns the units left at `now`, rounded down, and the microseconds until nothing is used.
     ///
-    /// The time holds if nothing else is charged.
+    /// Units below 0 are owed. The time holds if nothing else is charged.
     #[must_use]
-    pub(crate) fn left(&self, quota: &Quota, now: u64) -> (u64, u64) {
+    pub(crate) fn balance(&self, quota: &Quota, now: u64) -> (i64, u64) {
+        let (used, grain) = self.used(quota, now);
         (
-            self.remaining(quota, now),
+            quota.capacity().cast_signed() - used.div_ceil(grain).cast_signed(),
             self.full_at(quota).saturating_sub(now),
         )
+    }
+
+    /// Judges a charge that takes nothing and only asks whether `units` are left. It makes no request wait.
+    pub(crate) fn report(&self, quota: &Quota, now: u64, units: u64, max_wait: u64) -> Outcome {
+        match (**self).judge(quota, now, units, max_wait) {
+            Outcome::Wait(_) => Outcome::Allow,
+            outcome => outcome,
+        }
     }
 
     /// Makes the last charge refundable exactly. Only buckets have to prepare for this.
@@ -133,9 +145,11 @@ impl State {
             Self::Bucket(bucket) => {
                 bucket.change(quota, now, |used| bucket::penalised(quota, used, cost))
             }
+            // A refused request has no hold that it could release.
+            Self::Holds(_) => {}
             _ => {
-                let left = self.remaining(quota, now);
-                self.take(quota, now, cost.min(left));
+                let left = self.balance(quota, now).0.max(0);
+                self.take(quota, now, cost.min(left.cast_unsigned()));
             }
         }
     }

@@ -96,12 +96,8 @@ impl Counting for SlidingLog {
         }
     }
 
-    fn remaining(&self, quota: &Quota, now: u64) -> u64 {
-        quota.capacity().saturating_sub(self.total(quota, now))
-    }
-
     fn used(&self, quota: &Quota, now: u64) -> (u64, u64) {
-        (self.total(quota, now), 1)
+        (self.total_from(self.live(quota, now)), 1)
     }
 
     fn heap_bytes(&self) -> usize {
@@ -169,11 +165,6 @@ impl SlidingLog {
         if self.entries.capacity() / 4 > used {
             self.entries.shrink_to(2 * used);
         }
-    }
-
-    /// Returns the units that count at `now`.
-    fn total(&self, quota: &Quota, now: u64) -> u64 {
-        self.total_from(self.live(quota, now))
     }
 
     /// Returns the position of the first entry that still counts at `now`.

@@ -78,7 +78,7 @@ impl SlidingWindow {
 
 impl Counting for SlidingWindow {
     fn judge(&self, quota: &Quota, now: u64, cost: u64, _: u64) -> Outcome {
-        if cost <= self.remaining(quota, now) {
+        if self.used(quota, now).0 + cost <= quota.capacity() {
             return Outcome::Allow;
         }
         let Self {
@@ -96,11 +96,6 @@ impl Counting for SlidingWindow {
             period - into + until_weight_fits(quota, count, capacity - cost)
         };
         Outcome::refuse_for(retry)
-    }
-
-    fn remaining(&self, quota: &Quota, now: u64) -> u64 {
-        let (weighed, steps) = self.at(quota, now).weighed(quota, now);
-        (quota.capacity() * steps).saturating_sub(weighed) / steps
     }
 
     fn full_at(&self, quota: &Quota) -> u64 {

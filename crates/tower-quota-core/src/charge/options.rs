@@ -21,7 +21,7 @@ impl ChargeOptions {
     pub(super) const AT_MOST: Self = Self(1 << 3);
     /// A bucket prepares for a refund.
     pub(super) const REFUNDABLE: Self = Self(1 << 4);
-    /// Something else makes it other than plain: its algorithm, its longest wait or its penalty.
+    /// Something else makes it other than plain: its algorithm, its longest wait, its penalty or its mode.
     pub(super) const SPECIAL: Self = Self(1 << 5);
 
     const NAMES: [(Self, &'static str); 6] = [

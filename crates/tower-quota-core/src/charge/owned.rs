@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use super::{Charge, ChargeOptions};
+use super::{Charge, ChargeMode, ChargeOptions};
 use crate::key::Key;
 use crate::name::Name;
 use crate::penalty::Penalty;
@@ -30,6 +30,7 @@ pub struct OwnedCharge {
     max_wait: Option<Duration>,
     turn: Option<Duration>,
     options: ChargeOptions,
+    mode: ChargeMode,
 }
 
 impl OwnedCharge {
@@ -58,6 +59,7 @@ impl OwnedCharge {
             max_wait,
             turn,
             options,
+            mode,
         } = self;
         Charge {
             name: *name,
@@ -68,6 +70,7 @@ impl OwnedCharge {
             max_wait: *max_wait,
             turn: *turn,
             options: *options,
+            mode: *mode,
         }
     }
 }
@@ -83,6 +86,7 @@ impl From<&Charge<'_>> for OwnedCharge {
             max_wait,
             turn,
             options,
+            mode,
         } = *charge;
         let key = key.to_static();
         Self {
@@ -94,6 +98,7 @@ impl From<&Charge<'_>> for OwnedCharge {
             max_wait,
             turn,
             options,
+            mode,
         }
     }
 }

@@ -16,7 +16,7 @@ pub use self::codec::VERSION;
 pub use self::error::DecodeError;
 pub use self::head::{FROM_FIRST_REQUEST, SlotHead, WATCHED};
 use crate::algorithm::{Bucket, Counting, State};
-use crate::charge::{Charge, Counter};
+use crate::charge::{Charge, ChargeMode, Counter};
 use crate::name::Name;
 use crate::outcome::Outcome;
 use crate::quota::{Algorithm, MOST_USED, Quota};
@@ -59,11 +59,11 @@ pub const TRUSTED_LEAD: u64 = 60_000_000;
 /// slots until the end, each:
 ///   varint  bytes of this slot that follow
 ///   u32     number of the limit's name (Name::id), or of its strikes (Name::strikes_id)
-///   u8      low four bits, the kind of state: 0 bucket, 1 fixed window, 2 sliding window counter, 3 sliding log;
-///           16: the window starts with its first request; 32: the bucket records its low marks
+///   u8      low four bits, the kind of state: 0 bucket, 1 fixed window, 2 sliding window counter, 3 sliding log,
+///           4 holds; 16: the window starts with its first request; 32: the bucket records its low marks
 ///   short   capacity, units
 ///   short   grain
-///   short   refill of a bucket, grains per microsecond; period of a window or log, microseconds
+///   short   refill of a bucket, grains per microsecond; period of a window, a log or holds, microseconds
 ///   short   offset, microseconds; only of a fixed window that does not start with its first request
 ///   state:
 ///     bucket          u56 rest, only where refill is above 1;
@@ -72,6 +72,8 @@ pub const TRUSTED_LEAD: u64 = 60_000_000;
 ///     fixed window    u56 start, u56 count
 ///     sliding window  u56 start, u56 count of the window before, u56 count
 ///     sliding log     u56 total before the first stamp, then for each stamp: u56 instant, u56 total with it
+///     holds           for each hold, in the order of their instants: u56 instant, u56 expiry, u56 units, which are 0 if
+///                     it was released in the microsecond of its instant
 ///   u56     instant from which nothing of the limit is used any more
 /// ```
 ///
@@ -160,7 +162,7 @@ impl Entry {
         let now = now.as_micros().max(self.at);
         self.slots
             .iter()
-            .any(|slot| slot.state.left(&slot.quota, now).0 == 0)
+            .any(|slot| slot.state.balance(&slot.quota, now).0 <= 0)
     }
 
     /// Returns the entry as of an instant, with at most 33 stamps of each sliding log.
@@ -199,31 +201,34 @@ impl Entry {
         self.at = if self.is_empty() { 0 } else { now };
     }
 
-    /// Judges `units` of a charge.
+    /// Judges `units` of a charge, as its mode says.
     pub(crate) fn judge(&self, charge: &Charge<'_>, units: u64, now: u64) -> Outcome {
-        let outcome = self.state_for(charge.counter(), now).judge(
-            charge.quota(),
-            now,
-            units,
-            charge.max_wait_micros(),
-        );
-        if units > 0 {
-            outcome.blocked_for(self.blocked(charge, now))
-        } else {
-            outcome
-        }
+        let (quota, max_wait) = (charge.quota(), charge.max_wait_micros());
+        let state = self.state_for(charge.counter(), now);
+        let outcome = match charge.mode() {
+            ChargeMode::Forced => return Outcome::Allow,
+            ChargeMode::Checked if units == 0 => return Outcome::Allow,
+            ChargeMode::Checked => state.judge(quota, now, units, max_wait),
+            mode => state.report(
+                quota,
+                now,
+                u64::from(mode == ChargeMode::Reported),
+                max_wait,
+            ),
+        };
+        outcome.blocked_for(self.blocked(charge, now))
     }
 
     /// Returns the remaining units of a charge's limit, and the microseconds until the limit is full.
     ///
-    /// No units remain while the client is blocked.
-    pub(crate) fn left(&self, charge: &Charge<'_>, now: u64) -> (u64, u64) {
-        let (remaining, reset) = self
+    /// Units below 0 are owed. No units remain while the client is blocked.
+    pub(crate) fn balance(&self, charge: &Charge<'_>, now: u64) -> (i64, u64) {
+        let (left, reset) = self
             .state_for(charge.counter(), now)
-            .left(charge.quota(), now);
+            .balance(charge.quota(), now);
         match self.blocked(charge, now) {
-            0 => (remaining, reset),
-            blocked => (0, reset.max(blocked)),
+            0 => (left, reset),
+            blocked => (left.min(0), reset.max(blocked)),
         }
     }
 
@@ -312,7 +317,7 @@ impl Entry {
         slots + self.state_bytes()
     }
 
-    /// Returns the bytes of its states on the heap: logs, and the marks of buckets.
+    /// Returns the bytes of its states on the heap: logs, holds, and the marks of buckets.
     pub(crate) fn state_bytes(&self) -> usize {
         self.slots.iter().map(|slot| slot.state.heap_bytes()).sum()
     }

@@ -3,6 +3,8 @@
 //! [`Limiter`] is the public type; its documentation has the examples.
 
 mod answer;
+#[cfg(feature = "tokio")]
+mod hold;
 mod key;
 #[cfg(feature = "tokio")]
 mod not_ready;
@@ -16,6 +18,8 @@ use core::time::Duration;
 use smallvec::SmallVec;
 
 pub use self::answer::Answer;
+#[cfg(feature = "tokio")]
+pub use self::hold::Hold;
 pub use self::key::AsKey;
 #[cfg(feature = "tokio")]
 pub use self::not_ready::NotReady;
@@ -61,6 +65,7 @@ use crate::store::Store;
 /// | [`check_now`](Self::check_now), [`check_n_now`](Self::check_n_now) | the same for a [`MemoryStore`], at once |
 /// | `until_ready`, `until_ready_within`, `until_n_ready` | wait for the turn (feature `tokio`) |
 /// | `turn` | waits for a turn that is refunded unless it is spent (feature `tokio`) |
+/// | `hold` | holds units of concurrency limits while work is done (feature `tokio`) |
 /// | [`peek`](Self::peek) | reports what a check would get, and charges nothing |
 /// | [`refund`](Self::refund) | gives back what a check took |
 /// | [`reset`](Self::reset), [`reset_limit`](Self::reset_limit) | forget what a key has used, penalties included |

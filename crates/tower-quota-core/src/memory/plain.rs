@@ -68,7 +68,7 @@ impl Charge<'_> {
 
     fn window_left(&self, count: u64, now: u64) -> Left {
         let quota = self.quota();
-        let (remaining, reset) = State::unpacked(count, quota, now).left(quota, now);
-        Left::new(remaining, Duration::from_micros(reset))
+        let (balance, reset) = State::unpacked(count, quota, now).balance(quota, now);
+        Left::of_balance(balance, Duration::from_micros(reset))
     }
 }

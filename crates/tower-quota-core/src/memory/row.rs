@@ -76,8 +76,8 @@ impl Count {
             let until_full = bucket::until_back(quota.refill(), self.value);
             return (at + until_full, bucket::is_spent(quota, self.value));
         }
-        let (remaining, reset) = State::unpacked(self.value, quota, at).left(quota, at);
-        (at + reset, remaining == 0)
+        let (left, reset) = State::unpacked(self.value, quota, at).balance(quota, at);
+        (at + reset, left <= 0)
     }
 }
 

@@ -12,6 +12,7 @@ use core::fmt;
 /// | `FixedWindow` | `units` per window; up to twice that across a border | people are billed by the calendar |
 /// | `SlidingWindow` | an estimate over the last window, from two counters; a little less than the rate | a window without the jump at its border |
 /// | `SlidingLog` | exactly `units` in any window | few units that must never be exceeded: logins, payments |
+/// | `Concurrent` | `units` at the same time | work takes long: uploads, reports, connections |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
@@ -37,6 +38,9 @@ pub enum Algorithm {
     /// The stamp of every admitted request, for one period: 16 bytes each, and time that grows with their number. At
     /// most 10,000 units.
     SlidingLog,
+    /// Units in use at the same time. A unit is free again when its request releases it, or after one period. See
+    /// [`Quota::concurrent`](crate::Quota::concurrent).
+    Concurrent,
 }
 
 /// Makes the table of algorithms: their kinds of state and their names.
@@ -72,10 +76,11 @@ algorithms! {
     FixedWindow: 1, "fixed window";
     SlidingWindow: 2, "sliding window counter";
     SlidingLog: 3, "sliding window log";
+    Concurrent: 4, "concurrency limit";
 }
 
 impl Algorithm {
-    /// Returns whether the algorithm refills continuously; the others count in windows.
+    /// Returns whether the algorithm refills continuously. The others count in windows, or count units in use.
     #[must_use]
     pub const fn is_bucket(self) -> bool {
         self.state_code() == 0

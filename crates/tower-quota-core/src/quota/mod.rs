@@ -2,6 +2,7 @@
 
 pub(crate) mod algorithm;
 mod calendar;
+mod concurrent;
 mod queue;
 mod rate;
 mod share;
@@ -21,7 +22,7 @@ const WEEK: u64 = 7 * DAY;
 const MONTH: u64 = 30 * DAY;
 const COMMON_YEAR: u64 = 365 * DAY;
 /// The longest period of a quota.
-const YEAR: u64 = 366 * DAY;
+pub(crate) const YEAR: u64 = 366 * DAY;
 /// 10 million units per second.
 const UNITS_PER_MICRO: u64 = 10;
 /// The most units of a log, and the most stamps that it holds.
@@ -164,6 +165,14 @@ impl Quota {
     /// [`ConfigError`] when `units` is 0, the period is out of range, the rate is above 10 million per second, or the
     /// two cannot be counted to within 1 part per million.
     pub const fn try_new(units: u64, period: Duration) -> Result<Self, ConfigError> {
+        Self::counted_by(Algorithm::TokenBucket, units, period)
+    }
+
+    const fn counted_by(
+        algorithm: Algorithm,
+        units: u64,
+        period: Duration,
+    ) -> Result<Self, ConfigError> {
         let period_micros = micros(period);
         if !period.subsec_nanos().is_multiple_of(1_000)
             || period_micros < MILLISECOND
@@ -178,7 +187,7 @@ impl Quota {
             return Err(ConfigError::TooFast { units, period });
         }
         Self {
-            algorithm: Algorithm::TokenBucket,
+            algorithm,
             anchor: Some(0),
             calendar: None,
             units,
@@ -438,7 +447,7 @@ impl Quota {
             Algorithm::SlidingWindow => {
                 grain <= pace && capacity.checked_mul(pace / grain.max(1))? <= MOST_GRAINS
             }
-            Algorithm::SlidingLog => grain == 1 && capacity <= LONGEST_LOG,
+            Algorithm::SlidingLog | Algorithm::Concurrent => grain == 1 && capacity <= LONGEST_LOG,
         };
         // A year of the calendar is longer by the hours that its zone moves.
         let is_period = algorithm.is_bucket() || (MILLISECOND..=YEAR + DAY).contains(&pace);
@@ -464,10 +473,12 @@ impl Quota {
     }
 
     /// Returns whether both count the same windows in the same steps, of any number of units: no bucket does.
+    ///
+    /// Each hold has its own expiry, so holds of any two quotas count the same.
     pub(crate) fn has_windows_of(&self, other: &Self) -> bool {
         !self.algorithm.is_bucket()
             && self.algorithm.state_code() == other.algorithm.state_code()
-            && self.period == other.period
+            && (self.period == other.period || self.algorithm == Algorithm::Concurrent)
             && self.grain == other.grain
             && self.anchor == other.anchor
     }
@@ -497,10 +508,10 @@ impl Quota {
                 Some(step) => Some((step, 0)),
                 None => None,
             },
-            Algorithm::SlidingLog if self.units > LONGEST_LOG => {
+            Algorithm::SlidingLog | Algorithm::Concurrent if self.units > LONGEST_LOG => {
                 return Err(ConfigError::LogTooLong { units: self.units });
             }
-            Algorithm::SlidingLog | Algorithm::FixedWindow => Some((1, 0)),
+            Algorithm::SlidingLog | Algorithm::FixedWindow | Algorithm::Concurrent => Some((1, 0)),
         };
         let Some((grain, refill)) = counted else {
             let (units, period, capacity) = (self.units, self.period(), self.capacity);

@@ -1,7 +1,7 @@
 //! Division of a quota among instances that cannot ask each other.
 
 use super::rate::gcd;
-use super::{Quota, YEAR, sound};
+use super::{Algorithm, Quota, YEAR, sound};
 use crate::error::ConfigError;
 
 impl Quota {
@@ -13,7 +13,7 @@ impl Quota {
     /// A bucket's rate is divided exactly if the numbers allow it. Otherwise it is rounded down to full units per 366
     /// days. A window keeps its length and its alignment, and its units are rounded down. If there is less than one unit
     /// for each instance, the window is made as many periods long as one unit takes. A calendar quota then becomes a
-    /// fixed window of that length.
+    /// fixed window of that length. A concurrency limit keeps its expiry, and each instance admits at least one unit.
     ///
     /// ```
     /// use std::time::Duration;
@@ -60,6 +60,9 @@ impl Quota {
             share.calendar = None;
         }
         (share.units, share.period) = (units, period);
+        if matches!(self.algorithm, Algorithm::Concurrent) {
+            share.period = self.period;
+        }
         share.capacity = match self.algorithm.is_bucket() {
             true if self.capacity < parts => 1,
             true => self.capacity / parts,

@@ -3,11 +3,10 @@
 use smallvec::SmallVec;
 
 use super::record::Known;
-use crate::charge::{Charge, Operation};
+use crate::charge::{Charge, ChargeMode, Operation};
 use crate::decide::decide;
 use crate::decision::Decision;
 use crate::entry::Entry;
-use crate::quota::Quota;
 
 /// The age at which a call carries the refusals that the store has to count, in microseconds.
 const COUNTED_AGE: u64 = 100_000;
@@ -32,7 +31,10 @@ pub(super) struct KnownKey {
 
 /// Returns whether the store has to count a refusal of this charge.
 pub(super) fn is_counted(charge: &Charge<'_>) -> bool {
-    charge.units() > 0 && (charge.counts_refusals() || charge.penalised_by().is_some())
+    charge.units() > 0
+        && (charge.counts_refusals()
+            || charge.penalised_by().is_some()
+            || charge.mode() == ChargeMode::Forced)
 }
 
 impl<'r> LookUp<'r> {
@@ -59,8 +61,9 @@ impl<'r> LookUp<'r> {
         let mut copies: SmallVec<[&mut Entry; 2]> = copies.iter_mut().collect();
         let key_of = |charge| self.of[charge];
         let decision = decide(Operation::Check, self.charges, now, &mut copies, key_of);
-        let mut quotas = self.charges.iter().map(Charge::quota);
-        (!decision.is_allowed() && quotas.all(frees_with_time)).then_some(decision)
+        // Other processes may release a hold at any time.
+        let has_hold = self.charges.iter().any(Charge::is_hold);
+        (!decision.is_allowed() && !has_hold).then_some(decision)
     }
 
     /// Returns whether a request that the copies refuse has to reach the store.
@@ -78,10 +81,4 @@ impl<'r> LookUp<'r> {
         let mut known = self.keys.iter().filter_map(|key| key.known.as_ref());
         known.any(|known| known.is_renewable && (renewed_at..max_age).contains(&known.age))
     }
-}
-
-/// Returns whether only time frees units of a quota, apart from refunds and resets.
-const fn frees_with_time(_: &Quota) -> bool {
-    // A hold, which may end at any time, would be an exception.
-    true
 }

@@ -84,14 +84,15 @@ pub type RefusalFuture<S> =
 /// * An entry is used for at most [`max_age`](Self::max_age), counted from before its call was sent. In this time, you
 ///   do not see refunds, resets and changed quotas of other processes. Those through this cache and its clones end
 ///   a refusal at once. In the last eighth of this time, one request at a time asks the store to renew the entry.
+/// * A request with a [hold](crate::Quota::concurrent) is refused by the store alone, because holds end at any time.
 /// * While the store fails, entries up to an hour old refuse requests, without the bound.
 /// * Entries of a sliding log with more than 33 stamps are [abridged](Entry::abridged). The time until such a
 ///   limit resets is then too short, and also the retry time of a large cost.
 ///
 /// # Penalties and counted refusals
 ///
-/// If a limit has a [penalty](Charge::penalty) or [counted refusals](Charge::count_refusals), a check reaches the store
-/// ten times a second for each client. One more call carries the refusals in between, at the cost of that request and
+/// If a charge has a [penalty](Charge::penalty), [counted refusals](Charge::count_refusals) or is
+/// [forced](crate::ChargeMode::Forced), a check reaches the store ten times a second for each client. One more call carries the refusals in between, at the cost of that request and
 /// with at most 32 strikes. The cache loses up to a tenth of a second of them if the client then waits as long as it
 /// was told, if the call fails, or if units are refunded, charged or reset.
 ///
@@ -249,8 +250,11 @@ impl<S: Store, C: Clock> Store for RefusalCache<S, C> {
                 (answer, Some(known)) => answer.map(|answer| answer.or(Ok(known))).boxed(),
             };
         }
-        // A counted refusal gives no units back.
-        let changes_nothing = matches!(operation, Operation::Peek | Operation::Refuse);
+        // Neither counted refusals nor renewals give units back.
+        let changes_nothing = matches!(
+            operation,
+            Operation::Peek | Operation::Refuse | Operation::Renew { .. }
+        );
         if changes_nothing || !self.remembers() {
             return self.store.apply(operation, charges).boxed();
         }

@@ -11,6 +11,7 @@ mod changed_refunds;
 mod codec;
 mod drift;
 mod evictions;
+mod holds;
 mod oracle;
 mod promises;
 mod refunds;

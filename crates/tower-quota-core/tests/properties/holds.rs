@@ -1,0 +1,267 @@
+//! Concurrency limits: never more units are held than the limit has, and nothing but a release or an expiry ends a hold.
+
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+use proptest::sample::Index;
+use tower_quota_core::{Charge, ChargeMode, Decision, Entry, Operation, Outcome, Quota, Timestamp};
+
+use super::config;
+use super::trace::{KEY, micros};
+
+const START: u64 = 1_763_712_345_678_901;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Pause(u64),
+    Hold(u64),
+    /// A release of any earlier decision, which may have ended, of up to this many units.
+    Release(Index, u64),
+    Renew(Index),
+    /// A release at an instant near those of the holds.
+    ReleaseAt(u64),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let index = any::<Index>;
+    let step = prop_oneof![
+        2 => (0..600_000_u64).prop_map(Step::Pause),
+        1 => (0..3_u64).prop_map(Step::Pause),
+        6 => (1..4_u64).prop_map(Step::Hold),
+        3 => (index(), 1..4_u64).prop_map(|(which, units)| Step::Release(which, units)),
+        2 => index().prop_map(Step::Renew),
+        1 => (0..4_u64).prop_map(Step::ReleaseAt),
+    ];
+    vec(step, 1..80)
+}
+
+/// A hold, as its owner sees it.
+#[derive(Debug)]
+struct Owned {
+    taken_at: u64,
+    expires_at: u64,
+    units: u64,
+}
+
+struct Work {
+    quota: Quota,
+    entry: Entry,
+    now: u64,
+    all: Vec<Owned>,
+}
+
+impl Work {
+    fn apply(&mut self, operation: Operation, units: u64) -> Decision {
+        let charge = Charge::new("holds", &self.quota, &KEY).cost(units);
+        let now = Timestamp::from_micros(self.now);
+        let decision = self.entry.decide(operation, &[charge], now);
+        let bytes = self.entry.encode();
+        if bytes.is_empty() {
+            assert!(self.entry.is_empty());
+        } else {
+            assert_eq!(Entry::decode(&bytes).as_ref(), Ok(&self.entry));
+        }
+        decision
+    }
+
+    fn held(&self) -> u64 {
+        let live = self.all.iter().filter(|hold| hold.expires_at > self.now);
+        live.map(|hold| hold.units).sum()
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn holds_agree_with_their_owners(units in 1..8_u64, ttl in 1_000..1_000_000_u64, steps in steps()) {
+        let quota = Quota::concurrent(units).ttl(Duration::from_micros(ttl));
+        let mut work = Work { quota, entry: Entry::default(), now: START, all: Vec::new() };
+        for step in steps {
+            match step {
+                Step::Pause(pause) => work.now += pause,
+                Step::Hold(units) => {
+                    let before = work.held();
+                    let decision = work.apply(Operation::Check, units);
+                    let at = decision.at().as_micros();
+                    // The instants of a clock that stands still move on by a microsecond for each hold.
+                    work.now = at;
+                    prop_assert_eq!(decision.is_allowed(), work.held() + units <= quota.capacity());
+                    if decision.is_allowed() {
+                        prop_assert!(work.all.iter().all(|other| other.taken_at < at));
+                        work.all.push(Owned { taken_at: at, expires_at: at + ttl, units });
+                    } else if let Outcome::Refuse(retry) = decision.outcome() {
+                        let retry = micros(retry);
+                        prop_assert!((1..=1_000_000.min(ttl)).contains(&retry));
+                        let later = Work { now: at + retry, entry: work.entry.clone(), all: Vec::new(), quota }
+                            .apply(Operation::Check, units);
+                        prop_assert!(later.is_allowed() || retry == 1_000_000 || units > 1);
+                    } else {
+                        prop_assert!(units > quota.capacity());
+                    }
+                    prop_assert!(work.held() <= quota.capacity().max(before));
+                }
+                Step::Release(which, units) if !work.all.is_empty() => {
+                    let which = which.index(work.all.len());
+                    let taken_at = Timestamp::from_micros(work.all[which].taken_at);
+                    work.apply(Operation::Refund { taken_at }, units);
+                    let hold = &mut work.all[which];
+                    hold.units = hold.units.saturating_sub(units);
+                }
+                Step::Renew(which) if !work.all.is_empty() => {
+                    let which = which.index(work.all.len());
+                    let taken_at = Timestamp::from_micros(work.all[which].taken_at);
+                    let renewed = work.apply(Operation::Renew { taken_at }, 1).statuses()[0].taken;
+                    let hold = &mut work.all[which];
+                    let is_held = hold.expires_at > work.now && hold.units > 0;
+                    prop_assert_eq!(renewed, if is_held { hold.units } else { 0 });
+                    if is_held {
+                        hold.expires_at = work.now + ttl;
+                    }
+                }
+                Step::ReleaseAt(after) => {
+                    let last = work.all.last().map_or(START, |hold| hold.taken_at);
+                    let taken_at = Timestamp::from_micros(last + after + 1);
+                    work.apply(Operation::Refund { taken_at }, 9);
+                }
+                _ => {}
+            }
+            let status = work.apply(Operation::Peek, 1).statuses()[0];
+            prop_assert_eq!(status.remaining(), quota.capacity() - work.held());
+            let live = work.all.iter().filter(|hold| hold.units > 0).map(|hold| hold.expires_at);
+            let reset = live.max().unwrap_or(0).saturating_sub(work.now);
+            // What was released in the microsecond of its charge is kept for that microsecond.
+            prop_assert!([reset, reset.max(1)].contains(&micros(status.reset_after())));
+        }
+        // Nobody releases anything, and all is free after the expiry.
+        work.now += ttl;
+        let all_units = quota.capacity();
+        prop_assert!(work.apply(Operation::Check, all_units).is_allowed());
+    }
+
+    #[test]
+    fn changed_quota_never_holds_more(
+        quotas in vec((1..8_u64, 1_000..1_000_000_u64, any::<bool>()), 2),
+        steps in vec((0..400_000_u64, 0..2_usize, any::<Index>(), any::<bool>()), 1..60),
+    ) {
+        let quotas: Vec<Quota> = quotas
+            .into_iter()
+            .map(|(units, ttl, is_hold)| {
+                let quota = Quota::concurrent(units).ttl(Duration::from_micros(ttl));
+                if is_hold { quota } else { quota.sliding_log() }
+            })
+            .collect();
+        let (mut entry, mut now, mut taken) = (Entry::default(), START, Vec::new());
+        for (pause, which, released, releases) in steps {
+            now += pause;
+            let charge = Charge::new("holds", &quotas[which], &KEY);
+            let before = entry.decide(Operation::Peek, &[charge], Timestamp::from_micros(now)).statuses()[0];
+            if releases && !taken.is_empty() {
+                let taken_at = taken[released.index(taken.len())];
+                entry.decide(Operation::Refund { taken_at }, &[charge], Timestamp::from_micros(now));
+                let after = entry.decide(Operation::Peek, &[charge], Timestamp::from_micros(now)).statuses()[0];
+                // One decision took one unit: no release gives back more.
+                prop_assert!(after.remaining() <= before.remaining() + 1);
+                continue;
+            }
+            let decision = entry.decide(Operation::Check, &[charge], Timestamp::from_micros(now));
+            now = decision.at().as_micros();
+            prop_assert_eq!(decision.is_allowed(), before.remaining() > 0);
+            if decision.is_allowed() {
+                taken.push(decision.at());
+            }
+            let decoded = Entry::decode(&entry.encode());
+            prop_assert_eq!(decoded.as_ref(), Ok(&entry));
+        }
+    }
+
+    #[test]
+    fn altered_holds_are_error_or_entry(
+        count in 1..5_u64,
+        changes in vec((any::<Index>(), any::<u8>()), 1..4),
+        later in prop_oneof![Just(0), 0..200_000_000_u64],
+    ) {
+        let (quota, mut entry) = (Quota::concurrent(9), Entry::default());
+        let charge = Charge::new("holds", &quota, &KEY);
+        for number in 0..count {
+            entry.decide(Operation::Check, &[charge], Timestamp::from_micros(START + number));
+        }
+        let mut bytes = entry.encode();
+        for (position, byte) in changes {
+            *position.get_mut(&mut bytes[..]) = byte;
+        }
+        let Ok(entry) = Entry::decode(&bytes) else { return Ok(()) };
+        prop_assert_eq!(&entry.encode(), if entry.is_empty() { &[] } else { &bytes[..] });
+        let taken_at = Timestamp::from_micros(START);
+        for operation in [
+            Operation::Check,
+            Operation::Charge,
+            Operation::Peek,
+            Operation::Refund { taken_at },
+            Operation::Renew { taken_at },
+        ] {
+            for cost in [1, 9, u64::MAX] {
+                let now = Timestamp::from_micros(START + later);
+                entry.clone().decide(operation, &[charge.cost(cost)], now);
+            }
+        }
+    }
+}
+
+/// Asserts that units which a bucket has counted are not held by the request that converts it.
+#[test]
+fn converted_units_cannot_be_released() {
+    let (bucket, holds) = (Quota::per_hour(5), Quota::concurrent(5));
+    let mut entry = Entry::default();
+    let mut decide = |operation, quota, cost| {
+        let charge = Charge::new("limit", quota, &KEY).cost(cost);
+        entry.decide(operation, &[charge], Timestamp::from_micros(START))
+    };
+    decide(Operation::Check, &bucket, 3);
+    let held = decide(Operation::Check, &holds, 1);
+    assert_eq!(held.statuses()[0].remaining(), 1);
+    let refund = Operation::Refund {
+        taken_at: held.at(),
+    };
+    for left in [2, 2] {
+        let released = decide(refund, &holds, 1);
+        assert_eq!(released.statuses()[0].remaining(), left);
+    }
+    // And back: what is left stays left.
+    assert_eq!(
+        decide(Operation::Peek, &bucket, 1).statuses()[0].remaining(),
+        2
+    );
+}
+
+#[test]
+fn charges_beyond_capacity_are_bounded() {
+    let (quota, mut entry) = (Quota::concurrent(1), Entry::default());
+    let charge = Charge::new("holds", &quota, &KEY);
+    for _ in 0..10_100 {
+        entry.decide(Operation::Charge, &[charge], Timestamp::from_micros(START));
+    }
+    let status = entry
+        .decide(Operation::Peek, &[charge], Timestamp::from_micros(START))
+        .statuses()[0];
+    assert_eq!(status.debt(), 9_999);
+    assert_eq!(Entry::decode(&entry.encode()).as_ref(), Ok(&entry));
+}
+
+#[test]
+fn refused_request_holds_nothing() {
+    let (quota, mut entry) = (Quota::concurrent(2), Entry::default());
+    let charge = Charge::new("holds", &quota, &KEY).count_refusals();
+    let now = Timestamp::from_micros(START);
+    entry.decide(Operation::Check, &[charge], now);
+    let refused = entry.decide(Operation::Check, &[charge.cost(2)], now);
+    assert_eq!(refused.statuses()[0].remaining(), 1);
+    // It may take a part, or hold as a shadow.
+    let partial = entry.decide(Operation::Check, &[charge.cost(2).at_most()], now);
+    assert_eq!(partial.statuses()[0].taken, 1);
+    let shadow = entry.decide(Operation::Check, &[charge.shadow()], now);
+    assert!(shadow.is_allowed() && shadow.statuses()[0].taken == 0);
+    let forced = entry.decide(Operation::Check, &[charge.in_mode(ChargeMode::Forced)], now);
+    assert_eq!(forced.statuses()[0].debt(), 1);
+}
