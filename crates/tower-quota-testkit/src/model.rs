@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tower_quota_core::stored::TRUSTED_LEAD;
-use tower_quota_core::{Charge, Decision, Entry, Key, Operation, Timestamp, decide};
+use tower_quota_core::{Charge, Decision, Entry, Key, LimitStatus, Operation, Timestamp, decide};
 
 /// The entries of the keys that were named so far, under a digest.
 #[derive(Default)]
@@ -103,6 +103,12 @@ impl Model {
 fn is_from_the_future(entry: &Entry, now: Timestamp) -> bool {
     let trusted = Duration::from_micros(TRUSTED_LEAD) + entry.full_at().since(entry.at());
     entry.at() > now + trusted
+}
+
+/// Returns the debt of each limit.
+pub(crate) fn debts(decision: &Decision) -> Vec<u64> {
+    let statuses = decision.statuses();
+    statuses.iter().map(LimitStatus::debt).collect()
 }
 
 fn digest(key: &Key<'_>) -> u128 {

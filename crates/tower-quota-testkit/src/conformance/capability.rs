@@ -18,6 +18,10 @@ pub enum Capability {
     Penalties,
     /// Charges that take as much as is left.
     PartialGrants,
+    /// Concurrency limits, whose units are held until they are released or expire.
+    Holds,
+    /// Charges that are reported or forced, and debts in statuses.
+    ChargeModes,
     /// Peeks by [`Operation::Peek`](tower_quota_core::Operation::Peek).
     Peeks,
 }

@@ -38,7 +38,9 @@ mod charging;
 mod concurrency;
 mod cost;
 mod failure;
+mod holds;
 mod limits;
+mod modes;
 mod peek;
 mod penalty;
 mod promises;
@@ -160,5 +162,9 @@ cases! { $
         cost_zero_is_not_blocked, reset_clears_strikes, peek_sees_a_block;
     at_most [PartialGrants]: partial_grant_takes_what_is_left, partial_grants_take_the_same,
         shadow_does_not_cut_partial_grants;
+    holds [Holds]: refund_releases_a_hold, hold_expires_unless_renewed, refused_hold_retries_within_a_second,
+        hold_is_taken_with_the_others, changed_hold_keeps_held_units;
+    modes [ChargeModes]: reported_charge_takes_nothing, report_until_debt_refuses_in_debt, forced_charge_is_always_taken,
+        reset_clears_a_debt;
     concurrency: concurrent_checks_admit_the_quota, concurrent_checks_admit_the_tightest;
 }

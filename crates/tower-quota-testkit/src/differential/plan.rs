@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tower_quota_core::stored::TRUSTED_LEAD;
 use tower_quota_core::{
-    Charge, Decision, Key, LimitStatus, Name, Operation, Outcome, Penalty, Quota, Timestamp,
+    Charge, ChargeMode, Decision, Key, LimitStatus, Name, Operation, Outcome, Penalty, Quota,
+    Timestamp,
 };
 
 /// The names of the limits: more than most policies have.
@@ -57,6 +58,8 @@ pub(super) enum Action {
     Charge,
     /// A refund of the decision this many decisions ago.
     Refund(usize),
+    /// A renewal of the holds of the decision this many decisions ago.
+    Renew(usize),
     /// A refund of an instant long ago or in the future.
     RefundAt(u64),
     Reset,
@@ -77,6 +80,7 @@ pub(super) struct ChargePlan {
     pub(super) is_shadow: bool,
     pub(super) is_at_most: bool,
     pub(super) is_refundable: bool,
+    pub(super) mode: ChargeMode,
 }
 
 /// The cost of a charge.
@@ -201,6 +205,12 @@ impl Step {
                 },
                 None => Operation::Check,
             },
+            Action::Renew(ago) => match past.iter().rev().nth(ago) {
+                Some(decision) => Operation::Renew {
+                    taken_at: decision.at(),
+                },
+                None => Operation::Check,
+            },
             Action::RefundAt(micros) => Operation::Refund {
                 taken_at: Timestamp::from_micros(micros),
             },
@@ -225,6 +235,7 @@ impl ChargePlan {
             is_shadow: false,
             is_at_most: false,
             is_refundable: false,
+            mode: ChargeMode::Checked,
         }
     }
 
@@ -250,6 +261,9 @@ impl ChargePlan {
         }
         if self.is_at_most {
             charge = charge.at_most();
+        }
+        if self.mode != ChargeMode::Checked {
+            charge = charge.in_mode(self.mode);
         }
         if self.is_refundable {
             charge.refundable()

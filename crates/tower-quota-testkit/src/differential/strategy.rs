@@ -12,7 +12,7 @@ use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 use proptest::sample::{Index, select, subsequence};
 use proptest::{bool, option};
-use tower_quota_core::{Algorithm, Penalty, Quota};
+use tower_quota_core::{Algorithm, ChargeMode, Penalty, Quota};
 
 use super::plan::{Action, ChargePlan, Cost, KEYS, LIMITS, Pause, Plan, Step};
 use crate::conformance::Capability;
@@ -74,6 +74,7 @@ impl Contents {
         let has = |algorithm: &Algorithm| match algorithm {
             Algorithm::LeakyBucket => self.has(Capability::Waiting),
             Algorithm::SlidingLog => self.has(Capability::SlidingLogs),
+            Algorithm::Concurrent => self.has(Capability::Holds),
             _ => true,
         };
         self.quota(Algorithm::ALL.into_iter().filter(has).collect())
@@ -164,6 +165,7 @@ impl Contents {
             10 => Just(Action::Check),
             2 => Just(Action::Charge),
             3 => (0..6_usize).prop_map(Action::Refund),
+            1 => (0..6_usize).prop_map(Action::Renew),
             1 => of_any_size(63).prop_map(Action::RefundAt),
             2 => Just(Action::Reset),
             1 => Just(Action::Refuse),
@@ -172,6 +174,7 @@ impl Contents {
         action.prop_map(move |action| match action {
             Action::Peek if !self.has(Capability::Peeks) => Action::Check,
             Action::Refuse if !self.has(Capability::CountedRefusals) => Action::Check,
+            Action::Renew(_) if !self.has(Capability::Holds) => Action::Check,
             Action::Charge | Action::Refuse | Action::Peek if self.is_plain => Action::Check,
             action => action,
         })
@@ -186,7 +189,21 @@ impl Contents {
         let max_wait_micros = option::weighted(0.2, of_any_size(60));
         let penalty = option::weighted(0.2, 0..PENALTIES);
         let flag = || bool::weighted(0.2);
-        let options = (max_wait_micros, penalty, flag(), flag(), flag(), flag());
+        let mode = prop_oneof![
+            8 => Just(ChargeMode::Checked),
+            1 => Just(ChargeMode::Reported),
+            1 => Just(ChargeMode::ReportedUntilDebt),
+            1 => Just(ChargeMode::Forced),
+        ];
+        let options = (
+            max_wait_micros,
+            penalty,
+            flag(),
+            flag(),
+            flag(),
+            flag(),
+            mode,
+        );
         let other_quota = option::weighted(0.2, 0..QUOTAS);
         (
             0..LIMITS.len(),
@@ -205,6 +222,7 @@ impl Contents {
                     is_shadow,
                     is_at_most,
                     is_refundable,
+                    mode,
                 ) = options;
                 if self.is_plain {
                     return ChargePlan {
@@ -221,6 +239,11 @@ impl Contents {
                     is_shadow: is_shadow && self.has(Capability::Shadows),
                     is_at_most: is_at_most && self.has(Capability::PartialGrants),
                     is_refundable,
+                    mode: if self.has(Capability::ChargeModes) {
+                        mode
+                    } else {
+                        ChargeMode::Checked
+                    },
                     ..plain
                 }
             })
