@@ -6,6 +6,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
+use tower_quota_core::{Charge, ChargeMode, Name, Operation};
 
 use crate::config_error::RedisConfigError;
 
@@ -83,6 +84,13 @@ pub enum RedisStoreError {
         /// The most that a request may have.
         most: usize,
     },
+    /// The request has a charge that this store cannot decide yet. No call was made, and nothing was charged.
+    UnsupportedCharge {
+        /// The limit of the charge.
+        limit: Name,
+        /// What the store does not support.
+        feature: &'static str,
+    },
     /// The answer is not one that the script gives. The charges may have been taken.
     Garbled {
         /// The server.
@@ -105,6 +113,7 @@ impl RedisStoreError {
             | Self::Garbled { .. }
             | Self::State { .. }
             | Self::TooManyCharges { .. }
+            | Self::UnsupportedCharge { .. }
             | Self::Closed => false,
             Self::BreakerOpen { .. }
             | Self::Overloaded { .. }
@@ -115,6 +124,23 @@ impl RedisStoreError {
                 .downcast_ref::<RedisError>()
                 .is_some_and(is_transient),
         }
+    }
+
+    /// Returns the error of a request that the script cannot decide.
+    pub(crate) fn of_unsupported(operation: Operation, charges: &[Charge<'_>]) -> Option<Self> {
+        let feature = |charge: &Charge<'_>| match charge.mode() {
+            _ if charge.is_hold() => Some("concurrency limits"),
+            _ if matches!(operation, Operation::Renew { .. }) => Some("renewals"),
+            ChargeMode::Checked => None,
+            ChargeMode::Reported | ChargeMode::ReportedUntilDebt => Some("reported charges"),
+            ChargeMode::Forced => Some("forced charges"),
+        };
+        charges.iter().find_map(|charge| {
+            Some(Self::UnsupportedCharge {
+                limit: charge.name(),
+                feature: feature(charge)?,
+            })
+        })
     }
 
     /// Makes the error of a decision that the server has no memory for, in the server's words.
@@ -238,6 +264,12 @@ impl fmt::Display for RedisStoreError {
                     "{charges} charges are too many for one request: give at most {most}"
                 )
             }
+            Self::UnsupportedCharge { limit, feature } => {
+                write!(
+                    f,
+                    "the Redis store has no {feature} yet, and the limit {limit:?} needs them: count it in a MemoryStore"
+                )
+            }
             Self::Garbled { server, .. } => {
                 write!(f, "the answer from Redis at {server} makes no sense")
             }
@@ -260,6 +292,7 @@ impl Error for RedisStoreError {
             | Self::Deadline { .. }
             | Self::State { .. }
             | Self::TooManyCharges { .. }
+            | Self::UnsupportedCharge { .. }
             | Self::Closed => None,
         }
     }

@@ -24,7 +24,8 @@ pub struct RedisErrorCounts {
     pub lost: u64,
     /// [`RedisStoreError::State`] and [`RedisStoreError::Garbled`].
     pub unreadable: u64,
-    /// [`RedisStoreError::TooManyCharges`], [`RedisStoreError::Closed`] and [`RedisStoreError::Config`].
+    /// [`RedisStoreError::TooManyCharges`], [`RedisStoreError::UnsupportedCharge`], [`RedisStoreError::Closed`] and
+    /// [`RedisStoreError::Config`].
     pub other: u64,
 }
 
@@ -44,6 +45,7 @@ impl ErrorCounters {
             RedisStoreError::Lost { .. } => 6,
             RedisStoreError::State { .. } | RedisStoreError::Garbled { .. } => 7,
             RedisStoreError::TooManyCharges { .. }
+            | RedisStoreError::UnsupportedCharge { .. }
             | RedisStoreError::Closed
             | RedisStoreError::Config(_) => 8,
         };

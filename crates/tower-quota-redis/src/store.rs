@@ -31,6 +31,9 @@ const CLOSE_POLL: Duration = Duration::from_millis(1);
 /// all or nothing, also when they count different keys. Decisions that wait for the server leave together, many in a
 /// call. Clones share the connections.
 ///
+/// Requests with a [concurrency limit](tower_quota_core::Quota::concurrent), or with a charge in another
+/// [mode](tower_quota_core::ChargeMode) than the default, fail with [`RedisStoreError::UnsupportedCharge`].
+///
 /// ```no_run
 /// use std::time::Duration;
 /// use tower_quota_redis::{RedisStore, RedisStoreError};
@@ -194,6 +197,9 @@ impl Store for RedisStore {
                 charges: charges.len(),
                 most: Charge::MOST,
             };
+            return Box::pin(async move { inner.count_error(Err(error)) });
+        }
+        if let Some(error) = RedisStoreError::of_unsupported(operation, charges) {
             return Box::pin(async move { inner.count_error(Err(error)) });
         }
         if let Some(spread) = Spread::over_partitions(operation, charges, &inner.keys) {

@@ -88,7 +88,8 @@ impl<'a> Request<'a> {
             Operation::Refund { taken_at } => (REFUND, taken_at.as_micros()),
             Operation::Reset => (RESET, 0),
             Operation::Refuse => (REFUSED_ALREADY, 0),
-            Operation::Peek => (PEEK, 0),
+            // A renewal of no charges: the store refuses all others.
+            Operation::Peek | Operation::Renew { .. } => (PEEK, 0),
         };
         self.template_bytes
             .extend_from_slice(&[u8::from(template.is_plain), operation]);
