@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tower_quota_core::{
-    Charge, Clock, Decision, Key, Left, LimitStatus, Name, Operation, Outcome, Store, Timestamp,
+    Charge, ChargeMode, Clock, Decision, Key, Left, LimitStatus, Name, Operation, Outcome, Store,
+    Timestamp,
 };
 
 use crate::plan::{Plan, is_leasable};
@@ -62,7 +63,10 @@ impl Request {
     #[inline]
     pub(crate) fn new<S: Store, C: Clock>(shared: &Shared<S, C>, charges: &[Charge<'_>]) -> Self {
         // A refund is of one instant, and leased units were charged before those of the limits that the store decides.
-        let is_leasable = !shared.is_closed() && !charges.iter().any(Charge::is_refundable);
+        // A forced charge has to reach the store even if a lease would refuse the request.
+        let needs_store =
+            |charge: &Charge<'_>| charge.is_refundable() || charge.mode() == ChargeMode::Forced;
+        let is_leasable = !shared.is_closed() && !charges.iter().any(needs_store);
         Self {
             parts: SmallVec::with_capacity(charges.len()),
             now: shared.now(),

@@ -259,10 +259,13 @@ impl<S: Store, C: Clock> Shared<S, C> {
                     .iter()
                     .zip(own)
                     .map(|(status, (limit, units, held))| {
-                        let left = Left::new(
-                            status.remaining().saturating_add(held).min(limit),
-                            status.reset_after(),
-                        );
+                        let left = match held {
+                            0 if status.limit == limit => status.left,
+                            _ => Left::new(
+                                status.remaining().saturating_add(held).min(limit),
+                                status.reset_after(),
+                            ),
+                        };
                         let is_held = operation == Operation::Peek
                             && held >= units.max(1)
                             && status.outcome.is_refusal();

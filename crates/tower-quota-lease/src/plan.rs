@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::sync::{Arc, OnceLock};
 
-use tower_quota_core::{Algorithm, Charge, Quota};
+use tower_quota_core::{Algorithm, Charge, ChargeMode, Quota};
 
 /// The shortest lease: a shorter one would save next to nothing.
 const SHORTEST: u64 = 5_000;
@@ -116,7 +116,11 @@ impl Plans {
 
 /// Returns whether a charge may be taken from a lease, if its quota has a plan.
 pub(crate) fn is_leasable(charge: &Charge<'_>) -> bool {
-    !counts_itself(charge) && charge.units() > 0 && !charge.is_shadow() && !charge.is_at_most()
+    !counts_itself(charge)
+        && charge.units() > 0
+        && charge.mode() == ChargeMode::Checked
+        && !charge.is_shadow()
+        && !charge.is_at_most()
 }
 
 /// Returns whether the store counts by the limit's own quota: none of its requests are leased.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tower_quota_core::{
-    Charge, Clock, Decision, Key, MemoryStore, Operation, Penalty, Quota, Store,
+    Charge, ChargeMode, Clock, Decision, Key, MemoryStore, Operation, Penalty, Quota, Store,
 };
 use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_testkit::simulation::{self, VirtualClock, run};
@@ -486,5 +486,41 @@ fn lease_shorter_than_call_is_not_taken() {
             (5_000, 5_000, 0),
             "{stats:?}"
         );
+    });
+}
+
+#[test]
+fn holds_and_forced_charges_are_exact() {
+    run(async {
+        let (server, store) = instance();
+        make_hot(&store, &QUOTA, 1).await;
+        let (client, two) = (key(1), Quota::concurrent(2));
+        let hold = Charge::new("holds", &two, &client);
+        let before = store.stats().by_store;
+        let both = [Charge::new(LIMIT, &QUOTA, &client), hold];
+        let mut taken = check(&store, &both).await;
+        assert!(check(&store, &both).await.is_allowed());
+        assert!(!check(&store, &both).await.is_allowed());
+        let taken_at = taken.at();
+        let renew = Operation::Renew { taken_at };
+        let renewed = store.apply(renew, &[hold]).await.unwrap();
+        assert_eq!(renewed.statuses()[0].taken, 1);
+        let refund = taken.refund().unwrap();
+        let released = store.apply(refund, &[hold]).await.unwrap();
+        assert_eq!(released.statuses()[0].remaining(), 1);
+        // Another limit refuses, and the forced units are taken all the same.
+        let minute = Quota::per_minute(1);
+        let forced = [
+            Charge::new("minute", &minute, &client),
+            Charge::new(LIMIT, &QUOTA, &client)
+                .cost(7)
+                .in_mode(ChargeMode::Forced),
+        ];
+        let units = stored_units(&server, &QUOTA, 1).await;
+        for _ in 0..2 {
+            check(&store, &forced).await;
+        }
+        assert_eq!(stored_units(&server, &QUOTA, 1).await, units + 14);
+        assert_eq!(store.stats().by_store, before + 5);
     });
 }
