@@ -20,7 +20,8 @@ use super::macros::written_as_text;
 /// | `queue 50` | the places of a leaky bucket |
 /// | `offset 6h`, `from_first_request` | the start of a fixed window |
 ///
-/// Every quota that code can build prints as a text that is read as the same quota.
+/// Every quota that code can build prints as a text that is read as the same quota, except concurrency limits, for which
+/// documents have no words yet.
 ///
 /// ```
 /// use tower_quota::Quota;
@@ -219,6 +220,10 @@ fn has_given_burst(quota: &Quota) -> bool {
 impl fmt::Display for QuotaText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quota = &self.0;
+        if quota.algorithm() == Algorithm::Concurrent {
+            // No document has such a limit.
+            return write!(f, "{} at once for {:?}", quota.units(), quota.period());
+        }
         let micros = u64::try_from(quota.period().as_micros()).unwrap_or(u64::MAX);
         match in_one_unit(micros) {
             (1, unit) => write!(f, "{}/{unit}", quota.units())?,

@@ -84,6 +84,7 @@ impl StoreControl for ScriptedStore {
             Operation::Check => "check",
             Operation::Charge => "charge",
             Operation::Refund { .. } => "refund",
+            Operation::Renew { .. } => "renew",
             Operation::Reset => "reset",
             Operation::Refuse => "refuse",
             Operation::Peek => "peek",
