@@ -7,7 +7,9 @@ use tower_quota_core::{
     Charge, ChargeMode, Hold, Key, Limiter, MemoryStore, NotReady, Operation, Penalty, Quota,
     RefusalCache, Store,
 };
-use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore, SharedStore, block_on};
+use tower_quota_testkit::{
+    ManualClock, ModelStore, ScriptedAnswer, ScriptedStore, SharedStore, block_on,
+};
 
 const TTL: Duration = Duration::from_secs(10);
 
@@ -118,14 +120,14 @@ fn hold_is_send_and_sync() {
 #[test]
 fn refused_holds_are_not_remembered() {
     let clock = ManualClock::default();
-    let memory = MemoryStore::with_clock(100, clock.clone());
-    let cache = RefusalCache::with_clock(SharedStore(memory.clone()), clock);
+    let store = ModelStore::with_clock(clock.clone());
+    let cache = RefusalCache::with_clock(SharedStore(store.clone()), clock);
     let (quota, key) = (Quota::concurrent(1), Key::EVERYONE);
     let charge = [Charge::new("holds", &quota, &key)];
     let taken_at = block_on(cache.check(&charge)).unwrap().at();
     assert!(!block_on(cache.check(&charge)).unwrap().is_allowed());
     // Another process releases it.
-    let Ok(_) = memory
+    let Ok(_) = store
         .apply(Operation::Refund { taken_at }, &charge)
         .into_inner();
     assert!(block_on(cache.check(&charge)).unwrap().is_allowed());
@@ -135,8 +137,8 @@ fn refused_holds_are_not_remembered() {
 #[test]
 fn refusals_from_memory_take_forced_units() {
     let clock = ManualClock::default();
-    let memory = MemoryStore::with_clock(100, clock.clone());
-    let cache = RefusalCache::with_clock(SharedStore(memory), clock.clone());
+    let store = ModelStore::with_clock(clock.clone());
+    let cache = RefusalCache::with_clock(SharedStore(store), clock.clone());
     let (minute, key) = (Quota::per_minute(1).fixed_window(), Key::EVERYONE);
     let request = [
         Charge::new("minute", &minute, &key),

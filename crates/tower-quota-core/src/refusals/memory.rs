@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::look_up::{KnownKey, LookUp, is_counted};
 use super::record::Record;
 use super::stats::RefusalStats;
-use crate::charge::Charge;
+use crate::charge::{Charge, ChargeMode};
 use crate::clock::Clock;
 use crate::sync::{Mutex, MutexGuard, locked};
 
@@ -166,7 +166,8 @@ impl<C: Clock> Memory<C> {
             let take = |record: &mut Record| record.uncounted.remove(&charge.name().id());
             let count = self.change(look_up.keys[*key].digest, take).flatten();
             let count = count.unwrap_or(0);
-            if charge.counts_refusals() && count > 0 {
+            let is_taken = charge.counts_refusals() || charge.mode() == ChargeMode::Forced;
+            if is_taken && count > 0 {
                 let cost = charge.units().saturating_mul(count);
                 taken.insert(0, charge.without_penalty().cost(cost));
             }

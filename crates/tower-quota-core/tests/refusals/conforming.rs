@@ -7,11 +7,7 @@ use tower_quota_testkit::{ManualClock, block_on};
 use crate::SharedStore;
 
 /// The cases that an answer from memory fails, and the reason.
-const EXCEPTIONS: [(&str, &str); 5] = [
-    (
-        "forced_charge_is_always_taken",
-        "forced units reach the store a tenth of a second later",
-    ),
+const EXCEPTIONS: [(&str, &str); 4] = [
     (
         "first_refusals_are_free",
         "strikes reach the store a tenth of a second later",

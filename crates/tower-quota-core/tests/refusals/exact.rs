@@ -106,6 +106,7 @@ impl Trace {
 
     fn step(&mut self, retry: Option<Duration>) -> Option<Duration> {
         self.pause(retry);
+        self.latest = self.latest.max(self.setting.clock.now());
         let keys: Vec<Key<'_>> = (0..2).map(client).chain([Key::EVERYONE]).collect();
         let (key, limit) = (self.random.index(3), self.random.index(3));
         // Mostly the limit's own quota, sometimes another one.
@@ -162,7 +163,6 @@ impl Trace {
 
     fn check(&mut self, charges: &[Charge<'_>], limit: usize, key: usize) -> Option<Duration> {
         let now = self.setting.clock.now();
-        self.latest = self.latest.max(now);
         // What the store would say. A peek counts a cost of 0 as 1, so those are left out: they are never refused.
         let paying: Vec<Charge<'_>> = charges
             .iter()
