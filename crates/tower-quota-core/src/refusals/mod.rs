@@ -86,15 +86,16 @@ pub type RefusalFuture<S> =
 ///   a refusal at once. In the last eighth of this time, one request at a time asks the store to renew the entry.
 /// * A request with a [hold](crate::Quota::concurrent) is refused by the store alone, because holds end at any time.
 /// * While the store fails, entries up to an hour old refuse requests, without the bound.
-/// * Entries of a sliding log with more than 33 stamps are [abridged](Entry::abridged). The time until such a
+/// * Entries of a sliding log with more than 33 stamps are [abridged](crate::Entry::abridged). The time until such a
 ///   limit resets is then too short, and also the retry time of a large cost.
 ///
 /// # Penalties and counted refusals
 ///
-/// If a charge has a [penalty](Charge::penalty), [counted refusals](Charge::count_refusals) or is
-/// [forced](crate::ChargeMode::Forced), a check reaches the store ten times a second for each client. One more call carries the refusals in between, at the cost of that request and
-/// with at most 32 strikes. The cache loses up to a tenth of a second of them if the client then waits as long as it
-/// was told, if the call fails, or if units are refunded, charged or reset.
+/// If a charge has a [penalty](Charge::penalty) or [counted refusals](Charge::count_refusals), or is
+/// [forced](crate::ChargeMode::Forced), a check reaches the store ten times a second for each client. One more call
+/// carries the refusals in between, at the cost of that request and with at most 32 strikes. The cache loses up to a
+/// tenth of a second of them if the client then waits as long as it was told, if the call fails, or if units are
+/// refunded, charged or reset.
 ///
 /// # Caveats
 ///
