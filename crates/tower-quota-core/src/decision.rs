@@ -79,7 +79,9 @@ impl Decision {
         self.entries = None;
         self.refundable = is_admitted;
         self.statuses.clear();
-        self.statuses.extend(statuses);
+        for status in statuses {
+            self.statuses.push(status);
+        }
         self.outcome = if is_admitted {
             Outcome::Allow
         } else {

@@ -42,6 +42,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod algorithm;
+mod answer;
 mod bytes;
 mod charge;
 mod clock;
@@ -66,6 +67,7 @@ pub mod stored;
 mod sync;
 mod time;
 
+pub use self::answer::Answer;
 pub use self::charge::{Charge, ChargeMode, Operation, OwnedCharge};
 pub use self::clock::{Clock, MonotonicClock};
 pub use self::decide::decide;
@@ -75,7 +77,7 @@ pub use self::error::ConfigError;
 pub use self::key::Key;
 #[doc(hidden)]
 pub use self::key_hasher::KeyHasher;
-pub use self::limiter::{Answer, AsKey, Limiter, UnknownLimit};
+pub use self::limiter::{AsKey, Limiter, UnknownLimit};
 #[cfg(feature = "tokio")]
 pub use self::limiter::{Hold, NotReady, Turn};
 pub use self::memory::{MemoryStats, MemoryStore};

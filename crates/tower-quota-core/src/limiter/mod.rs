@@ -2,7 +2,6 @@
 //!
 //! [`Limiter`] is the public type; its documentation has the examples.
 
-mod answer;
 #[cfg(feature = "tokio")]
 mod hold;
 mod key;
@@ -17,7 +16,6 @@ use core::time::Duration;
 
 use smallvec::SmallVec;
 
-pub use self::answer::Answer;
 #[cfg(feature = "tokio")]
 pub use self::hold::Hold;
 pub use self::key::AsKey;
@@ -26,6 +24,7 @@ pub use self::not_ready::NotReady;
 #[cfg(feature = "tokio")]
 pub use self::turn::Turn;
 pub use self::unknown_limit::UnknownLimit;
+use crate::answer::Answer;
 use crate::charge::{Charge, Operation};
 use crate::decision::Decision;
 use crate::error::ConfigError;
@@ -338,12 +337,12 @@ impl Limiter<MemoryStore> {
         let key = key.as_key(self.scope);
         if self.others.is_empty() {
             let charge = self.first.charge(&key, cost, Duration::ZERO);
-            return Answer::of_one(self.store.check_one(charge));
+            return self.store.check_one(&charge);
         }
         let mut decision = Decision::default();
         let charges = self.charges(&key, cost, Duration::ZERO);
         self.store.check_at_once(&charges, &mut decision);
-        Answer::of_decision(&decision)
+        Answer(*decision.tightest().unwrap_or(&decision.statuses()[0]))
     }
 }
 

@@ -36,20 +36,23 @@ mod sketch;
 mod stats;
 
 use core::convert::Infallible;
-use core::fmt;
 use core::future::{Ready, ready};
-use std::hash::{BuildHasher, RandomState};
+use core::{array, fmt};
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::sync::Arc;
+
+use siphasher::sip::SipHasher13;
 
 use self::capacity::Capacity;
 use self::row::LATEST;
+use self::rows::Request;
 use self::shard::Shard;
 pub use self::stats::MemoryStats;
+use crate::answer::Answer;
 use crate::charge::{Charge, Operation};
 use crate::clock::{Clock, MonotonicClock};
 use crate::decision::Decision;
 use crate::key::Key;
-use crate::status::LimitStatus;
 use crate::store::Store;
 use crate::sync::{Mutex, locked};
 use crate::time::Timestamp;
@@ -102,7 +105,7 @@ pub struct MemoryStore {
 
 struct Inner {
     time: Time,
-    hasher: RandomState,
+    hasher: SipHasher13,
     capacity: Capacity,
     /// The hash of [`Key::EVERYONE`], whose row has a shard of its own.
     everyone: u64,
@@ -170,10 +173,11 @@ impl MemoryStore {
         let shards = (entries / ROWS_OF_A_SHARD)
             .max(shards_if_small)
             .clamp(1, MOST_SHARDS);
-        let hasher = RandomState::new();
+        let random = RandomState::new();
+        let hasher = SipHasher13::new_with_keys(random.hash_one(0), random.hash_one(1));
         let inner = Inner {
             time,
-            everyone: hasher.hash_one(Key::EVERYONE),
+            everyone: random.hash_one(2),
             hasher,
             capacity: Capacity::new(entries),
             own_capacity: Capacity::new(usize::MAX),
@@ -228,13 +232,15 @@ impl MemoryStore {
         stats
     }
 
-    /// Checks one charge, and returns the status of its limit.
-    pub(crate) fn check_one(&self, charge: Charge<'_>) -> LimitStatus {
-        if let Some(request) = self.inner.check_rows(&[charge]) {
-            return request.status(0);
+    /// Checks one charge.
+    pub(crate) fn check_one(&self, charge: &Charge<'_>) -> Answer {
+        let charges = array::from_ref(charge);
+        let mut request = Request::new(&self.inner, charges);
+        if request.decide() {
+            return Answer(request.status(0));
         }
-        let decision = self.inner.decide_by_model(Operation::Check, &[charge]);
-        decision.statuses()[0]
+        let decision = self.inner.decide_by_model(Operation::Check, charges);
+        Answer(decision.statuses()[0])
     }
 
     /// Returns the present instant on its clock.
@@ -272,18 +278,21 @@ impl Inner {
         let Ok(charges) = charges.try_into() else {
             return false;
         };
-        match self.check_rows::<N>(charges) {
-            Some(request) => request.conclude(decision),
-            None => return false,
+        let mut request = Request::<N>::new(self, charges);
+        let is_decided = request.decide();
+        if is_decided {
+            request.conclude(decision);
         }
-        true
+        is_decided
     }
 
     fn hash(&self, key: &Key<'_>) -> u64 {
         if key.is_everyone() {
             return self.everyone;
         }
-        self.hasher.hash_one(key)
+        let mut hasher = self.hasher;
+        key.hash(&mut hasher);
+        hasher.finish()
     }
 
     /// Returns the number of the shard that a key is in.

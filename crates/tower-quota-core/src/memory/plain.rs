@@ -9,7 +9,6 @@ use crate::status::{Left, LimitStatus};
 
 impl Charge<'_> {
     /// Returns whether the charge is decided by a count of a row.
-    #[inline]
     pub(super) fn fits_row(&self) -> bool {
         self.is_plain() || self.is_plain_but_for_window()
     }
@@ -47,28 +46,40 @@ impl Charge<'_> {
         state.packed(quota, now)
     }
 
-    /// Returns the limit's status. The count includes the units that were `taken`.
+    /// Returns the status of the limit with this count.
     #[inline]
-    pub(super) fn status(&self, count: u64, now: u64, taken: u64, outcome: Outcome) -> LimitStatus {
+    pub(super) fn status(&self, count: u64, now: u64, is_admitted: bool) -> LimitStatus {
         let quota = self.quota();
-        let left = if quota.refill() > 0 {
-            Left::of_bucket(quota, count)
-        } else {
-            self.window_left(count, now)
-        };
+        let mut left = Left::of_bucket(quota, count);
+        let mut outcome = Outcome::Allow;
+        if quota.refill() == 0 || !is_admitted {
+            (left, outcome) = self.left_and_outcome(count, now, is_admitted);
+        }
         LimitStatus {
             name: self.name(),
             limit: quota.capacity(),
             left,
-            taken,
+            taken: if is_admitted { self.units() } else { 0 },
             outcome,
             is_shadow: false,
         }
     }
 
-    fn window_left(&self, count: u64, now: u64) -> Left {
+    /// Returns the parts of a status that only windows and refused requests need.
+    #[inline(never)] // Otherwise the status of an admitted bucket is copied, and the copy waits for its parts.
+    fn left_and_outcome(&self, count: u64, now: u64, is_admitted: bool) -> (Left, Outcome) {
         let quota = self.quota();
-        let (balance, reset) = State::unpacked(count, quota, now).balance(quota, now);
-        Left::of_balance(balance, Duration::from_micros(reset))
+        let left = if quota.refill() > 0 {
+            Left::of_bucket(quota, count)
+        } else {
+            let (balance, reset) = State::unpacked(count, quota, now).balance(quota, now);
+            Left::of_balance(balance, Duration::from_micros(reset))
+        };
+        let outcome = if is_admitted {
+            Outcome::Allow
+        } else {
+            self.outcome(count, now)
+        };
+        (left, outcome)
     }
 }

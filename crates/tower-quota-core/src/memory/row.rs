@@ -108,6 +108,16 @@ impl Row {
         self.touched = (self.touched & !INSTANT) | at;
     }
 
+    /// Brings the counts to `now`, which is not before the last change.
+    #[inline(always)]
+    pub(super) fn advance(&mut self, now: u64) {
+        let at = self.at();
+        for count in self.counts_mut() {
+            count.value = count.value_at(at, now);
+        }
+        self.set_at(now);
+    }
+
     /// Returns how often the row was charged or refused, at most 255. The count is halved from time to time.
     pub(super) fn uses(&self) -> u8 {
         u8::try_from(self.touched / ONE_USE).unwrap_or(MOST_USES)

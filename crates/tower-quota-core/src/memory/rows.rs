@@ -2,6 +2,8 @@
 //!
 //! The decision is the model's. A request that rows cannot express is left to the model.
 
+use core::{array, ptr};
+
 use super::Inner;
 use super::evicted::Evicted;
 use super::keys::Place;
@@ -14,7 +16,7 @@ use crate::entry::TRUSTED_LEAD;
 use crate::key::Key;
 use crate::outcome::Outcome;
 use crate::status::LimitStatus;
-use crate::sync::locked;
+use crate::sync::{MutexGuard, locked};
 use crate::time::Timestamp;
 
 /// A charge of the request, and what the row of its key says.
@@ -25,7 +27,7 @@ struct Judged {
     /// The count with the charge.
     after: u64,
     /// The position of its key.
-    key: u8,
+    key: usize,
     stored: Stored,
 }
 
@@ -36,8 +38,15 @@ enum Stored {
     #[default]
     No,
     /// At this position, by the charge's quota.
-    At(u8),
+    At(usize),
     ByOtherQuota,
+}
+
+/// What a locked shard holds of a key.
+#[derive(Default)]
+struct Found<'g> {
+    row: Option<&'g mut Row>,
+    evicted: Option<&'g Evicted>,
 }
 
 /// A request of `N` charges while it is decided. The number is a constant, so that no loop needs a counter.
@@ -52,62 +61,37 @@ pub(super) struct Request<'r, const N: usize> {
     is_admitted: bool,
 }
 
-/// The verdict of the limits of some keys.
-enum Verdict {
-    Admitted,
-    Refused,
-    /// A row was changed later than the clock says. The request is decided again, at this instant.
-    Later(u64),
-    /// The model has to decide.
-    Unknown,
-}
-
-impl Inner {
-    /// Checks charges in their rows. Returns `None`, and changes nothing, if the model has to decide.
-    pub(super) fn check_rows<'r, const N: usize>(
-        &'r self,
-        charges: &'r [Charge<'r>; N],
-    ) -> Option<Request<'r, N>> {
-        if !charges.iter().all(Charge::fits_row) {
-            return None;
-        }
-        let mut request = Request {
-            store: self,
+impl<'r, const N: usize> Request<'r, N> {
+    pub(super) fn new(store: &'r Inner, charges: &'r [Charge<'r>; N]) -> Self {
+        Self {
+            store,
             charges,
             judged: [Judged::default(); N],
             places: [Place::default(); N],
             keys: 0,
             now: 0,
             is_admitted: false,
-        };
-        if !request.find_keys() {
-            return None;
-        }
-        let clock = self.time.now().as_micros();
-        request.now = clock;
-        loop {
-            match request.decide(0, true) {
-                Verdict::Admitted => request.is_admitted = true,
-                Verdict::Refused => {}
-                // The model knows whether a row that is far ahead of the clock can be true.
-                Verdict::Later(at) if at <= clock.saturating_add(TRUSTED_LEAD) => {
-                    request.now = at;
-                    continue;
-                }
-                Verdict::Later(_) | Verdict::Unknown => return None,
-            }
-            return Some(request);
         }
     }
-}
 
-impl<const N: usize> Request<'_, N> {
+    /// Decides the charges by their rows. Returns `false`, and charges nothing, if the model has to decide.
+    #[inline(always)]
+    pub(super) fn decide(&mut self) -> bool {
+        if !self.charges.iter().all(Charge::fits_row) {
+            return false;
+        }
+        // Read before the keys are hashed, which the processor does meanwhile.
+        self.now = self.store.time.now().as_micros();
+        self.find_keys() && self.write().is_some()
+    }
+
     /// Finds the keys of all charges. Returns `false` if two are in one shard.
+    #[inline]
     fn find_keys(&mut self) -> bool {
         let mut last: Option<&Key<'_>> = None;
         for (position, charge) in self.charges.iter().enumerate() {
             // The charges of one client share its key, which is hashed once.
-            if last.is_some_and(|last| core::ptr::eq(last, charge.key())) {
+            if last.is_some_and(|last| ptr::eq(last, charge.key())) {
                 self.judged[position].key = self.judged[position - 1].key;
                 continue;
             }
@@ -125,7 +109,7 @@ impl<const N: usize> Request<'_, N> {
             if !is_known {
                 self.insert_key(key, Place { shard, hash });
             }
-            self.judged[position].key = u8::try_from(key).unwrap_or(u8::MAX);
+            self.judged[position].key = key;
         }
         true
     }
@@ -135,81 +119,102 @@ impl<const N: usize> Request<'_, N> {
         if key < self.keys {
             self.places[key..=self.keys].rotate_right(1);
             for judged in &mut self.judged {
-                judged.key += u8::from(usize::from(judged.key) >= key);
+                judged.key += usize::from(judged.key >= key);
             }
         }
         self.places[key] = place;
         self.keys += 1;
     }
 
-    /// Decides the charges of a key and of those after it. `is_admitted` says whether those before it fit.
+    /// Decides the charges, and writes their rows. Returns `None` if the model has to decide.
     ///
-    /// The shard of each key stays locked until all of them are decided. Shards are locked in their order, so that two
-    /// requests never wait for each other. The shard of [`Key::EVERYONE`], which every request may need, is the last
-    /// one, and is locked for the shortest time.
-    fn decide(&mut self, key: usize, mut is_admitted: bool) -> Verdict {
-        let Place { shard, hash } = self.places[key];
-        let mut guard = locked(&self.store.shards[shard].0);
-        let shard = &mut *guard;
-        let row = shard.rows.find_mut(hash, |row| row.hash == hash);
-        if let Some(row) = &row
-            && row.at() > self.now
-        {
-            return Verdict::Later(row.at());
+    /// Shards are locked in their order, so that two requests never wait for each other. They stay locked until all charges
+    /// are decided. The last shard is often that of [`Key::EVERYONE`], which every request may need. It is locked for the
+    /// shortest time.
+    #[inline(always)]
+    fn write(&mut self) -> Option<()> {
+        let clock = self.now;
+        let last = self.keys - 1;
+        let mut guards = [const { None }; N];
+        let mut others: [Found<'_>; N] = array::from_fn(|_| Found::default());
+        for (key, guard) in guards[..last].iter_mut().enumerate() {
+            others[key] = self.find(key, guard);
         }
-        match self.judge(key, row.as_deref(), shard.evicted.as_deref()) {
-            Some(fits) => is_admitted &= fits,
-            None => return Verdict::Unknown,
+        let mut guard = None;
+        let mut found = self.find(last, &mut guard);
+        // The model knows whether a row that is far ahead of the clock can be true.
+        if self.now > clock.saturating_add(TRUSTED_LEAD) {
+            return None;
         }
-        if key + 1 < self.keys {
-            match self.decide(key + 1, is_admitted) {
-                Verdict::Admitted => {}
-                Verdict::Refused => is_admitted = false,
-                other => return other,
+        self.is_admitted = self.judge(&others, &found)?;
+        let mut judged = self.judged.iter();
+        if !self.is_admitted && judged.any(|judged| judged.stored == Stored::ByOtherQuota) {
+            // The model converts the row also for a refused request.
+            return None;
+        }
+        if !self.settle(last, &mut found) {
+            self.complete(last, guard.as_deref_mut()?);
+        }
+        drop(guard);
+        let mut is_complete = true;
+        for (key, found) in others[..last].iter_mut().enumerate() {
+            is_complete &= self.settle(key, found);
+        }
+        if !is_complete {
+            for (key, guard) in guards.iter_mut().flatten().enumerate() {
+                self.complete(key, guard);
             }
         }
-        if !is_admitted {
-            return self.refuse(key, row);
-        }
-        let is_complete = row.is_some_and(|row| self.take(key, row));
-        if !is_complete {
-            self.complete(key, shard);
-        }
-        Verdict::Admitted
+        Some(())
     }
 
-    /// Reads the counts of a key's charges, and returns whether they fit. Returns `None` if the model has to decide.
-    fn judge(&mut self, key: usize, row: Option<&Row>, evicted: Option<&Evicted>) -> Option<bool> {
+    /// Locks the shard of a key, and finds its row. A row that was changed later than the clock says sets the instant.
+    #[inline(always)]
+    fn find<'g>(&mut self, key: usize, guard: &'g mut Option<MutexGuard<'r, Shard>>) -> Found<'g> {
+        let Place { shard, hash } = self.places[key];
+        let shard = &mut **guard.insert(locked(&self.store.shards[shard].0));
+        let row = shard.rows.find_mut(hash, |row| row.hash == hash);
+        if let Some(row) = &row {
+            self.now = self.now.max(row.at());
+        }
+        Found {
+            row,
+            evicted: shard.evicted.as_deref(),
+        }
+    }
+
+    /// Reads the counts of all charges, and returns whether they fit. Returns `None` if the model has to decide.
+    #[inline(always)]
+    fn judge(&mut self, others: &[Found<'_>; N], last: &Found<'_>) -> Option<bool> {
         let mut fits = true;
         for (position, charge) in self.charges.iter().enumerate() {
-            if usize::from(self.judged[position].key) != key {
-                continue;
-            }
+            let (earlier, judged) = self.judged.split_at_mut(position);
+            let judged = &mut judged[0];
             let limit = charge.counter().id;
             // The model counts a limit that the request has twice.
-            for (other, judged) in self.charges[..position].iter().zip(&self.judged) {
-                if usize::from(judged.key) == key && other.counter().id == limit {
+            for (other, earlier) in self.charges.iter().zip(earlier) {
+                if earlier.key == judged.key && other.counter().id == limit {
                     return None;
                 }
             }
-            let (count, stored) = match row {
-                Some(row) => read(row, charge, self.now)?,
-                None => (0, Stored::No),
+            let found = if judged.key + 1 == self.keys {
+                last
+            } else {
+                &others[judged.key]
             };
-            if stored == Stored::No
-                && let Some(evicted) = evicted
-                && evicted
-                    .filter
-                    .until((self.places[key].hash, limit), self.now)
-                    .is_some()
-            {
-                return None;
+            if let Some(row) = &found.row {
+                (judged.count, judged.stored) = read(row, charge, self.now)?;
             }
-            let judged = &mut self.judged[position];
-            judged.count = count;
-            judged.stored = stored;
-            if charge.fits(count, self.now) {
-                judged.after = charge.added(count, self.now)?;
+            if judged.stored == Stored::No
+                && let Some(evicted) = found.evicted
+            {
+                let limit = (self.places[judged.key].hash, limit);
+                if evicted.filter.until(limit, self.now).is_some() {
+                    return None;
+                }
+            }
+            if charge.fits(judged.count, self.now) {
+                judged.after = charge.added(judged.count, self.now)?;
             } else {
                 fits = false;
             }
@@ -217,30 +222,32 @@ impl<const N: usize> Request<'_, N> {
         Some(fits)
     }
 
-    /// Writes the counts of an admitted request into a row. Returns whether the row has all of its limits.
-    fn take(&self, key: usize, row: &mut Row) -> bool {
-        let at = row.at();
-        let own = self
-            .judged
-            .iter()
-            .filter(|judged| usize::from(judged.key) == key);
-        let stored = own
-            .clone()
-            .filter(|judged| matches!(judged.stored, Stored::At(_)));
-        let is_complete = stored.clone().count() == own.count();
-        let counts = row.counts_mut();
-        if at < self.now && counts.len() > stored.clone().count() {
-            for count in &mut *counts {
-                count.value = count.value_at(at, self.now);
+    /// Writes the row of a key. Returns `false` if limits have to be added.
+    #[inline(always)]
+    fn settle(&self, key: usize, found: &mut Found<'_>) -> bool {
+        let Some(row) = &mut found.row else {
+            return !self.is_admitted;
+        };
+        if !self.is_admitted {
+            let mut own = self.charges.iter().zip(&self.judged);
+            if own.any(|(charge, judged)| {
+                judged.key == key
+                    && matches!(charge.outcome(judged.count, self.now), Outcome::Refuse(_))
+            }) {
+                row.mark(Mark::Refused);
             }
+            return true;
         }
-        for judged in stored {
-            if let Stored::At(position) = judged.stored {
-                counts[usize::from(position)].value = judged.after;
-            }
-        }
-        row.set_at(self.now);
+        row.advance(self.now);
         row.mark(Mark::Charged);
+        let mut is_complete = true;
+        for judged in &self.judged {
+            match judged.stored {
+                _ if judged.key != key => {}
+                Stored::At(position) => row.counts_mut()[position].value = judged.after,
+                _ => is_complete = false,
+            }
+        }
         is_complete
     }
 
@@ -249,7 +256,7 @@ impl<const N: usize> Request<'_, N> {
     fn complete(&self, key: usize, shard: &mut Shard) {
         let mut added = Vec::new();
         for (charge, judged) in self.charges.iter().zip(&self.judged) {
-            if usize::from(judged.key) == key && !matches!(judged.stored, Stored::At(_)) {
+            if judged.key == key && !matches!(judged.stored, Stored::At(_)) {
                 added.push(shard.count(charge.counter(), judged.after));
             }
         }
@@ -276,28 +283,6 @@ impl<const N: usize> Request<'_, N> {
         row.content = Content::of(counts);
     }
 
-    /// Marks the row of a refused request.
-    fn refuse(&self, key: usize, row: Option<&mut Row>) -> Verdict {
-        let Some(row) = row else {
-            return Verdict::Refused;
-        };
-        let mut mark = Mark::Neither;
-        for (charge, judged) in self.charges.iter().zip(&self.judged) {
-            if usize::from(judged.key) != key {
-                continue;
-            }
-            if judged.stored == Stored::ByOtherQuota {
-                // The model converts the row also for a refused request.
-                return Verdict::Unknown;
-            }
-            if matches!(charge.outcome(judged.count, self.now), Outcome::Refuse(_)) {
-                mark = Mark::Refused;
-            }
-        }
-        row.mark(mark);
-        Verdict::Refused
-    }
-
     /// Writes the decision.
     pub(super) fn conclude(&self, decision: &mut Decision) {
         let statuses = (0..N).map(|position| self.status(position));
@@ -305,39 +290,40 @@ impl<const N: usize> Request<'_, N> {
     }
 
     /// Returns the status of a limit.
+    #[inline]
     pub(super) fn status(&self, position: usize) -> LimitStatus {
         let charge = &self.charges[position];
         let judged = &self.judged[position];
-        if self.is_admitted {
-            return charge.status(judged.after, self.now, charge.units(), Outcome::Allow);
-        }
-        let outcome = charge.outcome(judged.count, self.now);
-        charge.status(judged.count, self.now, 0, outcome)
+        let count = if self.is_admitted {
+            judged.after
+        } else {
+            judged.count
+        };
+        charge.status(count, self.now, self.is_admitted)
     }
 }
 
 /// Returns the count of a charge's limit, by the charge's quota. Returns `None` if the model has to decide.
-#[inline]
+#[inline(always)]
 fn read(row: &Row, charge: &Charge<'_>, now: u64) -> Option<(u64, Stored)> {
     if matches!(row.content, Content::Model(_)) {
         return None;
     }
     let counter = charge.counter();
-    for (position, count) in row.counts().iter().enumerate() {
-        if count.definition.limit != counter.id {
-            continue;
-        }
-        let value = count.value_at(row.at(), now);
-        if count.definition.is_of(counter) {
-            return Some((value, Stored::At(u8::try_from(position).ok()?)));
-        }
-        if value == 0 {
-            // A limit of which nothing is used is the same by any quota.
-            return Some((0, Stored::No));
-        }
-        let old = &count.definition.quota;
-        let converted = State::unpacked(value, old, now).convert(old, counter.quota, now);
-        return Some((converted.packed(counter.quota, now)?, Stored::ByOtherQuota));
+    let mut counts = row.counts().iter().enumerate();
+    let Some((position, count)) = counts.find(|(_, count)| count.definition.limit == counter.id)
+    else {
+        return Some((0, Stored::No));
+    };
+    let value = count.value_at(row.at(), now);
+    if count.definition.is_of(counter) {
+        return Some((value, Stored::At(position)));
     }
-    Some((0, Stored::No))
+    if value == 0 {
+        // A limit of which nothing is used is the same by any quota.
+        return Some((0, Stored::No));
+    }
+    let old = &count.definition.quota;
+    let converted = State::unpacked(value, old, now).convert(old, counter.quota, now);
+    Some((converted.packed(counter.quota, now)?, Stored::ByOtherQuota))
 }
