@@ -62,7 +62,6 @@ impl<'a> Charge<'a> {
     /// changes too, the larger version finds a new client each time the client was full under the smaller one: your
     /// clients may get the larger burst again after every refilled unit until the deployment is over.
     #[must_use]
-    #[inline]
     pub fn new(name: impl Into<Name>, quota: &'a Quota, key: &'a Key<'a>) -> Self {
         let options = match quota.algorithm() {
             Algorithm::TokenBucket | Algorithm::Gcra => ChargeOptions::PLAIN,
@@ -83,7 +82,6 @@ impl<'a> Charge<'a> {
 
     /// Sets the cost, in units of the quota. A cost of 0 only reports.
     #[must_use]
-    #[inline]
     pub const fn cost(mut self, units: u64) -> Self {
         self.cost = units;
         self
@@ -221,28 +219,24 @@ impl<'a> Charge<'a> {
 
     /// Returns the limit's name.
     #[must_use]
-    #[inline]
     pub const fn name(&self) -> Name {
         self.name
     }
 
     /// Returns the limit's quota.
     #[must_use]
-    #[inline]
     pub const fn quota(&self) -> &'a Quota {
         self.quota
     }
 
     /// Returns the key that is counted.
     #[must_use]
-    #[inline]
     pub const fn key(&self) -> &'a Key<'a> {
         self.key
     }
 
     /// Returns the cost, in units.
     #[must_use]
-    #[inline]
     pub const fn units(&self) -> u64 {
         self.cost
     }
@@ -310,7 +304,6 @@ impl<'a> Charge<'a> {
     ///
     /// A plain charge takes a cost above 0 from a token bucket or GCRA. It has no options but [`exact`](Self::exact).
     #[must_use]
-    #[inline]
     pub const fn is_plain(&self) -> bool {
         self.cost > 0 && self.options.are_plain_without(ChargeOptions::PLAIN)
     }
@@ -338,7 +331,6 @@ impl<'a> Charge<'a> {
     }
 
     /// Returns the counter of the limit.
-    #[inline]
     pub(crate) const fn counter(&self) -> Counter<'a> {
         Counter {
             id: self.name.id(),

@@ -19,7 +19,6 @@ pub enum Outcome {
 impl Outcome {
     /// Returns whether the request may not pass.
     #[must_use]
-    #[inline]
     pub const fn is_refusal(self) -> bool {
         matches!(self, Self::Refuse(_) | Self::Never)
     }

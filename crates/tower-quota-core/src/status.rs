@@ -86,7 +86,6 @@ impl Left {
     /// assert_eq!(status.reset_after(), Duration::from_secs(15));
     /// ```
     #[must_use]
-    #[inline]
     pub const fn of_bucket(quota: &Quota, used: u64) -> Self {
         Self(Amount::Bucket {
             used,

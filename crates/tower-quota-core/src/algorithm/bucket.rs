@@ -40,7 +40,6 @@ impl Bucket {
     };
 
     /// Makes a bucket with `used` grains used at `now`.
-    #[inline]
     pub(crate) const fn new(quota: &Quota, used: u64, now: u64) -> Self {
         if used == 0 || quota.refill() == 0 {
             return Self::FULL;
@@ -54,7 +53,6 @@ impl Bucket {
     }
 
     /// Returns the used grains at `now`, at most [`MOST_USED`].
-    #[inline]
     pub(crate) const fn used_grains(&self, quota: &Quota, now: u64) -> u64 {
         let used = self
             .full_at
@@ -181,13 +179,11 @@ impl Counting for Bucket {
 }
 
 /// Returns the used grains after this many microseconds.
-#[inline]
 pub(crate) fn refilled(quota: &Quota, used: u64, elapsed: u64) -> u64 {
     used.saturating_sub(elapsed.saturating_mul(quota.refill()))
 }
 
 /// Returns the microseconds until a cost that is not above the capacity fits.
-#[inline]
 pub(crate) const fn until_fits(quota: &Quota, used: u64, cost: u64) -> u64 {
     let missing = (used + cost * quota.grain()).saturating_sub(quota.capacity() * quota.grain());
     until_back(quota.refill(), missing)
@@ -221,7 +217,6 @@ pub(crate) fn judge(quota: &Quota, used: u64, cost: u64, max_wait: u64) -> Outco
 }
 
 /// Returns the remaining units of a capacity, rounded down. A unit has `grain` grains.
-#[inline]
 pub(crate) const fn units_left(capacity: u64, grain: u64, used: u64) -> u64 {
     match grain {
         0 => 0,
@@ -230,7 +225,6 @@ pub(crate) const fn units_left(capacity: u64, grain: u64, used: u64) -> u64 {
 }
 
 /// Returns the microseconds until `used` grains are refilled.
-#[inline]
 pub(crate) const fn until_back(refill: u64, used: u64) -> u64 {
     match refill {
         0 => 0,
@@ -241,7 +235,6 @@ pub(crate) const fn until_back(refill: u64, used: u64) -> u64 {
 }
 
 /// Returns whether less than one unit remains.
-#[inline]
 pub(crate) const fn is_spent(quota: &Quota, used: u64) -> bool {
     used > (quota.capacity() - 1) * quota.grain()
 }

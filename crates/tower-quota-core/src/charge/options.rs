@@ -34,7 +34,6 @@ impl ChargeOptions {
     ];
 
     /// Adds other options.
-    #[inline]
     pub(super) const fn with(self, others: Self) -> Self {
         Self(self.0 | others.0)
     }
@@ -45,13 +44,11 @@ impl ChargeOptions {
     }
 
     /// Returns whether an option is on.
-    #[inline]
     pub(super) const fn has(self, option: Self) -> bool {
         self.0 & option.0 != 0
     }
 
     /// Returns whether a charge may be plain if it is not for these options.
-    #[inline]
     pub(super) const fn are_plain_without(self, others: Self) -> bool {
         self.0 & !others.with(Self::EXACT).0 == 0
     }

@@ -37,7 +37,6 @@ pub trait AsKey {
 }
 
 impl<K: AsKey + ?Sized> AsKey for &K {
-    #[inline]
     fn as_key(&self, scope: Name) -> Key<'_> {
         (**self).as_key(scope)
     }
@@ -45,28 +44,24 @@ impl<K: AsKey + ?Sized> AsKey for &K {
 
 /// A key is counted as it is, in its own scope, so that a limiter can share counters with a layer.
 impl AsKey for Key<'_> {
-    #[inline]
     fn as_key(&self, _: Name) -> Key<'_> {
         self.borrowed()
     }
 }
 
 impl AsKey for [u8] {
-    #[inline]
     fn as_key(&self, scope: Name) -> Key<'_> {
         Key::new(scope, self)
     }
 }
 
 impl<const N: usize> AsKey for [u8; N] {
-    #[inline]
     fn as_key(&self, scope: Name) -> Key<'_> {
         Key::new(scope, self)
     }
 }
 
 impl AsKey for str {
-    #[inline]
     fn as_key(&self, scope: Name) -> Key<'_> {
         Key::new(scope, self.as_bytes())
     }
@@ -75,7 +70,6 @@ impl AsKey for str {
 macro_rules! owners_as_keys {
     ($($owner:ty),*) => {
         $(impl AsKey for $owner {
-            #[inline]
             fn as_key(&self, scope: Name) -> Key<'_> {
                 (**self).as_key(scope)
             }
