@@ -97,9 +97,9 @@ impl Shard {
         }
     }
 
-    /// Returns the rows of the shard in a full store, by the size of its table.
+    /// Returns the most rows that the shard's table has room for.
     fn most_rows(&self) -> usize {
-        (self.rows.num_buckets() / 4 * 3).max(8)
+        self.rows.num_buckets().max(8)
     }
 
     /// Remembers the spent limits of a row, whose entry is taken, until one unit fits again.

@@ -86,7 +86,7 @@ use crate::time::Timestamp;
 /// take the capacity of the quota once more. A full store admits at most that much more than a store with room for all,
 /// once for each of [`evicted`](Self::evicted).
 ///
-/// The memory of evicted entries takes about 24 bytes for each place. It holds 1.2 spent limits for each place without a
+/// The memory of evicted entries takes about 32 bytes for each place. It holds 1.2 spent limits for each place without a
 /// loss. Beyond that, it forgets the limits whose wait ends first. A new key is mistaken for an evicted one at most 1 time
 /// in 16,000, for one limit and no longer than that client's wait.
 ///
