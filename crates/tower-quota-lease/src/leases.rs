@@ -4,11 +4,12 @@ use core::hash::{BuildHasherDefault, Hasher};
 use core::ops::DerefMut;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use smallvec::SmallVec;
 use tower_quota_core::{Charge, Key, KeyHasher, LimitStatus, Name, Quota, Timestamp};
 
+use crate::lock::locked;
 use crate::plan::Plan;
 use crate::pool::Pool;
 use crate::remembered::{KnownRefusal, Remembered, Uncounted, Version};
@@ -23,11 +24,6 @@ const MOST_POOLS: usize = 16;
 const SIGHTINGS: u32 = 2;
 /// The shortest time between two searches of a full shard for keys that are not used, in microseconds.
 const SWEEP_EVERY: u64 = 100_000;
-
-/// Locks a mutex. A thread that panicked while it held the lock changes nothing for the others.
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// The pools of all keys.
 #[derive(Debug)]

@@ -86,6 +86,7 @@ mod decide;
 mod grant;
 mod leased;
 mod leases;
+mod lock;
 mod options;
 mod plan;
 mod pool;

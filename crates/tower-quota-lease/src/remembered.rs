@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use tower_quota_core::{Charge, LimitStatus, Name, Quota, Timestamp, thread_place};
 
-use crate::leases::locked;
+use crate::lock::locked;
 use crate::refusal::PoolRefusal;
 
 /// The places of threads. Threads that share one wait for each other.

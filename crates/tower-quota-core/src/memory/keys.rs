@@ -1,18 +1,10 @@
 //! The keys of a request to the model, and their shards.
 
 use super::Inner;
+use super::place::Place;
 use super::shard::Shard;
 use crate::charge::Charge;
 use crate::sync::{MutexGuard, locked};
-
-/// The place of one key.
-#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
-    /// The number of its shard. First, because places are sorted by it.
-    pub(super) shard: usize,
-    /// The hash that stands for the key.
-    pub(super) hash: u64,
-}
 
 impl Inner {
     /// Returns the places of all keys, each once and in the order of their shards.

@@ -27,6 +27,7 @@ mod evicted;
 mod filter;
 mod keys;
 mod model;
+mod place;
 mod plain;
 mod restored;
 mod row;

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::Inner;
-use super::keys::Place;
+use super::place::Place;
 use super::restored::Restored;
 use super::row::{Content, Mark, Row};
 use super::shard::{Context, Shard};

@@ -6,7 +6,7 @@ use core::{array, ptr};
 
 use super::Inner;
 use super::evicted::Evicted;
-use super::keys::Place;
+use super::place::Place;
 use super::row::{Content, Count, Mark, Row};
 use super::shard::{Context, Shard};
 use crate::algorithm::State;

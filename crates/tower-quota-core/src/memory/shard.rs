@@ -7,7 +7,7 @@ use hashbrown::HashTable;
 use super::capacity::Capacity;
 use super::definition::Definitions;
 use super::evicted::Evicted;
-use super::keys::Place;
+use super::place::Place;
 use super::row::{Content, Count, Mark, Row};
 use crate::charge::Counter;
 use crate::entry::Entry;

@@ -2,8 +2,9 @@
 
 use smallvec::SmallVec;
 
+use super::counted::is_counted;
 use super::record::Known;
-use crate::charge::{Charge, ChargeMode, Operation};
+use crate::charge::{Charge, Operation};
 use crate::decide::decide;
 use crate::decision::Decision;
 use crate::entry::Entry;
@@ -27,14 +28,6 @@ pub(super) struct KnownKey {
     /// The epoch of the key's shard.
     pub(super) epoch: u64,
     pub(super) known: Option<Known>,
-}
-
-/// Returns whether the store has to count a refusal of this charge.
-pub(super) fn is_counted(charge: &Charge<'_>) -> bool {
-    charge.units() > 0
-        && (charge.counts_refusals()
-            || charge.penalised_by().is_some()
-            || charge.mode() == ChargeMode::Forced)
 }
 
 impl<'r> LookUp<'r> {

@@ -7,7 +7,8 @@ use std::hash::RandomState;
 
 use smallvec::SmallVec;
 
-use super::look_up::{KnownKey, LookUp, is_counted};
+use super::counted::is_counted;
+use super::look_up::{KnownKey, LookUp};
 use super::record::Record;
 use super::stats::RefusalStats;
 use crate::charge::{Charge, ChargeMode};

@@ -32,6 +32,7 @@
 //! | `call.rs` | a call in flight, which records its answer |
 
 mod call;
+mod counted;
 mod look_up;
 mod memory;
 mod record;

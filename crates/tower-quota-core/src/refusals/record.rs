@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
-use super::look_up::is_counted;
+use super::counted::is_counted;
 use crate::charge::{Charge, Operation, OwnedCharge};
 use crate::entry::Entry;
 use crate::time::Timestamp;
