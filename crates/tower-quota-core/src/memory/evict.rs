@@ -68,25 +68,26 @@ impl Shard {
                 break;
             }
         }
-        let Some((cost, mut row)) = least.and_then(|(cost, hash)| Some((cost, self.take(hash)?)))
+        let Some((cost, row)) = least.and_then(|(cost, hash)| Some((cost, self.take(hash)?)))
         else {
             return false;
         };
         if cost.is_in_use {
-            self.evict(&mut row, context.now, context.capacity);
+            self.evict(row, context.now, context.capacity);
         } else {
             Self::forget(row.places(), context.capacity);
         }
         true
     }
 
-    fn evict(&mut self, row: &mut Row, now: u64, capacity: &Capacity) {
+    fn evict(&mut self, row: Row, now: u64, capacity: &Capacity) {
         Self::forget(row.places(), capacity);
-        let is_limited = row.is_limited() && self.remember(row, 0, now);
-        capacity.count_eviction(is_limited);
         let rows = self.most_rows();
         let evicted = self.evicted.get_or_insert_default();
         evicted.sketch.remember(row.hash, row.uses(), rows);
+        let is_limited = row.is_limited() && self.remember(row, 0, now);
+        capacity.count_eviction(is_limited);
+        let evicted = self.evicted.get_or_insert_default();
         evicted.evictions += 1;
         if evicted.evictions < EVICTIONS_PER_HALVING * rows {
             return;
@@ -102,20 +103,22 @@ impl Shard {
         self.rows.num_buckets().max(8)
     }
 
-    /// Remembers the spent limits of a row, whose entry is taken, until one unit fits again.
+    /// Remembers the spent limits of a row until one unit fits again.
     ///
     /// Each of its limits is remembered for the time of `least_units` units at least. Returns whether any was
     /// remembered.
-    pub(super) fn remember(&mut self, row: &mut Row, least_units: u64, now: u64) -> bool {
+    pub(super) fn remember(&mut self, row: Row, least_units: u64, now: u64) -> bool {
         let rows = self.most_rows();
+        let hash = row.hash;
+        let at = row.at();
         let mut is_limited = false;
-        for slot in &row.take_entry().slots {
+        for slot in &row.into_entry().slots {
             let until = slot
-                .unit_fits_at(row.at())
+                .unit_fits_at(at)
                 .max(now + least_units * slot.unit_micros());
             if until > now {
                 let evicted = self.evicted.get_or_insert_default();
-                let limit = (row.hash, slot.limit);
+                let limit = (hash, slot.limit);
                 evicted.filter.remember(limit, until, now, rows);
                 is_limited = true;
             }

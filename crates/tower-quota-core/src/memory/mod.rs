@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! MemoryStore ── shards, each behind a mutex; the last one has only the row of Key::EVERYONE
-//!   Shard ── rows          a hash table of 40 bytes a row, at most three quarters full in a full store
+//!   Shard ── rows          a hash table of 32 bytes a row, at most three quarters full in a full store
 //!         ── definitions   each limit and quota once, shared by the rows
 //!         ── evicted       what is remembered of evicted rows: spent limits (filter), uses (sketch)
 //!   Row   ── hash          stands for the key
@@ -69,7 +69,7 @@ use crate::time::Timestamp;
 ///
 /// # Memory
 ///
-/// An entry with one limit takes 55 to 110 bytes, and 16 to 24 more for each further limit, for keys of any length.
+/// An entry with one limit takes 44 to 90 bytes, with up to three limits 72 more, for keys of any length.
 /// Entries with logs, windows that begin with a request, holds, and buckets whose requests wait or settle take hundreds
 /// of bytes. An entry takes one place of the capacity, and one more for each kilobyte of its logs.
 ///

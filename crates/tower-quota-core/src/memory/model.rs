@@ -19,8 +19,8 @@ use crate::time::Timestamp;
 /// An entry out of its shard while a request is decided.
 struct CheckedOut {
     entry: Box<Entry>,
-    /// The row, without its content, and the places that it has claimed.
-    row: Option<(Row, usize)>,
+    /// The word of the row beside its content, and the places that the row has claimed.
+    row: Option<(u64, usize)>,
     /// The entry as it was, if it has no row.
     before: Option<Box<Entry>>,
     /// The limits that were found in the evicted filter.
@@ -83,13 +83,10 @@ impl Shard {
         charges: impl Iterator<Item = &'c Charge<'c>>,
         clock: Timestamp,
     ) -> CheckedOut {
-        let mut row = self.take(hash).map(|row| {
-            let places = row.places();
-            (row, places)
-        });
-        let mut entry = row
-            .as_mut()
-            .map_or_else(Box::default, |(row, _)| row.take_entry());
+        let (row, mut entry) = match self.take(hash) {
+            Some(row) => (Some((row.touched, row.places())), row.into_entry()),
+            None => (None, Box::default()),
+        };
         let now = clock.max(entry.at()).as_micros();
         let mut restored = SmallVec::new();
         let mut is_cut = false;
@@ -149,12 +146,18 @@ impl Shard {
         }
         let at = entry.at;
         let is_empty = entry.is_empty();
-        let content = self.counts_of(&entry).unwrap_or(Content::Model(entry));
+        let content = self
+            .counts_of(&entry)
+            .unwrap_or_else(|| Content::model(entry));
         match row {
             Some((_, claimed)) if is_empty => Self::forget(claimed, context.capacity),
             None if is_empty => {}
-            Some((mut row, claimed)) => {
-                row.content = content;
+            Some((touched, claimed)) => {
+                let mut row = Row {
+                    hash,
+                    touched,
+                    content,
+                };
                 row.set_at(at);
                 row.mark(mark);
                 self.put_back(row, claimed, context);

@@ -1,7 +1,9 @@
 //! The rows of a shard.
 
-use core::{mem, slice};
+use core::slice;
 use std::sync::Arc;
+
+use smallvec::SmallVec;
 
 use super::definition::Definition;
 use crate::algorithm::{State, bucket};
@@ -23,21 +25,30 @@ pub(super) const LATEST: Timestamp = Timestamp::from_micros(INSTANT);
 const BYTES_OF_A_PLACE: usize = 1_024;
 
 /// Everything stored for one key.
+#[repr(align(32))] // No row lies in two cache lines.
 pub(super) struct Row {
     /// The hash that stands for the key.
     pub(super) hash: u64,
-    /// The instant of the last change, and two figures for the eviction. One word, so that a row takes 40 bytes.
-    touched: u64,
+    /// The instant of the last change, and two figures for the eviction. One word, so that a row takes 32 bytes.
+    pub(super) touched: u64,
     pub(super) content: Content,
 }
 
 pub(super) enum Content {
     /// One limit, the commonest case.
     One(Count),
-    Several(Box<[Count]>),
-    /// An entry that counts do not describe: logs, marked buckets, windows that start with a request.
+    /// Boxed, so that a row takes half a cache line.
+    More(Box<More>),
+}
+
+pub(super) enum More {
+    Several(Counts),
+    /// An entry that counts do not describe: logs, marked buckets, windows that start with a request, holds.
     Model(Box<Entry>),
 }
+
+/// The limits of a row.
+pub(super) type Counts = SmallVec<[Count; 3]>;
 
 /// One limit of a row.
 #[derive(Clone)]
@@ -82,11 +93,18 @@ impl Count {
 }
 
 impl Content {
-    pub(super) fn of(mut counts: Vec<Count>) -> Self {
+    pub(super) fn of(mut counts: Counts) -> Self {
         match counts.pop() {
             Some(count) if counts.is_empty() => Self::One(count),
-            last => Self::Several(counts.into_iter().chain(last).collect()),
+            last => {
+                counts.extend(last);
+                Self::More(Box::new(More::Several(counts)))
+            }
         }
+    }
+
+    pub(super) fn model(entry: Box<Entry>) -> Self {
+        Self::More(Box::new(More::Model(entry)))
     }
 }
 
@@ -145,22 +163,26 @@ impl Row {
     pub(super) fn counts(&self) -> &[Count] {
         match &self.content {
             Content::One(count) => slice::from_ref(count),
-            Content::Several(counts) => counts,
-            Content::Model(_) => &[],
+            Content::More(more) => match &**more {
+                More::Several(counts) => counts,
+                More::Model(_) => &[],
+            },
         }
     }
 
     pub(super) fn counts_mut(&mut self) -> &mut [Count] {
         match &mut self.content {
             Content::One(count) => slice::from_mut(count),
-            Content::Several(counts) => counts,
-            Content::Model(_) => &mut [],
+            Content::More(more) => match &mut **more {
+                More::Several(counts) => counts,
+                More::Model(_) => &mut [],
+            },
         }
     }
 
     /// Returns the instant from which nothing is used any more.
     pub(super) fn full_at(&self) -> u64 {
-        if let Content::Model(entry) = &self.content {
+        if let Some(entry) = self.entry() {
             return entry.full_at().as_micros();
         }
         let at = self.at();
@@ -168,20 +190,38 @@ impl Row {
         full_at.max().unwrap_or(at)
     }
 
+    /// Returns the entry of the model, if the row has no counts.
+    pub(super) fn entry(&self) -> Option<&Entry> {
+        match &self.content {
+            Content::More(more) => match &**more {
+                More::Model(entry) => Some(entry),
+                More::Several(_) => None,
+            },
+            Content::One(_) => None,
+        }
+    }
+
     /// Returns whether a limit was spent or refused at the last request.
     pub(super) fn is_limited(&self) -> bool {
         let at = self.at();
         self.touched & REFUSED != 0
-            || match &self.content {
-                Content::Model(entry) => entry.is_limited(entry.at()),
-                _ => self.counts().iter().any(|count| count.balance(at).1),
+            || match self.entry() {
+                Some(entry) => entry.is_limited(entry.at()),
+                None => self.counts().iter().any(|count| count.balance(at).1),
             }
     }
 
-    /// Takes the entry out of the row. A row that is kept then gets another content.
-    pub(super) fn take_entry(&mut self) -> Box<Entry> {
+    /// Returns the entry of the row.
+    pub(super) fn into_entry(self) -> Box<Entry> {
         let at = self.at();
-        let slot = |count: &Count| {
+        let counts: Counts = match self.content {
+            Content::One(count) => SmallVec::from_iter([count]),
+            Content::More(more) => match *more {
+                More::Several(counts) => counts,
+                More::Model(entry) => return entry,
+            },
+        };
+        let slot = |count: Count| {
             let Definition { limit, quota } = *count.definition;
             let state = State::unpacked(count.value, &quota, at);
             Slot {
@@ -190,28 +230,28 @@ impl Row {
                 state,
             }
         };
-        let slots = self.counts().iter().map(slot).collect();
-        match mem::replace(&mut self.content, Content::Several(Box::default())) {
-            Content::Model(entry) => entry,
-            _ => Box::new(Entry { at, slots }),
-        }
+        let slots = counts.into_iter().map(slot).collect();
+        Box::new(Entry { at, slots })
     }
 
     /// Returns the bytes that the row takes outside of the table.
     pub(super) fn heap_bytes(&self) -> usize {
-        match &self.content {
-            Content::One(_) => 0,
-            Content::Several(counts) => size_of_val(&**counts),
-            Content::Model(entry) => size_of::<Entry>() + entry.heap_bytes(),
-        }
+        let more = match &self.content {
+            Content::One(_) => return 0,
+            Content::More(more) => &**more,
+        };
+        let beyond = match more {
+            More::Several(counts) if counts.spilled() => counts.capacity() * size_of::<Count>(),
+            More::Several(_) => 0,
+            More::Model(entry) => size_of::<Entry>() + entry.heap_bytes(),
+        };
+        size_of::<More>() + beyond
     }
 
     /// Returns the places that the row takes of the store's capacity: one, and more for a long log.
     pub(super) fn places(&self) -> usize {
-        match &self.content {
-            Content::Model(entry) => 1 + entry.state_bytes() / BYTES_OF_A_PLACE,
-            _ => 1,
-        }
+        let logs = self.entry().map_or(0, Entry::state_bytes);
+        1 + logs / BYTES_OF_A_PLACE
     }
 }
 
@@ -220,7 +260,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn row_takes_forty_bytes() {
-        assert_eq!(size_of::<Row>(), 40);
+    fn row_takes_half_a_cache_line() {
+        assert_eq!((size_of::<Row>(), align_of::<Row>()), (32, 32));
+        assert!(size_of::<More>() <= 64);
     }
 }

@@ -7,7 +7,7 @@ use core::{array, ptr};
 use super::Inner;
 use super::evicted::Evicted;
 use super::place::Place;
-use super::row::{Content, Count, Mark, Row};
+use super::row::{Content, Count, Counts, Mark, Row};
 use super::shard::{Context, Shard};
 use crate::algorithm::State;
 use crate::charge::Charge;
@@ -254,7 +254,7 @@ impl<'r, const N: usize> Request<'r, N> {
     /// Adds limits that a row does not count yet, or counts by another quota. Adds the row if there is none.
     #[cold]
     fn complete(&self, key: usize, shard: &mut Shard) {
-        let mut added = Vec::new();
+        let mut added = Counts::new();
         for (charge, judged) in self.charges.iter().zip(&self.judged) {
             if judged.key == key && !matches!(judged.stored, Stored::At(_)) {
                 added.push(shard.count(charge.counter(), judged.after));
@@ -272,7 +272,7 @@ impl<'r, const N: usize> Request<'r, N> {
             };
             return shard.insert(hash, Content::of(added), Mark::Charged, &context);
         };
-        let mut counts = row.counts().to_vec();
+        let mut counts = Counts::from(row.counts());
         let is_replaced = |limit| {
             added
                 .iter()
@@ -306,7 +306,7 @@ impl<'r, const N: usize> Request<'r, N> {
 /// Returns the count of a charge's limit, by the charge's quota. Returns `None` if the model has to decide.
 #[inline(always)]
 fn read(row: &Row, charge: &Charge<'_>, now: u64) -> Option<(u64, Stored)> {
-    if matches!(row.content, Content::Model(_)) {
+    if row.entry().is_some() {
         return None;
     }
     let counter = charge.counter();

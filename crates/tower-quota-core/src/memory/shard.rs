@@ -8,7 +8,7 @@ use super::capacity::Capacity;
 use super::definition::Definitions;
 use super::evicted::Evicted;
 use super::place::Place;
-use super::row::{Content, Count, Mark, Row};
+use super::row::{Content, Count, Counts, Mark, Row};
 use crate::charge::Counter;
 use crate::entry::Entry;
 
@@ -80,7 +80,7 @@ impl Shard {
         let mut row = Row::new(hash, uses, context.now, content);
         row.mark(mark);
         if !self.claim(row.places(), context) {
-            let is_limited = self.remember(&mut row, 1, context.now);
+            let is_limited = self.remember(row, 1, context.now);
             return context.capacity.count_eviction(is_limited);
         }
         if self.rows.len() == self.rows.capacity() {
@@ -133,7 +133,7 @@ impl Shard {
 
     /// Returns the counts of an entry, or `None` if one of its states needs more than a count.
     pub(super) fn counts_of(&mut self, entry: &Entry) -> Option<Content> {
-        let mut counts = Vec::with_capacity(entry.slots.len());
+        let mut counts = Counts::new();
         for slot in &entry.slots {
             let value = slot.state.packed(&slot.quota, entry.at().as_micros())?;
             let counter = Counter {
