@@ -88,6 +88,4 @@ pub use self::quota::{Algorithm, Quota};
 pub use self::refusals::{RefusalCache, RefusalFuture, RefusalStats};
 pub use self::status::{Left, LimitStatus};
 pub use self::store::{BoxStore, BoxStoreError, Store};
-#[doc(hidden)]
-pub use self::sync::thread_place;
 pub use self::time::Timestamp;

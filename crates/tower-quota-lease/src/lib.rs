@@ -96,6 +96,7 @@ mod renewal;
 mod shared;
 mod sightings;
 mod stats;
+mod thread_place;
 mod want;
 
 pub use self::leased::Leased;

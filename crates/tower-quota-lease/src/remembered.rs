@@ -6,10 +6,11 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
 
-use tower_quota_core::{Charge, LimitStatus, Name, Quota, Timestamp, thread_place};
+use tower_quota_core::{Charge, LimitStatus, Name, Quota, Timestamp};
 
 use crate::lock::locked;
 use crate::refusal::PoolRefusal;
+use crate::thread_place::thread_place;
 
 /// The places of threads. Threads that share one wait for each other.
 const PLACES: usize = 16;

@@ -22,10 +22,6 @@ impl Evicted {
         until
     }
 
-    pub(super) fn uses(&self, hash: u64) -> u8 {
-        self.sketch.uses(hash)
-    }
-
     pub(super) fn bytes(&self) -> usize {
         self.filter.bytes() + self.sketch.bytes()
     }

@@ -76,7 +76,7 @@ impl Shard {
         let uses = self
             .evicted
             .as_ref()
-            .map_or(0, |evicted| evicted.uses(hash));
+            .map_or(0, |evicted| evicted.sketch.uses(hash));
         let mut row = Row::new(hash, uses, context.now, content);
         row.mark(mark);
         if !self.claim(row.places(), context) {

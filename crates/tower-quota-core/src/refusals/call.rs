@@ -107,7 +107,7 @@ impl<C: Clock> ChangeInFlight<C> {
     pub(super) fn begin(memory: &Arc<Memory<C>>, charges: &[Charge<'_>]) -> Self {
         let digests = charges
             .iter()
-            .map(|charge| charge.key().digest(&memory.seed));
+            .map(|charge| memory.hasher.digest(charge.key()));
         let change = Self {
             digests: digests.collect(),
             memory: Arc::clone(memory),

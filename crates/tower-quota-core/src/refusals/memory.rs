@@ -1,9 +1,7 @@
 //! The table of the records.
 
-use core::hash::BuildHasher;
 use core::sync::atomic::AtomicU64;
 use std::collections::HashMap;
-use std::hash::RandomState;
 
 use smallvec::SmallVec;
 
@@ -13,6 +11,7 @@ use super::record::Record;
 use super::stats::RefusalStats;
 use crate::charge::{Charge, ChargeMode};
 use crate::clock::Clock;
+use crate::key_hasher::KeyHasher;
 use crate::sync::{Mutex, MutexGuard, locked};
 
 /// The most shards. Each has a lock.
@@ -25,7 +24,7 @@ pub(super) const MAX_AGE: u64 = 1_000_000;
 /// The records of all keys.
 pub(super) struct Memory<C> {
     pub(super) clock: C,
-    pub(super) seed: [u8; 16],
+    pub(super) hasher: KeyHasher,
     /// Calls are numbered in the order in which they are sent.
     pub(super) calls: AtomicU64,
     shards: Box<[Mutex<Shard>]>,
@@ -83,7 +82,7 @@ impl<C: Clock> Memory<C> {
         let mut keys: SmallVec<[KnownKey; 2]> = SmallVec::new();
         let mut of = SmallVec::new();
         for charge in charges {
-            let digest = charge.key().digest(&self.seed);
+            let digest = self.hasher.digest(charge.key());
             let known = keys.iter().position(|key| key.digest == digest);
             of.push(known.unwrap_or(keys.len()));
             if known.is_none() {
@@ -110,12 +109,10 @@ impl<C: Clock> Memory<C> {
     }
 
     pub(super) fn new(clock: C, capacity: usize) -> Self {
-        let source = RandomState::new();
-        let byte = |number: usize| source.hash_one(number).to_le_bytes()[0];
         let shards = (capacity / SHARD_RECORDS).clamp(1, SHARDS);
         Self {
             clock,
-            seed: core::array::from_fn(byte),
+            hasher: KeyHasher::random(),
             calls: AtomicU64::new(0),
             shards: (0..shards).map(|_| Mutex::default()).collect(),
             shard_capacity: capacity.div_ceil(shards),

@@ -224,7 +224,7 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
     pub fn known_status(&self, charge: &Charge<'_>) -> Option<LimitStatus> {
         let memory = &self.memory;
         let now = memory.clock.now().as_micros();
-        let digest = charge.key().digest(&memory.seed);
+        let digest = memory.hasher.digest(charge.key());
         let mut known = memory.change(digest, |record| record.known(now))??;
         let charges = [charge.cost(0)];
         let decision = known
