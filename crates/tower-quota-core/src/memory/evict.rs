@@ -12,7 +12,7 @@ use crate::entry::Slot;
 /// The rows of which the one that costs least is evicted.
 const CANDIDATES: usize = 32;
 /// The uses of all rows are halved after this many evictions for each row.
-const EVICTIONS_PER_HALVING: usize = 8;
+const EVICTIONS_PER_HALVING: usize = 2;
 
 /// The cost of evicting a row, with the most important part first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

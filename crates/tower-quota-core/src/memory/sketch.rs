@@ -36,7 +36,9 @@ impl UseSketch {
         if cell.uses <= uses || cell.fingerprint == fingerprint {
             *cell = Cell { fingerprint, uses };
         } else {
-            cell.uses -= 1;
+            // By an eighth, so that a client who was busy long ago leaves soon, and a flood of new keys wears a busy one down
+            // slowly.
+            cell.uses -= cell.uses.div_ceil(8);
         }
     }
 
