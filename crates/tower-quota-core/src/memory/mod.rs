@@ -25,7 +25,6 @@ mod definition;
 mod evict;
 mod evicted;
 mod filter;
-mod keys;
 mod model;
 mod place;
 mod plain;
@@ -39,7 +38,7 @@ mod stats;
 use core::convert::Infallible;
 use core::future::{Ready, ready};
 use core::{array, fmt};
-use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use siphasher::sip::SipHasher13;
@@ -237,7 +236,7 @@ impl MemoryStore {
     pub(crate) fn check_one(&self, charge: &Charge<'_>) -> Answer {
         let charges = array::from_ref(charge);
         let mut request = Request::new(&self.inner, charges);
-        if request.decide() {
+        if request.decide().is_some() {
             return Answer(request.status(0));
         }
         let decision = self.inner.decide_by_model(Operation::Check, charges);
@@ -280,7 +279,7 @@ impl Inner {
             return false;
         };
         let mut request = Request::<N>::new(self, charges);
-        let is_decided = request.decide();
+        let is_decided = request.decide().is_some();
         if is_decided {
             request.conclude(decision);
         }
@@ -291,9 +290,9 @@ impl Inner {
         if key.is_everyone() {
             return self.everyone;
         }
-        let mut hasher = self.hasher;
-        key.hash(&mut hasher);
-        hasher.finish()
+        // No client chooses a scope, so the scope needs no secret hash.
+        let scope = u64::from(key.scope().id()).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.hasher.hash(key.as_bytes()) ^ scope
     }
 
     /// Returns the number of the shard that a key is in.

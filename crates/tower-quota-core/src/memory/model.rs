@@ -13,7 +13,7 @@ use crate::decision::Decision;
 use crate::entry::Entry;
 use crate::outcome::Outcome;
 use crate::status::LimitStatus;
-use crate::sync::MutexGuard;
+use crate::sync::{MutexGuard, locked};
 use crate::time::Timestamp;
 
 /// An entry out of its shard while a request is decided.
@@ -31,17 +31,14 @@ struct CheckedOut {
 
 impl Inner {
     pub(super) fn decide_by_model(&self, operation: Operation, charges: &[Charge<'_>]) -> Decision {
-        let places = self.places_of(charges);
-        let key_of = |charge: &Charge<'_>| {
-            let hash = self.hash(charge.key());
-            places.iter().position(|place| place.hash == hash)
-        };
-        let of: Vec<usize> = charges.iter().filter_map(key_of).collect();
+        let hashes: SmallVec<[u64; 4]> = self.hashes(charges).collect();
+        let places = self.places_of(hashes.iter().copied());
         let mut guards = self.lock(&places);
         let clock = self.time.now();
         let mut all = Vec::with_capacity(places.len());
-        for (key, place) in places.iter().enumerate() {
-            let own = charges.iter().zip(&of).filter(|(_, of)| **of == key);
+        for place in &places {
+            let own = charges.iter().zip(&hashes);
+            let own = own.filter(|(_, hash)| **hash == place.hash);
             let own = own.map(|(charge, _)| charge);
             let shard = shard_in(&mut guards, place);
             if operation == Operation::Reset {
@@ -50,11 +47,15 @@ impl Inner {
             all.push(shard.check_out(place.hash, own, clock));
         }
         let mut entries: Vec<&mut Entry> = all.iter_mut().map(|one| &mut *one.entry).collect();
-        let decision = decide(operation, charges, clock, &mut entries, |charge| of[charge]);
+        let entry_of = |charge: usize| {
+            let key = places.iter().position(|place| place.hash == hashes[charge]);
+            key.unwrap_or_default()
+        };
+        let decision = decide(operation, charges, clock, &mut entries, entry_of);
         drop(entries);
-        for (key, (place, mut one)) in places.iter().zip(all).enumerate() {
-            let statuses = decision.statuses().iter().zip(&of);
-            let own = statuses.filter(|(_, of)| **of == key);
+        for (place, mut one) in places.iter().zip(all) {
+            let statuses = decision.statuses().iter().zip(&hashes);
+            let own = statuses.filter(|(_, hash)| **hash == place.hash);
             let mark = mark_of(&decision, own.map(|(status, _)| status));
             // Only a refusal makes a promise. A peek writes nothing.
             one.is_cut &= operation != Operation::Peek && mark == Mark::Refused;
@@ -73,6 +74,19 @@ impl Inner {
 fn shard_in<'g>(guards: &'g mut [(usize, MutexGuard<'_, Shard>)], place: &Place) -> &'g mut Shard {
     let position = guards.partition_point(|(shard, _)| *shard < place.shard);
     &mut guards[position].1
+}
+
+impl Inner {
+    /// Locks the shards of sorted places, each once. Returns each with its number.
+    fn lock(&self, places: &[Place]) -> SmallVec<[(usize, MutexGuard<'_, Shard>); 2]> {
+        let mut guards: SmallVec<[(usize, MutexGuard<'_, Shard>); 2]> = SmallVec::new();
+        for place in places {
+            if guards.last().is_none_or(|(shard, _)| *shard != place.shard) {
+                guards.push((place.shard, locked(&self.shards[place.shard].0)));
+            }
+        }
+        guards
+    }
 }
 
 impl Shard {

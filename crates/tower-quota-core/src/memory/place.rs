@@ -1,10 +1,47 @@
 //! The place of a key in the store.
 
+use core::ptr;
+
+use smallvec::SmallVec;
+
+use super::Inner;
+use crate::charge::Charge;
+use crate::key::Key;
+
 /// The place of one key.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
-    /// The number of its shard. First, because places are sorted by it.
+    /// The number of the shard. First, because places are sorted by shard.
     pub(super) shard: usize,
     /// The hash that stands for the key.
     pub(super) hash: u64,
+}
+
+impl Inner {
+    /// Returns the hash of each charge's key.
+    pub(super) fn hashes<'a>(&'a self, charges: &'a [Charge<'a>]) -> impl Iterator<Item = u64> {
+        let mut last: Option<(&Key<'_>, u64)> = None;
+        charges.iter().map(move |charge| {
+            // The charges of a client usually share one key, which is hashed once.
+            let hash = match last {
+                Some((key, hash)) if ptr::eq(key, charge.key()) => hash,
+                _ => self.hash(charge.key()),
+            };
+            last = Some((charge.key(), hash));
+            hash
+        })
+    }
+
+    /// Returns the places of keys, each once and in the order of their shards.
+    pub(super) fn places_of(&self, hashes: impl Iterator<Item = u64>) -> SmallVec<[Place; 2]> {
+        let mut places: SmallVec<[Place; 2]> = SmallVec::new();
+        for hash in hashes {
+            let shard = self.shard_of(hash);
+            let place = Place { shard, hash };
+            if let Err(position) = places.binary_search(&place) {
+                places.insert(position, place);
+            }
+        }
+        places
+    }
 }

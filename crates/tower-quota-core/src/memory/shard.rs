@@ -38,6 +38,12 @@ impl Shard {
         self.rows.find_mut(hash, |row| row.hash == hash)
     }
 
+    /// Returns whether a limit of a key was spent when the row of the key was evicted.
+    pub(super) fn is_spent(&self, limit: (u64, u32), now: u64) -> bool {
+        let evicted = self.evicted.as_ref();
+        evicted.is_some_and(|evicted| evicted.filter.until(limit, now).is_some())
+    }
+
     /// Takes a row out of the table. Its places stay claimed.
     pub(super) fn take(&mut self, hash: u64) -> Option<Row> {
         let found = self.rows.find_entry(hash, |row| row.hash == hash);
