@@ -234,11 +234,6 @@ pub(crate) const fn until_back(refill: u64, used: u64) -> u64 {
     }
 }
 
-/// Returns whether less than one unit remains.
-pub(crate) const fn is_spent(quota: &Quota, used: u64) -> bool {
-    used > (quota.capacity() - 1) * quota.grain()
-}
-
 /// Returns the used grains with a cost, into debt if the cost does not fit.
 pub(super) fn taken(quota: &Quota, used: u64, cost: u64) -> u64 {
     used.saturating_add(cost.saturating_mul(quota.grain()))
@@ -249,30 +244,4 @@ pub(super) fn taken(quota: &Quota, used: u64, cost: u64) -> u64 {
 pub(super) fn penalised(quota: &Quota, used: u64, cost: u64) -> u64 {
     let empty = quota.capacity() * quota.grain();
     used.max(taken(quota, used, cost).min(empty))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spent_bucket_has_nothing_left() {
-        for quota in [
-            Quota::per_minute(3),
-            Quota::per_second(7).burst(2),
-            Quota::per_second(1_000).burst(1),
-        ] {
-            let full = quota.capacity() * quota.grain();
-            for used in (0..=2 * full)
-                .step_by((full / 600).max(1) as usize)
-                .chain([full - quota.grain(), full])
-            {
-                assert_eq!(
-                    is_spent(&quota, used),
-                    units_left(quota.capacity(), quota.grain(), used) == 0,
-                    "{used} of {full}"
-                );
-            }
-        }
-    }
 }

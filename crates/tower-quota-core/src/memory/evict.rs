@@ -75,13 +75,13 @@ impl Shard {
         if cost.is_in_use {
             self.evict(row, context.now, context.capacity);
         } else {
-            Self::forget(row.places(), context.capacity);
+            context.capacity.forget(row.places());
         }
         true
     }
 
     fn evict(&mut self, row: Row, now: u64, capacity: &Capacity) {
-        Self::forget(row.places(), capacity);
+        capacity.forget(row.places());
         let rows = self.most_rows();
         let evicted = self.evicted.get_or_insert_default();
         evicted.sketch.remember(row.hash, row.uses(), rows);

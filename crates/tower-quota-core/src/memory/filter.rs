@@ -1,16 +1,15 @@
-//! The evicted filter: limits that were spent when their entry was evicted, each until one unit fits again.
+//! The evicted filter remembers the limits that were spent when their row was evicted.
 //!
-//! It is a table of fingerprints with an instant each, in sets of eight. A limit of a key belongs to one of two sets, as
-//! in a cuckoo filter (Fan, Andersen, Kaminsky and Mitzenmacher, 2014), but no cell is moved. If both sets are full, the
-//! cell that ends first is overwritten. That does not happen until 3 in 5 cells are used; 1 limit in 24 is lost by the
-//! time there are as many as cells. A new key is mistaken for an evicted one at most 1 time in 16,000, and never for
-//! longer than that one had to wait.
+//! The filter is a table of fingerprints in sets of 16. Each fingerprint has an instant, until which the limit is spent.
+//! If the set of a limit is full, the cell that ends first is overwritten.
 
-/// Cells of a set: a cache line.
-const CELLS: usize = 8;
+use core::ops::Range;
+
+/// Cells of a set. Two cache lines.
+const CELLS: usize = 16;
 /// Cells for every row that the table has when it first needs them.
-const CELLS_PER_ROW: usize = 2;
-/// Bits of a fingerprint: the low ones of a cell.
+const CELLS_PER_ROW: usize = 3;
+/// Bits of a fingerprint. The low bits of a cell.
 const PRINT_BITS: u32 = 18;
 const PRINT: u64 = (1 << PRINT_BITS) - 1;
 /// An instant is kept in steps of 128 microseconds, rounded down.
@@ -18,100 +17,60 @@ const STEP_BITS: u32 = 7;
 /// Microseconds by which a remembered instant may be too early.
 pub(super) const STEP: u64 = 1 << STEP_BITS;
 
-/// Spent limits of evicted entries. A cell is an instant (46 bits) and a fingerprint (18 bits); 0 is a free one.
+/// Spent limits of evicted rows. A cell is an instant (46 bits) and a fingerprint (18 bits). 0 is a free cell.
 #[derive(Default)]
 pub(super) struct EvictedFilter {
-    /// None until the first limit.
-    sets: Box<[[u64; CELLS]]>,
+    /// Empty until the first limit is remembered.
+    cells: Box<[u64]>,
 }
 
 impl EvictedFilter {
     /// Remembers the instant until which a limit of a key is spent. `rows` is the number of rows of the table.
-    pub(super) fn remember(
-        &mut self,
-        (hash, limit): (u64, u32),
-        until: u64,
-        now: u64,
-        rows: usize,
-    ) {
-        if self.sets.is_empty() {
-            self.sets = vec![[0; CELLS]; (rows * CELLS_PER_ROW).div_ceil(CELLS)].into();
+    pub(super) fn remember(&mut self, limit: (u64, u32), until: u64, now: u64, rows: usize) {
+        if self.cells.is_empty() {
+            self.cells = vec![0; (rows * CELLS_PER_ROW).next_multiple_of(CELLS)].into();
         }
-        let (print, sets) = self.place(hash, limit);
-        let cell = (until >> STEP_BITS) << PRINT_BITS | print;
-        let cells = || {
-            sets.into_iter()
-                .flat_map(|set| (0..CELLS).map(move |at| (set, at)))
-        };
-        let live = |set: usize, at: usize| {
-            if until_of(self.sets[set][at]) > now {
-                self.sets[set][at]
-            } else {
-                0
-            }
-        };
-        let same =
-            cells().find(|&(set, at)| live(set, at) != 0 && self.sets[set][at] & PRINT == print);
-        // A free cell of the emptier set, or else the cell that ends first.
-        let used = sets.map(|set| (0..CELLS).filter(|at| live(set, *at) != 0).count());
-        let cost = |&(set, at): &(usize, usize)| {
-            (
-                live(set, at),
-                if set == sets[0] { used[0] } else { used[1] },
-            )
-        };
-        let Some((set, at)) = same.or_else(|| cells().min_by_key(cost)) else {
-            return;
-        };
-        self.sets[set][at] = live(set, at).max(cell);
+        let (print, set) = self.place(limit);
+        let new = (until >> STEP_BITS) << PRINT_BITS | print;
+        // The limit's own cell, or else a free one, or else the one that ends first.
+        let is_own = |cell: u64| cell & PRINT == print && until_of(cell) > now;
+        let cost = |cell: &&mut u64| (!is_own(**cell), until_of(**cell).max(now));
+        if let Some(cell) = self.cells[set].iter_mut().min_by_key(cost) {
+            *cell = if is_own(*cell) { new.max(*cell) } else { new };
+        }
     }
 
-    /// Returns the instant until which a limit of a key is spent; `None` if it is not spent at `now`.
-    pub(super) fn until(&self, (hash, limit): (u64, u32), now: u64) -> Option<u64> {
-        if self.sets.is_empty() {
-            return None;
-        }
-        let (print, sets) = self.place(hash, limit);
-        let cells = sets.into_iter().flat_map(|set| self.sets[set]);
-        cells
-            .filter(|cell| cell & PRINT == print)
-            .map(until_of)
-            .find(|until| *until > now)
+    /// Returns the instant until which a limit of a key is spent, or `None` if the limit is not spent at `now`.
+    pub(super) fn until(&self, limit: (u64, u32), now: u64) -> Option<u64> {
+        let (print, set) = self.place(limit);
+        let cells = self.cells[set].iter();
+        let own = cells.filter(|cell| **cell & PRINT == print);
+        own.map(|cell| until_of(*cell)).find(|until| *until > now)
     }
 
     /// Forgets a limit of a key, which is counted in a row from here on.
-    pub(super) fn forget(&mut self, (hash, limit): (u64, u32)) {
-        if self.sets.is_empty() {
-            return;
-        }
-        let (print, sets) = self.place(hash, limit);
-        for set in sets {
-            self.sets[set]
-                .iter_mut()
-                .filter(|cell| **cell & PRINT == print)
-                .for_each(|cell| *cell = 0);
+    pub(super) fn forget(&mut self, limit: (u64, u32)) {
+        let (print, set) = self.place(limit);
+        for cell in &mut self.cells[set] {
+            if *cell & PRINT == print {
+                *cell = 0;
+            }
         }
     }
 
     /// Returns the bytes that the filter takes.
     pub(super) const fn bytes(&self) -> usize {
-        size_of_val(&*self.sets)
+        size_of_val(&*self.cells)
     }
 
-    /// Returns the fingerprint of a limit of a key, and the sets it may be in.
-    fn place(&self, hash: u64, limit: u32) -> (u64, [usize; 2]) {
-        // Some of the hash's own bits have chosen the table: a product by an odd factor brings the others to the top.
+    /// Returns the fingerprint of a limit of a key, and the cells of its set.
+    fn place(&self, (hash, limit): (u64, u32)) -> (u64, Range<usize>) {
+        // Some bits of the hash have chosen the table. A product by an odd factor brings the others to the top.
         let mixed = (hash ^ u64::from(limit)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let set =
-            |bits: u64| (((bits & 0xffff_ffff) as u128 * self.sets.len() as u128) >> 32) as usize;
-        (
-            mixed & PRINT,
-            [
-                set(mixed >> 32),
-                set(mixed.wrapping_mul(0x94d0_49bb_1331_11eb) >> 32),
-            ],
-        )
+        let sets = self.cells.len() / CELLS;
+        let first = CELLS * (((mixed >> 32) as usize * sets) >> 32);
+        (mixed & PRINT, first..first + CELLS.min(self.cells.len()))
     }
 }
 

@@ -37,6 +37,7 @@ mod stats;
 
 use core::convert::Infallible;
 use core::future::{Ready, ready};
+use core::sync::atomic::Ordering::Relaxed;
 use core::{array, fmt};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -191,7 +192,7 @@ impl MemoryStore {
     /// Returns the number of entries: at most the capacity, and that of [`Key::EVERYONE`]. Some may be full again.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.inner.capacity.entries() + self.inner.own_capacity.entries()
+        self.inner.capacity.entries.load(Relaxed) + self.inner.own_capacity.entries.load(Relaxed)
     }
 
     /// Returns whether no entry is remembered.
@@ -205,7 +206,7 @@ impl MemoryStore {
     /// If it grows, the capacity is too small for the traffic, or a client sends made-up keys.
     #[must_use]
     pub fn evicted(&self) -> u64 {
-        self.inner.capacity.evicted()
+        self.inner.capacity.evicted.load(Relaxed)
     }
 
     /// Returns statistics of the store.
@@ -217,9 +218,9 @@ impl MemoryStore {
         let mut stats = MemoryStats {
             entries: self.len(),
             capacity: capacity.capacity,
-            evicted: capacity.evicted(),
-            evicted_limited: capacity.evicted_limited(),
-            filter_hits: 0,
+            evicted: self.evicted(),
+            evicted_limited: capacity.evicted_limited.load(Relaxed),
+            filter_hits: capacity.filter_hits.load(Relaxed),
             definitions: 0,
             bytes: 0,
         };
@@ -227,7 +228,6 @@ impl MemoryStore {
             let shard = locked(&shard.0);
             stats.definitions += shard.definitions();
             stats.bytes += shard.bytes();
-            stats.filter_hits += shard.filter_hits();
         }
         stats
     }

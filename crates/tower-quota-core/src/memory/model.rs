@@ -1,8 +1,11 @@
 //! Decisions by the model: any algorithm and any operation, on entries taken out of their rows.
 
+use core::sync::atomic::Ordering::Relaxed;
+
 use smallvec::SmallVec;
 
 use super::Inner;
+use super::capacity::Capacity;
 use super::place::Place;
 use super::restored::Restored;
 use super::row::{Content, Mark, Row};
@@ -44,7 +47,7 @@ impl Inner {
             if operation == Operation::Reset {
                 shard.forget_strikes(place.hash, own.clone());
             }
-            all.push(shard.check_out(place.hash, own, clock));
+            all.push(shard.check_out(place.hash, own, clock, self.capacity_of(place.shard)));
         }
         let mut entries: Vec<&mut Entry> = all.iter_mut().map(|one| &mut *one.entry).collect();
         let entry_of = |charge: usize| {
@@ -96,6 +99,7 @@ impl Shard {
         hash: u64,
         charges: impl Iterator<Item = &'c Charge<'c>>,
         clock: Timestamp,
+        capacity: &Capacity,
     ) -> CheckedOut {
         let (row, mut entry) = match self.take(hash) {
             Some(row) => (Some((row.touched, row.places())), row.into_entry()),
@@ -115,13 +119,11 @@ impl Shard {
                 if entry.slots.iter().any(|slot| slot.limit == counter.id) {
                     continue;
                 }
-                let until = self
-                    .evicted
-                    .as_mut()
-                    .and_then(|evicted| evicted.until((hash, counter.id), now));
-                let spent =
-                    until.and_then(|until| Restored::until(counter, is_strikes, until, now));
-                if let Some(spent) = spent {
+                let Some(until) = self.spent_until((hash, counter.id), now) else {
+                    continue;
+                };
+                capacity.filter_hits.fetch_add(1, Relaxed);
+                if let Some(spent) = Restored::until(counter, is_strikes, until, now) {
                     entry.slots.push(spent.slot);
                     restored.push(counter.id);
                     is_cut |= spent.is_cut;
@@ -164,7 +166,7 @@ impl Shard {
             .counts_of(&entry)
             .unwrap_or_else(|| Content::model(entry));
         match row {
-            Some((_, claimed)) if is_empty => Self::forget(claimed, context.capacity),
+            Some((_, claimed)) if is_empty => context.capacity.forget(claimed),
             None if is_empty => {}
             Some((touched, claimed)) => {
                 let mut row = Row {

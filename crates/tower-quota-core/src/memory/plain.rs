@@ -66,15 +66,14 @@ impl Charge<'_> {
     }
 
     /// Returns the parts of a status that only windows and refused requests need.
-    #[inline(never)] // Otherwise the status of an admitted bucket is copied, and the copy waits for its parts.
+    #[inline(never)] // Inlined, the status of an admitted bucket would be copied, and the copy would wait for its parts.
     fn left_and_outcome(&self, count: u64, now: u64, is_admitted: bool) -> (Left, Outcome) {
         let quota = self.quota();
-        let left = if quota.refill() > 0 {
-            Left::of_bucket(quota, count)
-        } else {
+        let mut left = Left::of_bucket(quota, count);
+        if quota.refill() == 0 {
             let (balance, reset) = State::unpacked(count, quota, now).balance(quota, now);
-            Left::of_balance(balance, Duration::from_micros(reset))
-        };
+            left = Left::of_balance(balance, Duration::from_micros(reset));
+        }
         let outcome = if is_admitted {
             Outcome::Allow
         } else {

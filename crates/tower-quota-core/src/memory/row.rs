@@ -41,10 +41,11 @@ pub(super) enum Content {
     More(Box<More>),
 }
 
-pub(super) enum More {
-    Several(Counts),
-    /// An entry that counts do not describe: logs, marked buckets, windows that start with a request, holds.
-    Model(Box<Entry>),
+/// Several counts, or an entry of the model.
+pub(super) struct More {
+    counts: Counts,
+    /// An entry that counts do not describe, such as logs, marked buckets, windows that start with a request, holds.
+    entry: Option<Box<Entry>>,
 }
 
 /// The limits of a row.
@@ -80,15 +81,10 @@ impl Count {
             .unwrap_or(self.value)
     }
 
-    /// Returns the instant from which nothing is used, and whether less than one unit is left.
-    fn balance(&self, at: u64) -> (u64, bool) {
+    /// Returns the units left at `at`, and the microseconds until nothing is used.
+    fn balance(&self, at: u64) -> (i64, u64) {
         let quota = &self.definition.quota;
-        if quota.refill() > 0 {
-            let until_full = bucket::until_back(quota.refill(), self.value);
-            return (at + until_full, bucket::is_spent(quota, self.value));
-        }
-        let (left, reset) = State::unpacked(self.value, quota, at).balance(quota, at);
-        (at + reset, left <= 0)
+        State::unpacked(self.value, quota, at).balance(quota, at)
     }
 }
 
@@ -98,13 +94,19 @@ impl Content {
             Some(count) if counts.is_empty() => Self::One(count),
             last => {
                 counts.extend(last);
-                Self::More(Box::new(More::Several(counts)))
+                Self::More(Box::new(More {
+                    counts,
+                    entry: None,
+                }))
             }
         }
     }
 
     pub(super) fn model(entry: Box<Entry>) -> Self {
-        Self::More(Box::new(More::Model(entry)))
+        Self::More(Box::new(More {
+            counts: Counts::new(),
+            entry: Some(entry),
+        }))
     }
 }
 
@@ -159,24 +161,18 @@ impl Row {
         }
     }
 
-    /// Returns the counts, none for an entry of the model.
+    /// Returns the counts. An entry of the model has no counts.
     pub(super) fn counts(&self) -> &[Count] {
         match &self.content {
             Content::One(count) => slice::from_ref(count),
-            Content::More(more) => match &**more {
-                More::Several(counts) => counts,
-                More::Model(_) => &[],
-            },
+            Content::More(more) => &more.counts,
         }
     }
 
     pub(super) fn counts_mut(&mut self) -> &mut [Count] {
         match &mut self.content {
             Content::One(count) => slice::from_mut(count),
-            Content::More(more) => match &mut **more {
-                More::Several(counts) => counts,
-                More::Model(_) => &mut [],
-            },
+            Content::More(more) => &mut more.counts,
         }
     }
 
@@ -186,17 +182,14 @@ impl Row {
             return entry.full_at().as_micros();
         }
         let at = self.at();
-        let full_at = self.counts().iter().map(|count| count.balance(at).0);
-        full_at.max().unwrap_or(at)
+        let until_full = self.counts().iter().map(|count| count.balance(at).1);
+        at + until_full.max().unwrap_or(0)
     }
 
     /// Returns the entry of the model, if the row has no counts.
     pub(super) fn entry(&self) -> Option<&Entry> {
         match &self.content {
-            Content::More(more) => match &**more {
-                More::Model(entry) => Some(entry),
-                More::Several(_) => None,
-            },
+            Content::More(more) => more.entry.as_deref(),
             Content::One(_) => None,
         }
     }
@@ -207,28 +200,24 @@ impl Row {
         self.touched & REFUSED != 0
             || match self.entry() {
                 Some(entry) => entry.is_limited(entry.at()),
-                None => self.counts().iter().any(|count| count.balance(at).1),
+                None => self.counts().iter().any(|count| count.balance(at).0 <= 0),
             }
     }
 
     /// Returns the entry of the row.
     pub(super) fn into_entry(self) -> Box<Entry> {
         let at = self.at();
-        let counts: Counts = match self.content {
+        let counts = match self.content {
             Content::One(count) => SmallVec::from_iter([count]),
-            Content::More(more) => match *more {
-                More::Several(counts) => counts,
-                More::Model(entry) => return entry,
+            Content::More(more) => match more.entry {
+                Some(entry) => return entry,
+                None => more.counts,
             },
         };
-        let slot = |count: Count| {
-            let Definition { limit, quota } = *count.definition;
-            let state = State::unpacked(count.value, &quota, at);
-            Slot {
-                limit,
-                quota,
-                state,
-            }
+        let slot = |count: Count| Slot {
+            limit: count.definition.limit,
+            quota: count.definition.quota,
+            state: State::unpacked(count.value, &count.definition.quota, at),
         };
         let slots = counts.into_iter().map(slot).collect();
         Box::new(Entry { at, slots })
@@ -236,16 +225,17 @@ impl Row {
 
     /// Returns the bytes that the row takes outside of the table.
     pub(super) fn heap_bytes(&self) -> usize {
-        let more = match &self.content {
-            Content::One(_) => return 0,
-            Content::More(more) => &**more,
+        let Content::More(more) = &self.content else {
+            return 0;
         };
-        let beyond = match more {
-            More::Several(counts) if counts.spilled() => counts.capacity() * size_of::<Count>(),
-            More::Several(_) => 0,
-            More::Model(entry) => size_of::<Entry>() + entry.heap_bytes(),
+        let spilled = if more.counts.spilled() {
+            more.counts.capacity() * size_of::<Count>()
+        } else {
+            0
         };
-        size_of::<More>() + beyond
+        let entry = more.entry.as_ref();
+        let entry = entry.map_or(0, |entry| size_of::<Entry>() + entry.heap_bytes());
+        size_of::<More>() + spilled + entry
     }
 
     /// Returns the places that the row takes of the store's capacity: one, and more for a long log.

@@ -28,7 +28,7 @@ pub(super) struct Request<'r, const N: usize> {
 }
 
 /// A charge and the count of its limit.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Judged {
     /// The hash of the charge's key.
     hash: u64,
@@ -39,10 +39,18 @@ struct Judged {
     stored: Stored,
 }
 
+impl Judged {
+    const UNUSED: Self = Self {
+        hash: 0,
+        count: 0,
+        after: 0,
+        stored: Stored::Absent,
+    };
+}
+
 /// How a row counts a limit.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Stored {
-    #[default]
     Absent,
     /// At this position, by the charge's quota.
     At(usize),
@@ -68,7 +76,7 @@ impl<'r, const N: usize> Request<'r, N> {
         Self {
             store,
             charges,
-            judged: [Judged::default(); N],
+            judged: [Judged::UNUSED; N],
             places: [Place::default(); N],
             keys: 0,
             now: 0,
@@ -161,7 +169,9 @@ impl<'r, const N: usize> Request<'r, N> {
             if let Some(row) = key.row() {
                 (judged.count, judged.stored) = read(row, charge, self.now)?;
             }
-            if judged.stored == Stored::Absent && key.shard.is_spent((hash, limit), self.now) {
+            if judged.stored == Stored::Absent
+                && key.shard.spent_until((hash, limit), self.now).is_some()
+            {
                 return None;
             }
             if charge.fits(judged.count, self.now) {
@@ -183,7 +193,7 @@ impl<'r, const N: usize> Request<'r, N> {
         let row = key
             .bucket
             .and_then(|bucket| key.shard.rows.get_bucket_mut(bucket));
-        let mut own = self.charges.iter().zip(&self.judged);
+        let own = self.charges.iter().zip(&self.judged);
         let mut own = own.filter(|(_, judged)| judged.hash == hash);
         if !self.is_admitted {
             let is_refused = own.any(|(charge, judged)| {

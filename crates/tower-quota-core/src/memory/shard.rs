@@ -1,6 +1,7 @@
 //! Shards: each holds a share of the store's rows behind a lock of its own.
 
 use core::mem;
+use core::sync::atomic::Ordering::Relaxed;
 
 use hashbrown::HashTable;
 
@@ -38,10 +39,9 @@ impl Shard {
         self.rows.find_mut(hash, |row| row.hash == hash)
     }
 
-    /// Returns whether a limit of a key was spent when the row of the key was evicted.
-    pub(super) fn is_spent(&self, limit: (u64, u32), now: u64) -> bool {
-        let evicted = self.evicted.as_ref();
-        evicted.is_some_and(|evicted| evicted.filter.until(limit, now).is_some())
+    /// Returns the instant until which a limit of an evicted key is spent.
+    pub(super) fn spent_until(&self, limit: (u64, u32), now: u64) -> Option<u64> {
+        self.evicted.as_ref()?.filter.until(limit, now)
     }
 
     /// Takes a row out of the table. Its places stay claimed.
@@ -54,19 +54,13 @@ impl Shard {
     pub(super) fn put_back(&mut self, row: Row, claimed: usize, context: &Context<'_>) {
         let wanted = row.places();
         if wanted <= claimed {
-            context.capacity.release(claimed - wanted);
+            let unused = claimed - wanted;
+            context.capacity.taken.fetch_sub(unused, Relaxed);
         } else if !self.claim(wanted - claimed, context) {
             // The shard has no other row. A single log may exceed the capacity.
-            context.capacity.claim_beyond(wanted - claimed);
+            context.capacity.taken.fetch_add(wanted - claimed, Relaxed);
         }
         self.rows.insert_unique(row.hash, row, |row| row.hash);
-    }
-
-    /// Removes a row that was taken out and had claimed this many places.
-    pub(super) fn forget(claimed: usize, capacity: &Capacity) {
-        // In this order there are never more entries than places.
-        capacity.count_entries(-1);
-        capacity.release(claimed);
     }
 
     /// Adds the row of a new key.
@@ -79,10 +73,8 @@ impl Shard {
         mark: Mark,
         context: &Context<'_>,
     ) {
-        let uses = self
-            .evicted
-            .as_ref()
-            .map_or(0, |evicted| evicted.sketch.uses(hash));
+        let evicted = self.evicted.as_ref();
+        let uses = evicted.map_or(0, |evicted| evicted.sketch.uses(hash));
         let mut row = Row::new(hash, uses, context.now, content);
         row.mark(mark);
         if !self.claim(row.places(), context) {
@@ -92,7 +84,7 @@ impl Shard {
         if self.rows.len() == self.rows.capacity() {
             self.renew(context);
         }
-        context.capacity.count_entries(1);
+        context.capacity.entries.fetch_add(1, Relaxed);
         self.rows.insert_unique(hash, row, |row| row.hash);
     }
 
@@ -117,7 +109,7 @@ impl Shard {
         self.rows.retain(|row| {
             let is_kept = row.full_at() > instant;
             if !is_kept {
-                Self::forget(row.places(), context.capacity);
+                context.capacity.forget(row.places());
             }
             is_kept
         });
@@ -154,29 +146,22 @@ impl Shard {
     /// Forgets every row.
     pub(super) fn clear(&mut self, capacity: &Capacity) {
         for row in &self.rows {
-            Self::forget(row.places(), capacity);
+            capacity.forget(row.places());
         }
-        let hits = self.filter_hits();
         *self = Self::default();
-        if hits > 0 {
-            self.evicted.get_or_insert_default().filter_hits = hits;
-        }
     }
 
     pub(super) fn definitions(&self) -> usize {
         self.definitions.len()
     }
 
-    pub(super) fn filter_hits(&self) -> u64 {
-        self.evicted
-            .as_ref()
-            .map_or(0, |evicted| evicted.filter_hits)
-    }
-
     /// Returns the bytes of the rows and of everything beside them.
     pub(super) fn bytes(&self) -> usize {
         let heap: usize = self.rows.iter().map(Row::heap_bytes).sum();
-        let evicted = self.evicted.as_ref().map_or(0, |evicted| evicted.bytes());
-        self.rows.allocation_size() + heap + self.definitions.bytes() + evicted
+        let rows = self.rows.allocation_size() + heap + self.definitions.bytes();
+        match &self.evicted {
+            Some(evicted) => rows + evicted.filter.bytes() + evicted.sketch.bytes(),
+            None => rows,
+        }
     }
 }

@@ -1,15 +1,15 @@
 //! How often evicted keys were used.
 //!
-//! A client that comes back after its eviction continues with its former uses. A busy client is therefore evicted a few
-//! times at most before its uses exceed those of made-up keys, as in TinyLFU (Einziger, Friedman and Manes, 2017). The
-//! sketch keeps fingerprints and not only counters, so that made-up keys do not inherit each other's uses.
+//! A client that comes back after an eviction continues with its former uses. The uses of a busy client therefore exceed
+//! those of made-up keys after a few evictions, as in TinyLFU (Einziger, Friedman and Manes, 2017). The sketch keeps
+//! fingerprints and not only counters, so that made-up keys do not inherit each other's uses.
 
-/// Cells for each row of the shard.
-const CELLS_PER_ROW: usize = 2;
+/// Cells of a set.
+const CELLS: usize = 4;
 
 /// The uses of evicted keys.
 #[derive(Default)]
-pub(super) struct UseSketch(Box<[Cell]>);
+pub(super) struct UseSketch(Box<[[Cell; CELLS]]>);
 
 #[derive(Clone, Copy, Default)]
 struct Cell {
@@ -21,36 +21,27 @@ impl UseSketch {
     /// Remembers the uses of an evicted key. `rows` is the number of rows of the shard.
     pub(super) fn remember(&mut self, hash: u64, uses: u8, rows: usize) {
         if self.0.is_empty() {
-            self.0 = vec![Cell::default(); rows * CELLS_PER_ROW].into();
+            self.0 = vec![[Cell::default(); CELLS]; rows.div_ceil(2)].into();
         }
-        let fingerprint = fingerprint(hash);
-        let [one, other] = self.positions(hash);
-        // The key's own cell, or the one of the two that was used less.
-        let is_own = |position: usize| self.0[position].fingerprint == fingerprint;
-        let position = match is_own(one) || !is_own(other) && self.0[one].uses <= self.0[other].uses
-        {
-            true => one,
-            false => other,
+        let (fingerprint, set) = self.place(hash);
+        // The key's own cell, or else the one that was used least.
+        let cost = |cell: &&mut Cell| (cell.fingerprint != fingerprint, cell.uses);
+        let Some(cell) = self.0[set].iter_mut().min_by_key(cost) else {
+            return;
         };
-        let cell = &mut self.0[position];
         if cell.uses <= uses || cell.fingerprint == fingerprint {
             *cell = Cell { fingerprint, uses };
         } else {
-            // By an eighth, so that a client who was busy long ago leaves soon, and a flood of new keys wears a busy one down
-            // slowly.
+            // By an eighth. A client who was busy long ago leaves soon, and new keys wear a busy one down slowly.
             cell.uses -= cell.uses.div_ceil(8);
         }
     }
 
-    /// Returns the uses of a key when it was evicted, or 0. One new key in 32,768 gets the uses of another key.
+    /// Returns the uses of a key when it was evicted, or 0. One new key in 16,384 gets the uses of another key.
     pub(super) fn uses(&self, hash: u64) -> u8 {
-        if self.0.is_empty() {
-            return 0;
-        }
-        let cells = self.positions(hash).map(|position| self.0[position]);
-        let own = cells
-            .iter()
-            .find(|cell| cell.fingerprint == fingerprint(hash));
+        let (fingerprint, set) = self.place(hash);
+        let mut cells = self.0.get(set).into_iter().flatten();
+        let own = cells.find(|cell| cell.fingerprint == fingerprint);
         own.map_or(0, |cell| cell.uses)
     }
 
@@ -58,18 +49,12 @@ impl UseSketch {
         size_of_val(&*self.0)
     }
 
-    fn positions(&self, hash: u64) -> [usize; 2] {
-        let halves = [hash & 0xffff_ffff, hash >> 32];
-        halves.map(|half| {
-            let mixed = half.wrapping_mul(0x9e37_79b9) & 0xffff_ffff;
-            ((mixed * self.0.len() as u64) >> 32) as usize
-        })
+    /// Returns the fingerprint of a key, and the number of its set.
+    fn place(&self, hash: u64) -> (u16, usize) {
+        let mixed = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let set = ((mixed & 0xffff_ffff) * self.0.len() as u64) >> 32;
+        ((mixed >> 48) as u16, set as usize)
     }
-}
-
-fn fingerprint(hash: u64) -> u16 {
-    let [first, second, ..] = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
-    u16::from_be_bytes([first, second])
 }
 
 #[cfg(test)]
