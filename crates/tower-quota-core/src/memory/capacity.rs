@@ -1,16 +1,16 @@
-//! The places of a store, which all its shards share.
+//! The places and counters of a store, shared by the shards.
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// The places and counts of a store. A place is claimed before a row is kept in it.
+/// A shard claims places before the shard keeps a row.
 #[derive(Default)]
 pub(super) struct Capacity {
     pub(super) capacity: usize,
-    /// The places in use.
+    /// Places in use.
     pub(super) taken: AtomicUsize,
-    /// The rows, of which one with a long log takes several places.
+    /// Rows. A row with a long log takes several places.
     pub(super) entries: AtomicUsize,
-    /// Rows that were evicted before they were full.
+    /// Rows that were evicted before they were full again.
     pub(super) evicted: AtomicU64,
     /// Evicted rows with a spent limit.
     pub(super) evicted_limited: AtomicU64,
@@ -25,7 +25,7 @@ impl Capacity {
         }
     }
 
-    /// Claims places if so many are free.
+    /// Claims places, unless the capacity is too small.
     pub(super) fn claim(&self, places: usize) -> bool {
         let claimed = self.taken.fetch_update(Relaxed, Relaxed, |taken| {
             let taken = taken.checked_add(places)?;
@@ -34,9 +34,9 @@ impl Capacity {
         claimed.is_ok()
     }
 
-    /// Removes a row that had claimed this many places.
+    /// Releases the places of a removed row.
     pub(super) fn forget(&self, places: usize) {
-        // In this order there are never more entries than places.
+        // In this order, the number of entries never exceeds the capacity.
         self.entries.fetch_sub(1, Relaxed);
         self.taken.fetch_sub(places, Relaxed);
     }

@@ -6,20 +6,19 @@ use std::sync::Arc;
 use crate::charge::Counter;
 use crate::quota::Quota;
 
-/// Unused definitions that are kept in any case.
+/// Unused definitions that a shard keeps in any case.
 const FEW: usize = 8;
 
-/// A limit, and the numbers that count it.
+/// A limit and its quota.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Definition {
-    /// The number of the limit's name, or of its strikes.
+    /// The id of the limit's name, or the id of the limit's strikes.
     pub(super) limit: u32,
-    /// Reduced, so that quotas that count alike are equal.
+    /// Reduced. Quotas that count alike are equal.
     pub(super) quota: Quota,
 }
 
 impl Definition {
-    /// Returns whether this is the limit of a counter, by a quota that counts alike.
     #[inline]
     pub(super) fn is_of(&self, counter: Counter<'_>) -> bool {
         self.limit == counter.id && self.quota.counts_like(counter.quota)
@@ -30,12 +29,11 @@ impl Definition {
 #[derive(Default)]
 pub(super) struct Definitions {
     known: HashSet<Arc<Definition>>,
-    /// Definitions in use when unused ones were dropped last.
+    /// Definitions in use when the shard dropped unused definitions last.
     used: usize,
 }
 
 impl Definitions {
-    /// Returns the definition of a counter.
     pub(super) fn get(&mut self, counter: Counter<'_>) -> Arc<Definition> {
         let definition = Definition {
             limit: counter.id,
@@ -57,7 +55,7 @@ impl Definitions {
         self.known.len()
     }
 
-    /// Returns the bytes of all definitions, each with the counts of its `Arc`, its pointer and a control byte.
+    /// Returns the bytes of all definitions, with the counts of the `Arc`s and the buckets of the table.
     pub(super) fn bytes(&self) -> usize {
         self.len() * (size_of::<Definition>() + 16) + self.known.capacity() * 9
     }

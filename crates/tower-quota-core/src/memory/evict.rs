@@ -1,29 +1,29 @@
-//! Eviction: the choice of a row that is forgotten when the store is full.
+//! Eviction chooses the row that a full store forgets.
 //!
-//! 1. The first full row among the next few is dropped. Nothing is lost.
-//! 2. Otherwise the candidate that costs least is evicted. Its spent limits and its uses are remembered.
-//! 3. Uses are halved from time to time, so that a client who was busy long ago gives way to one who is busy now.
+//! 1. The shard drops the first full row among the next few.
+//! 2. Without a full row, the shard evicts the candidate with the lowest cost, and remembers its spent limits and uses.
+//! 3. The shard halves all uses from time to time. A client who was busy long ago gives way to a busy client.
 
 use super::capacity::Capacity;
 use super::row::Row;
 use super::shard::{Context, Shard};
 use crate::entry::Slot;
 
-/// The rows of which the one that costs least is evicted.
+/// Rows whose cost is compared for an eviction.
 const CANDIDATES: usize = 32;
-/// The uses of all rows are halved after this many evictions for each row.
+/// Evictions for each row after which all uses are halved.
 const EVICTIONS_PER_HALVING: usize = 2;
 
-/// The cost of evicting a row, with the most important part first.
+/// The cost of evicting a row, the most important part first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
-    /// A row that is full again costs nothing.
+    /// A row that is full again is free.
     is_in_use: bool,
     is_limited: bool,
-    /// A key that was used once is most likely made up, and has least to lose.
+    /// A key with a single use is probably made up.
     uses: u8,
-    /// The instant at which the row is full. Of limited rows, the last one charged is evicted first, so that a flood of
-    /// keys that are limited by their first request evicts its own rows.
+    /// The instant at which the row is full. Limited rows count down from their last charge instead. A flood of keys that
+    /// are limited by their first request therefore evicts its own rows.
     last: u64,
 }
 
@@ -45,7 +45,7 @@ impl Cost {
 }
 
 impl Shard {
-    /// Drops a full row, or evicts the candidate that costs least. Returns `false` if no other row is left.
+    /// Drops or evicts a row. Returns `false` if the request holds all rows.
     pub(super) fn make_room(&mut self, context: &Context<'_>) -> bool {
         let buckets = self.rows.num_buckets();
         let first = self.hand;
@@ -98,15 +98,13 @@ impl Shard {
         }
     }
 
-    /// Returns the most rows that the shard's table has room for.
     fn most_rows(&self) -> usize {
         self.rows.num_buckets().max(8)
     }
 
     /// Remembers the spent limits of a row until one unit fits again.
     ///
-    /// Each of its limits is remembered for the time of `least_units` units at least. Returns whether any was
-    /// remembered.
+    /// Every limit is remembered for at least the time of `least_units` units. Returns whether a limit was spent.
     pub(super) fn remember(&mut self, row: Row, least_units: u64, now: u64) -> bool {
         let rows = self.most_rows();
         let hash = row.hash;
@@ -128,7 +126,7 @@ impl Shard {
 }
 
 impl Slot {
-    /// Returns how long one unit takes to come back, in microseconds.
+    /// Returns the microseconds until one unit is back.
     const fn unit_micros(&self) -> u64 {
         match self.quota.refill() {
             0 => self.quota.period_micros(),

@@ -1,13 +1,13 @@
-//! What a shard remembers of evicted rows.
+//! The memory of evicted rows.
 
 use super::filter::EvictedFilter;
 use super::sketch::UseSketch;
 
-/// The memory of evicted rows: their spent limits, and how often they were used.
+/// The spent limits and the uses of evicted rows.
 #[derive(Default)]
 pub(super) struct Evicted {
     pub(super) filter: EvictedFilter,
     pub(super) sketch: UseSketch,
-    /// Evictions since the uses of the rows were halved.
+    /// Evictions since the shard halved the uses of the rows.
     pub(super) evictions: usize,
 }

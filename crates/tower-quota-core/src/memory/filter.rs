@@ -1,23 +1,24 @@
 //! The evicted filter remembers the limits that were spent when their row was evicted.
 //!
-//! The filter is a table of fingerprints in sets of 16. Each fingerprint has an instant, until which the limit is spent.
-//! If the set of a limit is full, the cell that ends first is overwritten.
+//! The filter is a table of cells in sets of 16. A cell has the fingerprint of a limit, and the instant until which the
+//! limit is spent. A limit with a full set overwrites the cell that ends first. One new key in 16,384 has the fingerprint
+//! of a remembered key.
 
 use core::ops::Range;
 
 /// Cells of a set. Two cache lines.
 const CELLS: usize = 16;
-/// Cells for every row that the table has when it first needs them.
+/// Cells for every row of the shard. The filter loses no limit until two fifths of the cells are used.
 const CELLS_PER_ROW: usize = 3;
-/// Bits of a fingerprint. The low bits of a cell.
+/// Bits of a fingerprint, the low bits of a cell.
 const PRINT_BITS: u32 = 18;
 const PRINT: u64 = (1 << PRINT_BITS) - 1;
-/// An instant is kept in steps of 128 microseconds, rounded down.
+/// The filter keeps instants in steps of 128 microseconds, rounded down.
 const STEP_BITS: u32 = 7;
-/// Microseconds by which a remembered instant may be too early.
+/// Microseconds by which a remembered instant is too early at most.
 pub(super) const STEP: u64 = 1 << STEP_BITS;
 
-/// Spent limits of evicted rows. A cell is an instant (46 bits) and a fingerprint (18 bits). 0 is a free cell.
+/// Spent limits of evicted rows. A cell is an instant (46 bits) and a fingerprint (18 bits).
 #[derive(Default)]
 pub(super) struct EvictedFilter {
     /// Empty until the first limit is remembered.
@@ -25,14 +26,14 @@ pub(super) struct EvictedFilter {
 }
 
 impl EvictedFilter {
-    /// Remembers the instant until which a limit of a key is spent. `rows` is the number of rows of the table.
+    /// Remembers a limit that is spent until an instant. `rows` is the number of rows of the shard.
     pub(super) fn remember(&mut self, limit: (u64, u32), until: u64, now: u64, rows: usize) {
         if self.cells.is_empty() {
             self.cells = vec![0; (rows * CELLS_PER_ROW).next_multiple_of(CELLS)].into();
         }
         let (print, set) = self.place(limit);
         let new = (until >> STEP_BITS) << PRINT_BITS | print;
-        // The limit's own cell, or else a free one, or else the one that ends first.
+        // The cell of the limit, or a free cell, or the cell that ends first.
         let is_own = |cell: u64| cell & PRINT == print && until_of(cell) > now;
         let cost = |cell: &&mut u64| (!is_own(**cell), until_of(**cell).max(now));
         if let Some(cell) = self.cells[set].iter_mut().min_by_key(cost) {
@@ -40,7 +41,7 @@ impl EvictedFilter {
         }
     }
 
-    /// Returns the instant until which a limit of a key is spent, or `None` if the limit is not spent at `now`.
+    /// Returns the instant until which a limit is spent.
     pub(super) fn until(&self, limit: (u64, u32), now: u64) -> Option<u64> {
         let (print, set) = self.place(limit);
         let cells = self.cells[set].iter();
@@ -48,7 +49,7 @@ impl EvictedFilter {
         own.map(|cell| until_of(*cell)).find(|until| *until > now)
     }
 
-    /// Forgets a limit of a key, which is counted in a row from here on.
+    /// Forgets a limit. From here on, a row counts the limit.
     pub(super) fn forget(&mut self, limit: (u64, u32)) {
         let (print, set) = self.place(limit);
         for cell in &mut self.cells[set] {
@@ -58,14 +59,13 @@ impl EvictedFilter {
         }
     }
 
-    /// Returns the bytes that the filter takes.
     pub(super) const fn bytes(&self) -> usize {
         size_of_val(&*self.cells)
     }
 
-    /// Returns the fingerprint of a limit of a key, and the cells of its set.
+    /// Returns the fingerprint of a limit, and the cells of the limit's set.
     fn place(&self, (hash, limit): (u64, u32)) -> (u64, Range<usize>) {
-        // Some bits of the hash have chosen the table. A product by an odd factor brings the others to the top.
+        // Some bits of the hash chose the shard. A product with an odd factor brings the remaining bits to the top.
         let mixed = (hash ^ u64::from(limit)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let sets = self.cells.len() / CELLS;
@@ -74,7 +74,6 @@ impl EvictedFilter {
     }
 }
 
-/// Returns the instant of a cell.
 const fn until_of(cell: u64) -> u64 {
     (cell >> PRINT_BITS) << STEP_BITS
 }

@@ -1,22 +1,22 @@
 //! The store in this process.
 //!
 //! ```text
-//! MemoryStore ── shards, each behind a mutex; the last one has only the row of Key::EVERYONE
-//!   Shard ── rows          a hash table of 32 bytes a row, at most three quarters full in a full store
-//!         ── definitions   each limit and quota once, shared by the rows
-//!         ── evicted       what is remembered of evicted rows: spent limits (filter), uses (sketch)
-//!   Row   ── hash          stands for the key
-//!         ── touched       instant of the last change, whether it was refused, how often it was used
-//!         ── content       one count, several counts, or an entry of the model
+//! MemoryStore ── shards      each behind a mutex, the last one for the row of Key::EVERYONE alone
+//!   Shard ── rows            a hash table with 32 bytes for each row
+//!         ── definitions     limits and their quotas, shared by the rows
+//!         ── evicted         spent limits (filter) and uses (sketch) of evicted rows
+//!   Row   ── hash            stands for the key
+//!         ── touched         instant of the last change, a mark for a refusal, number of uses
+//!         ── content         one count, several counts, or an entry of the model
 //! ```
 //!
-//! A request is decided in one of two ways. All shards of its keys are locked first, in their order.
+//! A request locks the shards of all its keys, in ascending order. Then the store decides the request in one of two ways:
 //!
-//! 1. `rows`: plain charges of buckets and windows, in any order and of any keys, on the counts of the rows.
-//! 2. `model`: everything else, by [`decide`](crate::decide()) on entries that are taken out of their rows.
+//! 1. `rows` decides plain charges of buckets and windows on the counts of the rows.
+//! 2. `model` decides everything else. `model` takes entries out of their rows and calls [`decide`](crate::decide()).
 //!
-//! The differential test holds one to the other. To add an algorithm, you change nothing here: its state is kept as an
-//! entry of the model, or as a count if `Counting::packed` fits it into a word.
+//! The differential test compares the two ways. To add an algorithm, you change nothing here. The store keeps the state as
+//! an entry of the model, or as a count if `Counting::packed` fits the state into a word.
 
 mod capacity;
 #[cfg(test)]
@@ -58,40 +58,40 @@ use crate::store::Store;
 use crate::sync::{Mutex, locked};
 use crate::time::Timestamp;
 
-/// The store in this process: nothing to install, nothing to wait for.
+/// A store in this process.
 ///
-/// Clones share the counters. The store decides all charges of a request in one atomic step, also if they count
-/// different keys.
-///
-/// The store keeps keys as 64-bit hashes (SipHash-1-3) under a random seed. Clients who do not know the seed cannot
-/// choose keys that share a hash. Among a million entries, a new key shares a hash with one of them with a probability
-/// of 1 in 18 million million.
+/// Clones share the counters. The store decides all charges of a request in one atomic step, also if the charges count
+/// different keys. `MemoryStore` runs no background task.
 ///
 /// # Memory
 ///
-/// An entry with one limit takes 44 to 90 bytes, with up to three limits 72 more, for keys of any length.
-/// Entries with logs, windows that begin with a request, holds, and buckets whose requests wait or settle take hundreds
-/// of bytes. An entry takes one place of the capacity, and one more for each kilobyte of its logs.
+/// The store keeps at most `capacity` entries, one million by default. [`Key::EVERYONE`] has an entry of its own, which
+/// takes no place and is never evicted. An entry with one limit takes 44 to 90 bytes, and an entry with up to three limits
+/// 72 bytes more, for keys of any length. Entries with logs, holds, windows that start with a request, and buckets that
+/// queue or settle requests take hundreds of bytes. A log takes one more place of the capacity for each kilobyte.
 ///
-/// The store remembers at most `capacity` entries, one million by default. The entry of [`Key::EVERYONE`] takes no place
-/// and is never evicted. No background task runs. A full store drops or evicts an entry for each new one, in this order:
+/// A full store makes room for each new entry. The store removes the first that applies:
 ///
-/// 1. An entry that is full again. Nothing is lost.
-/// 2. Of the next few entries, the least used one that was neither refused nor spent at its last request. Its client
-///    starts full. The store remembers how often the client came, so that a client who returns is not evicted again
-///    before clients who come less often.
-/// 3. If all of them are limited, the least used one. The store remembers its spent limits until one unit fits again.
-///    If the client comes back sooner, these limits are still spent.
+/// 1. An entry that is full again. Your clients lose no count.
+/// 2. The least used of the next few entries, except for limited clients. The evicted client starts full. The store
+///    remembers how often the client came, so a returning client is soon used more than made-up keys.
+/// 3. The least used limited entry. The store remembers the spent limits until one unit fits again, and refuses a client
+///    who returns before.
 ///
-/// A flood of new keys therefore never releases a limited client. A client whose entry is evicted before it is full may
-/// take the capacity of the quota once more. A full store admits at most that much more than a store with room for all,
-/// once for each of [`evicted`](Self::evicted).
+/// A flood of new keys therefore never releases a limited client. Each [`evicted`](Self::evicted) client may take the
+/// capacity of the quota once more.
 ///
-/// The memory of evicted entries takes about 32 bytes for each place. It holds 1.2 spent limits for each place without a
-/// loss. Beyond that, it forgets the limits whose wait ends first. A new key is mistaken for an evicted one at most 1 time
-/// in 16,000, for one limit and no longer than that client's wait.
+/// The memory of evicted entries takes about 43 bytes for each place of the capacity. The memory holds 1.2 spent limits
+/// for each place without a loss, and then forgets the limit with the shortest wait first. The store mistakes at most 1 new
+/// key in 16,000 for an evicted key, for one limit and for the wait of the evicted client.
 ///
 /// Give a store more places than you have clients. If clients can make up keys, limit them by address as well.
+///
+/// # Security
+///
+/// The store keeps only 64-bit hashes of keys (SipHash-1-3) under a random seed. A client who does not know the seed cannot
+/// choose keys with equal hashes. Among a million entries, a new key has the hash of another key with a probability of 1 in
+/// 18 million million.
 ///
 /// ```
 /// use tower_quota_core::MemoryStore;
@@ -111,11 +111,11 @@ struct Inner {
     /// The hash of [`Key::EVERYONE`], whose row has a shard of its own.
     everyone: u64,
     own_capacity: Capacity,
-    /// The last one is that of [`Key::EVERYONE`].
+    /// The last shard has the row of [`Key::EVERYONE`].
     shards: Box<[Aligned]>,
 }
 
-/// The clock of a store: usually the machine's, without a virtual call.
+/// The clock of a store. The machine's clock needs no virtual call.
 enum Time {
     Machine(MonotonicClock),
     Custom(Box<dyn Clock>),
@@ -135,17 +135,17 @@ impl Time {
 #[repr(align(64))]
 struct Aligned(Mutex<Shard>);
 
-/// The rows of each shard of a full store: three quarters of the buckets of its table.
+/// Rows of each shard of a full store, which fill three quarters of the buckets of the table.
 ///
-/// A table of this size never grows while rows are evicted, and it grows to this size within some tens of microseconds.
+/// A table of this size does not grow while rows are evicted. Growing to this size takes some tens of microseconds.
 const ROWS_OF_A_SHARD: usize = 3_072;
-/// The rows of each shard of a small store, which has several so that threads seldom collide.
+/// Rows of each shard of a small store. A small store has several shards, so that threads seldom collide.
 const ROWS_OF_A_SMALL_SHARD: usize = 384;
 const MOST_SHARDS_OF_A_SMALL_STORE: usize = 64;
 const MOST_SHARDS: usize = 1 << 14;
 
 impl MemoryStore {
-    /// Entries remembered by default.
+    /// The default number of entries.
     pub const DEFAULT_CAPACITY: usize = 1_000_000;
 
     /// Creates a store for up to a million entries, on the machine's monotonic clock.
@@ -154,15 +154,17 @@ impl MemoryStore {
         Self::with_capacity(Self::DEFAULT_CAPACITY)
     }
 
-    /// Creates a store that remembers at most this many entries (at least 1). Memory is taken as they come.
+    /// Creates a store for at most `entries` entries, and at least one.
+    ///
+    /// The store allocates memory when entries come.
     #[must_use]
     pub fn with_capacity(entries: usize) -> Self {
         Self::with_time(entries, Time::Machine(MonotonicClock::new()))
     }
 
-    /// Creates a store on a clock of your own, such as one that a test moves by hand.
+    /// Creates a store on your own clock, for example a clock that a test moves by hand.
     ///
-    /// Its time ends in the year 2255. Later instants count as the last one.
+    /// The time of a store ends in the year 2255. Later instants count as the end.
     #[must_use]
     pub fn with_clock(entries: usize, clock: impl Clock) -> Self {
         Self::with_time(entries, Time::Custom(Box::new(clock)))
@@ -189,21 +191,21 @@ impl MemoryStore {
         }
     }
 
-    /// Returns the number of entries: at most the capacity, and that of [`Key::EVERYONE`]. Some may be full again.
+    /// Returns the number of entries, including entries that are full again and [`Key::EVERYONE`].
     #[must_use]
     pub fn len(&self) -> usize {
         self.inner.capacity.entries.load(Relaxed) + self.inner.own_capacity.entries.load(Relaxed)
     }
 
-    /// Returns whether no entry is remembered.
+    /// Returns whether the store has no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the number of entries that were evicted before they were full, since the store was made.
+    /// Returns the number of entries that the store has evicted before they were full.
     ///
-    /// If it grows, the capacity is too small for the traffic, or a client sends made-up keys.
+    /// If the number grows, the capacity is too small for your traffic, or a client sends made-up keys.
     #[must_use]
     pub fn evicted(&self) -> u64 {
         self.inner.capacity.evicted.load(Relaxed)
@@ -211,7 +213,7 @@ impl MemoryStore {
 
     /// Returns statistics of the store.
     ///
-    /// Each shard is locked once, for some microseconds for each thousand entries.
+    /// The call locks each shard once, for some microseconds for each thousand entries.
     #[must_use]
     pub fn stats(&self) -> MemoryStats {
         let capacity = &self.inner.capacity;
@@ -232,7 +234,6 @@ impl MemoryStore {
         stats
     }
 
-    /// Checks one charge.
     pub(crate) fn check_one(&self, charge: &Charge<'_>) -> Answer {
         let charges = array::from_ref(charge);
         let mut request = Request::new(&self.inner, charges);
@@ -243,14 +244,15 @@ impl MemoryStore {
         Answer(decision.statuses()[0])
     }
 
-    /// Returns the present instant on its clock.
+    /// Returns the present instant on the clock of the store.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.inner.time.now()
     }
 
-    /// Forgets every entry, limited ones too, and gives their memory back. A request that is decided meanwhile may be
-    /// forgotten or not.
+    /// Removes all entries, including limited clients, and frees the memory.
+    ///
+    /// A request that is decided at the same time is removed or not.
     pub fn clear(&self) {
         for (number, shard) in self.inner.shards.iter().enumerate() {
             locked(&shard.0).clear(self.inner.capacity_of(number));
@@ -259,7 +261,7 @@ impl MemoryStore {
 }
 
 impl Inner {
-    /// Decides, and writes the decision in place, because it is large.
+    /// Writes the decision in place, because a decision is large.
     fn decide(&self, operation: Operation, charges: &[Charge<'_>], decision: &mut Decision) {
         let is_decided = operation == Operation::Check
             && (self.check::<1>(charges, decision)
@@ -273,7 +275,7 @@ impl Inner {
         }
     }
 
-    /// Checks charges in their rows if there are `N`. Returns whether it has decided.
+    /// Checks `N` charges in their rows. Returns whether the rows could decide.
     fn check<const N: usize>(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
         let Ok(charges) = charges.try_into() else {
             return false;
@@ -295,13 +297,13 @@ impl Inner {
         self.hasher.hash(key.as_bytes()) ^ scope
     }
 
-    /// Returns the number of the shard that a key is in.
+    /// Returns the number of a key's shard.
     fn shard_of(&self, hash: u64) -> usize {
         let everyone = self.shards.len() - 1;
         if hash == self.everyone {
             return everyone;
         }
-        // By the middle bits. The table uses the lowest and the highest ones.
+        // The middle bits. The table uses the lowest and the highest bits.
         let bits = hash >> 16 & 0xffff_ffff;
         ((bits * everyone as u64) >> 32) as usize
     }

@@ -1,4 +1,4 @@
-//! Decisions by the model: any algorithm and any operation, on entries taken out of their rows.
+//! Decisions by the model, for all algorithms and operations. Entries are taken out of their rows.
 
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -19,16 +19,16 @@ use crate::status::LimitStatus;
 use crate::sync::{MutexGuard, locked};
 use crate::time::Timestamp;
 
-/// An entry out of its shard while a request is decided.
+/// An entry that is out of the table while the model decides.
 struct CheckedOut {
     entry: Box<Entry>,
-    /// The word of the row beside its content, and the places that the row has claimed.
+    /// The `touched` word of the row, and the claimed places.
     row: Option<(u64, usize)>,
-    /// The entry as it was, if it has no row.
+    /// A copy of an entry without a row.
     before: Option<Box<Entry>>,
-    /// The limits that were found in the evicted filter.
+    /// The limits that the evicted filter has remembered.
     restored: SmallVec<[u32; 2]>,
-    /// Says whether one of them is spent for less time than the filter says.
+    /// Whether a restored limit is spent for less time than the filter says.
     is_cut: bool,
 }
 
@@ -60,7 +60,7 @@ impl Inner {
             let statuses = decision.statuses().iter().zip(&hashes);
             let own = statuses.filter(|(_, hash)| **hash == place.hash);
             let mark = mark_of(&decision, own.map(|(status, _)| status));
-            // Only a refusal makes a promise. A peek writes nothing.
+            // Only a refusal promises a wait. A peek must not write.
             one.is_cut &= operation != Operation::Peek && mark == Mark::Refused;
             let context = Context {
                 now: decision.at().as_micros(),
@@ -73,14 +73,13 @@ impl Inner {
     }
 }
 
-/// Returns the locked shard of a place.
 fn shard_in<'g>(guards: &'g mut [(usize, MutexGuard<'_, Shard>)], place: &Place) -> &'g mut Shard {
     let position = guards.partition_point(|(shard, _)| *shard < place.shard);
     &mut guards[position].1
 }
 
 impl Inner {
-    /// Locks the shards of sorted places, each once. Returns each with its number.
+    /// Locks the shards of sorted places. Returns the guards with the numbers of their shards.
     fn lock(&self, places: &[Place]) -> SmallVec<[(usize, MutexGuard<'_, Shard>); 2]> {
         let mut guards: SmallVec<[(usize, MutexGuard<'_, Shard>); 2]> = SmallVec::new();
         for place in places {
@@ -93,7 +92,7 @@ impl Inner {
 }
 
 impl Shard {
-    /// Takes an entry out, and restores limits of the request that were spent when it was evicted.
+    /// Takes an entry out, and restores limits of the request that were spent at an eviction.
     fn check_out<'c>(
         &mut self,
         hash: u64,
@@ -139,7 +138,7 @@ impl Shard {
         }
     }
 
-    /// Puts an entry back, unless it has no row and has not changed.
+    /// Puts an entry back. An unchanged entry without a row is dropped.
     fn check_in(&mut self, hash: u64, one: CheckedOut, mark: Mark, context: &Context<'_>) {
         let CheckedOut {
             mut entry,
@@ -152,7 +151,7 @@ impl Shard {
             return;
         }
         if !restored.is_empty() {
-            // Restored limits are as of now.
+            // Restored limits have the state of this instant.
             entry.at = entry.at.max(context.now);
         }
         if let Some(evicted) = &mut self.evicted {
@@ -182,7 +181,7 @@ impl Shard {
         }
     }
 
-    /// Forgets the strikes of an evicted key, also if the charges do not name their penalty.
+    /// Forgets the strikes of an evicted key, also if the charges have no penalty.
     fn forget_strikes<'c>(&mut self, hash: u64, charges: impl Iterator<Item = &'c Charge<'c>>) {
         if let Some(evicted) = &mut self.evicted {
             for charge in charges {
@@ -192,7 +191,7 @@ impl Shard {
     }
 }
 
-/// Returns the effect of a decision on one of its entries.
+/// Returns the effect of a decision on the row of a key.
 fn mark_of<'a>(decision: &Decision, mut own: impl Iterator<Item = &'a LimitStatus>) -> Mark {
     if decision.is_allowed() {
         return Mark::Charged;

@@ -8,12 +8,11 @@ use super::Inner;
 use crate::charge::Charge;
 use crate::key::Key;
 
-/// The place of one key.
+/// The shard and the hash of a key.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
-    /// The number of the shard. First, because places are sorted by shard.
+    /// The first field, because places are sorted by shard.
     pub(super) shard: usize,
-    /// The hash that stands for the key.
     pub(super) hash: u64,
 }
 
@@ -32,7 +31,7 @@ impl Inner {
         })
     }
 
-    /// Returns the places of keys, each once and in the order of their shards.
+    /// Returns the places of keys without duplicates, in the order of their shards.
     pub(super) fn places_of(&self, hashes: impl Iterator<Item = u64>) -> SmallVec<[Place; 2]> {
         let mut places: SmallVec<[Place; 2]> = SmallVec::new();
         for hash in hashes {

@@ -1,4 +1,4 @@
-//! Plain charges: what a count of a row says about them.
+//! Plain charges on a count of a row.
 
 use core::time::Duration;
 
@@ -8,12 +8,12 @@ use crate::outcome::Outcome;
 use crate::status::{Left, LimitStatus};
 
 impl Charge<'_> {
-    /// Returns whether the charge is decided by a count of a row.
+    /// Returns whether a row can decide the charge.
     pub(super) fn fits_row(&self) -> bool {
         self.is_plain() || self.is_plain_but_for_window()
     }
 
-    /// Returns whether the limit admits the charge with this count.
+    /// Returns whether the charge fits.
     #[inline]
     pub(super) fn fits(&self, count: u64, now: u64) -> bool {
         let quota = self.quota();
@@ -25,7 +25,6 @@ impl Charge<'_> {
         self.outcome(count, now) == Outcome::Allow
     }
 
-    /// Returns the outcome with this count.
     pub(super) fn outcome(&self, count: u64, now: u64) -> Outcome {
         let quota = self.quota();
         if quota.refill() > 0 {
@@ -34,7 +33,7 @@ impl Charge<'_> {
         State::unpacked(count, quota, now).judge(quota, now, self.units(), 0)
     }
 
-    /// Returns the count with the charge. Returns `None` if the count is too large for a row.
+    /// Returns the count with the charge, unless the count is too large for a row.
     #[inline]
     pub(super) fn added(&self, count: u64, now: u64) -> Option<u64> {
         let quota = self.quota();
@@ -46,7 +45,6 @@ impl Charge<'_> {
         state.packed(quota, now)
     }
 
-    /// Returns the status of the limit with this count.
     #[inline]
     pub(super) fn status(&self, count: u64, now: u64, is_admitted: bool) -> LimitStatus {
         let quota = self.quota();
@@ -66,7 +64,7 @@ impl Charge<'_> {
     }
 
     /// Returns the parts of a status that only windows and refused requests need.
-    #[inline(never)] // Inlined, the status of an admitted bucket would be copied, and the copy would wait for its parts.
+    #[inline(never)] // Inlined, the status of an admitted bucket is copied, and the copy waits for the parts.
     fn left_and_outcome(&self, count: u64, now: u64, is_admitted: bool) -> (Left, Outcome) {
         let quota = self.quota();
         let mut left = Left::of_bucket(quota, count);

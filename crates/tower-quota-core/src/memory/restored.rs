@@ -1,4 +1,4 @@
-//! Limits that were spent when their row was evicted, restored when their key returns.
+//! Spent limits of evicted rows, restored when the key returns.
 
 use super::filter::STEP;
 use crate::algorithm::{Bucket, State};
@@ -8,16 +8,16 @@ use crate::outcome::Outcome;
 use crate::quota::MOST_USED;
 use crate::time::micros;
 
-/// A limit that was spent when its row was evicted.
+/// A restored limit.
 pub(super) struct Restored {
     pub(super) slot: Slot,
-    /// Says whether the limit is spent for less time than the filter says. The filter then has to forget it, or it would
-    /// be spent anew at each request, and no wait would be long enough.
+    /// Whether the limit is spent for less time than the filter says. The filter then has to forget the limit. Otherwise
+    /// each request would restore the limit as spent, and the promised wait would be too short.
     pub(super) is_cut: bool,
 }
 
 impl Restored {
-    /// Returns the limit, spent until an instant, or shorter if a window cannot express that.
+    /// Restores a limit that is spent until an instant.
     pub(super) fn until(
         counter: Counter<'_>,
         is_strikes: bool,
@@ -36,7 +36,7 @@ impl Restored {
 
     fn bucket(counter: Counter<'_>, is_strikes: bool, until: u64, now: u64) -> Self {
         let quota = counter.quota;
-        // Strikes are a debt. A limit has no debt here, because its quota may have changed since it was spent.
+        // Strikes are a debt. A limit has no debt here, because the quota may have changed since the eviction.
         let most = if is_strikes {
             MOST_USED
         } else {
@@ -52,7 +52,7 @@ impl Restored {
     }
 }
 
-/// Returns a full window that has room for one unit at `until`.
+/// Returns a full window with room for one unit at `until`.
 fn spent_window(counter: Counter<'_>, until: u64, now: u64) -> Option<Slot> {
     let quota = counter.quota;
     let spent_since = |start: u64| {
@@ -61,7 +61,7 @@ fn spent_window(counter: Counter<'_>, until: u64, now: u64) -> Option<Slot> {
         state.advance(quota, now);
         Slot::new(counter, state)
     };
-    // `until` was rounded down. The end of the window must be one of the instants that it may have been rounded from.
+    // The filter has rounded `until` down. The window may end at any instant that rounds down to `until`.
     let latest = until.saturating_add(STEP - 1);
     let starts = [
         now,
@@ -76,7 +76,7 @@ fn spent_window(counter: Counter<'_>, until: u64, now: u64) -> Option<Slot> {
 }
 
 impl Slot {
-    /// Returns the instant at which one unit fits; `at` or earlier if it fits already.
+    /// Returns the instant at which one unit fits, or `at` if a unit fits already.
     pub(super) fn unit_fits_at(&self, at: u64) -> u64 {
         match self.state.judge(&self.quota, at, 1, 0) {
             Outcome::Refuse(retry) => at + micros(retry),

@@ -10,7 +10,7 @@ use crate::algorithm::{State, bucket};
 use crate::entry::{Entry, Slot};
 use crate::time::Timestamp;
 
-/// Bits of an instant. The higher bits of the word hold whether the row was refused, and how often it was used.
+/// Bits of an instant. The higher bits of the word are the mark of a refusal and the number of uses.
 const INSTANT_BITS: u32 = 53;
 const INSTANT: u64 = (1 << INSTANT_BITS) - 1;
 const REFUSED: u64 = 1 << INSTANT_BITS;
@@ -21,15 +21,14 @@ const MOST_USES: u8 = u8::MAX;
 /// The latest instant that a row can hold, in the year 2255.
 pub(super) const LATEST: Timestamp = Timestamp::from_micros(INSTANT);
 
-/// The bytes of logs that are included in a place. A row takes one more place for each of as many bytes.
+/// A row takes one more place for each kilobyte of logs.
 const BYTES_OF_A_PLACE: usize = 1_024;
 
 /// Everything stored for one key.
-#[repr(align(32))] // No row lies in two cache lines.
+#[repr(align(32))] // A row never spans two cache lines.
 pub(super) struct Row {
-    /// The hash that stands for the key.
     pub(super) hash: u64,
-    /// The instant of the last change, and two figures for the eviction. One word, so that a row takes 32 bytes.
+    /// The instant of the last change, the mark of a refusal, and the number of uses. Packed, so that a row takes 32 bytes.
     pub(super) touched: u64,
     pub(super) content: Content,
 }
@@ -48,14 +47,13 @@ pub(super) struct More {
     entry: Option<Box<Entry>>,
 }
 
-/// The limits of a row.
 pub(super) type Counts = SmallVec<[Count; 3]>;
 
 /// One limit of a row.
 #[derive(Clone)]
 pub(super) struct Count {
     pub(super) definition: Arc<Definition>,
-    /// The grains used of a bucket, or the packed counts of a window, as of the row's instant.
+    /// The used grains of a bucket, or the packed counts of a window, at the instant of the row.
     pub(super) value: u64,
 }
 
@@ -68,20 +66,20 @@ pub(super) enum Mark {
 }
 
 impl Count {
-    /// Returns the value at `now` of a row that was changed last at `from`.
+    /// Returns the value at `now`, if the row was changed last at `from`.
     #[inline]
     pub(super) fn value_at(&self, from: u64, now: u64) -> u64 {
         let quota = &self.definition.quota;
         if quota.refill() > 0 {
             return bucket::refilled(quota, self.value, now - from);
         }
-        // A window never counts more later, so the value still fits.
+        // The counts of a window only fall with time, so the value still fits.
         State::unpacked(self.value, quota, from)
             .packed(quota, now)
             .unwrap_or(self.value)
     }
 
-    /// Returns the units left at `at`, and the microseconds until nothing is used.
+    /// Returns the remaining units at `at`, and the microseconds until the limit is full.
     fn balance(&self, at: u64) -> (i64, u64) {
         let quota = &self.definition.quota;
         State::unpacked(self.value, quota, at).balance(quota, at)
@@ -119,7 +117,6 @@ impl Row {
         }
     }
 
-    /// Returns the instant of the last change.
     pub(super) fn at(&self) -> u64 {
         self.touched & INSTANT
     }
@@ -138,13 +135,13 @@ impl Row {
         self.set_at(now);
     }
 
-    /// Returns how often the row was charged or refused, at most 255. The count is halved from time to time.
+    /// Returns the number of charges and refusals, at most 255.
     pub(super) fn uses(&self) -> u8 {
         u8::try_from(self.touched / ONE_USE).unwrap_or(MOST_USES)
     }
 
     pub(super) fn halve_uses(&mut self) {
-        // One use stays one: a new key has no more.
+        // A new key has one use, so one use stays one.
         let uses = u64::from(self.uses().div_ceil(2));
         self.touched = (self.touched % ONE_USE) | (uses * ONE_USE);
     }
@@ -161,7 +158,7 @@ impl Row {
         }
     }
 
-    /// Returns the counts. An entry of the model has no counts.
+    /// Returns the counts. A row with an entry has no counts.
     pub(super) fn counts(&self) -> &[Count] {
         match &self.content {
             Content::One(count) => slice::from_ref(count),
@@ -176,7 +173,7 @@ impl Row {
         }
     }
 
-    /// Returns the instant from which nothing is used any more.
+    /// Returns the instant at which the row is full again.
     pub(super) fn full_at(&self) -> u64 {
         if let Some(entry) = self.entry() {
             return entry.full_at().as_micros();
@@ -186,7 +183,6 @@ impl Row {
         at + until_full.max().unwrap_or(0)
     }
 
-    /// Returns the entry of the model, if the row has no counts.
     pub(super) fn entry(&self) -> Option<&Entry> {
         match &self.content {
             Content::More(more) => more.entry.as_deref(),
@@ -204,7 +200,6 @@ impl Row {
             }
     }
 
-    /// Returns the entry of the row.
     pub(super) fn into_entry(self) -> Box<Entry> {
         let at = self.at();
         let counts = match self.content {
@@ -238,7 +233,7 @@ impl Row {
         size_of::<More>() + spilled + entry
     }
 
-    /// Returns the places that the row takes of the store's capacity: one, and more for a long log.
+    /// Returns the places that the row takes. A long log takes several places.
     pub(super) fn places(&self) -> usize {
         let logs = self.entry().map_or(0, Entry::state_bytes);
         1 + logs / BYTES_OF_A_PLACE

@@ -1,6 +1,6 @@
-//! Plain checks, decided in rows: any limits, in any order, of one key or several.
+//! Plain checks, decided in rows. A request may have any limits, in any order, on one key or several.
 //!
-//! The decision equals the model's. The model decides what rows cannot express.
+//! The decisions equal the model's decisions.
 
 use super::Inner;
 use super::place::Place;
@@ -15,12 +15,12 @@ use crate::status::LimitStatus;
 use crate::sync::{MutexGuard, locked};
 use crate::time::Timestamp;
 
-/// A request of `N` charges. The number is a constant, so that the request needs no heap and no loop a counter.
+/// A request of `N` charges. The number is a constant, which unrolls the loops and avoids allocations.
 pub(super) struct Request<'r, const N: usize> {
     store: &'r Inner,
     charges: &'r [Charge<'r>; N],
     judged: [Judged; N],
-    /// The places of the keys, each once and in the order of their shards.
+    /// The places of the keys, without duplicates, in the order of their shards.
     places: [Place; N],
     keys: usize,
     now: u64,
@@ -52,7 +52,7 @@ impl Judged {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stored {
     Absent,
-    /// At this position, by the charge's quota.
+    /// By the quota of the charge, at this position.
     At(usize),
     ByOtherQuota,
 }
@@ -61,7 +61,6 @@ enum Stored {
 struct LockedKey<'s> {
     place: Place,
     shard: MutexGuard<'s, Shard>,
-    /// The bucket of the row in the table.
     bucket: Option<usize>,
 }
 
@@ -84,7 +83,7 @@ impl<'r, const N: usize> Request<'r, N> {
         }
     }
 
-    /// Decides the charges by their rows. Returns `None`, and charges nothing, if the model has to decide.
+    /// Decides the charges by their rows. If the model has to decide, returns `None` without a charge.
     #[inline(always)]
     pub(super) fn decide(&mut self) -> Option<()> {
         if !self.charges.iter().all(Charge::fits_row) {
@@ -106,7 +105,7 @@ impl<'r, const N: usize> Request<'r, N> {
             return None;
         }
         self.judge(&keys)?;
-        // The last shard belongs to Key::EVERYONE, which every request may need, so it is released first.
+        // The last shard may belong to Key::EVERYONE. Other threads wait for that shard, so it is unlocked first.
         for slot in keys.iter_mut().rev() {
             if let Some(key) = slot {
                 self.settle(key);
@@ -130,9 +129,9 @@ impl<'r, const N: usize> Request<'r, N> {
         }
     }
 
-    /// Locks the shards of all keys in their order, so that two requests never wait for each other.
+    /// Locks the shards of all keys in ascending order, so that two requests never wait for each other.
     ///
-    /// Returns `None` if two keys share a shard. The model decides such requests.
+    /// The model decides a request with two keys in one shard.
     #[inline(always)]
     fn lock(&self, keys: &mut [Option<LockedKey<'r>>; N]) -> Option<()> {
         let mut last = None;
@@ -152,7 +151,7 @@ impl<'r, const N: usize> Request<'r, N> {
         Some(())
     }
 
-    /// Reads the counts of all charges. Returns `None` if the model has to decide.
+    /// Reads the counts of all charges.
     #[inline(always)]
     fn judge(&mut self, keys: &[Option<LockedKey<'_>>; N]) -> Option<()> {
         for (position, charge) in self.charges.iter().enumerate() {
@@ -160,7 +159,7 @@ impl<'r, const N: usize> Request<'r, N> {
             let judged = &mut judged[0];
             let hash = judged.hash;
             let limit = charge.counter().id;
-            // The model counts a limit that the request has twice.
+            // The model decides a request with two charges of a limit.
             let mut earlier = self.charges.iter().zip(earlier);
             if earlier.any(|(other, earlier)| earlier.hash == hash && other.counter().id == limit) {
                 return None;
@@ -180,13 +179,13 @@ impl<'r, const N: usize> Request<'r, N> {
                 self.is_admitted = false;
             }
         }
-        // The model converts the row also for a refused request.
+        // A refused request converts the row too, which only the model does.
         let mut judged = self.judged.iter();
         let is_converted = judged.any(|judged| judged.stored == Stored::ByOtherQuota);
         (self.is_admitted || !is_converted).then_some(())
     }
 
-    /// Writes the row of a key, and unlocks its shard.
+    /// Writes the row of a key.
     #[inline(always)]
     fn settle(&self, key: &mut LockedKey<'_>) {
         let Place { shard, hash } = key.place;
@@ -228,7 +227,7 @@ impl<'r, const N: usize> Request<'r, N> {
         }
     }
 
-    /// Adds limits that a row does not count yet, or counts by another quota. Adds the row if there is none.
+    /// Adds the row of a new key, or limits that are new to a row.
     #[cold]
     fn complete(&self, hash: u64, shard: &mut Shard, context: &Context<'_>) {
         let mut added = Counts::new();
@@ -250,13 +249,11 @@ impl<'r, const N: usize> Request<'r, N> {
         row.content = Content::of(added);
     }
 
-    /// Writes the decision.
     pub(super) fn conclude(&self, decision: &mut Decision) {
         let statuses = (0..N).map(|position| self.status(position));
         decision.replace(self.is_admitted, Timestamp::from_micros(self.now), statuses);
     }
 
-    /// Returns the status of a limit.
     #[inline]
     pub(super) fn status(&self, position: usize) -> LimitStatus {
         let judged = &self.judged[position];
@@ -269,7 +266,7 @@ impl<'r, const N: usize> Request<'r, N> {
     }
 }
 
-/// Returns the count of a charge's limit, by the charge's quota. Returns `None` if the model has to decide.
+/// Returns the count of a charge's limit, converted to the charge's quota.
 #[inline(always)]
 fn read(row: &Row, charge: &Charge<'_>, now: u64) -> Option<(u64, Stored)> {
     if row.entry().is_some() {
@@ -286,7 +283,7 @@ fn read(row: &Row, charge: &Charge<'_>, now: u64) -> Option<(u64, Stored)> {
         return Some((value, Stored::At(position)));
     }
     if value == 0 {
-        // A limit with nothing used is the same by any quota.
+        // An unused limit is the same by any quota.
         return Some((0, Stored::Absent));
     }
     let old = &count.definition.quota;

@@ -1,4 +1,4 @@
-//! Shards: each holds a share of the store's rows behind a lock of its own.
+//! A shard holds a part of the store's rows.
 
 use core::mem;
 use core::sync::atomic::Ordering::Relaxed;
@@ -13,16 +13,16 @@ use super::row::{Content, Count, Counts, Mark, Row};
 use crate::charge::Counter;
 use crate::entry::Entry;
 
-/// Microseconds for which a full row stays although the shard could reclaim it, so that a client who returns finds it.
+/// Microseconds for which a growing table keeps full rows, for clients who return.
 const KEPT_FULL: u64 = 60_000_000;
 
 #[derive(Default)]
 pub(super) struct Shard {
     pub(super) rows: HashTable<Row>,
     definitions: Definitions,
-    /// The bucket at which the next search for a row to evict begins.
+    /// The bucket at which the next eviction begins.
     pub(super) hand: usize,
-    /// What is remembered of evicted rows. Most shards never need it.
+    /// Empty until the shard evicts a row.
     pub(super) evicted: Option<Box<Evicted>>,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Shard {
 pub(super) struct Context<'a> {
     pub(super) now: u64,
     pub(super) capacity: &'a Capacity,
-    /// The keys of the request. None of them is evicted for another.
+    /// The keys of the request, which are not evicted for each other.
     pub(super) together: &'a [Place],
 }
 
@@ -44,20 +44,20 @@ impl Shard {
         self.evicted.as_ref()?.filter.until(limit, now)
     }
 
-    /// Takes a row out of the table. Its places stay claimed.
+    /// Takes a row out of the table. The places stay claimed.
     pub(super) fn take(&mut self, hash: u64) -> Option<Row> {
         let found = self.rows.find_entry(hash, |row| row.hash == hash);
         found.ok().map(|row| row.remove().0)
     }
 
-    /// Puts back a row that was taken out and had claimed this many places.
+    /// Puts back a row that has claimed places.
     pub(super) fn put_back(&mut self, row: Row, claimed: usize, context: &Context<'_>) {
         let wanted = row.places();
         if wanted <= claimed {
             let unused = claimed - wanted;
             context.capacity.taken.fetch_sub(unused, Relaxed);
         } else if !self.claim(wanted - claimed, context) {
-            // The shard has no other row. A single log may exceed the capacity.
+            // The shard has no more rows to evict. A single log may exceed the capacity.
             context.capacity.taken.fetch_add(wanted - claimed, Relaxed);
         }
         self.rows.insert_unique(row.hash, row, |row| row.hash);
@@ -65,7 +65,7 @@ impl Shard {
 
     /// Adds the row of a new key.
     ///
-    /// If there is no place for it, its limits are remembered as spent for the time of one unit each.
+    /// Without a free place, the shard remembers the limits as spent for the time of one unit.
     pub(super) fn insert(
         &mut self,
         hash: u64,
@@ -88,7 +88,7 @@ impl Shard {
         self.rows.insert_unique(hash, row, |row| row.hash);
     }
 
-    /// Claims places, and evicts other rows until there are enough. Returns `false` if no other row is left.
+    /// Claims places, and evicts rows to get them. Returns `false` without rows to evict.
     fn claim(&mut self, places: usize, context: &Context<'_>) -> bool {
         loop {
             if context.capacity.claim(places) {
@@ -100,10 +100,10 @@ impl Shard {
         }
     }
 
-    /// Drops the rows that have been full for a while, and writes the others to a table that has room for more.
+    /// Drops the rows that have been full for a while, and moves the rest to a table with room for more.
     ///
-    /// Removed rows leave marks in the table that count as rows. A table that grew by itself would therefore double
-    /// its size while rows are only exchanged for others.
+    /// Removed rows leave tombstones in the table. Without `renew`, the table would double in size while the number of rows
+    /// stays the same.
     fn renew(&mut self, context: &Context<'_>) {
         let instant = context.now.saturating_sub(KEPT_FULL);
         self.rows.retain(|row| {
@@ -121,7 +121,6 @@ impl Shard {
         }
     }
 
-    /// Returns a count for a limit.
     pub(super) fn count(&mut self, counter: Counter<'_>, value: u64) -> Count {
         Count {
             definition: self.definitions.get(counter),
@@ -129,7 +128,7 @@ impl Shard {
         }
     }
 
-    /// Returns the counts of an entry, or `None` if one of its states needs more than a count.
+    /// Returns the counts of an entry, unless a state needs more than a count.
     pub(super) fn counts_of(&mut self, entry: &Entry) -> Option<Content> {
         let mut counts = Counts::new();
         for slot in &entry.slots {
@@ -143,7 +142,6 @@ impl Shard {
         Some(Content::of(counts))
     }
 
-    /// Forgets every row.
     pub(super) fn clear(&mut self, capacity: &Capacity) {
         for row in &self.rows {
             capacity.forget(row.places());
@@ -155,7 +153,6 @@ impl Shard {
         self.definitions.len()
     }
 
-    /// Returns the bytes of the rows and of everything beside them.
     pub(super) fn bytes(&self) -> usize {
         let heap: usize = self.rows.iter().map(Row::heap_bytes).sum();
         let rows = self.rows.allocation_size() + heap + self.definitions.bytes();

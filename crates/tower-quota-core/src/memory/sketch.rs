@@ -1,8 +1,8 @@
-//! How often evicted keys were used.
+//! The uses of evicted keys.
 //!
-//! A client that comes back after an eviction continues with its former uses. The uses of a busy client therefore exceed
-//! those of made-up keys after a few evictions, as in TinyLFU (Einziger, Friedman and Manes, 2017). The sketch keeps
-//! fingerprints and not only counters, so that made-up keys do not inherit each other's uses.
+//! A client who returns after an eviction continues with the former number of uses. After a few evictions, a busy client
+//! has more uses than made-up keys, as in TinyLFU (Einziger, Friedman and Manes, 2017). The sketch has fingerprints next to
+//! the counters, so that made-up keys do not inherit uses.
 
 /// Cells of a set.
 const CELLS: usize = 4;
@@ -24,7 +24,7 @@ impl UseSketch {
             self.0 = vec![[Cell::default(); CELLS]; rows.div_ceil(2)].into();
         }
         let (fingerprint, set) = self.place(hash);
-        // The key's own cell, or else the one that was used least.
+        // The cell of the key, or the least used cell.
         let cost = |cell: &&mut Cell| (cell.fingerprint != fingerprint, cell.uses);
         let Some(cell) = self.0[set].iter_mut().min_by_key(cost) else {
             return;
@@ -32,7 +32,7 @@ impl UseSketch {
         if cell.uses <= uses || cell.fingerprint == fingerprint {
             *cell = Cell { fingerprint, uses };
         } else {
-            // By an eighth. A client who was busy long ago leaves soon, and new keys wear a busy one down slowly.
+            // By an eighth, so that new keys replace a client who was busy long ago, but slowly.
             cell.uses -= cell.uses.div_ceil(8);
         }
     }

@@ -4,18 +4,18 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MemoryStats {
-    /// Entries at present, some of which may be full again.
+    /// Entries, including entries that are full again.
     pub entries: usize,
-    /// The most entries that the store remembers. The one of [`Key::EVERYONE`](crate::Key::EVERYONE) is not counted.
+    /// The capacity, without the entry of [`Key::EVERYONE`](crate::Key::EVERYONE).
     pub capacity: usize,
-    /// Entries that were evicted before they were full, since the store was made.
+    /// Entries that the store has evicted before they were full.
     pub evicted: u64,
-    /// Evicted entries of which a limit was spent.
+    /// Evicted entries with a spent limit.
     pub evicted_limited: u64,
-    /// Hits of the evicted filter: a limit of an evicted client was still spent when the client returned.
+    /// Limits that were still spent when an evicted client returned.
     pub filter_hits: u64,
-    /// Definitions of limits (a name and a quota) that the tables know, each table for itself.
+    /// Limits with a quota that the shards know. Each shard counts its own.
     pub definitions: usize,
-    /// Bytes of the tables' rows and evicted filters, without sliding logs and entries of many limits.
+    /// Bytes of the rows, their entries, and the memory of evicted entries.
     pub bytes: usize,
 }
