@@ -313,7 +313,7 @@ async fn longer_wait_is_refused_at_once() {
         Duration::ZERO
     );
     let refusal = limiter
-        .until_ready_within("ann", SECOND / 4)
+        .until_n_ready("ann", 1, SECOND / 4)
         .await
         .unwrap_err();
     assert_eq!(
@@ -365,7 +365,7 @@ async fn queue_is_as_long_as_the_wait() {
     ] {
         let mut waits = Vec::new();
         loop {
-            let mut wait = Box::pin(limiter.until_ready_within("ann", longest));
+            let mut wait = Box::pin(limiter.until_n_ready("ann", 1, longest));
             match wait.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
                 Poll::Ready(Err(_)) => break,
                 _ => waits.push(wait),

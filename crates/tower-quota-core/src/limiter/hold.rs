@@ -1,4 +1,4 @@
-//! Units that are held while work is done, and released when it ends.
+//! Holds: units that are in use until your work ends.
 
 use core::time::Duration;
 
@@ -12,10 +12,9 @@ use crate::key::Key;
 use crate::store::Store;
 
 impl<S: Store + Clone> Limiter<S> {
-    /// Takes one unit of every limit if they all fit now, and holds those of its concurrency limits.
+    /// Takes one unit of every limit, and holds the units of concurrency limits until you drop the hold.
     ///
-    /// The hold is released when you drop it. The units of the other limits are used up, as by a
-    /// [`check`](Self::check).
+    /// The store charges the remaining limits as for a [`check`](Self::check).
     ///
     /// ```
     /// use tower_quota_core::{Limiter, MemoryStore, Quota};
@@ -31,10 +30,10 @@ impl<S: Store + Clone> Limiter<S> {
     /// # }).unwrap();
     /// ```
     ///
-    /// A call that is dropped before it returns refunds all limits.
+    /// If you drop the call before the answer, the store gets all units back.
     ///
     /// # Errors
-    /// [`NotReady::Refused`] when a unit does not fit. [`NotReady::Store`] when the store fails.
+    /// [`NotReady::Refused`] if a unit does not fit. [`NotReady::Store`] if the store fails.
     pub async fn hold<K: AsKey + ?Sized>(&self, key: &K) -> Result<Hold<S>, NotReady<S::Error>> {
         let key = self.key_of(key);
         let turn = self.turn(&key, 1, Duration::ZERO).await?;
@@ -47,12 +46,13 @@ impl<S: Store + Clone> Limiter<S> {
     }
 }
 
-/// Units that are in use by one piece of work, returned by [`Limiter::hold`].
+/// Units that your work holds, returned by [`Limiter::hold`].
 ///
-/// Dropping it releases them. A [`MemoryStore`](crate::MemoryStore) releases them at once, other stores in a task of
-/// the tokio runtime. Without a runtime, or while it shuts down, they are released when they expire.
+/// Drop the hold to release the units. A [`MemoryStore`](crate::MemoryStore) releases the units at once, and a task of the
+/// tokio runtime releases the units in other stores. Without a runtime, the units expire after
+/// [`Quota::ttl`](crate::Quota::ttl).
 ///
-/// If the work may take longer than [`Quota::ttl`](crate::Quota::ttl), renew the hold a few times within that time.
+/// Renew the hold if your work may take longer than the `ttl`.
 #[derive(Debug)]
 #[must_use = "a dropped hold is released"]
 pub struct Hold<S: Store + Clone> {
@@ -63,23 +63,23 @@ pub struct Hold<S: Store + Clone> {
 }
 
 impl<S: Store + Clone> Hold<S> {
-    /// Extends the hold, so that it expires one [`ttl`](crate::Quota::ttl) from now.
+    /// Extends the hold. The hold then expires one [`ttl`](crate::Quota::ttl) from now.
     ///
-    /// Returns `false` if some of its units are no longer held, because they have expired or the key was
-    /// [reset](Limiter::reset). Other work may hold them then, so stop the work or take a new hold.
+    /// Returns `false` if units have expired, or if you have [reset](Limiter::reset) the key. Other work may hold the units
+    /// now, so stop your work or take a new hold.
     ///
     /// # Errors
-    /// The error of the store. The hold may be extended or not.
+    /// The error of the store. The store has extended the hold or not.
     pub async fn renew(&self) -> Result<bool, S::Error> {
         let taken_at = self.decision.at();
         let renewed = self.apply(Operation::Renew { taken_at }).await?;
         Ok(renewed.statuses().iter().all(|status| status.taken > 0))
     }
 
-    /// Releases the hold, and waits until the store has done it.
+    /// Releases the hold, and waits for the answer of the store.
     ///
     /// # Errors
-    /// The error of the store. The hold then ends by its expiry, unless the store has released it.
+    /// The error of the store. The units expire later, unless the store has released the units.
     pub async fn release(mut self) -> Result<(), S::Error> {
         if let Some(refund) = self.decision.refund() {
             self.apply(refund).await?;
@@ -87,7 +87,6 @@ impl<S: Store + Clone> Hold<S> {
         Ok(())
     }
 
-    /// Applies an operation to the concurrency limits.
     fn apply(&self, operation: Operation) -> S::Future {
         let mut charges = self.limiter.charges(&self.key, 1, Duration::ZERO);
         charges.retain(|charge| charge.is_hold());
@@ -98,7 +97,7 @@ impl<S: Store + Clone> Hold<S> {
 impl<S: Store + Clone> Drop for Hold<S> {
     fn drop(&mut self) {
         if let Some(refund) = self.decision.refund() {
-            // A store in memory has released when this returns. Others need the runtime to wait for their answer.
+            // A store in memory has released the units by now. Other stores need a task.
             let released = self.apply(refund);
             if let Some(runtime) = &self.runtime {
                 drop(runtime.spawn(released));

@@ -1,4 +1,4 @@
-//! The keys that a limiter counts by.
+//! Values that a limiter can count by.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::borrow::Cow;
@@ -10,8 +10,8 @@ use crate::name::Name;
 
 /// A value that a [`Limiter`](crate::Limiter) can count by.
 ///
-/// It is implemented for text, bytes, integers, addresses and [`Key`]. Equal integers of any type are one key. Implement it
-/// for identifiers of your own:
+/// You can count by text, bytes, integers, addresses and [`Key`]. Equal integers of different types are the same key.
+/// Implement the trait for your own identifiers:
 ///
 /// ```
 /// use tower_quota_core::{AsKey, Key, Limiter, MemoryStore, Name, Quota};
@@ -32,7 +32,7 @@ use crate::name::Name;
     note = "implement `AsKey` for it, or count by text, bytes, an integer, an address or a `Key`"
 )]
 pub trait AsKey {
-    /// Returns the key of this value. Two values share counters if their keys are equal.
+    /// Returns the key of this value. Values with equal keys share counters.
     fn as_key(&self, scope: Name) -> Key<'_>;
 }
 
@@ -42,7 +42,7 @@ impl<K: AsKey + ?Sized> AsKey for &K {
     }
 }
 
-/// A key is counted as it is, in its own scope, so that a limiter can share counters with a layer.
+/// A key keeps its scope, so that your limiter can share counters with a layer.
 impl AsKey for Key<'_> {
     fn as_key(&self, _: Name) -> Key<'_> {
         self.borrowed()
@@ -90,7 +90,7 @@ macro_rules! numbers_as_keys {
     };
 }
 
-// Equal numbers of any type are one key. Negative ones are those of their two's complement.
+// Equal numbers of different types are the same key. Negative numbers use the two's complement.
 numbers_as_keys! {
     u8: u64::from;
     u16: u64::from;
@@ -103,7 +103,7 @@ numbers_as_keys! {
     i64: i64::cast_unsigned;
 }
 
-/// Addresses of IPv6 are counted by their first 64 bits, see [`Key::address`].
+/// An IPv6 address counts by the first 64 bits. See [`Key::address`].
 impl AsKey for IpAddr {
     fn as_key(&self, scope: Name) -> Key<'_> {
         Key::address(scope, *self)

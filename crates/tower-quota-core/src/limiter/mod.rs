@@ -1,6 +1,4 @@
-//! Limits without HTTP, for jobs, queues and calls to other services.
-//!
-//! [`Limiter`] is the public type; its documentation has the examples.
+//! Rate limits without HTTP, for jobs, queues and calls to your own or other services.
 
 #[cfg(feature = "tokio")]
 mod hold;
@@ -34,7 +32,7 @@ use crate::name::Name;
 use crate::quota::{Algorithm, Quota};
 use crate::store::Store;
 
-/// Limits without HTTP: a store, and one or more named quotas that are counted by one key.
+/// Rate limits without HTTP, for a store and one or more named quotas.
 ///
 /// ```
 /// use tower_quota_core::{Limiter, MemoryStore, Quota};
@@ -45,7 +43,7 @@ use crate::store::Store;
 /// assert_eq!(answer.remaining(), 19);
 /// ```
 ///
-/// Several limits are decided in one atomic step: all are charged, or none is.
+/// The store decides several limits in one atomic step, and charges all limits or no limit.
 ///
 /// ```
 /// use tower_quota_core::{Limiter, MemoryStore, Quota};
@@ -60,17 +58,17 @@ use crate::store::Store;
 ///
 /// | call | does |
 /// |---|---|
-/// | [`check`](Self::check), [`check_n`](Self::check_n) | charges one unit, or some, if all fit now |
-/// | [`check_now`](Self::check_now), [`check_n_now`](Self::check_n_now) | the same for a [`MemoryStore`], at once |
-/// | `until_ready`, `until_ready_within`, `until_n_ready` | wait for the turn (feature `tokio`) |
-/// | `turn` | waits for a turn that is refunded unless it is spent (feature `tokio`) |
-/// | `hold` | holds units of concurrency limits while work is done (feature `tokio`) |
-/// | [`peek`](Self::peek) | reports what a check would get, and charges nothing |
-/// | [`refund`](Self::refund) | gives back what a check took |
-/// | [`reset`](Self::reset), [`reset_limit`](Self::reset_limit) | forget what a key has used, penalties included |
+/// | [`check`](Self::check), [`check_n`](Self::check_n) | charges units if they fit now |
+/// | [`check_now`](Self::check_now), [`check_n_now`](Self::check_n_now) | the same without `await`, for a [`MemoryStore`] |
+/// | `until_ready`, `until_n_ready` | wait for a turn (feature `tokio`) |
+/// | `turn` | waits for a turn that you can give back (feature `tokio`) |
+/// | `hold` | holds units of concurrency limits during your work (feature `tokio`) |
+/// | [`peek`](Self::peek) | reports the decision of a check without a charge |
+/// | [`refund`](Self::refund) | gives back the units of a check |
+/// | [`reset`](Self::reset), [`reset_limit`](Self::reset_limit) | forget the used units and the penalties of a key |
 ///
-/// Asynchronous calls return the future of the store. That of a [`MemoryStore`] is ready, so a program without a
-/// runtime reads it at once:
+/// Asynchronous calls return the future of the store. The future of a [`MemoryStore`] is ready, so your program needs no
+/// runtime:
 ///
 /// ```
 /// # use tower_quota_core::{Limiter, MemoryStore, Quota};
@@ -79,28 +77,26 @@ use crate::store::Store;
 /// assert_eq!(decision.statuses()[0].remaining(), 19);
 /// ```
 ///
-/// The guide for those who come from governor is `tower_quota::guide::from_governor`.
+/// If you know governor, read `tower_quota::guide::from_governor`.
 #[derive(Clone)]
 pub struct Limiter<S> {
     store: S,
     scope: Name,
     #[cfg(feature = "tokio")]
     longest_wait: Duration,
-    first: NamedQuota,
-    others: Vec<NamedQuota>,
+    limits: Vec<NamedQuota>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct NamedQuota {
     name: Name,
     quota: Quota,
 }
 
 impl NamedQuota {
-    /// Returns the charge of a request that waits at most this long.
     fn charge<'a>(&'a self, key: &'a Key<'a>, cost: u64, max_wait: Duration) -> Charge<'a> {
         let charge = Charge::new(self.name, &self.quota, key).cost(cost);
-        // A charge without a max wait is a plain one, which stores decide faster. Leaky buckets wait by default.
+        // Stores decide a charge without a max wait faster. Leaky buckets wait by default.
         match max_wait.is_zero() && self.quota.algorithm() != Algorithm::LeakyBucket {
             true => charge,
             false => charge.max_wait(max_wait),
@@ -109,71 +105,69 @@ impl NamedQuota {
 }
 
 impl<S: Store + Clone> Limiter<S> {
-    /// Makes a limiter with one limit.
+    /// Creates a limiter with one limit.
     ///
     /// # Panics
-    /// When the name is invalid; see [`Limiter::try_new`].
+    /// Panics on an invalid name. Use [`Limiter::try_new`] for a name from your configuration.
     #[must_use]
     #[track_caller]
     pub fn new(store: S, name: impl Into<Name>, quota: Quota) -> Self {
         valid(Self::try_new(store, name, quota))
     }
 
-    /// Does what [`Limiter::new`] does, for a name from a configuration.
+    /// Creates a limiter with one limit.
     ///
     /// # Errors
-    /// [`ConfigError::LimitName`] when the name is empty, longer than 64 bytes or not printable ASCII.
+    /// [`ConfigError::LimitName`] if the name is empty, longer than 64 bytes or not printable ASCII.
     pub fn try_new(store: S, name: impl Into<Name>, quota: Quota) -> Result<Self, ConfigError> {
         let name = name.into();
-        name.check_limit()?;
-        #[cfg(feature = "tokio")]
-        let quota = quota.for_waits_of(Self::DEFAULT_MAX_WAIT);
-        Ok(Self {
+        let limiter = Self {
             store,
             scope: name,
             #[cfg(feature = "tokio")]
             longest_wait: Self::DEFAULT_MAX_WAIT,
-            first: NamedQuota { name, quota },
-            others: Vec::new(),
-        })
+            limits: Vec::with_capacity(1),
+        };
+        limiter.try_limit(name, quota)
     }
 
-    /// Adds a limit. A request is charged to all limits, or to none.
+    /// Adds a limit.
     ///
     /// # Panics
-    /// When the name is invalid; see [`Limiter::try_limit`].
+    /// Panics on an invalid name. Use [`Limiter::try_limit`] for a name from your configuration.
     #[must_use]
     #[track_caller]
     pub fn limit(self, name: impl Into<Name>, quota: Quota) -> Self {
         valid(self.try_limit(name, quota))
     }
 
-    /// Does what [`Limiter::limit`] does, for a name from a configuration.
+    /// Adds a limit.
     ///
     /// # Errors
-    /// [`ConfigError`] when the name is empty, longer than 64 bytes or not printable ASCII; when another limit has it;
-    /// or when it shares its stored number with another.
+    /// [`ConfigError`] if the name is empty, longer than 64 bytes, not printable ASCII or already in use, or if the stored
+    /// ids of two names are equal.
     pub fn try_limit(mut self, name: impl Into<Name>, quota: Quota) -> Result<Self, ConfigError> {
         let name = name.into();
         name.check_limit()?;
         let ids = |name: Name| [name.id(), name.strikes_id()];
-        for other in self.names() {
-            if other == name {
+        for limit in &self.limits {
+            if limit.name == name {
                 return Err(ConfigError::DuplicateLimit(name));
             }
-            if ids(name).iter().any(|id| ids(other).contains(id)) {
-                return Err(ConfigError::CollidingNames(other, name));
+            if ids(name).iter().any(|id| ids(limit.name).contains(id)) {
+                return Err(ConfigError::CollidingNames(limit.name, name));
             }
         }
         #[cfg(feature = "tokio")]
         let quota = quota.for_waits_of(self.longest_wait);
-        self.others.push(NamedQuota { name, quota });
+        self.limits.push(NamedQuota { name, quota });
         Ok(self)
     }
 
-    /// Sets the scope of its keys. The default is the name of its first limit.
+    /// Sets the scope of the keys. Defaults to the name of the first limit.
     ///
-    /// Limiters on one store share counters if scope, key and limit's name agree. A [`Key`] keeps the scope it has.
+    /// Limiters on one store share a counter if the scope, the key and the name of the limit agree. A [`Key`] keeps its own
+    /// scope.
     #[must_use]
     pub fn scope(self, scope: impl Into<Name>) -> Self {
         Self {
@@ -188,22 +182,20 @@ impl<S: Store + Clone> Limiter<S> {
         &self.store
     }
 
-    /// Returns the key that this limiter counts a value by, as a value of its own.
-    ///
-    /// A check of this key counts the same as a check of the value.
+    /// Returns the key of a value. A check of the key counts like a check of the value.
     #[must_use]
     pub fn key_of<K: AsKey + ?Sized>(&self, value: &K) -> Key<'static> {
         value.as_key(self.scope).to_static()
     }
 
-    /// Charges one unit to every limit if it fits into all of them now, and nothing otherwise.
+    /// Charges one unit to every limit if a unit fits into all limits now.
     ///
-    /// The request may pass if [`Decision::is_allowed`]. A leaky bucket allows one whose turn is now.
+    /// Your request may pass if [`Decision::is_allowed`]. A leaky bucket allows a request whose turn is now.
     pub fn check<K: AsKey + ?Sized>(&self, key: &K) -> S::Future {
         self.check_n(key, 1)
     }
 
-    /// Charges `cost` units to every limit if they fit into all of them now, and nothing otherwise.
+    /// Charges `cost` units to every limit if the units fit into all limits now.
     pub fn check_n<K: AsKey + ?Sized>(&self, key: &K, cost: u64) -> S::Future {
         self.apply(
             Operation::Check,
@@ -213,75 +205,66 @@ impl<S: Store + Clone> Limiter<S> {
         )
     }
 
-    /// Reports what [`check`](Self::check) would get now. Charges nothing.
+    /// Reports the decision of a [`check`](Self::check) without a charge.
     pub fn peek<K: AsKey + ?Sized>(&self, key: &K) -> S::Future {
         self.apply(Operation::Peek, &key.as_key(self.scope), 1, Duration::ZERO)
     }
 
-    /// Gives back the units that a decision of this limiter took for this key.
+    /// Gives back the units that a decision of this limiter has charged to this key.
     ///
-    /// A bucket gets back the units less the refill since the decision, unless the request waited. A leaky bucket gets back
-    /// only its [last turn](Charge::turn). A refusal and a clone of a decision give back no units. Do not refund after a
-    /// [`reset`](Self::reset), which has given the units back already.
+    /// A bucket gets the units back, less the refill since the decision, unless your request waited. A leaky bucket gets
+    /// back only the [last turn](Charge::turn). You cannot refund a refusal or a clone of a decision. Do not refund after a
+    /// [`reset`](Self::reset), which has already given the units back.
     pub fn refund<K: AsKey + ?Sized>(&self, key: &K, decision: Decision) -> S::Future {
         let waited = decision.wait();
         self.refund_waiting(&key.as_key(self.scope), decision, waited)
     }
 
-    /// Refunds a decision that accepted this wait.
+    /// Refunds a decision on a request that would have waited for `max_wait`.
     fn refund_waiting(
         &self,
         key: &Key<'_>,
         mut decision: Decision,
         max_wait: Duration,
     ) -> S::Future {
-        let (operation, is_refundable) = match decision.refund() {
-            Some(refund) => (refund, true),
-            None => (
-                Operation::Refund {
-                    taken_at: decision.at(),
-                },
-                false,
-            ),
-        };
+        let taken_at = decision.at();
         let mut charges: SmallVec<[Charge<'_>; 4]> = SmallVec::new();
-        for limit in self.limits().filter(|_| is_refundable) {
-            let status = decision.status(limit.name.as_str());
-            if let Some(status) = status.filter(|status| status.taken > 0) {
-                let charge = limit.charge(key, status.taken, max_wait);
-                charges.push(charge.turn(status.reset_after()));
+        if decision.refund().is_some() {
+            for limit in &self.limits {
+                let status = decision.status(limit.name.as_str());
+                if let Some(status) = status.filter(|status| status.taken > 0) {
+                    let charge = limit.charge(key, status.taken, max_wait);
+                    charges.push(charge.turn(status.reset_after()));
+                }
             }
         }
-        self.store.apply(operation, &charges)
+        self.store.apply(Operation::Refund { taken_at }, &charges)
     }
 
-    /// Forgets what a key has used under all limits, and the penalties it has.
+    /// Forgets the used units and the penalties of a key.
     pub fn reset<K: AsKey + ?Sized>(&self, key: &K) -> S::Future {
         self.apply(Operation::Reset, &key.as_key(self.scope), 1, Duration::ZERO)
     }
 
-    /// Forgets what a key has used under one limit, and its penalties there.
+    /// Forgets the used units and the penalties of a key under one limit.
     ///
     /// # Errors
-    /// [`UnknownLimit`] when there is no limit of this name. The store is not asked then.
+    /// [`UnknownLimit`] if the limiter has no limit with this name.
     pub fn reset_limit<K: AsKey + ?Sized>(
         &self,
         key: &K,
         limit: &str,
     ) -> Result<S::Future, UnknownLimit> {
-        let unknown = || UnknownLimit {
-            name: limit.into(),
-            known: self.names().collect(),
+        let mut limits = self.limits.iter();
+        let Some(limit) = limits.find(|known| known.name.as_str() == limit) else {
+            return Err(UnknownLimit {
+                name: limit.into(),
+                known: self.limits.iter().map(|known| known.name).collect(),
+            });
         };
-        let limit = self
-            .limits()
-            .find(|known| known.name.as_str() == limit)
-            .ok_or_else(unknown)?;
         let key = key.as_key(self.scope);
-        Ok(self.store.apply(
-            Operation::Reset,
-            &[Charge::new(limit.name, &limit.quota, &key)],
-        ))
+        let charge = Charge::new(limit.name, &limit.quota, &key);
+        Ok(self.store.apply(Operation::Reset, &[charge]))
     }
 
     fn apply(
@@ -291,33 +274,23 @@ impl<S: Store + Clone> Limiter<S> {
         cost: u64,
         max_wait: Duration,
     ) -> S::Future {
-        self.store
-            .apply(operation, &self.charges(key, cost, max_wait))
+        let charges = self.charges(key, cost, max_wait);
+        self.store.apply(operation, &charges)
     }
 
-    /// Returns the charges of a request that waits at most this long.
     fn charges<'a>(
         &'a self,
         key: &'a Key<'a>,
         cost: u64,
         max_wait: Duration,
     ) -> SmallVec<[Charge<'a>; 4]> {
-        self.limits()
-            .map(|limit| limit.charge(key, cost, max_wait))
-            .collect()
-    }
-
-    fn limits(&self) -> impl Iterator<Item = &NamedQuota> {
-        core::iter::once(&self.first).chain(&self.others)
-    }
-
-    fn names(&self) -> impl Iterator<Item = Name> {
-        self.limits().map(|limit| limit.name)
+        let charge = |limit: &'a NamedQuota| limit.charge(key, cost, max_wait);
+        self.limits.iter().map(charge).collect()
     }
 }
 
 impl Limiter<MemoryStore> {
-    /// Does what [`check`](Self::check) does, without a runtime, and answers with less.
+    /// Charges like [`check`](Self::check), without `await`.
     ///
     /// ```
     /// use tower_quota_core::{Limiter, MemoryStore, Quota};
@@ -332,11 +305,11 @@ impl Limiter<MemoryStore> {
         self.check_n_now(key, 1)
     }
 
-    /// Does what [`check_n`](Self::check_n) does, without a runtime, and answers with less.
+    /// Charges like [`check_n`](Self::check_n), without `await`.
     pub fn check_n_now<K: AsKey + ?Sized>(&self, key: &K, cost: u64) -> Answer {
         let key = key.as_key(self.scope);
-        if self.others.is_empty() {
-            let charge = self.first.charge(&key, cost, Duration::ZERO);
+        if let [limit] = &self.limits[..] {
+            let charge = limit.charge(&key, cost, Duration::ZERO);
             return self.store.check_one(&charge);
         }
         let mut decision = Decision::default();
@@ -348,17 +321,13 @@ impl Limiter<MemoryStore> {
 
 impl<S> fmt::Debug for Limiter<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let limits = core::iter::once(&self.first)
-            .chain(&self.others)
-            .map(|limit| (limit.name, limit.quota));
         f.debug_struct("Limiter")
             .field("scope", &self.scope)
-            .field("limits", &limits.collect::<Vec<_>>())
-            .finish()
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
     }
 }
 
-/// Returns a limiter that was written in code.
 #[track_caller]
 fn valid<S>(limiter: Result<Limiter<S>, ConfigError>) -> Limiter<S> {
     match limiter {

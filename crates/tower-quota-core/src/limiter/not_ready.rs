@@ -1,25 +1,25 @@
-//! The error of waiting for a turn.
+//! The error of a wait for a turn.
 
 use core::error::Error;
 use core::fmt;
 
 use crate::decision::Decision;
 
-/// The error of [`Limiter::until_ready`](crate::Limiter::until_ready). Nothing is charged then.
+/// The error of [`Limiter::until_ready`](crate::Limiter::until_ready). The store has not charged the call.
 ///
-/// The list is exhaustive on purpose: a wait that fails is refused, or the store failed.
+/// The enum is exhaustive on purpose, so that you can match all variants.
 #[derive(Debug)]
 pub enum NotReady<E> {
-    /// The turn is further away than the longest wait, the cost never fits, or a window refuses.
+    /// The turn is further away than the longest wait, the cost never fits, or a window is full.
     ///
-    /// [`Decision::retry_after`] says when the same call would be accepted.
+    /// [`Decision::retry_after`] returns when the store would accept the same call.
     Refused(Box<Decision>),
     /// The store failed.
     Store(E),
 }
 
 impl<E> NotReady<E> {
-    /// Returns the refusal, if it is one.
+    /// Returns the refusal, unless the store failed.
     #[must_use]
     pub fn decision(&self) -> Option<&Decision> {
         match self {

@@ -1,4 +1,4 @@
-//! Waiting for a turn, with a refund if the wait is dropped.
+//! Turns: waits for the instant at which a request fits.
 
 use core::fmt;
 use core::pin::Pin;
@@ -14,18 +14,18 @@ use crate::key::Key;
 use crate::store::Store;
 
 impl<S: Store + Clone> Limiter<S> {
-    /// The default of [`max_wait`](Self::max_wait): 60 seconds.
+    /// The default of [`max_wait`](Self::max_wait), 60 seconds.
     pub const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(60);
 
     /// Sets the longest wait of [`until_ready`](Self::until_ready). Defaults to 60 seconds.
     ///
-    /// The queue of a leaky bucket is as long as this wait, unless [`Quota::queue`](crate::Quota::queue) sets its length.
+    /// The wait is also the queue of a leaky bucket, unless you set [`Quota::queue`](crate::Quota::queue).
     ///
     /// ```
     /// use std::time::Duration;
     /// use tower_quota_core::{Limiter, MemoryStore, Quota};
     ///
-    /// // Up to 300 calls wait for their turns, the last of them for a minute.
+    /// // Up to 300 calls wait for a turn, and the last call for a minute.
     /// let limiter = Limiter::new(MemoryStore::new(), "calls", Quota::per_second(5).leaky_bucket())
     ///     .max_wait(Duration::from_secs(60));
     /// # let _ = limiter;
@@ -33,7 +33,7 @@ impl<S: Store + Clone> Limiter<S> {
     #[must_use]
     pub fn max_wait(mut self, longest: Duration) -> Self {
         self.longest_wait = longest;
-        for limit in core::iter::once(&mut self.first).chain(&mut self.others) {
+        for limit in &mut self.limits {
             limit.quota = limit.quota.for_waits_of(longest);
         }
         self
@@ -47,24 +47,23 @@ impl<S: Store + Clone> Limiter<S> {
 
     /// Waits until one unit fits into every limit, but no longer than [`max_wait`](Self::max_wait).
     ///
-    /// The store charges the call at once and gives it a turn, in the order of the calls. Buckets give turns. Windows
-    /// refuse as for [`check`](Self::check), and count a call when it begins.
-    ///
-    /// If you drop the call before its turn, the turn is refunded: at once in a [`MemoryStore`](crate::MemoryStore), in a
-    /// task of the tokio runtime for other stores. Without a runtime the units come back with time.
+    /// The store charges your call at once. Buckets give turns to calls in order. Windows refuse calls as for
+    /// [`check`](Self::check), and count a call when the call begins.
     ///
     /// # Dropped calls
     ///
-    /// The turns of other calls never move. A leaky bucket gives a dropped turn to the next call only if it was the last
-    /// turn. An earlier turn stays empty, so that no two calls start together: in any span of `t`, at most `1 + t * rate`
-    /// calls of one unit start. A token bucket or GCRA gives all dropped units back. As many later calls may then start
-    /// together as were dropped.
+    /// If you drop the call before the turn, the turn is refunded. A [`MemoryStore`](crate::MemoryStore) refunds at once, and
+    /// a task of the tokio runtime refunds the turn in other stores. Without a runtime, the units come back with time.
+    ///
+    /// The turns of other calls never move. A leaky bucket gives only the last turn to the next call, and an earlier turn
+    /// stays empty. At most `1 + t * rate` calls of one unit therefore start in any span of `t`. A token bucket or GCRA
+    /// gives all dropped units back, so the same number of later calls may start together.
     ///
     /// # Errors
     /// [`NotReady::Refused`] at once if the wait would be longer. [`NotReady::Store`] if the store fails.
     ///
     /// # Panics
-    /// If the call has to wait and there is no tokio runtime with a timer.
+    /// Panics if the call has to wait without a tokio runtime with a timer.
     pub async fn until_ready<K: AsKey + ?Sized>(
         &self,
         key: &K,
@@ -72,19 +71,7 @@ impl<S: Store + Clone> Limiter<S> {
         self.until_n_ready(key, 1, self.longest_wait).await
     }
 
-    /// Waits like [`until_ready`](Self::until_ready), but no longer than `longest`.
-    ///
-    /// # Errors
-    /// The same as [`until_ready`](Self::until_ready).
-    pub async fn until_ready_within<K: AsKey + ?Sized>(
-        &self,
-        key: &K,
-        longest: Duration,
-    ) -> Result<Decision, NotReady<S::Error>> {
-        self.until_n_ready(key, 1, longest).await
-    }
-
-    /// Waits until `cost` units fit into every limit, at most this long.
+    /// Waits until `cost` units fit into every limit, but no longer than `longest`.
     ///
     /// # Errors
     /// The same as [`until_ready`](Self::until_ready).
@@ -99,7 +86,7 @@ impl<S: Store + Clone> Limiter<S> {
 
     /// Waits like [`until_n_ready`](Self::until_n_ready), and returns the turn.
     ///
-    /// [Spend](Turn::spend) the turn to keep the charge.
+    /// Call [`Turn::spend`] to keep the charge.
     ///
     /// # Errors
     /// The same as [`until_ready`](Self::until_ready).
@@ -109,60 +96,51 @@ impl<S: Store + Clone> Limiter<S> {
         cost: u64,
         longest: Duration,
     ) -> Result<Turn<S>, NotReady<S::Error>> {
-        let mut turn = {
-            let key = self.key_of(key);
-            let answer = self.apply(Operation::Check, &key, cost, longest);
-            Turn::new(self.clone(), key, longest, answer)
+        let key = self.key_of(key);
+        let answer = self.apply(Operation::Check, &key, cost, longest);
+        let mut turn = Turn {
+            limiter: self.clone(),
+            key,
+            longest,
+            runtime: Handle::try_current().ok(),
+            asked: Some(Box::pin(answer)),
+            taken: None,
         };
         turn.wait().await?;
         Ok(turn)
     }
 }
 
-/// A turn from [`Limiter::turn`], which is refunded if you drop it unspent.
+/// A turn from [`Limiter::turn`]. If you drop an unspent turn, the store gets the units back.
 #[must_use = "a dropped turn is refunded"]
 pub struct Turn<S: Store + Clone> {
     limiter: Limiter<S>,
     key: Key<'static>,
-    /// The longest wait that the call accepts.
     longest: Duration,
     runtime: Option<Handle>,
-    /// The pending answer. The store may have taken the turn already.
+    /// The pending answer. The store may have charged the turn already.
     asked: Option<Pin<Box<S::Future>>>,
     taken: Option<Decision>,
 }
 
 impl<S: Store + Clone> Turn<S> {
-    fn new(limiter: Limiter<S>, key: Key<'static>, longest: Duration, answer: S::Future) -> Self {
-        let runtime = Handle::try_current().ok();
-        Self {
-            limiter,
-            key,
-            longest,
-            runtime,
-            asked: Some(Box::pin(answer)),
-            taken: None,
-        }
-    }
-
     /// Keeps the charge, and returns the decision.
     pub fn spend(mut self) -> Decision {
         self.taken.take().unwrap_or_default()
     }
 
-    /// Waits for the store's answer, and then for the turn.
     async fn wait(&mut self) -> Result<(), NotReady<S::Error>> {
-        let mut wait = Duration::ZERO;
-        if let Some(answer) = &mut self.asked {
-            let answer = answer.as_mut().await;
-            self.asked = None;
-            let decision = answer.map_err(NotReady::Store)?;
-            if !decision.is_allowed() {
-                return Err(NotReady::Refused(Box::new(decision)));
-            }
-            wait = decision.wait();
-            self.taken = Some(decision);
+        let Some(answer) = &mut self.asked else {
+            return Ok(());
+        };
+        let answer = answer.as_mut().await;
+        self.asked = None;
+        let decision = answer.map_err(NotReady::Store)?;
+        if !decision.is_allowed() {
+            return Err(NotReady::Refused(Box::new(decision)));
         }
+        let wait = decision.wait();
+        self.taken = Some(decision);
         if !wait.is_zero() {
             #[expect(clippy::disallowed_methods, reason = "the caller asks to wait")]
             tokio::time::sleep(wait).await;
@@ -173,20 +151,23 @@ impl<S: Store + Clone> Turn<S> {
 
 impl<S: Store + Clone> Drop for Turn<S> {
     fn drop(&mut self) {
-        if let Some(decision) = self.taken.take() {
-            // Only a store in memory has refunded by now.
-            let refund = self
-                .limiter
-                .refund_waiting(&self.key, decision, self.longest);
-            if let Some(runtime) = &self.runtime {
-                drop(runtime.spawn(refund));
-            }
+        let refund = |decision| {
+            self.limiter
+                .refund_waiting(&self.key, decision, self.longest)
+        };
+        // A store in memory has refunded by now. Other stores need a task.
+        let refund = self.taken.take().map(refund);
+        let Some(runtime) = &self.runtime else {
+            return;
+        };
+        if let Some(refund) = refund {
+            drop(runtime.spawn(refund));
         }
-        if let (Some(answer), Some(runtime)) = (self.asked.take(), &self.runtime) {
+        if let Some(answer) = self.asked.take() {
             let (limiter, key, longest) = (self.limiter.clone(), self.key.clone(), self.longest);
             drop(runtime.spawn(async move {
                 if let Ok(decision) = answer.await {
-                    // After an error, the turn comes back with time.
+                    // If the refund fails, the units come back with time.
                     let _ = limiter.refund_waiting(&key, decision, longest).await;
                 }
             }));

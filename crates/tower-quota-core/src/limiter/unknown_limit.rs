@@ -1,10 +1,10 @@
-//! The error of naming a limit that a limiter does not have.
+//! The error of an unknown limit name.
 
 use core::fmt;
 
 use crate::name::Name;
 
-/// A limit's name that the limiter does not have. The message names those it has.
+/// The limiter has no limit with this name. The message lists the known names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownLimit {
     pub(super) name: String,
@@ -12,13 +12,13 @@ pub struct UnknownLimit {
 }
 
 impl UnknownLimit {
-    /// Returns the name that was asked for.
+    /// Returns the unknown name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the names that the limiter has.
+    /// Returns the names of the limiter's limits.
     #[must_use]
     pub fn known(&self) -> &[Name] {
         &self.known

@@ -1,4 +1,4 @@
-//! Calls of the store in flight.
+//! Calls in flight.
 
 use core::sync::atomic::Ordering;
 use std::collections::BTreeMap;
@@ -13,10 +13,10 @@ use crate::charge::{Charge, OwnedCharge};
 use crate::clock::Clock;
 use crate::decision::Decision;
 
-/// A check in flight. If it is dropped without an answer, the records forget it.
+/// A check in flight. If the check is dropped without an answer, the records forget the check.
 pub(super) struct CheckInFlight<C: Clock> {
     memory: Arc<Memory<C>>,
-    /// The keys, as they were before the call was sent.
+    /// The keys before the call was sent.
     keys: SmallVec<[KnownKey; 2]>,
     /// The position in `keys` of each charge's key.
     of: SmallVec<[usize; 4]>,
@@ -26,7 +26,6 @@ pub(super) struct CheckInFlight<C: Clock> {
 }
 
 impl<C: Clock> CheckInFlight<C> {
-    /// Notes a check that is about to be sent.
     pub(super) fn begin(memory: &Arc<Memory<C>>, look_up: LookUp<'_>) -> Self {
         let sent = look_up.now;
         let number = memory.calls.fetch_add(1, Ordering::Relaxed);
@@ -49,7 +48,6 @@ impl<C: Clock> CheckInFlight<C> {
         }
     }
 
-    /// Records the answer.
     pub(super) fn finish(mut self, decision: &Decision) {
         let memory = &self.memory;
         for (position, key) in self.keys.iter().enumerate() {
@@ -97,7 +95,7 @@ impl<C: Clock> Drop for CheckInFlight<C> {
     }
 }
 
-/// A call in flight that may give units back. The keys are forgotten when it is sent, and when it ends.
+/// A call in flight that may give units back. The cache forgets the keys when the call is sent, and when the call ends.
 pub(super) struct ChangeInFlight<C: Clock> {
     memory: Arc<Memory<C>>,
     digests: Vec<u128>,

@@ -1,4 +1,4 @@
-//! What is known of the keys of a request.
+//! The records of a request's keys.
 
 use smallvec::SmallVec;
 
@@ -9,10 +9,9 @@ use crate::decide::decide;
 use crate::decision::Decision;
 use crate::entry::Entry;
 
-/// The age at which a call carries the refusals that the store has to count, in microseconds.
+/// Microseconds between calls that carry counted refusals to the store.
 const COUNTED_AGE: u64 = 100_000;
 
-/// What is known of the keys of a request.
 pub(super) struct LookUp<'r> {
     pub(super) charges: &'r [Charge<'r>],
     /// The local instant.
@@ -31,21 +30,20 @@ pub(super) struct KnownKey {
 }
 
 impl<'r> LookUp<'r> {
-    /// Returns the charges of a key.
     pub(super) fn charges_of(&self, key: usize) -> SmallVec<[Charge<'r>; 4]> {
         let charges = self.charges.iter().zip(&self.of);
         let own = charges.filter(|(_, of)| **of == key);
         own.map(|(charge, _)| *charge).collect()
     }
 
-    /// Returns the refusal of the request by copies of the entries that are younger than `max_age`.
+    /// Returns the refusal of the request by copies of the entries, if any is younger than `max_age`.
     pub(super) fn refusal(&self, max_age: u64) -> Option<Decision> {
         let young = |key: &KnownKey| {
             let known = key.known.clone();
             known.filter(|known| known.age < max_age)
         };
         let known: SmallVec<[Option<Known>; 2]> = self.keys.iter().map(young).collect();
-        // The latest of these instants is not before the store's clock, whichever entry it is from.
+        // The clock of the store is not ahead of the latest instant.
         let now = known.iter().flatten().map(|known| known.store_now).max()?;
         let copies = known
             .into_iter()
@@ -59,9 +57,7 @@ impl<'r> LookUp<'r> {
         (!decision.is_allowed() && !has_hold).then_some(decision)
     }
 
-    /// Returns whether a request that the copies refuse has to reach the store.
-    ///
-    /// This renews entries before they are too old, and lets the store count refusals.
+    /// Returns whether a refused request has to reach the store, to renew an entry or to count refusals.
     pub(super) fn is_due(&self, max_age: u64) -> bool {
         let mut renewed_at = max_age - max_age / 8;
         if self.charges.iter().any(is_counted) {

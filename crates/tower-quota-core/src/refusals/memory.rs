@@ -14,40 +14,38 @@ use crate::clock::Clock;
 use crate::key_hasher::KeyHasher;
 use crate::sync::{Mutex, MutexGuard, locked};
 
-/// The most shards. Each has a lock.
+/// The most shards, each behind a lock.
 const SHARDS: usize = 256;
-/// The records of a shard, from which the one to evict is chosen.
+/// Records of a shard. An eviction looks at all records of a shard.
 const SHARD_RECORDS: usize = 64;
-/// The default of the age at which records are no longer used while the store answers, in microseconds.
+/// The default age of the oldest usable record, in microseconds.
 pub(super) const MAX_AGE: u64 = 1_000_000;
 
-/// The records of all keys.
 pub(super) struct Memory<C> {
     pub(super) clock: C,
     pub(super) hasher: KeyHasher,
-    /// Calls are numbered in the order in which they are sent.
+    /// The number of the next call.
     pub(super) calls: AtomicU64,
     shards: Box<[Mutex<Shard>]>,
     pub(super) shard_capacity: usize,
 }
 
-/// The records of some keys.
 #[derive(Default)]
 pub(super) struct Shard {
     pub(super) records: HashMap<u128, Record>,
-    /// Changes when a record is forgotten because its store may admit more now.
+    /// Changes when the store may admit more than a record says.
     pub(super) epoch: u64,
     pub(super) stats: RefusalStats,
 }
 
 impl Shard {
-    /// Forgets a key, also in calls in flight.
+    /// Forgets a key. Calls in flight will not record the key.
     pub(super) fn forget(&mut self, digest: u128) {
         self.records.remove(&digest);
         self.epoch += 1;
     }
 
-    /// Remembers a record, unless a later one is known.
+    /// Remembers a record, unless a later record is known.
     pub(super) fn remember(&mut self, digest: u128, mut record: Record, capacity: usize) {
         if let Some(known) = self.records.get_mut(&digest) {
             if known.since > record.since {
@@ -62,7 +60,7 @@ impl Shard {
         self.records.insert(digest, record);
     }
 
-    /// Evicts the record that is used for the shortest time, and among those that are too old the one that ends first.
+    /// Evicts the record that is of use for the shortest time. Among old records, evicts the record that ends first.
     fn evict(&mut self, now: u64) {
         let rank = |(_, record): &(&u128, &Record)| {
             let ends_at = record.ends_at();
@@ -76,7 +74,7 @@ impl Shard {
 }
 
 impl<C: Clock> Memory<C> {
-    /// Looks up the keys of a request. Forgets the keys with limits that the request counts by other quotas.
+    /// Looks up the keys of a request. Forgets a key if the quota of a limit has changed.
     pub(super) fn look_up<'r>(&self, charges: &'r [Charge<'r>]) -> LookUp<'r> {
         let now = self.clock.now().as_micros();
         let mut keys: SmallVec<[KnownKey; 2]> = SmallVec::new();
@@ -135,7 +133,7 @@ impl<C: Clock> Memory<C> {
         locked(&self.shards[usize::from(byte) % self.shards.len()])
     }
 
-    /// Changes the record of a key, if there is one.
+    /// Changes the record of a key.
     pub(super) fn change<R>(
         &self,
         digest: u128,
@@ -144,7 +142,7 @@ impl<C: Clock> Memory<C> {
         self.shard(digest).records.get_mut(&digest).map(change)
     }
 
-    /// Notes a refusal from memory. Where the store has to count it, the records count it at once.
+    /// Counts a refusal from memory. The records count at once what the store has to count.
     pub(super) fn count_refusal(&self, look_up: &LookUp<'_>) {
         self.shard(look_up.keys[0].digest).stats.answered += 1;
         if look_up.charges.iter().any(is_counted) {
@@ -157,7 +155,7 @@ impl<C: Clock> Memory<C> {
         }
     }
 
-    /// Takes the refusals that the store has yet to count, as charges like those of this request.
+    /// Takes the refusals that the store has yet to count, as charges of this request.
     pub(super) fn take_uncounted<'r>(&self, look_up: &LookUp<'r>) -> Vec<Charge<'r>> {
         let mut taken = Vec::new();
         for (charge, key) in look_up.charges.iter().zip(&look_up.of) {

@@ -1,35 +1,34 @@
-//! The refusal cache: answers known refusals without asking a shared store.
+//! The refusal cache refuses requests that a shared store is known to refuse.
 //!
-//! A store that refuses a request sends the entries of the request's keys. The cache keeps the last entry of each key,
-//! and decides further requests on a copy. If the copy refuses a request, the cache refuses it.
+//! A store that refuses a request sends the entries of the request's keys. The cache remembers the last entry of each key,
+//! and decides further requests on a copy. If the copy refuses a request, the cache refuses the request.
 //!
 //! # Why a refusal from memory is right
 //!
-//! The cache knows the store's instant of the entry, and the local instant before the call was sent. The store's present
-//! instant is at most the first one plus the time since the second one. The copy is decided at that instant, so it
-//! has refilled at least as much as the store. Charges since then only leave less in the store. Refunds, resets and
-//! charges through this cache end the record when they are sent and when they end. Those of other processes are seen
-//! after [`max_age`](RefusalCache::max_age).
+//! The cache remembers the store's instant of an entry, and the local instant before the call was sent. The store's present
+//! instant is at most the store's instant plus the local time since the call was sent. The cache decides the copy at that
+//! latest instant, so the copy has refilled at least as much as the store. Charges since then only leave less in the store.
+//! The cache forgets an entry when you refund, reset or charge through the cache. After
+//! [`max_age`](RefusalCache::max_age), the cache also sees the refunds of other processes.
 //!
 //! # Calls in flight
 //!
-//! When a unit comes back, all concurrent requests would ask for it. So a call takes one unit of the copy when it is
-//! sent, whatever it costs, and the copy admits as many calls as units came back. An admitted call charges the entry, a
-//! refused one replaces it, and after a failed or dropped one the copy is made again from the entry.
+//! When a unit comes back, all concurrent requests would call the store for the same unit. Each call therefore takes one
+//! unit of the copy when the call is sent, at any cost, and the copy admits one call for each unit. The answer replaces the
+//! prediction: an admitted call charges the entry, a refused call replaces the entry, and a failed call counts no more.
 //!
-//! One unit is what a call leaves missing in the store, whatever the answer. If the store admits the call, it takes at
-//! least one unit. If the store refuses the call, then other processes have taken at least one unit, since requests
-//! take whole units and the copy had enough. So the store has no more left than the copy when the next request would
-//! reach it, if calls take equally long, requests have the same limits and the copy was not full since its entry was
-//! sent. Otherwise a request may be refused until the answer of the call, at most for a round trip. No request waits for
-//! the answer to another one.
+//! A call leaves at least one unit less in the store, whatever the answer. An admitted call takes at least one unit. If the
+//! store refuses the call, other processes have taken a unit, because the copy had enough. The store therefore has no more
+//! units than the copy, if calls take equally long, requests have the same limits, and the copy was not full since the
+//! entry was sent. In all other cases the cache may refuse a request until the answer of the call, for a round trip at
+//! most. A request never waits for the answer to another request.
 //!
-//! | file | has |
+//! | file | contents |
 //! |---|---|
-//! | `record.rs` | the last entry of a key, and the copy that calls in flight have charged |
-//! | `look_up.rs` | what is known of a request's keys, and the decision on copies |
+//! | `record.rs` | the last entry of a key, and the copy with the calls in flight |
+//! | `look_up.rs` | the records of a request's keys, and the decision on copies |
 //! | `memory.rs` | the table of the records |
-//! | `call.rs` | a call in flight, which records its answer |
+//! | `call.rs` | a call in flight, which records the answer |
 
 mod call;
 mod counted;
@@ -57,14 +56,14 @@ use crate::status::LimitStatus;
 use crate::store::Store;
 use crate::time::micros;
 
-/// The future of a [`RefusalCache`], which records the answer.
+/// The future of a [`RefusalCache`], which records the answer of the store.
 pub type RefusalFuture<S> =
     Pin<Box<dyn Future<Output = Result<Decision, <S as Store>::Error>> + Send>>;
 
-/// A store wrapper that remembers refusals of a shared store and answers them in this process.
+/// Wraps a shared store, remembers refusals, and answers known refusals in this process.
 ///
-/// A flood of refused requests then costs the shared store few calls, and an outage of the store releases no client
-/// that is known to be over its limit.
+/// A flood of refused requests then costs the shared store few calls. During an outage of the store, clients over a limit
+/// stay refused.
 ///
 /// ```
 /// use tower_quota_core::{Limiter, MemoryStore, Quota, RefusalCache};
@@ -74,36 +73,37 @@ pub type RefusalFuture<S> =
 /// # let _ = limiter;
 /// ```
 ///
-/// The layer of `tower-quota` has a cache before each shared store. A store of your own takes part if it adds
-/// [entries](Decision::with_entries) to its refusals.
+/// The layer of `tower-quota` puts a cache in front of each shared store. Your own store can take part if you add
+/// [entries](Decision::with_entries) to refusals.
 ///
 /// # Behaviour
 ///
-/// * The cache refuses a request if the store's last entries of its keys refuse it, at any cost. The statuses are those
-///   of all its limits. If no entry of a key is known, its limits have the statuses of a new client.
-/// * When units come back, the cache sends one call for each unit. No request waits for another one.
-/// * An entry is used for at most [`max_age`](Self::max_age), counted from before its call was sent. In this time, you
-///   do not see refunds, resets and changed quotas of other processes. Those through this cache and its clones end
-///   a refusal at once. In the last eighth of this time, one request at a time asks the store to renew the entry.
-/// * A request with a [hold](crate::Quota::concurrent) is refused by the store alone, because holds end at any time.
-/// * While the store fails, entries up to an hour old refuse requests, without the bound.
-/// * Entries of a sliding log with more than 33 stamps are [abridged](crate::Entry::abridged). The time until such a
-///   limit resets is then too short, and also the retry time of a large cost.
+/// * The cache refuses a request of any cost if the last entries of the request's keys refuse the request. The decision has
+///   the statuses of all limits. A key without a known entry has the statuses of a new client.
+/// * When units come back, the cache sends one call for each unit. Requests do not wait for each other.
+/// * The cache uses an entry for at most [`max_age`](Self::max_age). In this time, you do not see refunds, resets and
+///   changed quotas of other processes. Refunds and resets through the cache and clones of the cache end a refusal at once.
+///   In the last eighth of this time, one request at a time renews the entry.
+/// * Only the store refuses a request with a [hold](crate::Quota::concurrent), because holds end at any time.
+/// * While the store fails, the cache uses entries up to an hour old.
+/// * Entries of a sliding log with more than 33 stamps are [abridged](crate::Entry::abridged). The reset time of the limit
+///   is then too short, and also the retry time of a large cost.
 ///
 /// # Penalties and counted refusals
 ///
-/// If a charge has a [penalty](Charge::penalty) or [counted refusals](Charge::count_refusals), or is
-/// [forced](crate::ChargeMode::Forced), a check reaches the store ten times a second for each client. One more call
-/// carries the refusals in between, at the cost of that request and with at most 32 strikes. The cache loses up to a
-/// tenth of a second of them if the client then waits as long as it was told, if the call fails, or if units are
-/// refunded, charged or reset.
+/// A charge with a [penalty](Charge::penalty), [counted refusals](Charge::count_refusals) or a
+/// [forced](crate::ChargeMode::Forced) mode has to reach the store. The cache sends such checks ten times a second for each
+/// client. One more call carries the refusals in between, at the cost of the present request and with at most 32 strikes.
+/// The cache loses up to a tenth of a second of refusals if the client then waits for the retry time, if the call fails, or
+/// if you refund, charge or reset.
 ///
 /// # Caveats
 ///
-/// * A store that is not [shared](Store::is_shared) is asked directly, and nothing is remembered.
-/// * A request that is refused while a call of its client is in flight may be refused for up to a round trip too long,
-///   if another process has taken the unit of that call.
-/// * A refund whose future is dropped may reach the store later. Refusals are then up to `max_age` old.
+/// * The cache passes all calls to a store that is not [shared](Store::is_shared).
+/// * While a call of a client is in flight, the cache may refuse the client for up to a round trip too long, if another
+///   process has taken the unit of the call.
+/// * If you drop the future of a refund, the refund may reach the store later. The cache then uses refusals for up to
+///   `max_age`.
 pub struct RefusalCache<S, C = MonotonicClock> {
     store: Arc<S>,
     memory: Arc<Memory<C>>,
@@ -111,7 +111,7 @@ pub struct RefusalCache<S, C = MonotonicClock> {
 }
 
 impl<S: Store> RefusalCache<S> {
-    /// Wraps a store, with the machine's monotonic clock.
+    /// Wraps a store, on the machine's monotonic clock.
     #[must_use]
     pub fn new(store: S) -> Self {
         Self::with_clock(store, MonotonicClock::new())
@@ -119,12 +119,12 @@ impl<S: Store> RefusalCache<S> {
 }
 
 impl<S, C: Clock> RefusalCache<S, C> {
-    /// The default of [`max_age`](Self::max_age): one second.
+    /// The default of [`max_age`](Self::max_age), one second.
     pub const DEFAULT_MAX_AGE: Duration = Duration::from_micros(MAX_AGE);
-    /// The default of [`capacity`](Self::capacity): 16,384 keys.
+    /// The default of [`capacity`](Self::capacity), 16,384 keys.
     pub const DEFAULT_CAPACITY: usize = 16_384;
 
-    /// Wraps a store, with this clock. Only differences of its instants matter.
+    /// Wraps a store, on your clock. Only differences between instants matter.
     #[must_use]
     pub fn with_clock(store: S, clock: C) -> Self {
         Self {
@@ -134,9 +134,9 @@ impl<S, C: Clock> RefusalCache<S, C> {
         }
     }
 
-    /// Sets how long a refusal is used, from before its call was sent. The default is one second.
+    /// Sets how long the cache uses an entry, from before the call was sent. Defaults to one second.
     ///
-    /// Zero asks the store each time. The cache still remembers entries for outages.
+    /// With zero, all requests call the store, and the cache remembers entries for outages only.
     #[must_use]
     pub fn max_age(self, longest: Duration) -> Self {
         Self {
@@ -145,10 +145,10 @@ impl<S, C: Clock> RefusalCache<S, C> {
         }
     }
 
-    /// Sets how many keys are remembered, each in about half a kilobyte. The default is 16,384.
+    /// Sets the number of remembered keys, of about half a kilobyte. Defaults to 16,384.
     ///
-    /// The keys that are used for the shortest time give way first. With 0 nothing is remembered. The cache starts
-    /// empty and is no longer shared with its clones.
+    /// A full cache drops the key that is of use for the shortest time. With 0, the cache remembers no keys. The returned
+    /// cache is empty and shares no keys with clones.
     #[must_use]
     pub fn capacity(self, keys: usize) -> Self
     where
@@ -160,13 +160,13 @@ impl<S, C: Clock> RefusalCache<S, C> {
         }
     }
 
-    /// Returns the wrapped store. The cache does not see operations on it.
+    /// Returns the wrapped store. The cache does not see operations on the store.
     #[must_use]
     pub fn store(&self) -> &S {
         &self.store
     }
 
-    /// Returns figures of this cache and its clones.
+    /// Returns figures of the cache and all clones.
     #[must_use]
     pub fn stats(&self) -> RefusalStats {
         self.memory.stats()
@@ -174,7 +174,7 @@ impl<S, C: Clock> RefusalCache<S, C> {
 }
 
 impl<S: Store, C: Clock> RefusalCache<S, C> {
-    /// Refuses a request that is known to be over its limits. Returns `None` if the store has to decide.
+    /// Returns the refusal of a request that is known to be over a limit, unless the store has to decide.
     pub fn refusal(&self, charges: &[Charge<'_>]) -> Option<Decision> {
         if !self.remembers() {
             return None;
@@ -190,7 +190,7 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
 
     /// Sends a check to the store, and records the answer.
     ///
-    /// Returns the answer to come, and the refusal that holds if the store fails. Call [`refusal`](Self::refusal) first.
+    /// Returns the future of the answer, and the refusal to use if the store fails. Call [`refusal`](Self::refusal) first.
     pub fn send(&self, charges: &[Charge<'_>]) -> (RefusalFuture<S>, Option<Decision>) {
         if !self.remembers() {
             return (self.store.check(charges).boxed(), None);
@@ -198,7 +198,7 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
         let memory = &self.memory;
         let look_up = memory.look_up(charges);
         let uncounted = memory.take_uncounted(&look_up);
-        // If the copies admit the request, its client has waited. To count earlier requests now would break that promise.
+        // If the copies admit the request, the client has waited as promised. Earlier refusals no longer count.
         let counts = !uncounted.is_empty() && look_up.refusal(self.max_age).is_some();
         let known_refusal = look_up.refusal(u64::MAX);
         let call = CheckInFlight::begin(memory, look_up);
@@ -206,7 +206,7 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
         let answer = self.store.check(charges);
         let answer = async move {
             let answer = match counted {
-                // They are sent together, so that the request waits for one round trip.
+                // Sent together, so that the request waits for one round trip.
                 Some(counted) => join(counted, answer).await.1,
                 None => answer.await,
             };
@@ -218,9 +218,9 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
         (answer.boxed(), known_refusal)
     }
 
-    /// Returns the present status of a limit, as the last entry of its key leaves it. `None` if no entry is known.
+    /// Returns the present status of a limit by the last known entry of the key.
     ///
-    /// The charge's quota may differ from the store's, such as an instance's share. The entry is then converted.
+    /// If the quota of the charge differs from the store's quota, the entry is converted. An instance's share is an example.
     pub fn known_status(&self, charge: &Charge<'_>) -> Option<LimitStatus> {
         let memory = &self.memory;
         let now = memory.clock.now().as_micros();
@@ -252,7 +252,7 @@ impl<S: Store, C: Clock> Store for RefusalCache<S, C> {
                 (answer, Some(known)) => answer.map(|answer| answer.or(Ok(known))).boxed(),
             };
         }
-        // Neither counted refusals nor renewals give units back.
+        // Counted refusals and renewals give no units back.
         let changes_nothing = matches!(
             operation,
             Operation::Peek | Operation::Refuse | Operation::Renew { .. }
@@ -285,7 +285,7 @@ impl<S: Store, C: Clock> Store for RefusalCache<S, C> {
 }
 
 impl<S, C> Clone for RefusalCache<S, C> {
-    /// Clones share the store, and what is remembered.
+    /// Clones share the store and the remembered entries.
     fn clone(&self) -> Self {
         Self {
             store: Arc::clone(&self.store),

@@ -1,4 +1,4 @@
-//! What is remembered of one key.
+//! The record of a key.
 
 use std::collections::BTreeMap;
 
@@ -9,27 +9,27 @@ use crate::charge::{Charge, Operation, OwnedCharge};
 use crate::entry::Entry;
 use crate::time::Timestamp;
 
-/// The age at which records are no longer used in an outage, in microseconds.
+/// The age of the oldest usable record in an outage, in microseconds.
 const OUTAGE_AGE: u64 = 3_600_000_000;
-/// The most calls in flight whose units are taken from a copy. With more, the limit is not exhausted.
+/// The most calls in flight that charge a copy. With more calls, the limit is not exhausted.
 const MOST_CALLS: usize = 16;
 
-/// The last entry of a key that came with a refusal.
+/// The last entry of a key, which came with a refusal.
 pub(super) struct Record {
-    /// The entry, with the charges of later calls that the store has admitted.
+    /// The entry, with the charges of later admitted calls.
     pub(super) entry: Entry,
     /// The instant of the refusal on the store's clock, and the number of the call.
     pub(super) since: (Timestamp, u64),
     /// The local instant before the call was sent.
     pub(super) sent: u64,
-    /// Says whether the limits of this key have refused the request.
+    /// Whether a limit of this key has refused the request.
     pub(super) refuses: bool,
     pub(super) calls: Vec<KeyCall>,
-    /// The refusals that the store has yet to count, by the number of the limit's name.
+    /// The refusals that the store has yet to count, by the id of the limit's name.
     pub(super) uncounted: BTreeMap<u32, u64>,
 }
 
-/// The part of a call in flight that concerns one key.
+/// The charges of a call in flight on a key.
 pub(super) struct KeyCall {
     pub(super) number: u64,
     pub(super) sent: u64,
@@ -39,18 +39,18 @@ pub(super) struct KeyCall {
 /// A copy of a record at the present instant.
 #[derive(Clone)]
 pub(super) struct Known {
-    /// The entry with one unit taken for each later call in flight that it admits.
+    /// The entry, with one unit taken for each admitted call in flight.
     pub(super) entry: Entry,
-    /// The latest instant that the store's clock can have now.
+    /// The latest present instant of the store.
     pub(super) store_now: Timestamp,
     /// Microseconds since before the call was sent.
     pub(super) age: u64,
-    /// Says whether no call in flight will renew it.
+    /// Whether a call may renew the record.
     pub(super) is_renewable: bool,
 }
 
 impl Record {
-    /// Returns a copy, unless the record is too old. A local clock that ran backwards ends it too.
+    /// Returns a copy, unless the record is too old or the local clock has run backwards.
     pub(super) fn known(&self, now: u64) -> Option<Known> {
         let age = now.checked_sub(self.sent)?;
         (age < OUTAGE_AGE).then(|| Known {
@@ -61,7 +61,7 @@ impl Record {
         })
     }
 
-    /// Returns the latest instant that the store's clock can have at a local instant.
+    /// Returns the latest instant of the store at a local instant.
     fn store_at(&self, local: u64) -> Timestamp {
         let elapsed = local.saturating_sub(self.sent);
         Timestamp::from_micros(self.since.0.as_micros().saturating_add(elapsed))
@@ -84,7 +84,7 @@ impl Record {
         ahead
     }
 
-    /// Returns whether some charge counts by another quota than the entry.
+    /// Returns whether the quota of a charge differs from the entry's quota.
     pub(super) fn has_other_quota<'c>(
         &self,
         mut charges: impl Iterator<Item = &'c Charge<'c>>,
@@ -94,14 +94,14 @@ impl Record {
         charges.any(|charge| self.entry.has_other_quota(charge.counter(), now))
     }
 
-    /// Returns the local instant from which the limits are unused.
+    /// Returns the local instant at which the limits are full.
     pub(super) fn ends_at(&self) -> u64 {
         let left = self.entry.full_at().as_micros();
         let left = left.saturating_sub(self.since.0.as_micros());
         self.sent.saturating_add(left)
     }
 
-    /// Counts a refused request, as the store will do.
+    /// Counts a refused request like the store.
     pub(super) fn count_refusal(&mut self, charges: &[Charge<'_>], local: u64) {
         let now = self.store_at(local);
         self.entry.decide(Operation::Refuse, charges, now);
@@ -110,29 +110,27 @@ impl Record {
         }
     }
 
-    /// Notes a call that is about to be sent.
     pub(super) fn begin_call(&mut self, call: KeyCall) {
         if self.refuses && self.calls.len() < MOST_CALLS {
             self.calls.push(call);
         }
     }
 
-    /// Forgets a call that has ended.
     pub(super) fn end_call(&mut self, number: u64) -> Option<KeyCall> {
         let position = self.calls.iter().position(|call| call.number == number)?;
         Some(self.calls.remove(position))
     }
 
-    /// Charges what a call has taken of its charges. Returns whether the record still holds.
+    /// Charges the units of an admitted call. Returns whether the record is still right.
     pub(super) fn admit(&mut self, call: &KeyCall, at: Timestamp, taken: &[u64]) -> bool {
         if (at, call.number) < self.since {
-            // The entry has counted the call already.
+            // The entry includes the call.
             return true;
         }
         let charges = call.charges.iter().zip(taken);
         let charges = charges.map(|(charge, taken)| charge.as_charge().cost(*taken));
         let charges: SmallVec<[Charge<'_>; 4]> = charges.collect();
-        // Another process may have begun a window earlier that starts with the first request. It then ends earlier.
+        // A window that starts with a request may have started earlier, in another process.
         let mut quotas = charges.iter().map(Charge::quota);
         quotas.all(|quota| quota.window_offset().is_some())
             && !self.has_other_quota(charges.iter(), self.sent)

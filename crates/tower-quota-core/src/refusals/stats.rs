@@ -1,13 +1,13 @@
-//! Figures of a refusal cache.
+//! Statistics of a refusal cache.
 
-/// The counts of a [`RefusalCache`](crate::RefusalCache) and its clones, since it was made.
+/// Counters of a [`RefusalCache`](crate::RefusalCache) and all clones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RefusalStats {
-    /// Requests that were refused from memory, without a call.
+    /// Requests that the cache has refused.
     pub answered: u64,
-    /// Entries that came with refusals. Each renewal counts again.
+    /// Entries that the cache has remembered. Each renewal counts again.
     pub remembered: u64,
-    /// Entries that gave way to others while their limits were in use.
+    /// Entries that a full cache has dropped while the limits were in use.
     pub evicted: u64,
 }
