@@ -55,10 +55,10 @@ const CASES: &[Case] = &[
     ("memory/3-limits/window", || {
         Ok(asking(with_window::<3>(), ONE))
     }),
-    ("memory/with-everyone", || {
+    ("limiter/client-and-everyone", || {
         Ok(asking(WithEveryone::new(), ONE))
     }),
-    ("memory/with-everyone/new", || {
+    ("limiter/client-and-everyone/new", || {
         Ok(asking(WithEveryone::new(), NEW))
     }),
     ("limiter/1-limit", || {

@@ -151,12 +151,6 @@ const MEMORY: &[Picture] = &[
         &["mixed/u64/10k", "quotas-in-turn/u64/10k"],
     ),
     checks(
-        "memory-with-everyone",
-        "A limit of each key and one of all requests",
-        "memory/with-everyone/u64",
-        &["hot", "10k", "1m"],
-    ),
-    checks(
         "memory-two-threads-1-limit",
         "Two threads, one limit",
         "memory/two-threads/1-limit",
@@ -167,12 +161,6 @@ const MEMORY: &[Picture] = &[
         "Two threads, three limits",
         "memory/two-threads/3-limits",
         USED,
-    ),
-    checks(
-        "memory-two-threads-with-everyone",
-        "Two threads, a limit of each key and one of all requests",
-        "memory/two-threads/with-everyone",
-        &["hot", "10k", "1m"],
     ),
     taken(
         "memory-bytes-1-limit",
@@ -194,12 +182,26 @@ const MEMORY: &[Picture] = &[
 
 const BYTES: &[&str] = &["u64", "u64/10m", "str", "str/10m", "200-byte-keys"];
 
-const LIMITER: &[Picture] = &[checks(
-    "limiter-1-limit-u64",
-    "Limiter: one limit, keys are numbers",
-    "limiter/1-limit/u64",
-    &["hot", "10k", "10k-refilled", "1m"],
-)];
+const LIMITER: &[Picture] = &[
+    checks(
+        "limiter-1-limit-u64",
+        "Limiter: one limit, keys are numbers",
+        "limiter/1-limit/u64",
+        &["hot", "10k", "10k-refilled", "1m", "new", "refused"],
+    ),
+    checks(
+        "limiter-client-and-everyone",
+        "A limit of each client and a limit of everyone",
+        "limiter/client-and-everyone",
+        &["hot", "10k", "1m"],
+    ),
+    checks(
+        "limiter-client-and-everyone-two-threads",
+        "Two threads, a limit of each client and a limit of everyone",
+        "limiter/client-and-everyone/two-threads",
+        &["hot", "10k", "1m"],
+    ),
+];
 
 const LAYER: &[Picture] = &[
     taken(

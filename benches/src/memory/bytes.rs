@@ -10,11 +10,9 @@ use super::{MILLION, limits_of};
 use crate::child;
 use crate::report::Report;
 
-/// Returns the most bytes that an entry may take.
-///
-/// With one limit as many as governor takes for a number, twice that with three.
+/// Returns the most bytes that an entry may take, for keys of any length.
 const fn bound(limits: usize) -> f64 {
-    if limits == 1 { 36.0 } else { 72.0 }
+    if limits == 1 { 64.0 } else { 120.0 }
 }
 
 /// Compares a million keys, ten million keys and long keys.

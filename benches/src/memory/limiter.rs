@@ -6,9 +6,10 @@ use tower_quota_core::{Limiter, MemoryStore, Quota};
 
 use super::allowance::{Allowance, Visit};
 use super::contender::Contender;
-use super::entrants::{Entrant, GOVERNOR, QUOTA, Setup};
-use super::rounds::{Load, rounds};
-use super::{MILLION, compare, filled, names, only, pace};
+use super::entrants::{Entrant, GOVERNOR, QUOTA, Setup, TOWER_QUOTA};
+use super::ours::WithEveryone;
+use super::rounds::{Contenders, Load, fill, first_requests, rounds};
+use super::{MILLION, NEW, compare, filled, governor, names, only, pace};
 use crate::report::Report;
 use crate::traffic::Traffic;
 
@@ -41,32 +42,78 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
         ("hot", Traffic::Hot, Visit::Used),
         ("10k", Traffic::Uniform(10_000), Visit::Used),
         ("10k-refilled", Traffic::Uniform(10_000), Visit::Refilled),
+        ("refused", Traffic::Uniform(10_000), Visit::Refused),
         ("1m", Traffic::Uniform(MILLION), Visit::Used),
     ] {
         let case = format!("limiter/1-limit/u64/{name}");
-        let mut entrants = vec![Entrant {
-            name: LIMITER,
-            make: |setup| Ok(Box::new(limiter(setup.visit.allowances(setup.limits)))),
-        }];
-        entrants.extend(only(&[GOVERNOR, QUOTA]));
-        let all = filled(
-            entrants,
-            Setup {
-                limits: 1,
-                keys: traffic.keys(),
-                visit,
-            },
-        )?;
-        let figures = rounds(
-            &all,
-            Load {
-                traffic,
-                visit,
-                threads: 1,
-            },
-            pace(quick),
-        )?;
-        compare(&mut report, &case, &names(&all), &figures);
+        let setup = Setup {
+            limits: 1,
+            keys: traffic.keys(),
+            visit,
+        };
+        let load = Load {
+            traffic,
+            visit,
+            threads: 1,
+        };
+        measure(&mut report, &case, &filled(entrants(), setup)?, load, quick)?;
     }
+    let setup = Setup {
+        limits: 1,
+        keys: NEW,
+        visit: Visit::Used,
+    };
+    let figures = first_requests(&entrants(), setup, pace(quick).rounds)?;
+    let names: Vec<_> = entrants().iter().map(|entrant| entrant.name).collect();
+    compare(&mut report, "limiter/1-limit/u64/new", &names, &figures);
+    client_and_everyone(&mut report, quick)?;
     Ok(report)
+}
+
+fn entrants() -> Vec<Entrant<u64>> {
+    let mut entrants = vec![Entrant {
+        name: LIMITER,
+        make: |setup| Ok(Box::new(limiter(setup.visit.allowances(setup.limits)))),
+    }];
+    entrants.extend(only(&[GOVERNOR, QUOTA]));
+    entrants
+}
+
+/// Measures a limit of each client and a limit of everyone, decided together, on one thread and on two.
+fn client_and_everyone(report: &mut Report, quick: bool) -> Result<(), Box<dyn Error>> {
+    for (name, traffic) in [
+        ("hot", Traffic::Hot),
+        ("10k", Traffic::Uniform(10_000)),
+        ("1m", Traffic::Uniform(MILLION)),
+    ] {
+        let all: Contenders<u64> = vec![
+            (TOWER_QUOTA, Box::new(WithEveryone::new())),
+            (GOVERNOR, Box::new(governor::with_everyone())),
+        ];
+        for (_, contender) in &all {
+            fill(&**contender, traffic.keys());
+        }
+        for (group, threads) in [("", 1), ("two-threads/", 2)] {
+            let load = Load {
+                traffic,
+                visit: Visit::Used,
+                threads,
+            };
+            let case = format!("limiter/client-and-everyone/{group}{name}");
+            measure(report, &case, &all, load, quick)?;
+        }
+    }
+    Ok(())
+}
+
+fn measure(
+    report: &mut Report,
+    case: &str,
+    all: &Contenders<u64>,
+    load: Load,
+    quick: bool,
+) -> Result<(), Box<dyn Error>> {
+    let figures = rounds(all, load, pace(quick)).map_err(|error| format!("{case}: {error}"))?;
+    compare(report, case, &names(all), &figures);
+    Ok(())
 }

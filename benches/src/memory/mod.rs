@@ -25,7 +25,7 @@ use self::entrants::{
     Entrant, Entrants, GOVERNOR, LIMITADOR, QUOTA, Setup, TOWER_QUOTA, TRYPEMA, UPKEPT,
 };
 use self::keys::Keyed;
-use self::ours::{TowerQuota, WithEveryone, mixed, quotas_in_turn};
+use self::ours::{TowerQuota, mixed, quotas_in_turn};
 use self::rounds::{Contenders, Load, Pace, fill, first_requests, rounds};
 use crate::report::{Report, median_ratio};
 use crate::traffic::Traffic;
@@ -50,7 +50,6 @@ pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
         bench.other_visits::<String>(limits)?;
     }
     bench.mixes()?;
-    bench.with_everyone()?;
     bytes::compare(quick, &mut bench.report)?;
     Ok(bench.report)
 }
@@ -222,32 +221,6 @@ impl Bench {
                     format!("{case}/vs-governor"),
                     median_ratio(governor, &figures[0]),
                 );
-            }
-        }
-        Ok(())
-    }
-
-    /// Measures a limit of each key beside one of all requests together: two keys in one step.
-    fn with_everyone(&mut self) -> Result<(), Box<dyn Error>> {
-        let cases = [
-            ("hot", Traffic::Hot),
-            ("10k", Traffic::Uniform(10_000)),
-            ("1m", Traffic::Uniform(MILLION)),
-        ];
-        for (name, traffic) in cases {
-            let all: Contenders<u64> = vec![
-                (TOWER_QUOTA, Box::new(WithEveryone::new())),
-                (GOVERNOR, Box::new(governor::with_everyone())),
-            ];
-            all.iter()
-                .for_each(|(_, contender)| fill(&**contender, traffic.keys()));
-            for (group, threads) in [("with-everyone/u64", 1), ("two-threads/with-everyone", 2)] {
-                let load = Load {
-                    traffic,
-                    visit: Visit::Used,
-                    threads,
-                };
-                self.case(&format!("memory/{group}/{name}"), &all, load)?;
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! `MemoryStore`, through its public `check`.
 
-use tower_quota_core::{Charge, Key, MemoryStore, Name, Quota, Store};
+use tower_quota_core::{Charge, Decision, Key, MemoryStore, Name, Quota, Store};
 
 use super::allowance::{Allowance, EVERYONE, OLD, Visit};
 use super::contender::{Contender, Mix};
@@ -62,10 +62,10 @@ impl<K: Keyed> Contender<K> for WithEveryone {
             own,
             Charge::new(self.everyone.0, &self.everyone.1, &everyone),
         ];
-        self.store
-            .check(&charges)
-            .into_inner()
-            .is_ok_and(|decision| decision.is_allowed())
+        // As the layer does.
+        let mut decision = Decision::default();
+        self.store.check_at_once(&charges, &mut decision);
+        decision.is_allowed()
     }
 }
 
