@@ -1,4 +1,4 @@
-//! Charges: the parts of a request, as data that any store can decide on.
+//! Charges, the parts of a request as plain data.
 
 mod mode;
 mod options;
@@ -16,9 +16,9 @@ use crate::penalty::Penalty;
 use crate::quota::{Algorithm, Quota};
 use crate::time::{Timestamp, micros};
 
-/// One limit's part in a request: the name of the limit, its quota, the key and the cost.
+/// The part of one limit in a request, with the name, the quota, the key and the cost.
 ///
-/// A charge is plain data, so that the store with the state can decide. Name each limit of a key once in a request.
+/// A charge is plain data, so every store can decide on it. Name each limit of a key only once in a request.
 ///
 /// ```
 /// use tower_quota_core::{Charge, Key, Name, Quota};
@@ -42,7 +42,7 @@ pub struct Charge<'a> {
     mode: ChargeMode,
 }
 
-/// A counter in an entry, and the quota that counts it.
+/// The id of a counter in an entry, and the quota that counts.
 #[derive(Clone, Copy)]
 pub(crate) struct Counter<'a> {
     pub(crate) id: u32,
@@ -50,17 +50,16 @@ pub(crate) struct Counter<'a> {
 }
 
 impl Charge<'_> {
-    /// The most charges of a request that every store accepts.
+    /// The number of charges in a request that every store accepts.
     pub const MOST: usize = 32;
 }
 
 impl<'a> Charge<'a> {
-    /// Makes a charge of one unit. The name identifies the limit, so its quota may change.
+    /// Creates a charge of one unit. The name identifies the limit, so you can change the quota.
     ///
-    /// When you deploy a changed quota, both versions run for a while and count the client in turn. A bucket keeps the
-    /// remaining units up to the new capacity, and refills at the rate of the version that counted last. If the capacity
-    /// changes too, the larger version finds a new client each time the client was full under the smaller one: your
-    /// clients may get the larger burst again after every refilled unit until the deployment is over.
+    /// During a deployment with a changed quota, both versions count your clients in turn. A bucket keeps the remaining units up
+    /// to the new capacity, and refills at the rate of the last version. If you change the capacity, clients may get the larger
+    /// burst after every refilled unit until the deployment is over.
     #[must_use]
     pub fn new(name: impl Into<Name>, quota: &'a Quota, key: &'a Key<'a>) -> Self {
         let options = match quota.algorithm() {
@@ -80,14 +79,14 @@ impl<'a> Charge<'a> {
         }
     }
 
-    /// Sets the cost, in units of the quota. A cost of 0 only reports.
+    /// Sets the cost in units. A cost of 0 only reports.
     #[must_use]
     pub const fn cost(mut self, units: u64) -> Self {
         self.cost = units;
         self
     }
 
-    /// Sets the longest wait that the request accepts instead of a refusal.
+    /// Sets the longest wait that your request accepts instead of a refusal.
     ///
     /// Defaults to any wait for a leaky bucket, and to no wait for other buckets. Windows always refuse.
     #[must_use]
@@ -96,13 +95,12 @@ impl<'a> Charge<'a> {
         self.with(ChargeOptions::SPECIAL)
     }
 
-    /// Names the turn that a refund gives back: the [`reset_after`](crate::LimitStatus::reset_after) of its charge.
+    /// Names the turn to refund, by the [`reset_after`](crate::LimitStatus::reset_after) of the charge.
     ///
-    /// A leaky bucket takes back only the last turn that still counts. If a later turn was given, the cancelled turn stays
-    /// empty and its units come back with time, so that no two requests get the same turn. (Two turns may overlap by a
-    /// microsecond if the quota has more than one unit in a microsecond.)
+    /// A leaky bucket takes back only the last turn. An earlier turn stays empty, so that two requests never get the same turn. If
+    /// the quota has more than one unit in a microsecond, two turns may overlap by a microsecond.
     ///
-    /// A refund without a turn counts as the refund of the last turn. Other algorithms ignore the turn.
+    /// A refund without a turn refunds the last turn. Other algorithms ignore the turn.
     #[must_use]
     pub const fn turn(mut self, reset_after: Duration) -> Self {
         self.turn = Some(reset_after);
@@ -115,25 +113,24 @@ impl<'a> Charge<'a> {
         self.with(ChargeOptions::COUNTS_REFUSALS)
     }
 
-    /// Makes the charge a shadow, which is reported but never enforced.
+    /// Turns the charge into a shadow, which the store reports and does not enforce.
     ///
-    /// A shadow never refuses a request or makes it wait. The store takes the shadow if the request is admitted and the
-    /// shadow fits.
+    /// The store takes the shadow if the shadow fits and the request is admitted.
     #[must_use]
     pub const fn shadow(self) -> Self {
         self.with(ChargeOptions::SHADOW)
     }
 
-    /// Allows a partial grant: a check takes the remaining units up to the cost, and refuses if no unit remains.
+    /// Allows a partial grant. A check takes the remaining units, up to the cost.
     ///
-    /// All such charges of a request take the same number of units, the fewest that an enforced one can take. Read the
-    /// number from [`LimitStatus::taken`](crate::LimitStatus::taken).
+    /// The store refuses if no unit remains. All partial charges of a request take the same number of units. Read the number from
+    /// [`LimitStatus::taken`](crate::LimitStatus::taken).
     #[must_use]
     pub const fn at_most(self) -> Self {
         self.with(ChargeOptions::AT_MOST)
     }
 
-    /// Sets whether the charge may refuse the request, and whether it takes its units.
+    /// Sets whether the charge may refuse your request, and when the store takes the units.
     ///
     /// ```
     /// use tower_quota_core::{Charge, ChargeMode, Entry, Key, Operation, Quota, Timestamp};
@@ -158,90 +155,86 @@ impl<'a> Charge<'a> {
 
     /// Prepares a bucket for a refund long after the charge.
     ///
-    /// A prepared refund leaves the bucket as if the charge had never been made. This is exact for up to eight charges at a
-    /// time; with more, a refund gives back a little less. An unprepared refund gives back the cost less the refill since
-    /// the charge, which is too little if other requests have used the refill. Requests that wait are always prepared.
-    /// Windows and logs need no preparation. Use the same option for the charge and for its refund.
+    /// After a prepared refund, the bucket is as if you had never charged. The refund is exact for up to eight charges at a time,
+    /// and gives back a little less beyond. An unprepared refund gives back the cost less the refill since the charge. Requests that
+    /// wait are always prepared. Windows and logs need no preparation. Use the same option for the charge and the refund.
     ///
-    /// A reset or an eviction before the refund has given the units back already. An unprepared bucket and a window then
-    /// give back units of later charges.
+    /// A reset or an eviction has already given the units back. An unprepared bucket and a window then give back units of later
+    /// charges.
     ///
-    /// # A quota that changes
+    /// # A changed quota
     ///
-    /// A refund names the quota of its charge. If another quota counts the limit by then, a bucket gives nothing back, and
-    /// neither does a window of another length. A prepared bucket gives back only charges since its last conversion. An
-    /// unprepared refund may give back too much if the quota changes to a higher rate and back before the refund.
+    /// A refund names the quota of the charge. If another quota counts the limit now, a bucket and a window of another length give
+    /// no units back. A prepared bucket gives back only charges since the last conversion. An unprepared refund may give back too
+    /// much if the rate was higher in between.
     #[must_use]
     pub const fn refundable(self) -> Self {
         self.with(ChargeOptions::REFUNDABLE)
     }
 
-    /// Adds a penalty: each refusal by this limit gives the client a strike.
+    /// Adds a penalty. Each refusal by the limit gives the client a strike.
     ///
-    /// With too many strikes the limit refuses, even if units remain. A cost of 0 gives no strike and is not blocked. A
-    /// reset forgets the strikes.
+    /// With too many strikes, the limit refuses even if units remain. A cost of 0 gives no strike and passes. A reset forgets the
+    /// strikes.
     #[must_use]
     pub const fn penalty(mut self, penalty: &'a Penalty) -> Self {
         self.penalty = Some(penalty);
         self.with(ChargeOptions::SPECIAL)
     }
 
-    /// Removes the penalty.
     pub(crate) const fn without_penalty(mut self) -> Self {
         self.penalty = None;
         self
     }
 
-    /// Removes the count of refusals.
     pub(crate) const fn without_counted_refusals(mut self) -> Self {
         self.options = self.options.without(ChargeOptions::COUNTS_REFUSALS);
         self
     }
 
-    /// Makes the store decide each request itself, even if the store takes units in advance.
+    /// Asks the store for each decision, even if the store takes units in advance.
     #[must_use]
     pub const fn exact(self) -> Self {
         self.with(ChargeOptions::EXACT)
     }
 
-    /// Counts by another quota of the same algorithm.
+    /// Replaces the quota by another quota of the same algorithm.
     #[must_use]
     pub const fn with_quota(mut self, quota: &'a Quota) -> Self {
         self.quota = quota;
         self
     }
 
-    /// Adds options.
     const fn with(mut self, options: ChargeOptions) -> Self {
         self.options = self.options.with(options);
         self
     }
 
-    /// Returns the limit's name.
+    /// Returns the name of the limit.
     #[must_use]
     pub const fn name(&self) -> Name {
         self.name
     }
 
-    /// Returns the limit's quota.
+    /// Returns the quota of the limit.
     #[must_use]
     pub const fn quota(&self) -> &'a Quota {
         self.quota
     }
 
-    /// Returns the key that is counted.
+    /// Returns the key that the limit counts.
     #[must_use]
     pub const fn key(&self) -> &'a Key<'a> {
         self.key
     }
 
-    /// Returns the cost, in units.
+    /// Returns the cost in units.
     #[must_use]
     pub const fn units(&self) -> u64 {
         self.cost
     }
 
-    /// Returns the longest accepted wait in microseconds, at most the longest that the quota can promise.
+    /// Returns the longest accepted wait in microseconds, at most the longest wait of the quota.
     #[must_use]
     pub fn max_wait_micros(&self) -> u64 {
         let asked = match (self.max_wait, self.quota.algorithm()) {
@@ -258,25 +251,25 @@ impl<'a> Charge<'a> {
         self.turn.map_or(u64::MAX, micros)
     }
 
-    /// Returns whether the charge is prepared for a refund, on request, because it may wait, or because it is a hold.
+    /// Returns whether the charge is prepared for a refund. Waiting charges and holds always are.
     #[must_use]
     pub fn is_refundable(&self) -> bool {
         self.options.has(ChargeOptions::REFUNDABLE) || self.max_wait_micros() > 0 || self.is_hold()
     }
 
-    /// Returns whether it holds units until they are released; see [`Quota::concurrent`].
+    /// Returns whether the charge holds units until a release. See [`Quota::concurrent`].
     #[must_use]
     pub const fn is_hold(&self) -> bool {
         matches!(self.quota.algorithm(), Algorithm::Concurrent)
     }
 
-    /// Returns the mode: whether it may refuse the request, and whether it takes its units.
+    /// Returns the mode.
     #[must_use]
     pub const fn mode(&self) -> ChargeMode {
         self.mode
     }
 
-    /// Returns whether a refused request is charged too.
+    /// Returns whether refused requests are charged too.
     #[must_use]
     pub const fn counts_refusals(&self) -> bool {
         self.options.has(ChargeOptions::COUNTS_REFUSALS)
@@ -288,33 +281,33 @@ impl<'a> Charge<'a> {
         self.options.has(ChargeOptions::SHADOW)
     }
 
-    /// Returns whether the store has to decide each request itself.
+    /// Returns whether the store has to decide each request.
     #[must_use]
     pub const fn is_exact(&self) -> bool {
         self.options.has(ChargeOptions::EXACT)
     }
 
-    /// Returns the penalty for refusals, if there is one.
+    /// Returns the penalty for refusals.
     #[must_use]
     pub const fn penalised_by(&self) -> Option<&'a Penalty> {
         self.penalty
     }
 
-    /// Returns whether this is a plain charge, for which stores have a shorter way.
+    /// Returns whether stores have a shortcut for the charge.
     ///
-    /// A plain charge takes a cost above 0 from a token bucket or GCRA. It has no options but [`exact`](Self::exact).
+    /// A plain charge takes a cost above 0 from a token bucket or GCRA, without options other than [`exact`](Self::exact).
     #[must_use]
     pub const fn is_plain(&self) -> bool {
         self.cost > 0 && self.options.are_plain_without(ChargeOptions::PLAIN)
     }
 
-    /// Returns whether this is a [plain](Self::is_plain) charge that may be refundable.
+    /// Returns whether the charge is [plain](Self::is_plain), apart from a refund.
     #[must_use]
     pub const fn is_plain_or_refundable(&self) -> bool {
         self.cost > 0 && self.options.are_plain_without(ChargeOptions::REFUNDABLE)
     }
 
-    /// Returns whether this is a [plain](Self::is_plain) charge except that its quota has aligned windows.
+    /// Returns whether the charge is [plain](Self::is_plain), apart from aligned windows.
     pub(crate) fn is_plain_but_for_window(&self) -> bool {
         let has_windows = match self.quota.algorithm() {
             Algorithm::FixedWindow => {
@@ -330,7 +323,6 @@ impl<'a> Charge<'a> {
             && self.options.are_plain_without(others)
     }
 
-    /// Returns the counter of the limit.
     pub(crate) const fn counter(&self) -> Counter<'a> {
         Counter {
             id: self.name.id(),
@@ -338,7 +330,7 @@ impl<'a> Charge<'a> {
         }
     }
 
-    /// Returns the counter of strikes and its penalty.
+    /// Returns the counter of strikes and the penalty.
     pub(crate) fn strikes(&self) -> Option<(Counter<'a>, &'a Penalty)> {
         let of = |penalty: &'a Penalty| {
             (
@@ -359,51 +351,47 @@ impl<'a> Charge<'a> {
     }
 }
 
-/// The operation of a store on the charges of a request.
+/// An operation of a store on the charges of a request.
 ///
-/// `Check`, `Refuse` and `Peek` ask the limits for a verdict. The other operations always succeed. The enum is exhaustive,
-/// because a store has to implement every operation.
+/// Limits judge `Check`, `Refuse` and `Peek`. The remaining operations always succeed. The enum is exhaustive, because a store
+/// has to implement every operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Takes all charges if all of them fit. Otherwise takes no charge.
+    /// Takes all charges if all charges fit.
     Check,
     /// Takes all charges. Units that do not fit become a debt, which time pays back.
     Charge,
-    /// Gives back the units of an earlier check, less the units that time has refilled since.
+    /// Gives back the units of an earlier check, less the refill since.
     ///
-    /// [`Decision::refund`](crate::Decision::refund) makes a refund that can be used once. To give back the turn of a
-    /// leaky bucket, name it by [`Charge::turn`].
+    /// [`Decision::refund`](crate::Decision::refund) returns a refund that you can use once. To give back the turn of a leaky
+    /// bucket, set [`Charge::turn`].
     Refund {
-        /// The instant of the charges, on the store's clock.
+        /// The instant of the charges on the clock of the store.
         taken_at: Timestamp,
     },
-    /// Extends holds to one expiry time from now; see [`Quota::concurrent`]. Does nothing to other limits.
+    /// Extends holds to one expiry time from now. See [`Quota::concurrent`]. Other limits do not change.
     ///
-    /// [`LimitStatus::taken`](crate::LimitStatus::taken) has the units still held. It is 0 if the hold was released or
-    /// has expired, which a renewal does not undo.
+    /// [`LimitStatus::taken`](crate::LimitStatus::taken) returns the units of the hold, or 0 after a release or an expiry.
     Renew {
-        /// The instant the holds were taken at, on the store's clock.
+        /// The instant of the holds on the clock of the store.
         taken_at: Timestamp,
     },
     /// Forgets the counters and strikes of the charges.
     Reset,
-    /// Reports the decision that a request would get now, and changes nothing.
-    ///
-    /// Each charge counts as at least one unit.
+    /// Reports the decision for a request now, without a change. Each charge counts as at least one unit.
     Peek,
-    /// Judges the charges of a request that other limits have refused already.
+    /// Judges the charges of a request that other limits have refused.
     ///
-    /// Charges counted refusals and adds strikes. The outcome covers these charges only.
+    /// The store charges counted refusals and adds strikes. The outcome covers only these charges.
     Refuse,
 }
 
 impl Operation {
-    /// Returns whether the operation asks the limits for a verdict.
     pub(crate) const fn judges(self) -> bool {
         matches!(self, Self::Check | Self::Refuse | Self::Peek)
     }
 
-    /// Returns whether the operation takes units that can be given back.
+    /// Returns whether you can give back the units of the operation.
     pub(crate) const fn takes(self) -> bool {
         matches!(self, Self::Check | Self::Charge)
     }

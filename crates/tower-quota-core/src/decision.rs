@@ -1,4 +1,4 @@
-//! Decisions: the answers of a store.
+//! Decisions, the answers of a store.
 
 use core::fmt;
 use core::time::Duration;
@@ -11,27 +11,25 @@ use crate::outcome::Outcome;
 use crate::status::LimitStatus;
 use crate::time::Timestamp;
 
-/// The statuses of a decision, up to three of them without an allocation.
 type Statuses = SmallVec<[LimitStatus; 3]>;
 
-/// The answer of a store to one request: the outcome, and the status of each limit.
+/// The answer of a store to a request, with an outcome and the status of each limit.
 ///
-/// Equality and `Debug` ignore its [entries](Self::entries). A clone has no entries, and no refund.
+/// `Debug` and equality ignore the [entries](Self::entries). A clone has no entries and no refund.
 pub struct Decision {
     outcome: Outcome,
     at: Timestamp,
     statuses: Statuses,
     refundable: bool,
-    /// Boxed twice, since few decisions have entries.
+    /// Boxed twice, because few decisions have entries.
     #[expect(clippy::box_collection, reason = "a decision grows by one pointer")]
     entries: Option<Box<Vec<(usize, Entry)>>>,
 }
 
 impl Decision {
-    /// Makes a decision from the statuses of a request's limits, in the order of its charges.
+    /// Creates a decision from the statuses of a request's limits, in the order of the charges.
     ///
-    /// The outcome is that of the [tightest](Self::tightest) enforced limit. Only what a check or a charge took can be
-    /// refunded.
+    /// The [tightest](Self::tightest) enforced limit determines the outcome. You can refund only a check or a charge.
     #[must_use]
     pub fn from_statuses(
         operation: Operation,
@@ -50,10 +48,10 @@ impl Decision {
         }
     }
 
-    /// Adds the stored entries of a refused request's keys, each with the position of a charge of its key.
+    /// Adds the stored entries of a refused request, each with the position of a charge on the same key.
     ///
-    /// A [`RefusalCache`](crate::RefusalCache) then refuses further requests without a call. An entry is as of the
-    /// decision's instant or its own, whichever is later. Long sliding logs are [abridged](Entry::abridged).
+    /// A [`RefusalCache`](crate::RefusalCache) then refuses further requests without a call. The instant of an entry is the later one
+    /// of the entry's and the decision's instant. Long sliding logs are [abridged](Entry::abridged).
     #[must_use]
     pub fn with_entries(mut self, entries: impl IntoIterator<Item = (usize, Entry)>) -> Self {
         let abridged = |(position, entry): (usize, Entry)| (position, entry.abridged(self.at));
@@ -62,13 +60,13 @@ impl Decision {
         self
     }
 
-    /// Returns the entries that came with a refusal, each with the position of a charge of its key.
+    /// Returns the entries of a refusal, each with the position of a charge on the same key.
     #[must_use]
     pub fn entries(&self) -> &[(usize, Entry)] {
         self.entries.as_deref().map_or(&[], Vec::as_slice)
     }
 
-    /// Replaces the decision by that on a check, in place, because a decision is large.
+    /// Overwrites the decision on a check in place, because a decision is large.
     pub(crate) fn replace(
         &mut self,
         is_admitted: bool,
@@ -89,20 +87,20 @@ impl Decision {
         };
     }
 
-    /// Returns the outcome: the request passes, waits or is refused.
+    /// Returns whether your request passes, waits or is refused.
     #[must_use]
     pub const fn outcome(&self) -> Outcome {
         self.outcome
     }
 
-    /// Returns whether the request may pass, at once or after a wait.
+    /// Returns whether your request may pass, at once or after a wait.
     #[must_use]
     #[inline]
     pub const fn is_allowed(&self) -> bool {
         !self.outcome.is_refusal()
     }
 
-    /// Returns the wait of an allowed request; zero if it may pass at once.
+    /// Returns the wait of an allowed request, or zero.
     #[must_use]
     pub const fn wait(&self) -> Duration {
         match self.outcome {
@@ -111,7 +109,7 @@ impl Decision {
         }
     }
 
-    /// Returns the wait after which a refused request fits; `None` if it was allowed, or can never pass.
+    /// Returns the wait until a refused request fits. `None` if allowed, or if the request can never pass.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self.outcome {
@@ -120,19 +118,19 @@ impl Decision {
         }
     }
 
-    /// Returns the instant of the decision, on the clock of the side that holds the state.
+    /// Returns the instant of the decision on the clock of the store.
     #[must_use]
     pub const fn at(&self) -> Timestamp {
         self.at
     }
 
-    /// Returns the status of each limit, shadows included, in the order of the charges.
+    /// Returns the status of each limit, including shadows, in the order of the charges.
     #[must_use]
     pub fn statuses(&self) -> &[LimitStatus] {
         &self.statuses
     }
 
-    /// Returns the status of the limit of this name, if the request had it.
+    /// Returns the status of a limit of the request.
     #[must_use]
     pub fn status(&self, limit: &str) -> Option<&LimitStatus> {
         self.statuses
@@ -140,7 +138,7 @@ impl Decision {
             .find(|status| status.name.as_str() == limit)
     }
 
-    /// Returns the statuses of the enforced limits, in the order of the charges: what clients may see.
+    /// Returns the statuses of the enforced limits, in the order of the charges. Clients may see them.
     pub fn enforced(&self) -> impl Iterator<Item = &LimitStatus> {
         self.statuses.iter().filter(|status| !status.is_shadow)
     }
@@ -152,10 +150,10 @@ impl Decision {
             .filter(|status| status.is_shadow && status.outcome.is_refusal())
     }
 
-    /// Returns the status of the tightest enforced limit; `None` if the request had no limit.
+    /// Returns the status of the tightest enforced limit.
     ///
-    /// Of a refusal it is the limit with the longest wait, otherwise the one with the fewest units left, and of those
-    /// the one that takes longest to reset.
+    /// The tightest limit of a refusal has the longest wait. Otherwise, the tightest limit has the fewest remaining units, and then
+    /// the longest time until reset.
     #[must_use]
     #[doc(alias = "binding")]
     pub fn tightest(&self) -> Option<&LimitStatus> {
@@ -165,15 +163,15 @@ impl Decision {
                 .cmp(&other.outcome.severity())
                 .then(other.remaining().cmp(&one.remaining()))
                 .then(one.reset_after().cmp(&other.reset_after()))
-                // The order of the limits must not matter.
+                // The order of the limits does not matter.
                 .then(other.name.cmp(&one.name))
         })
     }
 
-    /// Returns the operation that gives back what this decision took, once.
+    /// Returns the operation that gives the units of the decision back. You can call `refund` once.
     ///
-    /// Apply it to charges of the same quotas that cost at most the units [`taken`](LimitStatus::taken). A refusal has
-    /// nothing to give back. A clone of a decision has no refund.
+    /// Apply the operation to charges of the same quotas and of at most the [`taken`](LimitStatus::taken) units. A refusal and a
+    /// clone have no refund.
     #[must_use]
     pub fn refund(&mut self) -> Option<Operation> {
         core::mem::take(&mut self.refundable).then_some(Operation::Refund { taken_at: self.at })
@@ -181,7 +179,7 @@ impl Decision {
 }
 
 impl Default for Decision {
-    /// Returns the decision on no charges.
+    /// Returns the decision on a request without charges.
     fn default() -> Self {
         Self {
             outcome: Outcome::Allow,
@@ -194,7 +192,7 @@ impl Default for Decision {
 }
 
 impl Clone for Decision {
-    /// Clones all but the entries, and the right to a refund, which stays with the original.
+    /// Clones without the entries and the refund, which stay with the original.
     fn clone(&self) -> Self {
         Self {
             outcome: self.outcome,
@@ -228,7 +226,6 @@ impl fmt::Debug for Decision {
     }
 }
 
-/// Returns the outcome of a request with these statuses: that of the tightest enforced limit.
 fn outcome_of(statuses: &[LimitStatus]) -> Outcome {
     let enforced = statuses.iter().filter(|status| !status.is_shadow);
     enforced

@@ -1,4 +1,4 @@
-//! Configuration errors.
+//! Errors of your configuration.
 
 use core::fmt;
 use core::time::Duration;
@@ -6,13 +6,13 @@ use core::time::Duration;
 use crate::name::Name;
 use crate::quota::algorithm::Algorithm;
 
-/// An invalid quota or policy, found when it is built. The message names the value and how to fix it.
+/// An invalid quota or policy, found at build time. The message names the value and the fix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// A quota of 0 units per period.
+    /// A quota of 0 units.
     ZeroUnits,
-    /// A period shorter than 1 ms, longer than 366 days, or with a fraction of a microsecond.
+    /// A period below 1 ms, above 366 days, or with a fraction of a microsecond.
     Period(Duration),
     /// More than 10 million units per second.
     TooFast {
@@ -21,34 +21,33 @@ pub enum ConfigError {
         /// The period.
         period: Duration,
     },
-    /// A burst or a queue of 0: no request could ever pass.
+    /// A burst or a queue of 0, which admits no request.
     ZeroBurst,
-    /// A burst that fills up within a microsecond, so that the rate could never be reached.
+    /// A burst that fills up within a microsecond.
     BurstTooSmall {
         /// The burst.
         burst: u64,
-        /// The least that this rate needs.
+        /// The smallest burst for the rate.
         least: u64,
     },
-    /// A burst on an algorithm that has windows instead of a bucket.
+    /// A burst on windows.
     BurstOnWindow(Algorithm),
-    /// An offset, an anchor or a calendar on an algorithm other than the fixed window, or a calendar with one of the
-    /// others.
+    /// An offset, an anchor or a calendar on other algorithms, or two of them together.
     NotAFixedWindow(Algorithm),
-    /// A calendar on a period that is not a day, a week, a month of 30 days or a year of 365 days.
+    /// A calendar on a period other than a day, a week, 30 days or 365 days.
     NotACalendarPeriod(Duration),
-    /// A text that names no time zone.
+    /// An unknown time zone.
     UnknownZone(String),
-    /// A queue on an algorithm other than the leaky bucket.
+    /// A queue on other algorithms than the leaky bucket.
     NotALeakyBucket(Algorithm),
     /// An offset that is not shorter than the period.
     Offset {
         /// The offset.
         offset: Duration,
-        /// The window it should shift.
+        /// The window to shift.
         period: Duration,
     },
-    /// The rate and this capacity cannot both be held in integers below 2^53 to within 1 part per million.
+    /// A rate and a capacity that integers below 2^53 cannot count to within 1 part per million.
     NotRepresentable {
         /// Units per period.
         units: u64,
@@ -57,37 +56,37 @@ pub enum ConfigError {
         /// Units that may pass at once.
         capacity: u64,
     },
-    /// A sliding log of more stamps, or a concurrency limit of more holds, than a store should keep for one client.
+    /// More stamps of a sliding log, or more holds, than a store should keep for one client.
     LogTooLong {
         /// Units per window, or at the same time.
         units: u64,
     },
-    /// An expiry of holds on an algorithm other than the concurrency limit.
+    /// An expiry of holds on other algorithms than the concurrency limit.
     NotConcurrent(Algorithm),
-    /// A quota to be divided among 0 instances.
+    /// A quota for 0 instances.
     ZeroInstances,
-    /// A quota of which each instance would get less than one unit in 366 days.
+    /// A quota with less than one unit in 366 days for each instance.
     ShareTooSmall {
         /// Units per period.
         units: u64,
         /// The period.
         period: Duration,
-        /// Instances that would share them.
+        /// Instances that share the units.
         instances: u32,
     },
-    /// Two limits of one policy with the same name.
+    /// Two limits of a policy with the same name.
     DuplicateLimit(Name),
-    /// Two different names of one policy that share a stored number. They name limits or scopes of keys.
+    /// Two names of a policy, of limits or scopes, with the same stored id.
     CollidingNames(Name, Name),
-    /// Different extractors of one policy whose keys have the same scope. Their keys could share counters.
+    /// Different extractors of a policy with the same scope. Their keys could share counters.
     SharedScope(Name),
-    /// A penalty on a limit whose requests without a key share a counter by default.
+    /// A penalty on a limit whose requests without a key share a counter.
     PenaltyOnSharedCounter(Name),
     /// Two styles of header fields that both write this field.
     SharedField(&'static str),
-    /// A limit's name that no header can carry: empty, longer than 64 bytes or not printable ASCII.
+    /// A limit name that no header can carry, because it is empty, longer than 64 bytes or not printable ASCII.
     LimitName(Name),
-    /// A cost that the limit's capacity can never cover.
+    /// A cost above the capacity of the limit.
     CostAboveCapacity {
         /// The limit.
         limit: Name,
@@ -96,28 +95,28 @@ pub enum ConfigError {
         /// The capacity of the limit.
         capacity: u64,
     },
-    /// A longest wait on a limit that counts in windows, which make no request wait.
+    /// A longest wait on a limit with windows, which never delay a request.
     WaitOnWindow {
         /// The limit.
         limit: Name,
-        /// The algorithm of its quota.
+        /// The algorithm of the quota.
         algorithm: Algorithm,
     },
     /// A text that is not a network of trusted proxies.
     Network(String),
-    /// A number of proxies that is 0 or more than 32.
+    /// A number of proxies that is 0 or above 32.
     ProxyHops(u8),
-    /// A prefix of addresses that is 0 or longer than they are.
+    /// A prefix that is 0 or longer than the address.
     AddressPrefix {
-        /// The bits asked for.
+        /// The bits of the prefix.
         bits: u8,
-        /// The bits that such an address has.
+        /// The bits of the address.
         most: u8,
     },
 }
 
 impl ConfigError {
-    /// Returns the message of a panic: a constant cannot format numbers, but the compiler points at them.
+    /// Returns the message of a panic in a constant, which cannot format numbers.
     pub(crate) const fn reason(&self) -> &'static str {
         match self {
             Self::ZeroUnits => "a quota of 0 admits nothing: give at least 1 unit per period",

@@ -1,23 +1,23 @@
-//! Keys: the identity of a client.
+//! Keys identify clients.
 
 use core::fmt;
+use core::hash::{Hash, Hasher};
 use core::net::IpAddr;
 
 use siphasher::sip128::{Hasher128, SipHasher13};
 
 use crate::name::Name;
 
-/// Bytes that fit without an allocation: an IPv6 address, a UUID in text, most API keys.
+/// Bytes without an allocation, enough for an IPv6 address, a UUID in text or most API keys.
 const INLINE: usize = 38;
 
-/// The prefix of IPv6 addresses that stand for IPv4 addresses behind NAT64 (RFC 6052).
+/// The prefix of IPv6 addresses behind NAT64 (RFC 6052).
 const NAT64: [u8; 12] = [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0];
 
-/// The identity that is counted: bytes, and a scope that names their kind.
+/// The identity that a limit counts, with bytes and a scope.
 ///
-/// Two keys share counters only if bytes and scope are equal: the address `10.0.0.1` and a user named `10.0.0.1` never
-/// do. A key may borrow its bytes from the request, since a store takes what it needs before it answers. `Debug` shows
-/// the scope and the length, and never the bytes, which may be a secret or an address.
+/// Keys share counters only if the bytes and the scopes are equal. The address `10.0.0.1` and a user named `10.0.0.1` have
+/// different scopes. A key may borrow the bytes from your request. `Debug` shows the scope and the length, and never the bytes.
 ///
 /// ```
 /// use tower_quota_core::{Key, Name};
@@ -44,15 +44,14 @@ enum Bytes<'a> {
 }
 
 impl<'a> Key<'a> {
-    /// The key of a global limit: one counter for all requests.
+    /// The key of a global limit, with one counter for all requests.
     pub const EVERYONE: Key<'static> = Key::new(Name::new("everyone"), b"");
 
-    /// Returns whether this is [`EVERYONE`](Self::EVERYONE).
     pub(crate) fn is_everyone(&self) -> bool {
         self.scope.id() == Self::EVERYONE.scope.id() && self.as_bytes().is_empty()
     }
 
-    /// Makes a key that borrows its bytes.
+    /// Creates a key that borrows the bytes.
     #[must_use]
     #[inline]
     pub const fn new(scope: Name, bytes: &'a [u8]) -> Self {
@@ -63,7 +62,7 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// Makes a key that owns its bytes; up to 38 of them without an allocation.
+    /// Creates a key that owns the bytes. Up to 38 bytes need no allocation.
     #[must_use]
     pub fn owned(scope: Name, bytes: impl AsRef<[u8]> + Into<Vec<u8>>) -> Key<'static> {
         let slice = bytes.as_ref();
@@ -85,7 +84,7 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// Makes a key from a number, such as a user's id.
+    /// Creates a key from a number, for example the id of a user.
     #[must_use]
     #[inline]
     pub const fn number(scope: Name, number: u64) -> Key<'static> {
@@ -99,11 +98,11 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// Makes a key from an address.
+    /// Creates a key from an address.
     ///
-    /// An IPv4 address that is written as IPv6 is the IPv4 address: mapped, `::ffff:0:0/96` (RFC 4291, section 2.5.5.2),
-    /// or behind NAT64, `64:ff9b::/96` (RFC 6052, section 2.1). IPv6 is counted by its first 64 bits: a network of that
-    /// size is the least that a provider gives to one customer (RFC 6177).
+    /// An IPv4 address in an IPv6 address is the same key as the IPv4 address, whether mapped in `::ffff:0:0/96` (RFC 4291, section
+    /// 2.5.5.2) or behind NAT64 in `64:ff9b::/96` (RFC 6052, section 2.1). An IPv6 address counts by the first 64 bits, the smallest
+    /// network that a provider gives to a customer (RFC 6177).
     #[must_use]
     pub fn address(scope: Name, address: IpAddr) -> Key<'static> {
         match address.to_canonical() {
@@ -116,7 +115,7 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// Makes a key from the first bytes of an address: four of IPv4, or 8 to 16 of IPv6.
+    /// Creates a key from the first bytes of an address. Use four bytes of IPv4, or 8 to 16 bytes of IPv6.
     #[must_use]
     pub fn network(scope: Name, bytes: &[u8]) -> Key<'static> {
         Key {
@@ -125,7 +124,7 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// Returns the same key with bytes of its own.
+    /// Returns the same key with its own bytes.
     #[must_use]
     pub fn to_static(&self) -> Key<'static> {
         Key {
@@ -134,7 +133,6 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// Returns the same key, which borrows its bytes.
     pub(crate) fn borrowed(&self) -> Key<'_> {
         Key {
             is_address: self.is_address,
@@ -142,28 +140,23 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// Returns the address that the key was [made from](Self::address); for IPv6, the first address of its network.
+    /// Returns the [address](Self::address) of the key. For IPv6, returns the first address of the network.
     ///
-    /// Returns `None` if the key was made in another way, even if its bytes look like an address.
+    /// Returns `None` for other keys, even if the bytes look like an address.
     #[must_use]
     pub fn to_address(&self) -> Option<IpAddr> {
-        if !self.is_address {
-            return None;
-        }
         match self.as_bytes() {
-            [a, b, c, d] => Some([*a, *b, *c, *d].into()),
+            _ if !self.is_address => None,
+            &[a, b, c, d] => Some([a, b, c, d].into()),
             network => {
                 let mut octets = [0; 16];
-                octets
-                    .get_mut(..network.len())
-                    .filter(|octets| octets.len() >= 8)?
-                    .copy_from_slice(network);
-                Some(octets.into())
+                octets.get_mut(..network.len())?.copy_from_slice(network);
+                (network.len() >= 8).then(|| octets.into())
             }
         }
     }
 
-    /// Joins several keys to one, in order. Scopes and borders of the parts make a difference.
+    /// Joins keys to one key, in order. Keys with different scopes or borders join to different keys.
     #[must_use]
     pub fn joined<'k, 'b: 'k>(
         scope: Name,
@@ -179,13 +172,13 @@ impl<'a> Key<'a> {
         Key::owned(scope, bytes)
     }
 
-    /// Returns the scope: the name of the header, `client ip`, a name of your own.
+    /// Returns the scope, for example the name of a header or your own name.
     #[must_use]
     pub const fn scope(&self) -> Name {
         self.scope
     }
 
-    /// Returns the bytes. They are not for logs.
+    /// Returns the bytes. Do not log the bytes, which may be a secret or an address.
     #[must_use]
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
@@ -196,15 +189,15 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// Returns a keyed hash of this key for a store (SipHash-1-3, 128 bits).
+    /// Returns a keyed hash of the key for a store (SipHash-1-3, 128 bits).
     ///
-    /// Without the seed, the key cannot be read from the hash, and no two keys that collide can be found. Among a billion
-    /// keys, the probability of any collision is about 1 in 10^21.
+    /// Without the seed, you cannot read the key from the hash, and cannot find keys with equal hashes. Among a billion keys, two
+    /// hashes are equal with a probability of about 1 in 10^21.
     #[must_use]
     pub fn digest(&self, seed: &[u8; 16]) -> u128 {
         let mut hasher = SipHasher13::new_with_key(seed);
-        core::hash::Hasher::write(&mut hasher, &self.scope.id().to_le_bytes());
-        core::hash::Hasher::write(&mut hasher, self.as_bytes());
+        hasher.write(&self.scope.id().to_le_bytes());
+        hasher.write(self.as_bytes());
         hasher.finish128().as_u128()
     }
 }
@@ -217,18 +210,9 @@ impl PartialEq for Key<'_> {
 
 impl Eq for Key<'_> {}
 
-impl core::hash::Hash for Key<'_> {
-    #[inline]
-    fn hash<H: core::hash::Hasher>(&self, hasher: &mut H) {
-        // Numbers and networks are the commonest keys, and hashers are faster at numbers than at bytes. The scope takes the
-        // same number of bytes in each key, so no two keys write the same.
-        match self.as_bytes() {
-            &[a, b, c, d, e, f, g, h] => {
-                hasher.write_u64(u64::from_ne_bytes([a, b, c, d, e, f, g, h]));
-            }
-            bytes => hasher.write(bytes),
-        }
-        hasher.write_u32(self.scope.id());
+impl Hash for Key<'_> {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        (self.scope.id(), self.as_bytes()).hash(hasher);
     }
 }
 

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use crate::key::Key;
 
-/// Digests keys to 128 bits under a random seed, for tables of one process that do not keep the keys.
+/// Hashes keys to 128 bits under a random seed, for tables in this process.
 ///
 /// ```
 /// use tower_quota_core::{Key, KeyHasher, Name};
@@ -18,7 +18,7 @@ use crate::key::Key;
 pub struct KeyHasher([u8; 16]);
 
 impl KeyHasher {
-    /// Draws a seed from the randomness of the operating system.
+    /// Draws a seed from the operating system.
     #[must_use]
     pub fn random() -> Self {
         let source = RandomState::new();
@@ -26,7 +26,7 @@ impl KeyHasher {
         Self((halves[0] << 64 | halves[1]).to_le_bytes())
     }
 
-    /// Returns the [digest](Key::digest) of a key. Another hasher returns another digest.
+    /// Returns the [digest](Key::digest) of a key.
     #[must_use]
     pub fn digest(&self, key: &Key<'_>) -> u128 {
         key.digest(&self.0)
@@ -34,7 +34,7 @@ impl KeyHasher {
 }
 
 impl fmt::Debug for KeyHasher {
-    /// Shows no seed.
+    /// Hides the seed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KeyHasher").finish_non_exhaustive()
     }

@@ -1,8 +1,8 @@
-//! Exact rate limiting: the data types, the algorithms and the in-process store of tower-quota.
+//! Exact rate limiting, with the data types, the algorithms and the in-process store of tower-quota.
 //!
-//! This crate knows nothing of HTTP and Redis, and needs no async runtime: only waiting for a turn does, behind the
-//! feature `tokio`. Services use it through [`tower-quota`], which adds the tower layer and re-exports everything here;
-//! authors of stores use it directly.
+//! If you write a service, use [`tower-quota`], which adds the tower layer and re-exports this crate. If you write a store, use
+//! this crate. The crate needs no HTTP, no Redis and no async runtime. Only waits for a turn need tokio, behind the feature
+//! `tokio`. The feature `calendar` adds `Quota::calendar`, for days, weeks, months and years in a time zone.
 //!
 //! ```
 //! use tower_quota_core::{Limiter, MemoryStore, Quota};
@@ -11,30 +11,21 @@
 //! assert!(limiter.check_now("ann").is_allowed());
 //! ```
 //!
-//! The feature `calendar` adds `Quota::calendar`, for days, weeks, months and years in a time zone.
+//! By default, a quota is a token bucket with the burst of one period, and a store has room for a million entries. The counters
+//! of a [`MemoryStore`] end with the process.
 //!
-//! Defaults: a token bucket whose burst is the units of one period, and room for a million entries in memory.
-//!
-//! A request is decided in this order, in one atomic step:
-//!
-//! 1. Each limit of the request becomes a [`Charge`]: a name, a quota, a key and a cost.
-//! 2. The [`Store`] reads the time and each limit's state, and each limit judges its charge.
-//! 3. If all enforced limits admit, all charges are taken. Otherwise none is.
-//! 4. The [`Decision`] has the outcome and the status of each limit.
-//!
-//! Caveats: the counters of a [`MemoryStore`] are lost when the process ends, and no other process sees them.
-//!
-//! | word | here |
+//! | word | meaning |
 //! |---|---|
-//! | [`Quota`] | how much: algorithm, units per period, burst |
-//! | [`Key`] | the identity that is counted |
-//! | [`Charge`] | one limit's part in a request, as data |
-//! | [`Store`] | keeps the state and decides; [`MemoryStore`] keeps it in this process |
-//! | [`Limiter`] | a store and named quotas: limits without HTTP |
-//! | [`Decision`] | allowed, wait or refused, and each limit's [`LimitStatus`] |
+//! | [`Quota`] | algorithm, units per period and burst |
+//! | [`Key`] | the identity that a limit counts |
+//! | [`Charge`] | the part of one limit in a request, as plain data |
+//! | [`Store`] | keeps the state and decides, for example [`MemoryStore`] |
+//! | [`Limiter`] | a store with named quotas, without HTTP |
+//! | [`Decision`] | allowed, wait or refused, and the [`LimitStatus`] of each limit |
 //!
-//! [`Entry`] is the model: everything stored for one key, its stored form, and the pure step that decides on it. Every
-//! store agrees with it exactly.
+//! A store reads the time and the state of each limit once, and each limit judges its charge. If all enforced limits admit the
+//! request, the store takes all charges. [`Entry`] is the model of this step and of the stored form. Every store agrees with the
+//! model exactly.
 //!
 //! [`tower-quota`]: https://docs.rs/tower-quota
 

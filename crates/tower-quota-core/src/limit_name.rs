@@ -1,13 +1,13 @@
-//! Checks of limits' names: header fields must be able to carry them.
+//! Checks the names of limits, which header fields must be able to carry.
 
 use crate::error::ConfigError;
 use crate::name::Name;
 
 impl Name {
-    /// Checks that this can name a limit: header fields carry 1 to 64 printable ASCII characters.
+    /// Checks that header fields can carry the name.
     ///
     /// # Errors
-    /// [`ConfigError::LimitName`] when it cannot.
+    /// [`ConfigError::LimitName`] unless the name has 1 to 64 printable ASCII characters.
     pub fn check_limit(self) -> Result<(), ConfigError> {
         let text = self.as_str().as_bytes();
         let is_valid =

@@ -1,15 +1,14 @@
-//! Names: short texts from the configuration that are cheap to copy.
+//! Names are short texts from your configuration.
 
 use core::fmt;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-/// The name of a limit, or of what a key is made from.
+/// The name of a limit or of a key's scope.
 ///
-/// A name comes from code or configuration, never from a request. It is a pointer and a number, so that decisions can
-/// carry names without allocating or counting references. A name built from a `String` is kept until the process ends,
-/// once per distinct text. A configuration that is loaded again adds nothing.
+/// Names come from your code or configuration, never from a request. A name is a pointer and an id, so that decisions copy names
+/// without an allocation. The process keeps the text of a `String` until the end, once for each distinct text.
 ///
 /// ```
 /// use tower_quota_core::Name;
@@ -25,7 +24,7 @@ pub struct Name {
 }
 
 impl Name {
-    /// Makes a name from a literal.
+    /// Creates a name from a literal.
     #[must_use]
     pub const fn new(text: &'static str) -> Self {
         Self {
@@ -40,23 +39,21 @@ impl Name {
         self.text
     }
 
-    /// Returns the number of the name in stored state: 32-bit FNV-1a of its bytes, the same everywhere.
+    /// Returns the id of the name in stored state, the 32-bit FNV-1a hash of the text.
     ///
-    /// A policy refuses two names that share one.
+    /// A policy refuses two names with the same id.
     #[must_use]
     pub const fn id(self) -> u32 {
         self.id
     }
 
-    /// Returns the number of the name that has this text.
+    /// Returns the id of a text.
     #[must_use]
     pub const fn id_of(text: &str) -> u32 {
         fnv1a(OFFSET_BASIS, text.as_bytes())
     }
 
-    /// Returns the number of this limit's strikes in stored state.
-    ///
-    /// It is the number of the name followed by `" penalty"`.
+    /// Returns the id of the limit's strikes, which is the id of the name followed by `" penalty"`.
     #[must_use]
     pub const fn strikes_id(self) -> u32 {
         fnv1a(self.id, b" penalty")
@@ -107,7 +104,7 @@ impl fmt::Display for Name {
     }
 }
 
-/// The hash of no bytes.
+/// The FNV-1a hash of an empty text.
 const OFFSET_BASIS: u32 = 0x811c_9dc5;
 
 /// Continues a 32-bit FNV-1a hash (Fowler, Noll, Vo; parameters from draft-eastlake-fnv).

@@ -4,7 +4,6 @@ use core::fmt;
 use core::time::Duration;
 
 use crate::algorithm::bucket;
-
 use crate::name::Name;
 use crate::outcome::Outcome;
 use crate::quota::{MOST_GRAINS, Quota};
@@ -12,34 +11,34 @@ use crate::time::micros;
 
 /// The status of one limit after a decision.
 #[derive(Clone, Copy)]
-#[repr(C)] // In this order it is written and moved word by word.
+#[repr(C)] // Written and moved word by word, in this order.
 pub struct LimitStatus {
-    /// The limit's name.
+    /// The name of the limit.
     pub name: Name,
-    /// The most it admits at once: the capacity of its quota.
+    /// The capacity of the quota.
     pub limit: u64,
-    /// The units left and the time until full: read them by [`remaining`](Self::remaining) and
-    /// [`reset_after`](Self::reset_after).
+    /// The remaining units and the time until the limit is full.
     pub left: Left,
-    /// Units that this operation took of this limit: what a refund would give back. 0 on a refusal, counted or not.
-    /// A [forced](crate::ChargeMode::Forced) charge of a refused request has taken its units, and they cannot be refunded.
-    /// After a renewal, the units of the hold.
+    /// The units that the operation took, which a refund would give back.
+    ///
+    /// A refusal takes 0 units, even with counted refusals. You cannot refund the units of a [forced](crate::ChargeMode::Forced)
+    /// charge of a refused request. After a renewal, the units of the hold.
     pub taken: u64,
-    /// Says whether this limit let the request pass, and if not, when it would.
+    /// The outcome of the limit alone.
     pub outcome: Outcome,
-    /// Says whether this limit is evaluated and not enforced.
+    /// Whether the store evaluates the limit and does not enforce the limit.
     pub is_shadow: bool,
 }
 
-/// The units left of a limit, and the time until it is full.
+/// The remaining units of a limit, and the time until the limit is full.
 ///
-/// A bucket's are computed when they are read, because most requests never read them.
+/// A bucket computes both when you read them, because most requests never do.
 #[derive(Clone, Copy, Debug)]
 pub struct Left(Amount);
 
 #[derive(Clone, Copy, Debug)]
 enum Amount {
-    /// The time is in microseconds. A balance below 0 is a debt.
+    /// The time is in microseconds. A negative balance is a debt.
     Known {
         balance: i64,
         reset_after: u64,
@@ -52,16 +51,14 @@ enum Amount {
 }
 
 impl Left {
-    /// Makes the amount of this many units, and the time until nothing is used.
-    ///
-    /// The time counts in full microseconds, up to half a million years.
+    /// Creates the state of a limit with `remaining` units. The time counts in full microseconds.
     #[must_use]
     pub const fn new(remaining: u64, reset_after: Duration) -> Self {
         let balance = remaining & i64::MAX.cast_unsigned();
         Self::of_balance(balance.cast_signed(), reset_after)
     }
 
-    /// Makes the amount of this many units left, or owed if the balance is below 0.
+    /// Creates the state of a limit with remaining units, or with a debt if the balance is negative.
     #[must_use]
     pub const fn of_balance(balance: i64, reset_after: Duration) -> Self {
         Self(Amount::Known {
@@ -70,9 +67,9 @@ impl Left {
         })
     }
 
-    /// Makes the amount left of a bucket of which `used` [grains](Quota::grain) are taken.
+    /// Creates the state of a bucket with `used` [grains](Quota::grain).
     ///
-    /// No units are left if the quota counts in windows.
+    /// A quota with windows has no units left.
     ///
     /// ```
     /// use std::time::Duration;
@@ -96,10 +93,9 @@ impl Left {
 }
 
 impl LimitStatus {
-    /// Makes the status of an enforced bucket of which `used` grains are taken.
+    /// Creates the status of an enforced bucket with `used` grains, before a request of `cost` units.
     ///
-    /// Its outcome is that of a request of `cost` units that does not wait. Nothing is taken. This is for stores that
-    /// answer with their state.
+    /// Use `of_bucket` in a store that answers with its state.
     #[must_use]
     pub fn of_bucket(name: Name, quota: &Quota, used: u64, cost: u64) -> Self {
         let used = used.min(2 * MOST_GRAINS);
@@ -115,7 +111,7 @@ impl LimitStatus {
         }
     }
 
-    /// Returns the units left, rounded down, on a refusal too.
+    /// Returns the remaining units, rounded down.
     #[must_use]
     pub const fn remaining(&self) -> u64 {
         match self.left.0 {
@@ -125,9 +121,9 @@ impl LimitStatus {
         }
     }
 
-    /// Returns the units owed: those taken beyond the limit, rounded up. 0 unless charges were
-    /// [forced](crate::ChargeMode::Forced) or the limit was [charged](crate::Operation::Charge) without a check.
+    /// Returns the units beyond the limit, rounded up.
     ///
+    /// A debt comes from [forced](crate::ChargeMode::Forced) charges and from [charges](crate::Operation::Charge) without a check.
     /// `RedisStore` does not report the debts of windows and logs yet.
     #[must_use]
     pub const fn debt(&self) -> u64 {
@@ -140,7 +136,7 @@ impl LimitStatus {
         }
     }
 
-    /// Returns the time until nothing of the limit is used, if nothing else is charged.
+    /// Returns the time until the limit is full, without further charges.
     #[must_use]
     pub const fn reset_after(&self) -> Duration {
         Duration::from_micros(match self.left.0 {
@@ -150,27 +146,13 @@ impl LimitStatus {
     }
 }
 
-/// Two statuses are equal if their numbers are, computed or not. Debts are not compared.
+/// Two statuses are equal if all numbers except debts are equal.
 impl PartialEq for LimitStatus {
     fn eq(&self, other: &Self) -> bool {
         let numbers = |status: &Self| {
-            let Self {
-                name,
-                limit,
-                taken,
-                outcome,
-                is_shadow,
-                ..
-            } = *status;
-            (
-                name,
-                limit,
-                status.remaining(),
-                status.reset_after(),
-                taken,
-                outcome,
-                is_shadow,
-            )
+            let amounts = (status.limit, status.remaining(), status.taken);
+            let rest = (status.reset_after(), status.outcome, status.is_shadow);
+            (status.name, amounts, rest)
         };
         numbers(self) == numbers(other)
     }

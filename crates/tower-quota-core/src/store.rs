@@ -1,4 +1,4 @@
-//! Stores: they keep the state and decide.
+//! Stores keep the state and decide.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -8,10 +8,10 @@ use std::sync::Arc;
 use crate::charge::{Charge, Operation};
 use crate::decision::Decision;
 
-/// A store keeps the state, and decides the charges of a request in one atomic step.
+/// Keeps the state, and decides the charges of a request in one atomic step.
 ///
-/// Every store agrees with [`Entry`](crate::Entry), the model, step by step. The conformance suite of
-/// `tower-quota-testkit` checks this. A store reads the time on the side that holds the state, once per call.
+/// Every store agrees with the model, [`Entry`](crate::Entry). Test your own store with the conformance suite of
+/// `tower-quota-testkit`. Read the time once per call, on the side that holds the state.
 ///
 /// ```
 /// use tower_quota_core::{Charge, Key, MemoryStore, Name, Quota, Store};
@@ -39,24 +39,23 @@ pub trait Store: Send + Sync + 'static {
     /// The error of a store that cannot decide. A refusal is not an error.
     type Error: core::error::Error + Send + Sync + 'static;
 
-    /// The answer to come. It borrows nothing: `apply` reads the charges before it returns.
+    /// The future of the answer. `apply` reads the charges before the call returns.
     type Future: Future<Output = Result<Decision, Self::Error>> + Send + 'static;
 
-    /// Does one operation on all charges of a request, in one atomic step.
+    /// Applies an operation to all charges of a request, in one atomic step.
     ///
-    /// A store may take the charges before this returns, as [`MemoryStore`](crate::MemoryStore) does, or while the
-    /// future is polled. A dropped future may therefore have taken them or not.
+    /// A store takes the charges during the call, like [`MemoryStore`](crate::MemoryStore), or while you poll the future. If you drop
+    /// the future, the store has taken the charges or not.
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future;
 
-    /// Takes every charge if all of them fit, and none otherwise.
+    /// Takes all charges if all charges fit.
     fn check(&self, charges: &[Charge<'_>]) -> Self::Future {
         self.apply(Operation::Check, charges)
     }
 
-    /// Checks at once, if this store never waits, and writes the decision to `decision`.
+    /// Checks and writes to `decision`, if the store never waits.
     ///
-    /// Returns whether it has decided. A store that has to wait returns `false` and does nothing, which is the default.
-    /// A decision is large; written in place, it is not moved.
+    /// Returns whether the store has decided. The default returns `false`. A decision is large, so a decision in place saves a move.
     ///
     /// ```
     /// use tower_quota_core::{Charge, Decision, Key, MemoryStore, Quota, Store};
@@ -72,27 +71,24 @@ pub trait Store: Send + Sync + 'static {
         false
     }
 
-    /// Returns a number that this store shares with its clones, and with no other store of the process.
+    /// Returns a number that the store shares only with clones.
     ///
-    /// A layer uses it to notice that another layer has counted the same request in the same store. `None`, the default,
-    /// means that the identity is not known.
+    /// A layer uses the number to notice that another layer has counted a request in the same store. The default is unknown.
     fn identity(&self) -> Option<usize> {
         None
     }
 
-    /// Returns whether other processes may use the counters too, `true` by default.
+    /// Returns whether other processes may use the counters. Defaults to `true`.
     ///
-    /// Each call then takes a round trip, and refusals are remembered: see [`RefusalCache`](crate::RefusalCache). A
-    /// `MemoryStore` is not shared.
+    /// A call of a shared store takes a round trip, so a [`RefusalCache`](crate::RefusalCache) remembers refusals.
     #[inline]
     fn is_shared(&self) -> bool {
         true
     }
 
-    /// Waits until refunds and settlements in flight have reached the store, or the deadline has passed.
+    /// Waits until refunds and settlements in flight have reached the store, but no longer than the deadline.
     ///
-    /// Returns whether they have reached it. Call this when a service shuts down and makes no more requests. The default
-    /// returns at once, for a store that has nothing in flight.
+    /// Returns whether all have reached the store. Call `close` when your service shuts down. The default returns at once.
     fn close(&self, deadline: Duration) -> impl Future<Output = bool> + Send {
         let _ = deadline;
         core::future::ready(true)
@@ -126,7 +122,7 @@ impl<S: Store + ?Sized> Store for Arc<S> {
     }
 }
 
-/// A store chosen at run time: any [`Store`] behind one type.
+/// Any [`Store`], chosen at run time.
 ///
 /// A decision that is not made at once costs one more allocation.
 ///

@@ -7,15 +7,15 @@ use core::hint::spin_loop;
 pub(crate) use std::sync::{Mutex, MutexGuard};
 use std::sync::{PoisonError, TryLockError};
 
-/// Looks at a held lock before a thread sleeps, about two microseconds in all.
+/// Looks at a held lock before the thread sleeps, about two microseconds.
 const LOOKS: u32 = 64;
 /// Pauses between two looks. Each look takes the cache line from the holder.
 const PAUSES: u32 = 16;
 
-/// Locks a mutex. A thread that panicked while it held the lock changes nothing for the others.
+/// Locks a mutex, also after a panic of another thread.
 ///
-/// A lock is held for some tens of nanoseconds. A thread that sleeps costs the holder a system call to wake it, so a
-/// thread looks several times before that.
+/// A lock is held for some tens of nanoseconds. To wake a sleeping thread costs the holder a system call, so a thread looks
+/// several times before the thread sleeps.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     #[cfg(test)]
     collisions::count(mutex);

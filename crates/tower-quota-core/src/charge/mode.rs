@@ -1,31 +1,31 @@
-//! The mode of a charge: whether it may refuse, and whether it takes its units.
+//! The mode of a charge.
 
-/// The effect of a charge on its request, and of the outcome on the charge.
+/// Whether a charge may refuse the request, and when the store takes the units.
 ///
-/// One request may mix charges of all modes. The list is exhaustive on purpose: a store has to know every mode.
+/// A request may mix all modes. The enum is exhaustive, because a store has to implement every mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChargeMode {
-    /// Refuses the request if the cost does not fit. Takes the cost if all charges of the request fit.
+    /// Refuses the request if the cost does not fit. Takes the cost if all charges fit.
     #[default]
     Checked,
-    /// Takes nothing. Refuses the request if less than one unit is left.
+    /// Takes no units. Refuses the request if less than one unit is left.
     ///
-    /// The cost is ignored. A report makes no request wait and gives no strikes, but a
-    /// [penalty](crate::Charge::penalty) may block it.
+    /// The store ignores the cost. A report never delays a request and gives no strikes, but a [penalty](crate::Charge::penalty) may
+    /// block the report.
     Reported,
-    /// Takes nothing. Refuses the request only while the limit owes units.
+    /// Like [`Reported`](Self::Reported), but refuses only while the limit is in debt.
     ///
-    /// See [`LimitStatus::debt`](crate::LimitStatus::debt). In all else it is like [`Reported`](Self::Reported).
+    /// See [`LimitStatus::debt`](crate::LimitStatus::debt).
     ReportedUntilDebt,
-    /// Never refuses the request. Takes the cost whatever the outcome, into debt if it does not fit.
+    /// Takes the cost whatever the outcome, into debt if the cost does not fit. Never refuses.
     ///
-    /// Use it for work that is done anyway, such as a request that has to be counted although it is refused. The
-    /// decision on a refused request cannot be refunded, so a forced hold of such a request ends by its expiry.
+    /// Use `Forced` for work that happens anyway. You cannot refund a refused request, so a forced hold of a refused request ends by
+    /// expiry.
     Forced,
 }
 
 impl ChargeMode {
-    /// Returns whether the charge takes nothing.
+    /// Returns whether the charge takes no units.
     #[must_use]
     pub const fn is_report(self) -> bool {
         matches!(self, Self::Reported | Self::ReportedUntilDebt)

@@ -1,4 +1,4 @@
-//! Charges that outlive their request.
+//! A charge that outlives the request.
 
 use core::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::name::Name;
 use crate::penalty::Penalty;
 use crate::quota::Quota;
 
-/// A [`Charge`] that owns its key and its quota, for a later decision or refund.
+/// A [`Charge`] with its own key and quota, for a later decision or refund.
 ///
 /// ```
 /// use tower_quota_core::{Charge, Key, Name, OwnedCharge, Quota};
@@ -40,7 +40,7 @@ impl OwnedCharge {
         self.name
     }
 
-    /// Counts by another quota of the same algorithm, such as an instance's share.
+    /// Replaces the quota by another quota of the same algorithm, for example an instance's share.
     #[must_use]
     pub const fn with_quota(mut self, quota: Quota) -> Self {
         self.quota = quota;

@@ -1,38 +1,38 @@
-//! A counter that follows the wall clock.
+//! A processor's counter that follows the wall clock.
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// The time between two comparisons, in microseconds of the counter.
+/// Microseconds between two comparisons.
 const COMPARE_EVERY: u64 = 100_000;
-/// While the clock is ahead of the wall clock, it runs slower by one part in this many.
+/// A clock ahead of the wall clock runs slower by one part in this number.
 const SLOWER_BY: u64 = 1_000;
 
-/// The clocks of a machine, each in microseconds.
+/// The clocks of a machine, in microseconds.
 pub(super) trait Source: fmt::Debug {
-    /// Returns the processor's counter, from any start. It is fast to read, and may jump.
+    /// Returns the processor's counter, which is fast to read and may jump.
     fn counter(&self) -> u64;
 
-    /// Returns the system's monotonic clock, from any start. It stops while the machine is suspended.
+    /// Returns the system's monotonic clock, which stops while the machine is suspended.
     fn monotonic(&self) -> u64;
 
     /// Returns the time since the Unix epoch.
     fn wall(&self) -> u64;
 }
 
-/// A clock that counts by the counter, and is compared with the other clocks now and then.
+/// A clock that reads the counter, and compares the counter with the system's clocks now and then.
 #[derive(Debug)]
 pub(super) struct Anchored<S> {
     source: S,
-    /// The instant at which the counter was 0.
+    /// The time at which the counter was 0.
     offset: AtomicU64,
     /// The counter at the last comparison.
     compared_at: AtomicU64,
     last: Mutex<Comparison>,
 }
 
-/// The system's monotonic clock and this clock at the same moment.
+/// The monotonic clock and this clock at the same moment.
 #[derive(Debug)]
 struct Comparison {
     monotonic: u64,
@@ -59,10 +59,10 @@ impl<S: Source> Anchored<S> {
         self.by_counter().unwrap_or_else(|| self.compare())
     }
 
-    /// Returns the time by the counter. Returns `None` if a comparison is due, or the counter has jumped.
+    /// Returns the time by the counter, unless a comparison is due or the counter has jumped.
     fn by_counter(&self) -> Option<u64> {
         let counter = self.source.counter();
-        // A counter that went back wraps around to a long time.
+        // A counter that went back wraps around to a large number.
         let passed = counter.wrapping_sub(self.compared_at.load(Ordering::Acquire));
         (passed < COMPARE_EVERY).then(|| counter.wrapping_add(self.offset.load(Ordering::Relaxed)))
     }
@@ -74,8 +74,7 @@ impl<S: Source> Anchored<S> {
         if let Some(now) = self.by_counter() {
             return now;
         }
-        // The counter is read last. If the thread is preempted before that, the clock runs late until the next
-        // comparison, and never early.
+        // Read last. If the thread is preempted before, the clock is late until the next comparison, and never early.
         let wall = self.source.wall();
         let monotonic = self.source.monotonic();
         let counter = self.source.counter();

@@ -1,4 +1,4 @@
-//! The time of a store in this process. No other folder of tower-quota reads the machine's clocks.
+//! The time of a store in this process. Only this folder reads the machine's clocks.
 
 mod anchored;
 mod monotonic;
@@ -8,10 +8,10 @@ use core::fmt;
 pub use self::monotonic::MonotonicClock;
 use crate::time::Timestamp;
 
-/// A clock gives a store in this process the present time.
+/// Tells a store in this process the time.
 ///
-/// A clock should not run backwards. If it does, a store uses the instant of the last charge until the clock has caught
-/// up. Tests pass a clock that they move by hand (`tower_quota_testkit::ManualClock`).
+/// If a clock runs backwards, the store uses the instant of the last charge until the clock has caught up. Use
+/// `tower_quota_testkit::ManualClock` in your tests.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// Returns the present instant.
     fn now(&self) -> Timestamp;

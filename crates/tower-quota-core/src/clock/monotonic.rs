@@ -8,22 +8,20 @@ use super::Clock;
 use super::anchored::{Anchored, Source};
 use crate::time::{Timestamp, micros};
 
-/// The machine's clock: microseconds since the Unix epoch that do not run backwards.
+/// The machine's clock, in microseconds since the Unix epoch. The clock does not run backwards.
 ///
-/// The clock reads the processor's counter through the crate `quanta`, or the system's monotonic clock if the
-/// processor has no reliable counter. Ten times a second, or at once when the counter jumps, the clock is anchored
-/// again:
+/// The clock reads the processor's counter through the crate `quanta`, or the system's monotonic clock on processors without a
+/// reliable counter. The clock is anchored again ten times a second, and at once if the counter jumps:
 ///
-/// * The time since the last anchor is measured by the system's monotonic clock, so a counter that drifts or restarts
-///   (resume, migration) moves the clock by a tenth of a second at most.
-/// * If the wall clock is ahead, for example because the machine was suspended, the clock moves forward to it.
-/// * If the wall clock is behind, because it was set back, the clock runs slower by a thousandth until both agree.
+/// * The system's monotonic clock measures the time since the last anchor. A counter that drifts or restarts after a resume or a
+///   migration moves the clock by a tenth of a second at most.
+/// * If the wall clock is ahead, for example after a suspension, the clock moves forward.
+/// * If the wall clock is behind because you set it back, the clock runs slower by a thousandth until both agree.
 ///
-/// Windows that are aligned to UTC therefore stay aligned for as long as the process runs. Two readings run backwards
-/// by a tenth of a millisecond at most, unless the counter jumped by less than a tenth of a second.
+/// Windows in UTC therefore stay aligned as long as your process runs. Two readings run backwards by a tenth of a millisecond at
+/// most, unless the counter jumps by less than a tenth of a second.
 ///
-/// All values of this type share one clock. The first value calibrates the counter, which takes about a millisecond
-/// and never more than 200.
+/// All values share one clock. The first value calibrates the counter for about a millisecond, and for 200 ms at most.
 ///
 /// ```
 /// use std::time::Duration;
@@ -39,7 +37,7 @@ pub struct MonotonicClock {
 }
 
 impl MonotonicClock {
-    /// Returns the clock of this process. The first call calibrates it.
+    /// Returns the clock of this process. The first call calibrates the clock.
     #[must_use]
     pub fn new() -> Self {
         static MACHINE: LazyLock<Anchored<Machine>> =
@@ -60,7 +58,6 @@ impl Clock for MonotonicClock {
     }
 }
 
-/// The clocks of this machine.
 #[derive(Debug)]
 struct Machine {
     counter: quanta::Clock,
@@ -82,7 +79,7 @@ impl Machine {
 
 impl Source for Machine {
     fn counter(&self) -> u64 {
-        // From 0 and not from the start of the process: a counter that restarts must not stand still.
+        // From 0 and not from the start of the process, so that a counter that restarts does not stand still.
         self.counter.delta_as_nanos(0, self.counter.raw()) / 1_000
     }
 
