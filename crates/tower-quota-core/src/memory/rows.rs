@@ -10,7 +10,6 @@ use crate::algorithm::State;
 use crate::charge::Charge;
 use crate::decision::Decision;
 use crate::entry::TRUSTED_LEAD;
-use crate::outcome::Outcome;
 use crate::status::LimitStatus;
 use crate::sync::{MutexGuard, locked};
 use crate::time::Timestamp;
@@ -195,8 +194,9 @@ impl<'r, const N: usize> Request<'r, N> {
         let own = self.charges.iter().zip(&self.judged);
         let mut own = own.filter(|(_, judged)| judged.hash == hash);
         if !self.is_admitted {
+            // A cost above the capacity never fits, and says nothing about the client.
             let is_refused = own.any(|(charge, judged)| {
-                matches!(charge.outcome(judged.count, self.now), Outcome::Refuse(_))
+                charge.units() <= charge.quota().capacity() && !charge.fits(judged.count, self.now)
             });
             if let Some(row) = row
                 && is_refused
