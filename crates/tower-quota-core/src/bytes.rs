@@ -1,16 +1,24 @@
-//! Numbers in the stored form: 56 bits in seven bytes, little-endian, as a varint, or without their last zeros.
+//! Numbers in the stored form of an entry.
 
-/// The bound of the numbers: each is below it.
+/// The bound of a number in seven bytes.
 const LIMIT: u64 = 1 << 56;
 /// The most decimal zeros that a short number leaves out.
-const MOST_ZEROS: u64 = 7;
+const MOST_ZEROS: u32 = 7;
 
-/// Appends seven bytes.
+/// Appends a number as seven bytes, little-endian.
 pub fn push_u56(bytes: &mut Vec<u8>, number: u64) {
     bytes.extend_from_slice(&number.min(LIMIT - 1).to_le_bytes()[..7]);
 }
 
-/// Appends 7 bits in each byte, the lowest first. The high bit says that more follow (LEB128).
+/// Reads a number of seven bytes.
+#[must_use]
+pub fn read_u56(rest: &mut &[u8]) -> Option<u64> {
+    let (&[a, b, c, d, e, f, g], after) = rest.split_first_chunk()?;
+    *rest = after;
+    Some(u64::from_le_bytes([a, b, c, d, e, f, g, 0]))
+}
+
+/// Appends a number in LEB128: 7 bits in each byte, the lowest first. The high bit announces another byte.
 pub(crate) fn push_varint(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number.to_le_bytes()[0] | 0x80);
@@ -19,52 +27,35 @@ pub(crate) fn push_varint(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number.to_le_bytes()[0]);
 }
 
-/// Reads seven bytes.
-#[must_use]
-pub fn read_u56(rest: &mut &[u8]) -> Option<u64> {
-    let (&[a, b, c, d, e, f, g], after) = rest.split_first_chunk()?;
-    *rest = after;
-    Some(u64::from_le_bytes([a, b, c, d, e, f, g, 0]))
-}
-
-/// Reads up to eight bytes of a varint, and no more than its number needs.
+/// Reads a varint of up to eight bytes. Returns `None` if the number fits into fewer bytes.
 pub(crate) fn read_varint(rest: &mut &[u8]) -> Option<u64> {
     let end = rest.iter().take(8).position(|byte| byte & 0x80 == 0)?;
     if end > 0 && rest[end] == 0 {
         return None;
     }
-    let (bytes, after) = rest.split_at(end + 1);
-    *rest = after;
-    Some(
-        bytes
-            .iter()
-            .rev()
-            .fold(0, |number, byte| number << 7 | u64::from(byte & 0x7f)),
-    )
+    let bytes = rest.split_off(..=end)?.iter().rev();
+    Some(bytes.fold(0, |number, byte| number << 7 | u64::from(byte & 0x7f)))
 }
 
-/// Appends a number below 2^53 without its last decimal zeros, seven at most: 8 times the rest, plus how many these were.
+/// Appends a short number: a varint of `8 * digits + zeros`, without up to seven decimal zeros.
 ///
-/// The numbers of quotas are round: 60,000,000 takes one byte, and four as a varint.
-pub(crate) fn push_short(bytes: &mut Vec<u8>, mut number: u64) {
-    let mut zeros = 0;
-    while zeros < MOST_ZEROS && number > 0 && number.is_multiple_of(10) {
-        (number, zeros) = (number / 10, zeros + 1);
-    }
-    push_varint(bytes, number << 3 | zeros);
+/// The numbers of quotas are round. 60,000,000 takes one byte, and four bytes as a varint. The number is below 2^53.
+pub(crate) fn push_short(bytes: &mut Vec<u8>, number: u64) {
+    let zeros = decimal_zeros(number);
+    push_varint(bytes, number / 10_u64.pow(zeros) << 3 | u64::from(zeros));
 }
 
-/// Reads a short number that leaves out as many zeros as it can.
+/// Reads a short number. Returns `None` if the number could leave out more zeros.
 pub(crate) fn read_short(rest: &mut &[u8]) -> Option<u64> {
     let short = read_varint(rest)?;
-    let (number, zeros) = (short >> 3, short & MOST_ZEROS);
-    let is_shortest = if number == 0 {
-        zeros == 0
-    } else {
-        zeros == MOST_ZEROS || !number.is_multiple_of(10)
-    };
-    let number = number.checked_mul(10_u64.pow(u32::try_from(zeros).ok()?))?;
-    (is_shortest && number < 1 << 53).then_some(number)
+    let zeros = u32::try_from(short & 7).ok()?;
+    let number = (short >> 3).checked_mul(10_u64.pow(zeros))?;
+    (number < 1 << 53 && decimal_zeros(number) == zeros).then_some(number)
+}
+
+fn decimal_zeros(number: u64) -> u32 {
+    let ends_in = |zeros: &u32| number > 0 && number.is_multiple_of(10_u64.pow(*zeros));
+    (1..=MOST_ZEROS).rev().find(ends_in).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -73,7 +64,7 @@ mod tests {
 
     #[test]
     fn number_has_one_short_form() {
-        // 10 with its zero, nothing with a zero left out, and more than a number may be.
+        // 10 with its zero, 0 without a zero, and a number above 2^53.
         for bytes in [&[80][..], &[1], &[0x87, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]] {
             assert_eq!(read_short(&mut &bytes[..]), None, "{bytes:?}");
         }

@@ -230,5 +230,5 @@ fn outcome_of(statuses: &[LimitStatus]) -> Outcome {
     let enforced = statuses.iter().filter(|status| !status.is_shadow);
     enforced
         .map(|status| status.outcome)
-        .fold(Outcome::Allow, Outcome::or)
+        .fold(Outcome::Allow, Outcome::max)
 }

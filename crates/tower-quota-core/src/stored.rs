@@ -1,8 +1,6 @@
 //! Constants and codecs for stores that write [entries](crate::Entry::encode) in another language.
 //!
-//! The script of the Redis store is an example.
-//!
-//! Hidden from the documentation: it may change in any release.
+//! The script of the Redis store uses this module. It may change in any release.
 
 pub use crate::algorithm::{KEPT_STAMPS, MOST_COUNTED, MOST_MARKS};
 pub use crate::bytes::{push_u56, read_u56};

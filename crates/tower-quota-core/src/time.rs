@@ -1,12 +1,12 @@
-//! Instants, on the clock of the side that holds the state.
+//! Timestamps on the clock of the store.
 
 use core::fmt;
 use core::time::Duration;
 
-/// An instant in microseconds since the Unix epoch, on the clock of the side that holds the state.
+/// An instant in microseconds since the Unix epoch, on the clock of the store.
 ///
-/// Windows are aligned to the epoch. Instants of two processes are comparable only as far as their clocks are;
-/// tower-quota never compares instants of two clocks.
+/// Windows are aligned to the epoch. tower-quota never compares timestamps of two clocks. If you do, the result is as
+/// exact as the clocks.
 ///
 /// ```
 /// use std::time::Duration;
@@ -22,7 +22,7 @@ impl Timestamp {
     /// The Unix epoch.
     pub const EPOCH: Self = Self(0);
 
-    /// Makes the instant this many microseconds after the Unix epoch.
+    /// Makes a timestamp from the microseconds since the Unix epoch.
     #[must_use]
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros)
@@ -34,7 +34,7 @@ impl Timestamp {
         self.0
     }
 
-    /// Returns the time since `earlier`; zero if it is not earlier.
+    /// Returns the time since `earlier`, or zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
@@ -44,7 +44,7 @@ impl Timestamp {
 impl core::ops::Add<Duration> for Timestamp {
     type Output = Self;
 
-    /// Adds, saturating; a fraction of a microsecond is dropped.
+    /// Adds the full microseconds of a duration. The sum saturates.
     fn add(self, span: Duration) -> Self {
         Self(self.0.saturating_add(micros(span)))
     }
@@ -56,17 +56,8 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Returns the microseconds of a duration, rounded down, at most `u64::MAX` (half a million years).
+/// Returns the full microseconds of a duration, at most `u64::MAX` (half a million years).
 pub(crate) const fn micros(span: Duration) -> u64 {
-    let micros = span.as_micros();
-    if micros > u64::MAX as u128 {
-        u64::MAX
-    } else {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "compared with u64::MAX just above"
-        )]
-        let fitting = micros as u64;
-        fitting
-    }
+    let whole = span.as_secs().saturating_mul(1_000_000);
+    whole.saturating_add(span.subsec_micros() as u64)
 }

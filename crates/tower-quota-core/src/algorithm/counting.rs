@@ -1,43 +1,35 @@
-//! The operations that each kind of state implements.
+//! The interface of all kinds of state.
 
-use crate::outcome::Outcome;
 use crate::quota::Quota;
 
-/// Units to give back.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Refund {
-    pub(crate) cost: u64,
-    /// The instant of the charge, in microseconds since the epoch.
-    pub(crate) taken_at: u64,
-    /// Says if the charge was [`refundable`](crate::Charge::refundable).
-    pub(crate) is_prepared: bool,
-}
-
 /// The counter of one limit.
+///
+/// A unit of a bucket has [`Quota::unit`] grains. The other states count in units.
 pub(crate) trait Counting {
-    /// Judges a cost up to the capacity. The request accepts a wait of `max_wait` microseconds.
-    fn judge(&self, quota: &Quota, now: u64, cost: u64, max_wait: u64) -> Outcome;
+    /// Returns the microseconds until a cost up to the capacity fits, or 0 if the cost fits now.
+    fn until_fits(&self, quota: &Quota, now: u64, cost: u64) -> u64;
 
     /// Returns the instant at which the state is full again if no other request is charged.
     fn full_at(&self, quota: &Quota) -> u64;
 
-    /// Returns the used grains at `now`, and the grains in one unit.
-    fn used(&self, quota: &Quota, now: u64) -> (u64, u64);
+    /// Returns the used grains or units at `now`.
+    fn used(&self, quota: &Quota, now: u64) -> u64;
 
     /// Drops the units that have expired by `now`.
-    fn advance(&mut self, quota: &Quota, now: u64);
+    fn advance(&mut self, _quota: &Quota, _now: u64) {}
 
     /// Takes a cost from a state that was advanced to `now`, into debt if the cost does not fit.
     ///
-    /// Returns the recorded units. They are fewer than the cost if the state cannot count more.
+    /// Returns the recorded units, which are fewer than the cost if the state cannot count more.
     fn take(&mut self, quota: &Quota, now: u64, cost: u64) -> u64;
 
-    /// Gives back a charge in a state that was advanced to `now`.
+    /// Gives back a charge of the instant `taken_at` in a state that was advanced to `now`.
     ///
-    /// A window gets back its own units only. A bucket gets back at most the units that time has not refilled.
-    fn refund(&mut self, quota: &Quota, now: u64, refund: Refund);
+    /// A window gives back only its own units. A bucket gives back at most the units that time has not refilled.
+    /// `is_prepared` says whether the charge was [`refundable`](crate::Charge::refundable).
+    fn refund(&mut self, quota: &Quota, now: u64, cost: u64, taken_at: u64, is_prepared: bool);
 
-    /// Extends the hold of an instant in a state that was advanced to `now`. Returns the units still held.
+    /// Extends a hold in a state that was advanced to `now`. Returns the units that are still held.
     fn renew(&mut self, _quota: &Quota, _now: u64, _taken_at: u64) -> u64 {
         0
     }
@@ -47,33 +39,24 @@ pub(crate) trait Counting {
         0
     }
 
-    /// Appends the stored form, without the last field (`full_at`).
+    /// Appends the stored form without its last number, the time at which the state is full.
     fn encode(&self, quota: &Quota, bytes: &mut Vec<u8>);
 
-    /// Returns the state of a new client.
-    fn fresh(quota: &Quota, now: u64) -> Self
-    where
-        Self: Sized;
-
-    /// Reads the stored form of a state, up to the end of `rest`. Its entry was changed last at `at`.
+    /// Reads the stored form up to the end of `rest`. `at` is the instant of the last change.
     ///
-    /// Returns `None` if no limit of this quota can be in this state.
+    /// Returns `None` if the quota has numbers that its algorithm cannot count below 2^53, or if no limit with this
+    /// quota can have this state.
     fn decode(quota: &Quota, rest: &mut &[u8], full_at: u64, at: u64) -> Option<Self>
     where
         Self: Sized;
 
-    /// Returns a state that was advanced to `at` as one word, for a row of the memory store.
-    ///
-    /// Returns `None` if the state does not fit into a word.
+    /// Returns a state as of `at` in one word, for a row of the memory store, or `None` if a word is too small.
     fn packed(&self, _quota: &Quota, _at: u64) -> Option<u64> {
         None
     }
 
-    /// Reverses [`packed`](Self::packed).
-    fn unpacked(_word: u64, quota: &Quota, at: u64) -> Self
+    /// Reverses [`packed`](Self::packed). The word 0 is the state of a new client.
+    fn unpacked(word: u64, quota: &Quota, at: u64) -> Self
     where
-        Self: Sized,
-    {
-        Self::fresh(quota, at)
-    }
+        Self: Sized;
 }

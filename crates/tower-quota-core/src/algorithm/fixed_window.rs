@@ -1,74 +1,62 @@
-//! Fixed windows: a counter per period.
+//! Fixed window: one counter per period.
 //!
-//! Bound: at most `units` in each window, hence at most twice that in any span of one period.
+//! Bound: at most `units` in each window, and at most twice as many in any span of one period.
 
-use super::counting::{Counting, Refund};
+use super::counting::Counting;
 use crate::bytes::{push_u56, read_u56};
-use crate::outcome::Outcome;
-use crate::quota::Quota;
+use crate::quota::{MOST_UNITS, Quota};
 
-/// The most units a window remembers as counted, debts included.
+/// The most units that a window counts, debts included.
 pub const MOST_COUNTED: u64 = 1 << 51;
 
-/// The counter of a fixed window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FixedWindow {
     /// The start of the window, in microseconds since the epoch.
     start: u64,
-    /// Units counted in it.
     count: u64,
-}
-
-/// Returns the start of the window at `now`, given that the last one known started at `start`.
-fn start(quota: &Quota, start: u64, now: u64) -> u64 {
-    let period = quota.period_micros();
-    match quota.window_offset() {
-        // The clock counts from the epoch: it cuts off the beginning of the window before the first offset.
-        Some(offset) => now.saturating_sub((now % period + period - offset) % period),
-        None if now - start < period => start,
-        None => now,
-    }
-}
-
-/// Returns the end of the window that started at `start`.
-fn end(quota: &Quota, start: u64) -> u64 {
-    match quota.window_offset() {
-        // The window that the epoch cut off.
-        Some(offset) if start < offset => offset,
-        _ => start + quota.period_micros(),
-    }
 }
 
 impl FixedWindow {
     /// Returns the window at `now`.
     fn at(self, quota: &Quota, now: u64) -> Self {
-        let start = start(quota, self.start, now);
-        Self {
-            start,
-            count: if start == self.start { self.count } else { 0 },
+        let period = quota.period_micros();
+        let start = match quota.window_offset() {
+            // The first window begins before the epoch, where the clock starts. It is shorter.
+            Some(offset) => now.saturating_sub((now % period + period - offset) % period),
+            None if now - self.start < period => self.start,
+            None => now,
+        };
+        let count = if start == self.start { self.count } else { 0 };
+        Self { start, count }
+    }
+
+    fn end(self, quota: &Quota) -> u64 {
+        match quota.window_offset() {
+            // The first window, which begins before the epoch.
+            Some(offset) if self.start < offset => offset,
+            _ => self.start + quota.period_micros(),
         }
     }
 }
 
 impl Counting for FixedWindow {
-    fn judge(&self, quota: &Quota, now: u64, cost: u64, _: u64) -> Outcome {
-        let Self { start, count } = self.at(quota, now);
-        match count + cost <= quota.capacity() {
-            true => Outcome::Allow,
-            false => Outcome::refuse_for(end(quota, start) - now),
+    fn until_fits(&self, quota: &Quota, now: u64, cost: u64) -> u64 {
+        let window = self.at(quota, now);
+        match window.count + cost <= quota.capacity() {
+            true => 0,
+            false => window.end(quota) - now,
         }
     }
 
     fn full_at(&self, quota: &Quota) -> u64 {
-        if self.count == 0 {
-            0
-        } else {
-            end(quota, self.start)
+        match self.count {
+            0 => 0,
+            _ => self.end(quota),
         }
     }
 
-    fn used(&self, quota: &Quota, now: u64) -> (u64, u64) {
-        (self.at(quota, now).count, 1)
+    fn used(&self, quota: &Quota, now: u64) -> u64 {
+        self.at(quota, now).count
     }
 
     fn advance(&mut self, quota: &Quota, now: u64) {
@@ -77,17 +65,16 @@ impl Counting for FixedWindow {
 
     fn take(&mut self, quota: &Quota, now: u64, cost: u64) -> u64 {
         if self.count == 0 && quota.window_offset().is_none() {
-            // A window that is anchored to its first request begins with it.
             self.start = now;
         }
-        let before = self.count;
-        self.count = before.saturating_add(cost).min(MOST_COUNTED);
-        self.count - before
+        let taken = cost.min(MOST_COUNTED - self.count);
+        self.count += taken;
+        taken
     }
 
-    fn refund(&mut self, _: &Quota, _: u64, refund: Refund) {
-        if refund.taken_at >= self.start {
-            self.count = self.count.saturating_sub(refund.cost);
+    fn refund(&mut self, _: &Quota, _: u64, cost: u64, taken_at: u64, _: bool) {
+        if taken_at >= self.start {
+            self.count = self.count.saturating_sub(cost);
         }
     }
 
@@ -96,28 +83,29 @@ impl Counting for FixedWindow {
         push_u56(bytes, self.count);
     }
 
-    /// Returns `None` for a window that began with its first request: its start cannot be derived from `at`.
+    fn decode(quota: &Quota, bytes: &mut &[u8], _: u64, at: u64) -> Option<Self> {
+        let is_counted = quota.grain() == 1
+            && quota.capacity() <= MOST_UNITS
+            && quota.window_offset().unwrap_or(0) < quota.period_micros();
+        let (start, count) = (read_u56(bytes)?, read_u56(bytes)?);
+        let is_sound = is_counted && start <= at && count <= MOST_COUNTED;
+        is_sound.then_some(Self { start, count })
+    }
+
     fn packed(&self, quota: &Quota, at: u64) -> Option<u64> {
+        // The start of a window that begins with a request cannot be computed from `at`.
         quota.window_offset()?;
-        Some(self.at(quota, at).count)
+        Some(self.used(quota, at))
     }
 
     fn unpacked(word: u64, quota: &Quota, at: u64) -> Self {
+        let window = Self {
+            start: at,
+            count: 0,
+        };
         Self {
             count: word,
-            ..Self::fresh(quota, at)
+            ..window.at(quota, at)
         }
-    }
-
-    fn fresh(quota: &Quota, now: u64) -> Self {
-        Self {
-            start: start(quota, now, now),
-            count: 0,
-        }
-    }
-
-    fn decode(_: &Quota, bytes: &mut &[u8], _: u64, at: u64) -> Option<Self> {
-        let (start, count) = (read_u56(bytes)?, read_u56(bytes)?);
-        (start <= at && count <= MOST_COUNTED).then_some(Self { start, count })
     }
 }

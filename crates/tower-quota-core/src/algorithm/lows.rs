@@ -1,15 +1,15 @@
 //! The low marks of a bucket, which make refunds exact.
 //!
-//! A refund must leave the bucket as if the charge had never been made. Without the charge, a part of the refill would have
-//! gone into a full bucket and been lost. A refund therefore gives back at most the lowest number of used grains since the
-//! charge. A mark records this minimum for the instant of one refundable charge. Later marks are higher, so each change
-//! merges the marks above the present level, and few marks remain.
+//! A refund must leave the bucket as if the charge had never been made. Without the charge, a part of the refill would
+//! have gone into a full bucket and been lost. A refund therefore gives back at most the lowest number of used grains
+//! since the charge. A mark records this minimum for the instant of a refundable charge. Later marks are higher, so a
+//! change merges all marks above the present level, and few marks remain.
 //!
-//! A bucket keeps at most eight marks. When the list is full, the mark closest to its predecessor is dropped. A refund of
-//! its charge then gives back a little less, never more.
+//! A bucket keeps at most eight marks. When the list is full, the mark closest to its predecessor is dropped. A refund
+//! of the dropped charge gives back a little less, never more.
 //!
-//! The marks start again when the bucket was full or was converted to another quota. (A charge in the microsecond of a
-//! conversion counts as later.)
+//! The marks start again when the bucket was full or was converted to another quota. A charge in the microsecond of a
+//! conversion counts as later.
 
 use crate::bytes::{push_u56, read_u56};
 use crate::quota::MOST_USED;
@@ -19,7 +19,7 @@ pub const MOST_MARKS: usize = 8;
 
 /// The marks of a bucket, in the order of their instants.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Lows(Vec<LowMark>);
+pub(super) struct Lows(Vec<LowMark>);
 
 /// The lowest number of used grains since an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +30,7 @@ struct LowMark {
 }
 
 impl Lows {
-    pub(super) const NONE: Self = Self(Vec::new());
-
-    pub(super) const fn are_none(&self) -> bool {
+    pub(super) const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
@@ -49,15 +47,12 @@ impl Lows {
         }
     }
 
-    /// Adds the mark of a charge that leaves `used` grains used. Charges of one instant share a mark.
-    pub(super) fn add(&mut self, now: u64, used: u64) {
+    /// Adds the mark of a charge that leaves `used` grains used. Charges of the same instant share a mark.
+    pub(super) fn add(&mut self, since: u64, low: u64) {
         match self.0.last_mut() {
-            Some(last) if last.low == used => return,
-            Some(last) if last.since == now => last.low = used,
-            _ => self.0.push(LowMark {
-                since: now,
-                low: used,
-            }),
+            Some(last) if last.low == low => return,
+            Some(last) if last.since == since => last.low = low,
+            _ => self.0.push(LowMark { since, low }),
         }
         if self.0.len() > MOST_MARKS {
             // The first mark is compared with 0.
@@ -67,7 +62,7 @@ impl Lows {
         }
     }
 
-    /// Returns the lowest number of used grains since an instant, if a mark knows it.
+    /// Returns the lowest number of used grains since an instant, if a mark records it.
     pub(super) fn since(&self, instant: u64) -> Option<u64> {
         self.0[..self.begun_by(instant)].last().map(|mark| mark.low)
     }
@@ -75,14 +70,13 @@ impl Lows {
     /// Lowers the marks as if the charge at this instant had never been made.
     pub(super) fn refund(&mut self, instant: u64, grains: u64) {
         let first = self.begun_by(instant).saturating_sub(1);
-        let (before, since) = self.0.split_at_mut(first);
-        since
-            .iter_mut()
-            .for_each(|mark| mark.low = mark.low.saturating_sub(grains));
-        if let Some(first) = since.first() {
-            before
-                .iter_mut()
-                .for_each(|mark| mark.low = mark.low.min(first.low));
+        for mark in &mut self.0[first..] {
+            mark.low = mark.low.saturating_sub(grains);
+        }
+        if let Some(&LowMark { low, .. }) = self.0.get(first) {
+            for mark in &mut self.0[..first] {
+                mark.low = mark.low.min(low);
+            }
         }
         self.0.dedup_by_key(|mark| mark.low);
     }
@@ -93,28 +87,24 @@ impl Lows {
     }
 
     pub(super) fn encode(&self, bytes: &mut Vec<u8>) {
-        self.0
-            .iter()
-            .flat_map(|mark| [mark.since, mark.low])
-            .for_each(|number| push_u56(bytes, number));
+        for mark in &self.0 {
+            push_u56(bytes, mark.since);
+            push_u56(bytes, mark.low);
+        }
     }
 
-    /// Reads marks up to the end. Returns `None` if a bucket that was changed last at `at` cannot have these marks.
+    /// Reads marks to the end. Returns `None` if a bucket that last changed `at` this instant cannot have these marks.
     pub(super) fn decode(bytes: &mut &[u8], at: u64) -> Option<Self> {
         let mut marks = Vec::new();
         while !bytes.is_empty() {
-            marks.push(LowMark {
-                since: read_u56(bytes)?,
-                low: read_u56(bytes)?,
-            });
+            let (since, low) = (read_u56(bytes)?, read_u56(bytes)?);
+            marks.push(LowMark { since, low });
         }
-        let are_sound = marks
-            .is_sorted_by(|one, next| one.since < next.since && one.low < next.low)
-            && marks.len() <= MOST_MARKS
-            && marks
-                .last()
-                .is_none_or(|last| last.since <= at && last.low <= MOST_USED);
-        are_sound.then_some(Self(marks))
+        let is_in_range = |mark: &LowMark| mark.since <= at && mark.low <= MOST_USED;
+        let is_sound = marks.len() <= MOST_MARKS
+            && marks.iter().all(is_in_range)
+            && marks.is_sorted_by(|one, next| one.since < next.since && one.low < next.low);
+        is_sound.then_some(Self(marks))
     }
 }
 
@@ -122,7 +112,6 @@ impl Lows {
 mod tests {
     use super::*;
 
-    /// Returns the least used since some instants.
     fn since(lows: &Lows, instants: &[u64]) -> Vec<Option<u64>> {
         instants
             .iter()

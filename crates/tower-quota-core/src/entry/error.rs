@@ -4,32 +4,32 @@ use core::fmt;
 
 use super::VERSION;
 
-/// Bytes that are not an entry in the stored form.
+/// The bytes are not the stored form of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The first byte names a version that this build does not read. An empty value has none: `None`.
+    /// This build does not read the version in the first byte. `None` if the value is empty.
     Version(Option<u8>),
-    /// The bytes end in the middle of the slot that begins at this offset.
+    /// The bytes end within a slot.
     Truncated {
-        /// Offset of the slot, in bytes.
+        /// The offset of the slot in bytes.
         slot: usize,
     },
-    /// The slot at this offset has a kind of state that this build does not know.
+    /// A slot has a kind of state that this build does not know.
     Kind {
-        /// Offset of the slot, in bytes.
+        /// The offset of the slot in bytes.
         slot: usize,
-        /// The byte that holds the kind.
+        /// The byte with the kind.
         kind: u8,
     },
-    /// The slot at this offset has numbers that no quota and no state has.
+    /// A slot has numbers that no quota and no state can have.
     Numbers {
-        /// Offset of the slot, in bytes.
+        /// The offset of the slot in bytes.
         slot: usize,
     },
-    /// Two slots are of the same limit.
+    /// Two slots count the same limit.
     Repeated {
-        /// Offset of the second one, in bytes.
+        /// The offset of the second slot in bytes.
         slot: usize,
     },
 }

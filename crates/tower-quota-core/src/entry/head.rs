@@ -1,12 +1,14 @@
-//! The head of a stored slot: the limit, and the numbers by which its state is counted.
+//! The head of a stored slot: the limit, and the numbers that count its state.
 
-use crate::bytes::push_short;
+use crate::bytes::{push_short, read_short};
 use crate::quota::{Algorithm, Quota};
 
 /// Flag of a window that starts with its first request.
 pub const FROM_FIRST_REQUEST: u8 = 16;
-/// Flag of a bucket that records the least that is used, for refunds.
+/// Flag of a bucket that records its low marks for refunds.
 pub const WATCHED: u8 = 32;
+/// The bits of the kind of state. The other bits are flags.
+const KIND: u8 = 15;
 
 /// The numbers of a quota, as a slot stores them.
 #[derive(Clone, Copy, Debug)]
@@ -17,44 +19,75 @@ pub struct SlotHead {
     pub capacity: u64,
     /// The grain of the quota; see [`Quota::grain`].
     pub grain: u64,
-    /// The refill of a bucket in grains per microsecond; the period of a window or log in microseconds.
+    /// The refill of a bucket in grains per microsecond, or the period of a window in microseconds.
     pub pace: u64,
-    /// The offset of a window in microseconds; 0 if it starts with its first request.
+    /// The offset of a window in microseconds, or 0 if the window starts with its first request.
     pub offset: u64,
 }
 
 impl SlotHead {
     /// Returns the head of a new slot, without the flag [`WATCHED`].
     #[must_use]
-    pub const fn of(quota: &Quota) -> Self {
-        let (flag, offset) = match quota.window_offset() {
-            Some(offset) => (0, offset),
-            None => (FROM_FIRST_REQUEST, 0),
-        };
-        let pace = if quota.algorithm().is_bucket() {
-            quota.refill()
-        } else {
-            quota.period_micros()
-        };
-        let kind = quota.algorithm().state_code() | flag;
+    pub fn of(quota: &Quota) -> Self {
+        let code = quota.algorithm().state_code();
+        let offset = quota.window_offset();
         Self {
-            kind,
+            kind: match offset {
+                Some(_) => code,
+                None => code | FROM_FIRST_REQUEST,
+            },
             capacity: quota.capacity(),
             grain: quota.grain(),
-            pace,
-            offset,
+            pace: match quota.refill() {
+                0 => quota.period_micros(),
+                refill => refill,
+            },
+            offset: offset.unwrap_or(0),
         }
     }
 
-    /// Appends the first bytes of a slot: from the number of its limit to the last number of its quota.
+    /// Appends the first bytes of a slot, from the number of the limit to the last number of the quota.
     pub fn push(&self, limit: u32, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(&limit.to_le_bytes());
         bytes.push(self.kind);
-        [self.capacity, self.grain, self.pace]
-            .into_iter()
-            .for_each(|number| push_short(bytes, number));
-        if self.kind == Algorithm::FixedWindow.state_code() {
+        for number in [self.capacity, self.grain, self.pace] {
+            push_short(bytes, number);
+        }
+        if self.has_offset() {
             push_short(bytes, self.offset);
         }
+    }
+
+    /// Reads the number of the limit and the head. Returns `None` if the bytes end.
+    pub(super) fn read(rest: &mut &[u8]) -> Option<(u32, Self)> {
+        let (limit, after) = rest.split_first_chunk()?;
+        *rest = after;
+        let mut head = Self {
+            kind: *rest.split_off_first()?,
+            capacity: read_short(rest)?,
+            grain: read_short(rest)?,
+            pace: read_short(rest)?,
+            offset: 0,
+        };
+        if head.has_offset() {
+            head.offset = read_short(rest)?;
+        }
+        Some((u32::from_le_bytes(*limit), head))
+    }
+
+    /// Returns the quota of this head, or `None` if the kind or its flags are unknown.
+    pub(super) fn quota(&self) -> Option<Quota> {
+        let algorithm = Algorithm::of_state_code(self.kind & KIND)?;
+        let anchor = match (algorithm, self.kind & !KIND) {
+            (Algorithm::FixedWindow, FROM_FIRST_REQUEST) => None,
+            (_, 0) | (Algorithm::TokenBucket, WATCHED) => Some(self.offset),
+            _ => return None,
+        };
+        let quota = Quota::from_stored(algorithm, self.capacity, self.grain, self.pace, anchor);
+        Some(quota)
+    }
+
+    fn has_offset(&self) -> bool {
+        self.kind == Algorithm::FixedWindow.state_code()
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! 1. An entry has a slot for each limit of its key: the number of the limit, the numbers of the quota, and the state.
 //! 2. A request reads and changes only the slots of its own limits, in any order.
-//! 3. A full slot is dropped when the entry changes. A missing slot or entry means a full one.
+//! 3. A full slot is dropped when the entry changes. A missing slot or entry means a full limit.
 
 mod codec;
 mod error;
@@ -22,7 +22,7 @@ use crate::outcome::Outcome;
 use crate::quota::{Algorithm, MOST_USED, Quota};
 use crate::time::Timestamp;
 
-/// The longest lead of an entry over the clock in microseconds, beyond the time until it is full.
+/// The longest lead of an entry over the clock in microseconds, beyond the time until the entry is full.
 pub const TRUSTED_LEAD: u64 = 60_000_000;
 
 /// Everything stored for one key: the counters of its limits.
@@ -77,12 +77,12 @@ pub const TRUSTED_LEAD: u64 = 60_000_000;
 ///   u56     instant from which nothing of the limit is used any more
 /// ```
 ///
-/// A varint is LEB128: 7 bits in each byte, the lowest first. A short number is a varint of `8 * digits + zeros`, for up to
-/// seven decimal zeros at the end: 55 is 60,000,000. The used grains of a bucket at an instant are
+/// A varint is LEB128 (7 bits in each byte, the lowest first). A short number is a varint of `8 * digits + zeros`, with
+/// up to seven decimal zeros. For example, 55 is 60,000,000. The used grains of a bucket at an instant are
 /// `(full_at - instant) * refill - rest`, at least 0.
 ///
-/// A script can find, copy and drop slots without decoding them: the bytes before the state depend only on the limit and
-/// its quota, the length comes first, and the last instant comes last.
+/// Your script can find, copy and drop slots without decoding them. The bytes before the state depend only on the limit
+/// and its quota. The length comes first, and the last instant comes last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     /// The instant of the last change.
@@ -94,7 +94,7 @@ pub struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub(crate) limit: u32,
-    /// The reduced quota.
+    /// The [reduced](Quota::reduced) quota.
     pub(crate) quota: Quota,
     pub(crate) state: State,
 }
@@ -118,24 +118,19 @@ impl Slot {
 }
 
 impl Entry {
-    /// Makes the entry of buckets at an instant, each with its limit and the [grains](Quota::grain) used.
+    /// Makes an entry of buckets at an instant, from each limit, its quota and the used [grains](Quota::grain).
     ///
-    /// Stores that answer with what is used of each bucket add this entry to their refusals.
+    /// Use this entry to explain refusals if your store answers with the used grains.
     #[must_use]
     pub fn of_buckets<'a>(
         at: Timestamp,
         buckets: impl IntoIterator<Item = (Name, &'a Quota, u64)>,
     ) -> Self {
         let at = at.as_micros();
-        let slots = buckets.into_iter().map(|(limit, quota, used)| {
-            let counter = Counter {
-                id: limit.id(),
-                quota,
-            };
-            Slot::new(
-                counter,
-                State::Bucket(Bucket::new(quota, used.min(MOST_USED), at)),
-            )
+        let slots = buckets.into_iter().map(|(limit, quota, used)| Slot {
+            limit: limit.id(),
+            quota: quota.reduced(),
+            state: State::Bucket(Bucket::new(quota, used.min(MOST_USED), at)),
         });
         Self {
             at,
@@ -143,11 +138,11 @@ impl Entry {
         }
     }
 
-    /// Returns the instant at which the entry is full and may be deleted, if no other request is charged.
+    /// Returns the instant at which the entry is full if no other request is charged. You may delete it then.
     #[must_use]
     pub fn full_at(&self) -> Timestamp {
-        let latest = self.slots.iter().map(Slot::full_at).max();
-        Timestamp::from_micros(latest.unwrap_or(0).max(self.at))
+        let full_at = self.slots.iter().map(Slot::full_at);
+        Timestamp::from_micros(full_at.fold(self.at, u64::max))
     }
 
     /// Returns the instant of the last change.
@@ -156,19 +151,20 @@ impl Entry {
         Timestamp::from_micros(self.at)
     }
 
-    /// Returns whether a limit has no units left at `now`. Deleting the entry would release a limited client.
+    /// Returns whether a limit has no units left at `now`.
+    ///
+    /// If you delete such an entry, you release a limited client.
     #[must_use]
     pub fn is_limited(&self, now: Timestamp) -> bool {
         let now = now.as_micros().max(self.at);
-        self.slots
-            .iter()
-            .any(|slot| slot.state.balance(&slot.quota, now).0 <= 0)
+        let mut slots = self.slots.iter();
+        slots.any(|slot| slot.state.balance(&slot.quota, now).0 <= 0)
     }
 
     /// Returns the entry as of an instant, with at most 33 stamps of each sliding log.
     ///
-    /// The last one stands for all further stamps. It expires before they do, so an abridged entry never refuses a
-    /// request that the entry admits.
+    /// The last stamp stands for all further stamps and expires before them. An abridged entry therefore never refuses a
+    /// request that the full entry admits.
     #[must_use]
     pub fn abridged(mut self, at: Timestamp) -> Self {
         self.at = self.at.max(at.as_micros());
@@ -181,7 +177,7 @@ impl Entry {
         self
     }
 
-    /// Returns whether the entry is full, so that a store need not keep it.
+    /// Returns whether the entry is full, so that your store need not keep it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
@@ -189,43 +185,42 @@ impl Entry {
 
     /// Returns whether the entry is too far ahead of the clock to be true.
     pub(crate) fn is_from_the_future(&self, now: u64) -> bool {
-        self.at > now && {
-            let longest = self.full_at().as_micros() - self.at;
-            self.at > now.saturating_add(TRUSTED_LEAD).saturating_add(longest)
-        }
+        let lead = self.at.saturating_sub(now);
+        lead > TRUSTED_LEAD && lead - TRUSTED_LEAD > self.full_at().as_micros() - self.at
     }
 
-    /// Ends a change at `now`: drops the full slots, and clears the instant if no slot remains.
+    /// Ends a change at `now`. Drops the full slots, and clears the instant if no slot remains.
     pub(crate) fn finish_change(&mut self, now: u64) {
         self.slots.retain(|slot| slot.full_at() > now);
         self.at = if self.is_empty() { 0 } else { now };
     }
 
-    /// Judges `units` of a charge, as its mode says.
+    /// Judges `units` of a charge in the mode of the charge.
     pub(crate) fn judge(&self, charge: &Charge<'_>, units: u64, now: u64) -> Outcome {
-        let (quota, max_wait) = (charge.quota(), charge.max_wait_micros());
-        let state = self.state_for(charge.counter(), now);
-        let outcome = match charge.mode() {
+        let units = match charge.mode() {
             ChargeMode::Forced => return Outcome::Allow,
             ChargeMode::Checked if units == 0 => return Outcome::Allow,
-            ChargeMode::Checked => state.judge(quota, now, units, max_wait),
-            mode => state.report(
-                quota,
-                now,
-                u64::from(mode == ChargeMode::Reported),
-                max_wait,
-            ),
+            ChargeMode::Checked => units,
+            mode => u64::from(mode == ChargeMode::Reported),
         };
-        outcome.blocked_for(self.blocked(charge, now))
+        let state = self.state_for(charge.counter(), now);
+        let mut outcome = state.judge(charge.quota(), now, units, charge.max_wait_micros());
+        if charge.mode().is_report() && !outcome.is_refusal() {
+            // A report makes no request wait.
+            outcome = Outcome::Allow;
+        }
+        match self.blocked(charge, now) {
+            0 => outcome,
+            blocked => outcome.max(Outcome::refuse_for(blocked)),
+        }
     }
 
     /// Returns the remaining units of a charge's limit, and the microseconds until the limit is full.
     ///
     /// Units below 0 are owed. No units remain while the client is blocked.
     pub(crate) fn balance(&self, charge: &Charge<'_>, now: u64) -> (i64, u64) {
-        let (left, reset) = self
-            .state_for(charge.counter(), now)
-            .balance(charge.quota(), now);
+        let state = self.state_for(charge.counter(), now);
+        let (left, reset) = state.balance(charge.quota(), now);
         match self.blocked(charge, now) {
             0 => (left, reset),
             blocked => (left.min(0), reset.max(blocked)),
@@ -235,21 +230,22 @@ impl Entry {
     /// Returns the microseconds for which strikes block a charge's limit.
     fn blocked(&self, charge: &Charge<'_>, now: u64) -> u64 {
         charge.strikes().map_or(0, |(counter, _)| {
-            self.state_for(counter, now).until_paid(counter.quota, now)
+            // The limit is blocked while the bucket of strikes is in debt.
+            let strikes = self.state_for(counter, now);
+            strikes.until_fits(counter.quota, now, 0)
         })
     }
 
     /// Returns the slot of a counter, unless the slot is full.
-    fn slot(&self, id: u32, now: u64) -> Option<&Slot> {
-        self.slots
-            .iter()
-            .find(|slot| slot.limit == id && slot.full_at() > now)
+    fn slot(&self, counter: Counter<'_>, now: u64) -> Option<&Slot> {
+        let mut slots = self.slots.iter();
+        slots.find(|slot| slot.limit == counter.id && slot.full_at() > now)
     }
 
     /// Returns the state of a counter under the counter's quota.
     fn state_for(&self, counter: Counter<'_>, now: u64) -> Cow<'_, State> {
-        match self.slot(counter.id, now) {
-            Some(slot) if slot.quota == counter.quota.reduced() => Cow::Borrowed(&slot.state),
+        match self.slot(counter, now) {
+            Some(slot) if slot.quota.counts_like(counter.quota) => Cow::Borrowed(&slot.state),
             Some(slot) => Cow::Owned(slot.state.convert(&slot.quota, counter.quota, now)),
             None => Cow::Owned(State::fresh(counter.quota, now)),
         }
@@ -257,14 +253,14 @@ impl Entry {
 
     /// Returns whether another quota counts a counter.
     pub(crate) fn has_other_quota(&self, counter: Counter<'_>, now: u64) -> bool {
-        self.slot(counter.id, now)
-            .is_some_and(|slot| slot.quota != counter.quota.reduced())
+        let slot = self.slot(counter, now);
+        slot.is_some_and(|slot| !slot.quota.counts_like(counter.quota))
     }
 
     /// Returns whether a refused request has to convert a counter that another quota counts.
     ///
-    /// If the counter would be full by its new quota, it would be dropped, and the other quota would find a new client.
-    /// Such a counter stays as it is.
+    /// A counter that would be full by the new quota stays as it is. Otherwise the entry would drop it, and the other
+    /// quota would find a new client.
     pub(crate) fn needs_conversion(&self, counter: Counter<'_>, now: u64) -> bool {
         self.has_other_quota(counter, now)
             && self.state_for(counter, now).full_at(counter.quota) > now
@@ -272,26 +268,18 @@ impl Entry {
 
     /// Returns whether a charge may be refunded.
     ///
-    /// The same quota, or one with the same windows, must still count it. A turn in a queue must be the last turn.
+    /// The same quota, or a quota with the same windows, must still count the limit. A turn in a queue must be the last.
     pub(crate) fn may_refund(&self, charge: &Charge<'_>, taken_at: u64, now: u64) -> bool {
         let (quota, turn) = (charge.quota(), charge.turn_micros());
-        let Some(slot) = self.slot(charge.counter().id, now) else {
-            return false;
-        };
-        let is_counted = slot.quota == quota.reduced() || slot.quota.has_windows_of(quota);
-        let is_queue = quota.algorithm() == Algorithm::LeakyBucket;
-        is_counted && (!is_queue || slot.full_at() <= taken_at.saturating_add(turn))
+        self.slot(charge.counter(), now).is_some_and(|slot| {
+            let is_counted = slot.quota.counts_like(quota) || slot.quota.has_windows_of(quota);
+            let is_queue = quota.algorithm() == Algorithm::LeakyBucket;
+            is_counted && (!is_queue || slot.full_at() <= taken_at.saturating_add(turn))
+        })
     }
 
-    /// Changes the state of a counter at `now`, in place.
+    /// Changes the state of a counter at `now`, in place, after a conversion to the counter's quota.
     pub(crate) fn edit(&mut self, counter: Counter<'_>, now: u64, change: impl FnOnce(&mut State)) {
-        let state = &mut self.slot_mut(counter, now).state;
-        state.advance(counter.quota, now);
-        change(state);
-    }
-
-    /// Returns the slot of a counter, after a conversion to the counter's quota.
-    fn slot_mut(&mut self, counter: Counter<'_>, now: u64) -> &mut Slot {
         let known = self.slots.iter().position(|slot| slot.limit == counter.id);
         let position = known.unwrap_or_else(|| {
             self.slots.push(Slot::fresh(counter, now));
@@ -300,24 +288,24 @@ impl Entry {
         let slot = &mut self.slots[position];
         if slot.full_at() <= now {
             *slot = Slot::fresh(counter, now);
-        } else if slot.quota != counter.quota.reduced() {
+        } else if !slot.quota.counts_like(counter.quota) {
             let state = slot.state.convert(&slot.quota, counter.quota, now);
             *slot = Slot::new(counter, state);
         }
-        slot
+        slot.state.advance(counter.quota, now);
+        change(&mut slot.state);
     }
 
     /// Returns the bytes of the entry on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
-        let slots = if self.slots.spilled() {
-            self.slots.capacity() * size_of::<Slot>()
-        } else {
-            0
+        let slots = match self.slots.spilled() {
+            true => self.slots.capacity() * size_of::<Slot>(),
+            false => 0,
         };
         slots + self.state_bytes()
     }
 
-    /// Returns the bytes of its states on the heap: logs, holds, and the marks of buckets.
+    /// Returns the bytes of logs, holds and marks on the heap.
     pub(crate) fn state_bytes(&self) -> usize {
         self.slots.iter().map(|slot| slot.state.heap_bytes()).sum()
     }

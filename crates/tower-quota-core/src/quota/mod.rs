@@ -25,19 +25,21 @@ const COMMON_YEAR: u64 = 365 * DAY;
 pub(crate) const YEAR: u64 = 366 * DAY;
 /// 10 million units per second.
 const UNITS_PER_MICRO: u64 = 10;
-/// The most units of a log, and the most stamps that it holds.
+/// The most units of a quota.
+pub(crate) const MOST_UNITS: u64 = YEAR * UNITS_PER_MICRO;
+/// The most units of a log, and the most stamps that a log holds.
 pub const LONGEST_LOG: u64 = 10_000;
 
-/// A quota: units per period, counted by one of the algorithms. Its numbers are checked when it is built.
+/// Units per period, counted by one of the [algorithms](Algorithm).
 ///
-/// `Quota::per_second(10).burst(20)` admits 10 requests in each second on average, and up to 20 at once after a pause.
-/// The burst of a bucket is its capacity. The default is the units of one period.
+/// `Quota::per_second(10).burst(20)` admits 10 requests per second on average, and up to 20 at once after a pause. The
+/// burst of a bucket is its capacity, and defaults to the units of one period.
+///
+/// The numbers are checked when you build the quota. Methods such as [`Quota::new`] are for numbers in your code. They
+/// panic on an invalid number, or do not compile in a `const`. For numbers from a configuration, use [`Quota::try_new`]
+/// and the other `try_` methods, which return a [`ConfigError`] that names the value.
 ///
 /// You may change a quota while clients are counted; see [`Charge::new`](crate::Charge::new).
-///
-/// The plain methods are for numbers in code. They are `const`: an invalid number panics with the reason, or does not
-/// compile in a `const`. For numbers from a configuration use [`Quota::try_new`] and the other `try_` methods, which
-/// return a [`ConfigError`] that names the value.
 ///
 /// ```
 /// use std::time::Duration;
@@ -55,14 +57,15 @@ pub const LONGEST_LOG: u64 = 10_000;
 ///
 /// ```compile_fail
 /// # use tower_quota_core::Quota;
-/// const NOTHING: Quota = Quota::per_second(0); // does not compile: a quota of 0 admits nothing
+/// const NO_UNITS: Quota = Quota::per_second(0); // does not compile: a quota of 0 admits nothing
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[must_use]
 pub struct Quota {
     algorithm: Algorithm,
-    /// The offset of a fixed window in microseconds; `None` if it starts with its first request.
+    /// The offset of a fixed window in microseconds; `None` if the window starts with its first request.
     anchor: Option<u64>,
-    /// Where the windows of a fixed window begin and end, instead of the anchor and the period.
+    /// Replaces the anchor and the period of a fixed window.
     calendar: Option<Calendar>,
     units: u64,
     period: u64,
@@ -73,13 +76,12 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// Makes a token bucket of `units` per period: it holds `units` and refills continuously.
+    /// Makes a token bucket of `units` per period.
     ///
-    /// The period is from 1 ms to 366 days, without a fraction of a microsecond.
+    /// Choose a period from 1 ms to 366 days, without a fraction of a microsecond.
     ///
     /// # Panics
-    /// When the numbers are invalid; see [`Quota::try_new`].
-    #[must_use]
+    /// If the numbers are invalid; see [`Quota::try_new`].
     #[track_caller]
     pub const fn new(units: u64, period: Duration) -> Self {
         sound(Self::try_new(units, period))
@@ -88,8 +90,7 @@ impl Quota {
     /// Makes a token bucket of `units` per second.
     ///
     /// # Panics
-    /// When `units` is 0 or more than 10 million.
-    #[must_use]
+    /// If `units` is 0 or more than 10 million.
     #[track_caller]
     pub const fn per_second(units: u64) -> Self {
         Self::new(units, Duration::from_secs(1))
@@ -98,8 +99,7 @@ impl Quota {
     /// Makes a token bucket of `units` per minute.
     ///
     /// # Panics
-    /// When `units` is 0 or more than 10 million per second.
-    #[must_use]
+    /// If `units` is 0 or more than 10 million per second.
     #[track_caller]
     pub const fn per_minute(units: u64) -> Self {
         Self::new(units, Duration::from_secs(60))
@@ -108,8 +108,7 @@ impl Quota {
     /// Makes a token bucket of `units` per hour.
     ///
     /// # Panics
-    /// When `units` is 0 or more than 10 million per second.
-    #[must_use]
+    /// If `units` is 0 or more than 10 million per second.
     #[track_caller]
     pub const fn per_hour(units: u64) -> Self {
         Self::new(units, Duration::from_secs(3_600))
@@ -118,8 +117,7 @@ impl Quota {
     /// Makes a token bucket of `units` per day of 24 hours.
     ///
     /// # Panics
-    /// When `units` is 0 or more than 10 million per second.
-    #[must_use]
+    /// If `units` is 0 or more than 10 million per second.
     #[track_caller]
     pub const fn per_day(units: u64) -> Self {
         Self::new(units, Duration::from_micros(DAY))
@@ -128,8 +126,7 @@ impl Quota {
     /// Makes a token bucket of `units` per week of 7 days.
     ///
     /// # Panics
-    /// When `units` is 0 or more than 10 million per second.
-    #[must_use]
+    /// If `units` is 0 or more than 10 million per second.
     #[track_caller]
     pub const fn per_week(units: u64) -> Self {
         Self::new(units, Duration::from_micros(WEEK))
@@ -137,11 +134,10 @@ impl Quota {
 
     /// Makes a token bucket of `units` per month of 30 days.
     ///
-    /// Use `calendar` after it, with the feature of that name, for the months of the calendar.
+    /// For calendar months, call `calendar` on the quota (feature `calendar`).
     ///
     /// # Panics
-    /// When `units` is 0 or more than 10 million per second.
-    #[must_use]
+    /// If `units` is 0 or more than 10 million per second.
     #[track_caller]
     pub const fn per_month(units: u64) -> Self {
         Self::new(units, Duration::from_micros(MONTH))
@@ -149,21 +145,20 @@ impl Quota {
 
     /// Makes a token bucket of `units` per year of 365 days.
     ///
-    /// Use `calendar` after it, with the feature of that name, for the years of the calendar.
+    /// For calendar years, call `calendar` on the quota (feature `calendar`).
     ///
     /// # Panics
-    /// When `units` is 0 or more than 10 million per second.
-    #[must_use]
+    /// If `units` is 0 or more than 10 million per second.
     #[track_caller]
     pub const fn per_year(units: u64) -> Self {
         Self::new(units, Duration::from_micros(COMMON_YEAR))
     }
 
-    /// Does what [`Quota::new`] does, for numbers from a configuration.
+    /// Does the same as [`Quota::new`], for numbers from a configuration.
     ///
     /// # Errors
-    /// [`ConfigError`] when `units` is 0, the period is out of range, the rate is above 10 million per second, or the
-    /// two cannot be counted to within 1 part per million.
+    /// [`ConfigError`] if `units` is 0, if the period is out of range, if the rate is above 10 million per second, or if
+    /// the rate cannot be counted to within 1 part per million.
     pub const fn try_new(units: u64, period: Duration) -> Result<Self, ConfigError> {
         Self::counted_by(Algorithm::TokenBucket, units, period)
     }
@@ -173,51 +168,35 @@ impl Quota {
         units: u64,
         period: Duration,
     ) -> Result<Self, ConfigError> {
-        let period_micros = micros(period);
-        if !period.subsec_nanos().is_multiple_of(1_000)
-            || period_micros < MILLISECOND
-            || period_micros > YEAR
-        {
+        let whole = micros(period);
+        if has_fraction(period) || whole < MILLISECOND || whole > YEAR {
             return Err(ConfigError::Period(period));
         }
         if units == 0 {
             return Err(ConfigError::ZeroUnits);
         }
-        if units > period_micros.saturating_mul(UNITS_PER_MICRO) {
+        if units > whole * UNITS_PER_MICRO {
             return Err(ConfigError::TooFast { units, period });
         }
-        Self {
-            algorithm,
-            anchor: Some(0),
-            calendar: None,
-            units,
-            period: period_micros,
-            capacity: units,
-            burst_given: false,
-            grain: 0,
-            refill: 0,
-        }
-        .in_integers()
+        Self::of(algorithm, units, whole).in_integers()
     }
 
-    /// Sets the capacity of a bucket: what may pass at once after a pause.
+    /// Sets the capacity of a bucket, which may pass at once after a pause.
     ///
-    /// The capacity of a leaky bucket is the length of its queue; [`Quota::queue`] sets it by that name.
+    /// The capacity of a leaky bucket is the length of its queue. [`Quota::queue`] sets the same number.
     ///
     /// # Panics
-    /// When `burst` is 0, fills up within a microsecond, cannot be counted exactly enough, or the algorithm is a
-    /// window.
-    #[must_use]
+    /// If `burst` is invalid; see [`Quota::try_burst`].
     #[track_caller]
     pub const fn burst(self, burst: u64) -> Self {
         sound(self.try_burst(burst))
     }
 
-    /// Does what [`Quota::burst`] does, for a number from a configuration.
+    /// Does the same as [`Quota::burst`], for a number from a configuration.
     ///
     /// # Errors
-    /// [`ConfigError`] when `burst` is 0, fills up within a microsecond, cannot be counted exactly enough, or the
-    /// algorithm is a window.
+    /// [`ConfigError`] if `burst` is 0, if the bucket would fill up within a microsecond, if the numbers cannot be
+    /// counted exactly enough, or if the algorithm is a window.
     pub const fn try_burst(mut self, burst: u64) -> Result<Self, ConfigError> {
         if burst == 0 {
             return Err(ConfigError::ZeroBurst);
@@ -227,28 +206,27 @@ impl Quota {
         self.in_integers()
     }
 
-    /// Counts by this algorithm.
+    /// Counts by an algorithm.
     ///
     /// # Errors
-    /// [`ConfigError`] when a burst was given and the algorithm is a window, when a log would be too long, or when the
-    /// numbers cannot be counted to within 1 part per million.
+    /// [`ConfigError`] if you set a burst and the algorithm is a window, if a log would be too long, or if the numbers
+    /// cannot be counted to within 1 part per million.
     pub const fn try_algorithm(mut self, algorithm: Algorithm) -> Result<Self, ConfigError> {
         self.algorithm = algorithm;
+        self.anchor = Some(0);
         if !self.burst_given {
             self.capacity = self.units;
         }
-        self.anchor = Some(0);
         if !matches!(algorithm, Algorithm::FixedWindow) {
             self.calendar = None;
         }
         self.in_integers()
     }
 
-    /// Counts by [`Algorithm::TokenBucket`], which is the default.
+    /// Counts by [`Algorithm::TokenBucket`], the default.
     ///
     /// # Panics
-    /// When a bucket cannot count these numbers exactly enough; see [`Quota::try_algorithm`].
-    #[must_use]
+    /// If a bucket cannot count these numbers exactly enough; see [`Quota::try_algorithm`].
     #[track_caller]
     pub const fn token_bucket(self) -> Self {
         sound(self.try_algorithm(Algorithm::TokenBucket))
@@ -257,18 +235,16 @@ impl Quota {
     /// Counts by [`Algorithm::Gcra`].
     ///
     /// # Panics
-    /// When a bucket cannot count these numbers exactly enough; see [`Quota::try_algorithm`].
-    #[must_use]
+    /// If a bucket cannot count these numbers exactly enough; see [`Quota::try_algorithm`].
     #[track_caller]
     pub const fn gcra(self) -> Self {
         sound(self.try_algorithm(Algorithm::Gcra))
     }
 
-    /// Counts by [`Algorithm::LeakyBucket`]: requests wait their turn.
+    /// Counts by [`Algorithm::LeakyBucket`]. Requests wait for their turn.
     ///
     /// # Panics
-    /// When a bucket cannot count these numbers exactly enough; see [`Quota::try_algorithm`].
-    #[must_use]
+    /// If a bucket cannot count these numbers exactly enough; see [`Quota::try_algorithm`].
     #[track_caller]
     pub const fn leaky_bucket(self) -> Self {
         sound(self.try_algorithm(Algorithm::LeakyBucket))
@@ -277,18 +253,16 @@ impl Quota {
     /// Counts by [`Algorithm::FixedWindow`].
     ///
     /// # Panics
-    /// When a burst was given.
-    #[must_use]
+    /// If you set a burst.
     #[track_caller]
     pub const fn fixed_window(self) -> Self {
         sound(self.try_algorithm(Algorithm::FixedWindow))
     }
 
-    /// Counts by [`Algorithm::SlidingWindow`], the two-window counter.
+    /// Counts by [`Algorithm::SlidingWindow`], which has two counters.
     ///
     /// # Panics
-    /// When a burst was given, or the numbers cannot be counted exactly enough.
-    #[must_use]
+    /// If you set a burst or the numbers cannot be counted exactly enough.
     #[track_caller]
     pub const fn sliding_window(self) -> Self {
         sound(self.try_algorithm(Algorithm::SlidingWindow))
@@ -297,36 +271,32 @@ impl Quota {
     /// Counts by [`Algorithm::SlidingLog`].
     ///
     /// # Panics
-    /// When a burst was given, or the quota is above 10,000 units.
-    #[must_use]
+    /// If you set a burst or the quota is above 10,000 units.
     #[track_caller]
     pub const fn sliding_log(self) -> Self {
         sound(self.try_algorithm(Algorithm::SlidingLog))
     }
 
-    /// Shifts a fixed window from its alignment to the Unix epoch: `per_day(100).fixed_window().offset(6 h)` starts
-    /// each day at 06:00 UTC.
+    /// Shifts a fixed window from its alignment to the Unix epoch.
+    ///
+    /// For example, `per_day(100).fixed_window().offset(6 h)` starts each day at 06:00 UTC.
     ///
     /// # Panics
-    /// When this is not a fixed window, or the offset is not shorter than the period.
-    #[must_use]
+    /// If this is not a fixed window or the offset is not shorter than the period.
     #[track_caller]
     pub const fn offset(self, offset: Duration) -> Self {
         sound(self.try_offset(offset))
     }
 
-    /// Does what [`Quota::offset`] does, for a span from a configuration.
+    /// Does the same as [`Quota::offset`], for a duration from a configuration.
     ///
     /// # Errors
-    /// [`ConfigError`] when this is not a fixed window, or the offset is not shorter than the period.
+    /// [`ConfigError`] if this is not a fixed window, or if the offset is not shorter than the period or has a fraction
+    /// of a microsecond.
     pub const fn try_offset(self, offset: Duration) -> Result<Self, ConfigError> {
-        if offset.as_nanos() >= self.period().as_nanos()
-            || !offset.subsec_nanos().is_multiple_of(1_000)
-        {
-            return Err(ConfigError::Offset {
-                offset,
-                period: self.period(),
-            });
+        if micros(offset) >= self.period || has_fraction(offset) {
+            let period = self.period();
+            return Err(ConfigError::Offset { offset, period });
         }
         self.with_anchor(Some(micros(offset)))
     }
@@ -334,8 +304,7 @@ impl Quota {
     /// Starts a fixed window at its first request, instead of at a multiple of the period.
     ///
     /// # Panics
-    /// When this is not a fixed window.
-    #[must_use]
+    /// If this is not a fixed window.
     #[track_caller]
     pub const fn from_first_request(self) -> Self {
         sound(self.with_anchor(None))
@@ -359,132 +328,132 @@ impl Quota {
         Duration::from_micros(self.period)
     }
 
-    /// Returns the most that can pass at once: a bucket's burst, a window's units. No request may cost more.
+    /// Returns the most units that can pass at once, which is also the highest cost of a request.
+    ///
+    /// The capacity of a bucket is its burst, and the capacity of a window is its units.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// Returns how long an empty bucket takes to fill, or a window to pass, rounded up to a microsecond.
+    /// Returns the time in which the quota admits [`capacity`](Self::capacity) units.
     ///
-    /// It is the span over which [`capacity`](Self::capacity) units are the quota.
+    /// An empty bucket fills up in this time, rounded up to a microsecond. A window passes in this time.
     #[must_use]
     pub const fn window(&self) -> Duration {
-        match self.algorithm.is_bucket() {
-            true => Duration::from_micros((self.capacity * self.grain).div_ceil(self.refill)),
-            false => self.period(),
+        match self.refill {
+            0 => self.period(),
+            refill => Duration::from_micros((self.capacity * self.grain).div_ceil(refill)),
         }
     }
 
-    /// Returns the offset of a fixed window in microseconds, or `None` if it starts with its first request.
+    /// Returns the offset of a fixed window in microseconds, or `None` if the window starts with its first request.
     #[must_use]
     pub const fn window_offset(&self) -> Option<u64> {
         self.anchor
     }
 
-    /// Returns the grains in one unit of a bucket; of a sliding window, the microseconds in one step.
+    /// Returns the grains in one unit of a bucket, or the microseconds in one step of a sliding window.
     ///
-    /// A grain is the smallest amount that a bucket counts. Each microsecond gives back [`refill`](Self::refill) of
-    /// them. A step is the resolution of a sliding window's weight.
+    /// A grain is the smallest amount that a bucket counts. Each microsecond gives back [`refill`](Self::refill) grains.
+    /// A step is the resolution of a sliding window's weight.
     #[must_use]
     pub const fn grain(&self) -> u64 {
         self.grain
     }
 
-    /// Returns the grains that come back to a bucket in each microsecond; 0 for a window.
+    /// Returns the grains that a bucket gets back in each microsecond, or 0 for a window.
     #[must_use]
     pub const fn refill(&self) -> u64 {
         self.refill
     }
 
-    /// Returns the quota that the stored form decodes to: only the numbers that a state needs.
-    pub(crate) const fn reduced(&self) -> Self {
-        let is_bucket = self.algorithm.is_bucket();
-        Self {
-            algorithm: if is_bucket {
-                Algorithm::TokenBucket
-            } else {
-                self.algorithm
-            },
-            // Grains per microsecond are units per grain of microseconds.
-            units: if is_bucket {
-                self.refill
-            } else {
-                self.capacity
-            },
-            period: if is_bucket { self.grain } else { self.period },
-            burst_given: is_bucket,
-            ..*self
+    /// Returns the grains in one unit of a bucket, or 1 for a window.
+    pub(crate) const fn unit(&self) -> u64 {
+        match self.refill {
+            0 => 1,
+            _ => self.grain,
         }
     }
 
-    /// Returns whether both have the same state: the same [reduced](Self::reduced) numbers.
-    pub(crate) fn counts_like(&self, other: &Self) -> bool {
-        let is_same = self.capacity == other.capacity
-            && self.grain == other.grain
-            && self.refill == other.refill;
-        // Only buckets have a refill.
-        is_same && (self.refill > 0 || self.has_windows_of(other))
+    pub(crate) const fn period_micros(&self) -> u64 {
+        self.period
     }
 
-    /// Returns the quota of stored numbers, if they are valid: its products stay below 2^53.
-    pub(crate) fn from_stored(
+    /// Returns the quota that the stored form decodes to, with only the numbers that a state needs.
+    pub(crate) const fn reduced(&self) -> Self {
+        let mut reduced = *self;
+        if self.refill > 0 {
+            reduced.algorithm = Algorithm::TokenBucket;
+            reduced.burst_given = true;
+            // Grains per microsecond are units per grain of microseconds.
+            reduced.units = self.refill;
+            reduced.period = self.grain;
+        }
+        reduced
+    }
+
+    /// Returns the quota of stored numbers. `pace` is the refill of a bucket or the period of a window.
+    pub(crate) const fn from_stored(
         algorithm: Algorithm,
         capacity: u64,
         grain: u64,
         pace: u64,
         anchor: Option<u64>,
-    ) -> Option<Self> {
-        let is_sound = match algorithm {
-            Algorithm::TokenBucket | Algorithm::Gcra | Algorithm::LeakyBucket => {
-                (pace..=MOST_GRAINS).contains(&capacity.checked_mul(grain)?)
-            }
-            Algorithm::FixedWindow => {
-                grain == 1
-                    && capacity <= YEAR * UNITS_PER_MICRO
-                    && anchor.is_none_or(|offset| offset < pace)
-            }
-            Algorithm::SlidingWindow => {
-                grain <= pace && capacity.checked_mul(pace / grain.max(1))? <= MOST_GRAINS
-            }
-            Algorithm::SlidingLog | Algorithm::Concurrent => grain == 1 && capacity <= LONGEST_LOG,
-        };
-        // A year of the calendar is longer by the hours that its zone moves.
-        let is_period = algorithm.is_bucket() || (MILLISECOND..=YEAR + DAY).contains(&pace);
-        if capacity == 0 || grain == 0 || pace == 0 || !(is_sound && is_period) {
-            return None;
+    ) -> Self {
+        let mut quota = Self::of(algorithm, capacity, pace);
+        quota.grain = grain;
+        quota.anchor = anchor;
+        if algorithm.is_bucket() {
+            quota.refill = pace;
         }
-        let (units, period, refill) = if algorithm.is_bucket() {
-            (pace, grain, pace)
-        } else {
-            (capacity, pace, 0)
-        };
-        Some(Self {
-            algorithm,
-            anchor,
-            calendar: None,
-            units,
-            period,
-            capacity,
-            burst_given: algorithm.is_bucket(),
-            grain,
-            refill,
-        })
+        quota.reduced()
     }
 
-    /// Returns whether both count the same windows in the same steps, of any number of units: no bucket does.
+    /// Returns whether stored numbers are in the range of all algorithms.
+    pub(crate) fn is_in_range(&self) -> bool {
+        // A year of the calendar is longer by the hours that its zone moves.
+        let has_pace = self.refill > 0 || (MILLISECOND..=YEAR + DAY).contains(&self.period);
+        self.capacity > 0 && self.grain > 0 && has_pace
+    }
+
+    /// Returns whether both quotas have the same [reduced](Self::reduced) numbers.
+    pub(crate) fn counts_like(&self, other: &Self) -> bool {
+        let is_same = self.capacity == other.capacity
+            && self.grain == other.grain
+            && self.refill == other.refill;
+        let has_same_windows = || {
+            self.has_windows_of(other)
+                && self.period == other.period
+                && self.calendar == other.calendar
+        };
+        // Only buckets have a refill.
+        is_same && (self.refill > 0 || has_same_windows())
+    }
+
+    /// Returns whether both quotas count the same windows in the same steps, of any number of units.
     ///
-    /// Each hold has its own expiry, so holds of any two quotas count the same.
+    /// Buckets have no windows. Each hold has its own expiry, so all concurrency limits count in the same way.
     pub(crate) fn has_windows_of(&self, other: &Self) -> bool {
-        !self.algorithm.is_bucket()
-            && self.algorithm.state_code() == other.algorithm.state_code()
+        self.refill == 0
+            && self.algorithm == other.algorithm
             && (self.period == other.period || self.algorithm == Algorithm::Concurrent)
             && self.grain == other.grain
             && self.anchor == other.anchor
     }
 
-    pub(crate) const fn period_micros(&self) -> u64 {
-        self.period
+    const fn of(algorithm: Algorithm, units: u64, period: u64) -> Self {
+        Self {
+            algorithm,
+            anchor: Some(0),
+            calendar: None,
+            units,
+            period,
+            capacity: units,
+            burst_given: false,
+            grain: 1,
+            refill: 0,
+        }
     }
 
     const fn with_anchor(mut self, anchor: Option<u64>) -> Result<Self, ConfigError> {
@@ -497,40 +466,49 @@ impl Quota {
 
     /// Computes the integers that the algorithms count in.
     const fn in_integers(mut self) -> Result<Self, ConfigError> {
-        if !self.algorithm.is_bucket() && self.burst_given {
-            return Err(ConfigError::BurstOnWindow(self.algorithm));
+        let Self {
+            algorithm,
+            units,
+            period,
+            capacity,
+            ..
+        } = self;
+        if !algorithm.is_bucket() && self.burst_given {
+            return Err(ConfigError::BurstOnWindow(algorithm));
         }
-        let counted = match self.algorithm {
+        let counted = match algorithm {
             Algorithm::TokenBucket | Algorithm::Gcra | Algorithm::LeakyBucket => {
-                rate::grains(self.units, self.period, self.capacity)
+                rate::grains(units, period, capacity)
             }
-            Algorithm::SlidingWindow => match rate::weight_step(self.units, self.period) {
-                Some(step) => Some((step, 0)),
-                None => None,
-            },
-            Algorithm::SlidingLog | Algorithm::Concurrent if self.units > LONGEST_LOG => {
-                return Err(ConfigError::LogTooLong { units: self.units });
+            Algorithm::SlidingWindow => rate::weight_step(units, period),
+            Algorithm::SlidingLog | Algorithm::Concurrent if units > LONGEST_LOG => {
+                return Err(ConfigError::LogTooLong { units });
             }
             Algorithm::SlidingLog | Algorithm::FixedWindow | Algorithm::Concurrent => Some((1, 0)),
         };
         let Some((grain, refill)) = counted else {
-            let (units, period, capacity) = (self.units, self.period(), self.capacity);
+            let period = self.period();
             return Err(ConfigError::NotRepresentable {
                 units,
                 period,
                 capacity,
             });
         };
-        // A full bucket overflows. One that fills up within a microsecond would never reach its rate.
-        if self.algorithm.is_bucket() && self.capacity * grain < refill {
+        // A full bucket overflows. A bucket that fills up within a microsecond would never reach its rate.
+        if capacity * grain < refill {
             return Err(ConfigError::BurstTooSmall {
-                burst: self.capacity,
+                burst: capacity,
                 least: refill.div_ceil(grain),
             });
         }
-        (self.grain, self.refill) = (grain, refill);
+        self.grain = grain;
+        self.refill = refill;
         Ok(self)
     }
+}
+
+const fn has_fraction(micros: Duration) -> bool {
+    !micros.subsec_nanos().is_multiple_of(1_000)
 }
 
 /// Returns a quota that was written in code.

@@ -7,9 +7,9 @@ use crate::error::ConfigError;
 use crate::time::micros;
 
 impl Quota {
-    /// Sets the places in the queue of a leaky bucket: the units that may wait for their turn at once.
+    /// Sets the places in the queue of a leaky bucket, the most units that wait for their turn.
     ///
-    /// Without it the queue has room for all requests that accept the wait, see [`for_waits_of`](Self::for_waits_of).
+    /// By default, the queue has room for all requests that accept the wait; see [`for_waits_of`](Self::for_waits_of).
     ///
     /// ```
     /// use tower_quota_core::Quota;
@@ -19,17 +19,16 @@ impl Quota {
     /// ```
     ///
     /// # Panics
-    /// When this is not a leaky bucket, or `places` is invalid as a [`burst`](Self::burst).
-    #[must_use]
+    /// If this is not a leaky bucket or `places` is invalid as a [`burst`](Self::burst).
     #[track_caller]
     pub const fn queue(self, places: u64) -> Self {
         sound(self.try_queue(places))
     }
 
-    /// Does what [`Quota::queue`] does, for a number from a configuration.
+    /// Does the same as [`Quota::queue`], for a number from a configuration.
     ///
     /// # Errors
-    /// [`ConfigError`] when this is not a leaky bucket, or `places` is invalid as a burst.
+    /// [`ConfigError`] if this is not a leaky bucket or `places` is invalid as a burst.
     pub const fn try_queue(self, places: u64) -> Result<Self, ConfigError> {
         match self.algorithm {
             Algorithm::LeakyBucket => self.try_burst(places),
@@ -37,11 +36,11 @@ impl Quota {
         }
     }
 
-    /// Makes the queue of a leaky bucket as long as a longest wait, unless its length was given.
+    /// Makes the queue of a leaky bucket long enough for a longest wait, unless you set its length.
     ///
-    /// It then has a place for each unit whose turn comes within this wait, and never fewer than the units of a period.
-    /// Limits and limiters do this with their longest wait. A [`Charge`](crate::Charge) does not change its quota. Any
-    /// other quota is returned unchanged.
+    /// The queue gets a place for each unit that has its turn within this wait, and at least the units of a period.
+    /// Limits and limiters call this method with their longest wait. If you build a [`Charge`](crate::Charge) yourself,
+    /// call it before. Other quotas are returned unchanged.
     ///
     /// ```
     /// use std::time::Duration;
@@ -52,25 +51,14 @@ impl Quota {
     /// assert_eq!(Quota::per_second(5).leaky_bucket().queue(9).for_waits_of(minute).capacity(), 9);
     /// assert_eq!(Quota::per_second(5).for_waits_of(minute).capacity(), 5);
     /// ```
-    #[must_use]
-    pub const fn for_waits_of(mut self, longest: Duration) -> Self {
-        if self.burst_given || !matches!(self.algorithm, Algorithm::LeakyBucket) {
-            return self;
+    pub fn for_waits_of(mut self, longest: Duration) -> Self {
+        if self.algorithm == Algorithm::LeakyBucket && !self.burst_given {
+            let drained = u128::from(micros(longest)) * u128::from(self.refill);
+            let places = u64::try_from(drained / u128::from(self.grain) + 1).unwrap_or(u64::MAX);
+            // The longest queue that is counted in the same grains.
+            let most = MOST_GRAINS / self.grain;
+            self.capacity = places.min(most).max(self.units);
         }
-        let turns = micros(longest) as u128 * self.refill as u128 / self.grain as u128 + 1;
-        // The longest queue that is counted in the same grains.
-        let most = MOST_GRAINS / self.grain;
-        #[expect(clippy::cast_possible_truncation, reason = "less than `most`")]
-        let places = if turns < most as u128 {
-            turns as u64
-        } else {
-            most
-        };
-        self.capacity = if places > self.units {
-            places
-        } else {
-            self.units
-        };
         self
     }
 }

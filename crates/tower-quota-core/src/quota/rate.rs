@@ -1,17 +1,17 @@
-//! Rates as ratios of two small integers: every product of the algorithms stays below 2^53.
+//! Rates as ratios of two small integers, so that all products of the algorithms stay below 2^53.
 //!
-//! A bucket is counted in *grains*: one unit is `grain` of them, and each microsecond gives back `refill`. The reduced
-//! ratio of the quota is used if it is small enough; the bucket is then exact. Otherwise the best ratio from below is
-//! used, which never gives more than the quota. It is an error if that ratio misses by over 1 part per million.
+//! A bucket is counted in *grains*. A unit has `grain` grains, and each microsecond gives back `refill` grains. If the
+//! reduced ratio of the quota is small enough, the bucket is exact. Otherwise `refill / grain` is the best smaller
+//! ratio, which never gives more than the quota. If it misses the quota by over 1 part per million, the quota is an
+//! error.
 
-/// The most grains a full bucket may hold. Twice this, and the sum of two such, stay below 2^53, where both an `f64`
-/// and Lua still count exactly.
+/// The most grains of a full bucket. The sum of four full buckets is 2^52, where `f64` and Lua still count exactly.
 pub(crate) const MOST_GRAINS: u64 = 1 << 50;
 
-/// The most grains a bucket remembers as taken, debts included.
+/// The most grains that a bucket records as used, debts included.
 pub const MOST_USED: u64 = 2 * MOST_GRAINS;
 
-/// Returns the grains per unit and the grains per microsecond of a rate: `units` per `period` microseconds.
+/// Returns the grains per unit and per microsecond of `units` in `period` microseconds.
 ///
 /// Returns `None` if no such pair counts `capacity` units to within 1 part per million of the rate.
 pub(super) const fn grains(units: u64, period: u64, capacity: u64) -> Option<(u64, u64)> {
@@ -34,45 +34,41 @@ pub(super) const fn grains(units: u64, period: u64, capacity: u64) -> Option<(u6
     }
 }
 
-/// Returns the microseconds per step of a sliding window's weight: as few as the products allow.
+/// Returns the microseconds per step of a sliding window's weight, as few as the products allow, and no refill.
 ///
-/// Returns `None` if a window would have so few steps that they distort the rate by over 1 part per million.
-pub(super) const fn weight_step(units: u64, period: u64) -> Option<u64> {
-    // `units * steps <= MOST_GRAINS`; units never exceed 10 per microsecond of at most 366 days, so this is not 0.
-    let most_steps = MOST_GRAINS / units;
-    let step = period.div_ceil(most_steps);
+/// Returns `None` if the window would have so few steps that they distort the rate by over 1 part per million.
+pub(super) const fn weight_step(units: u64, period: u64) -> Option<(u64, u64)> {
+    // `units * steps <= MOST_GRAINS`. Units never exceed 10 per microsecond of 366 days, so there is a step.
+    let step = period.div_ceil(MOST_GRAINS / units);
     if step == 1 || period / step >= 1_000_000 {
-        Some(step)
+        Some((step, 0))
     } else {
         None
     }
 }
 
-/// Returns the largest fraction that is at most `over / under` and has a denominator of at most `most`.
+/// Returns the largest fraction up to `over / under` with a denominator up to `most`.
 ///
-/// It is found by continued fractions (Khinchin, "Continued Fractions", theorem 15). Convergents of even index approach
-/// from below, and so do the intermediate fractions towards the next even one.
-const fn best_from_below(over: u64, under: u64, most: u64) -> (u64, u64) {
-    let (mut rest_over, mut rest_under) = (over, under);
+/// The method is continued fractions (Khinchin, "Continued Fractions", theorem 15). Convergents of even index approach
+/// from below, and so do the intermediate fractions towards the next even convergent.
+const fn best_from_below(mut over: u64, mut under: u64, most: u64) -> (u64, u64) {
     let (mut before, mut last) = ((0, 1), (1, 0));
     let mut even = true;
-    loop {
-        let quotient = rest_over / rest_under;
+    while under != 0 {
+        let quotient = over / under;
         let next = (quotient * last.0 + before.0, quotient * last.1 + before.1);
         if next.1 > most {
             if !even {
-                return last;
+                break;
             }
             let fitting = (most - before.1) / last.1;
             return (fitting * last.0 + before.0, fitting * last.1 + before.1);
         }
-        (rest_over, rest_under) = (rest_under, rest_over % rest_under);
+        (over, under) = (under, over % under);
         (before, last) = (last, next);
         even = !even;
-        if rest_under == 0 {
-            return last;
-        }
     }
+    last
 }
 
 pub(super) const fn gcd(mut a: u64, mut b: u64) -> u64 {

@@ -10,26 +10,24 @@ use jiff::{Timestamp, ToSpan};
 use crate::error::ConfigError;
 use crate::quota::{Algorithm, COMMON_YEAR, DAY, MONTH, Quota, WEEK};
 
-/// The calendar of a time zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::quota) struct Calendar(&'static TimeZone);
 
-/// The time zones of all quotas. They are never freed, so that a quota can be copied: a program has a handful.
+/// The time zones of all quotas. A program has a handful. They are never freed, so that quotas are `Copy`.
 static ZONES: Mutex<Vec<&'static TimeZone>> = Mutex::new(Vec::new());
 
 impl Quota {
-    /// Counts by the days, weeks, months or years of a calendar, in a time zone such as `"Europe/Berlin"` or `"UTC"`.
+    /// Counts by the days, weeks, months or years of a time zone such as `"Europe/Berlin"` or `"UTC"`.
     ///
-    /// The quota becomes a fixed window that ends when the next day, week (on Monday), month or year begins in the
-    /// zone. A month then has 28 to 31 days, and a day has 23 or 25 hours when clocks change. The store picks the window
-    /// by its own time.
+    /// The quota becomes a fixed window. The window ends when the next day, week (on Monday), month or year begins in
+    /// the zone. A month then has 28 to 31 days, and a day has 23 or 25 hours when clocks change. The store picks the
+    /// window by its own time.
     ///
-    /// Header fields announce the [`window`](Self::window), which keeps its nominal length, such as 30 days. The reset
-    /// and retry times of a decision are exact.
+    /// Header fields announce the nominal [`window`](Self::window), such as 30 days. The reset and retry times of a
+    /// decision are exact.
     ///
-    /// The rules of the zone come from the time zone database of the machine, or from a copy in this crate if the
-    /// machine has no database. They are read when you call this method. After the year 9998, windows have their nominal
-    /// length.
+    /// This method reads the rules of the zone from the time zone database of your machine, or from a copy in this crate
+    /// if the machine has no database. After the year 9998, windows have their nominal length.
     ///
     /// ```
     /// use tower_quota_core::{Algorithm, ConfigError, Quota};
@@ -43,9 +41,9 @@ impl Quota {
     /// ```
     ///
     /// # Errors
-    /// [`ConfigError`] when the zone is unknown, when the period is not exactly that of [`per_day`](Self::per_day),
-    /// [`per_week`](Self::per_week), [`per_month`](Self::per_month) or [`per_year`](Self::per_year), or when the quota
-    /// has a burst, an offset, or an algorithm other than the default and the fixed window.
+    /// [`ConfigError`] if the zone is unknown, if you did not build the quota with [`per_day`](Self::per_day),
+    /// [`per_week`](Self::per_week), [`per_month`](Self::per_month), [`per_year`](Self::per_year) or an equal period, or
+    /// if the quota has a burst, an offset, or an algorithm other than the default and the fixed window.
     pub fn calendar(mut self, zone: &str) -> Result<Self, ConfigError> {
         if !matches!(self.period, DAY | WEEK | MONTH | COMMON_YEAR) {
             return Err(ConfigError::NotACalendarPeriod(self.period()));
@@ -78,8 +76,8 @@ impl Calendar {
 
     /// Returns the period and the offset of the window at an instant, or `None` after the year 9998.
     ///
-    /// The unit is the one with this nominal period. Windows of that period and offset follow each other without a gap, so
-    /// that one of them always contains the instant, whatever a zone does with its clocks.
+    /// `nominal` is the length of a day, week, month or year. Windows follow each other without a gap, whatever a zone
+    /// does with its clocks.
     pub(super) fn window_at(self, nominal: u64, now: u64) -> Option<(u64, u64)> {
         let now = Timestamp::from_microsecond(i64::try_from(now).ok()?).ok()?;
         let day = self.0.to_datetime(now).date();
@@ -92,19 +90,23 @@ impl Calendar {
             MONTH => (day.first_of_month(), 1.month()),
             _ => (day.first_of_year(), 1.year()),
         };
-        // If clocks skip midnight, this is the instant after the gap.
-        let start_of = |day: Date| self.0.to_timestamp(day.to_datetime(Time::midnight()));
         let next = first.checked_add(unit).ok()?;
-        let start = start_of(first).ok()?.as_microsecond();
-        let period = start_of(next).ok()?.as_microsecond() - start;
-        // The window around the epoch starts before it.
+        let start = self.start_of(first)?;
+        let period = self.start_of(next)? - start;
+        // The window around the epoch starts before the epoch.
         let offset = start.checked_rem_euclid(period)?;
         Some((u64::try_from(period).ok()?, offset.cast_unsigned()))
+    }
+
+    /// Returns the first microsecond of a day. If clocks skip midnight, this is the instant after the gap.
+    fn start_of(self, day: Date) -> Option<i64> {
+        let midnight = day.to_datetime(Time::midnight());
+        Some(self.0.to_timestamp(midnight).ok()?.as_microsecond())
     }
 }
 
 impl Hash for Calendar {
     fn hash<H: Hasher>(&self, _: &mut H) {
-        // Zones cannot be hashed. Quotas seldom differ in their zone only.
+        // Zones cannot be hashed. Two quotas seldom differ only in their zone.
     }
 }
