@@ -15,7 +15,7 @@ use crate::time::Timestamp;
 /// The last instant for a decision, early enough that no state overflows. (The stored form ends in the year 4253.)
 const LATEST: Timestamp = Timestamp::from_micros(1 << 60);
 
-/// A charge, and what the decision has found out about it.
+/// A charge in the course of a decision.
 struct Part<'a> {
     charge: &'a Charge<'a>,
     /// The position of the charge's entry.
@@ -23,26 +23,23 @@ struct Part<'a> {
     units: u64,
     outcome: Outcome,
     is_left_out: bool,
-    /// The units that the state has recorded, if the entry has changed.
-    recorded: Option<u64>,
+    /// The taken units, if the entry has changed.
+    taken: Option<u64>,
 }
 
 /// Decides all charges of a request in one step, on the entries of their keys.
 ///
-/// `entry_of` returns the position in `entries` of the charge at a position in `charges`. The decision follows these
-/// steps:
+/// `entry_of` returns the position in `entries` of the charge at a position in `charges`.
 ///
-/// 1. An entry that is too far in the future is dropped.
-/// 2. If an entry was changed after `now`, the decision is made at that later instant.
-/// 3. Each calendar quota becomes the fixed window [at](Quota::at) that instant.
-/// 4. Each limit judges its charge. If an enforced charge does not fit, the request is refused.
-/// 5. If an admitted request takes a hold and an entry was changed at this instant, the charges are taken a microsecond
-///    later, because the instant of a decision identifies its holds.
-/// 6. If the request is admitted, all charges are taken. A shadow is taken only if it fits. Reports take no units, and
-///    forced charges are taken in any case.
+/// 1. Drops entries that are too far in the future.
+/// 2. Decides at the last change of an entry if `now` is earlier.
+/// 3. Replaces each calendar quota by the fixed window [at](Quota::at) this instant.
+/// 4. Judges the charges. If an enforced charge does not fit, the request is refused.
+/// 5. Moves an admitted hold behind all changes by a microsecond, because its instant identifies the hold.
+/// 6. Takes the charges of an admitted request, except shadows that do not fit. Takes forced charges in any case.
 ///
 /// A refused request and a peek leave the entries unchanged, with one exception. A refused request converts a state to
-/// its own quota, unless the state would be full by this quota, because the new rate applies from then on.
+/// its own quota unless the converted state would be full, because the new rate applies from then on.
 pub fn decide(
     operation: Operation,
     charges: &[Charge<'_>],
@@ -50,43 +47,54 @@ pub fn decide(
     entries: &mut [&mut Entry],
     entry_of: impl Fn(usize) -> usize,
 ) -> Decision {
-    let mut now = now.as_micros().min(LATEST.as_micros());
+    let clock = now.min(LATEST).as_micros();
+    let mut now = clock;
     for entry in entries.iter_mut() {
-        if entry.is_from_the_future(now) {
+        if entry.is_from_the_future(clock) {
             **entry = Entry::default();
         }
+        now = now.max(entry.at);
     }
-    now = entries.iter().map(|entry| entry.at).fold(now, u64::max);
     if charges.iter().any(|charge| charge.quota().is_calendar()) {
         let at = Timestamp::from_micros(now);
-        let windows: SmallVec<[Quota; 4]> =
-            charges.iter().map(|charge| charge.quota().at(at)).collect();
+        let windows = charges.iter().map(|charge| charge.quota().at(at));
+        let windows: SmallVec<[Quota; 4]> = windows.collect();
         let charges = charges.iter().zip(&windows);
         let charges: SmallVec<[Charge<'_>; 4]> = charges
             .map(|(charge, window)| charge.with_quota(window))
             .collect();
         return decide(operation, &charges, at, entries, entry_of);
     }
-    let mut parts = assess(operation, charges, now, entries, &entry_of);
-    let refused = operation == Operation::Refuse
-        || parts
-            .iter()
-            .any(|part| !part.charge.is_shadow() && part.outcome.is_refusal());
-    if operation.takes() && !refused && charges.iter().any(Charge::is_hold) {
+    let parts = charges.iter().enumerate().map(|(i, charge)| Part {
+        charge,
+        entry: entry_of(i),
+        units: charge.units(),
+        outcome: Outcome::Allow,
+        is_left_out: false,
+        taken: None,
+    });
+    let mut parts: SmallVec<[Part<'_>; 4]> = parts.collect();
+    if operation.judges() {
+        judge(operation, &mut parts, now, entries);
+    }
+    let refuses = |part: &Part<'_>| part.outcome.is_refusal() && !part.charge.is_shadow();
+    let is_refused = operation == Operation::Refuse || parts.iter().any(refuses);
+    if operation.takes() && !is_refused && charges.iter().any(Charge::is_hold) {
         now = entries.iter().map(|entry| entry.at + 1).fold(now, u64::max);
     }
     for part in &mut parts {
-        // A shadow is left out alone.
-        part.is_left_out =
-            part.charge.mode() != ChargeMode::Forced && (refused || part.outcome.is_refusal());
-        let entry = &mut *entries[part.entry];
-        part.recorded = part.change(operation, now, entry);
-        if part.strike(operation, now, entry) {
-            part.recorded.get_or_insert_default();
+        if part.charge.mode().is_report() {
+            part.units = 0;
         }
+        // A shadow that does not fit is left out alone.
+        let fits = !is_refused && !part.outcome.is_refusal();
+        part.is_left_out = !fits && part.charge.mode() != ChargeMode::Forced;
+        let entry = &mut *entries[part.entry];
+        part.change(operation, now, entry);
+        part.strike(operation, now, entry);
     }
     for part in &parts {
-        if part.recorded.is_some() {
+        if part.taken.is_some() {
             entries[part.entry].finish_change(now);
         }
     }
@@ -108,110 +116,84 @@ impl Entry {
     }
 }
 
-/// Returns the units of each charge, and the outcome by its limit.
-fn assess<'a>(
-    operation: Operation,
-    charges: &'a [Charge<'a>],
-    now: u64,
-    entries: &[&mut Entry],
-    entry_of: impl Fn(usize) -> usize,
-) -> SmallVec<[Part<'a>; 4]> {
-    let partial_grant = |i: usize, charge: &Charge<'_>| {
-        let is_partial = operation.judges() && charge.is_at_most() && charge.units() > 0;
-        is_partial.then(|| {
-            let (left, _) = entries[entry_of(i)].balance(charge, now);
-            charge.units().min(left.max(0).cast_unsigned())
-        })
-    };
-    // All charges that accept a partial grant get the same number of units. Shadows do not reduce it.
+fn judge(operation: Operation, parts: &mut [Part<'_>], now: u64, entries: &[&mut Entry]) {
+    let is_partial = |charge: &Charge<'_>| charge.is_at_most() && charge.units() > 0;
+    // All charges that accept a partial grant get the same number of units. Shadows do not reduce the number.
     let mut together = u64::MAX;
-    for (i, charge) in charges.iter().enumerate() {
-        if !charge.is_shadow() {
-            together = together.min(partial_grant(i, charge).unwrap_or(u64::MAX));
+    for part in parts.iter_mut().filter(|part| is_partial(part.charge)) {
+        let (left, _) = entries[part.entry].balance(part.charge, now);
+        part.units = part.units.min(left.max(0).cast_unsigned());
+        if !part.charge.is_shadow() {
+            together = together.min(part.units);
         }
     }
-    let assess = |(i, charge): (usize, &'a Charge<'a>)| {
-        let entry = entry_of(i);
-        let units = match partial_grant(i, charge) {
-            _ if charge.mode().is_report() => 0,
-            Some(units) => units.min(together).max(1),
-            None if operation == Operation::Peek => charge.units().max(1),
-            None => charge.units(),
-        };
-        let outcome = match operation.judges() {
-            true => entries[entry].judge(charge, units, now),
-            false => Outcome::Allow,
-        };
-        Part {
-            charge,
-            entry,
-            units,
-            outcome,
-            is_left_out: false,
-            recorded: None,
+    for part in parts {
+        if is_partial(part.charge) {
+            part.units = part.units.min(together).max(1);
+        } else if operation == Operation::Peek {
+            part.units = part.units.max(1);
         }
-    };
-    charges.iter().enumerate().map(assess).collect()
+        part.outcome = entries[part.entry].judge(part.charge, part.units, now);
+    }
 }
 
 impl Part<'_> {
-    /// Changes the limit of the charge. Returns the taken units, or `None` if the entry is unchanged.
-    fn change(&self, operation: Operation, now: u64, entry: &mut Entry) -> Option<u64> {
+    /// Changes the limit of the charge.
+    fn change(&mut self, operation: Operation, now: u64, entry: &mut Entry) {
         let (charge, units) = (self.charge, self.units);
         let (counter, quota) = (charge.counter(), charge.quota());
-        let mut taken = 0;
-        match operation {
+        let changes = match operation {
+            Operation::Peek => false,
             Operation::Reset => {
-                entry.forget(counter.id);
                 entry.forget(charge.name().strikes_id());
+                entry.forget(counter.id);
+                self.taken = Some(0);
+                false
             }
-            Operation::Peek => return None,
-            Operation::Refund { taken_at } | Operation::Renew { taken_at }
-                if !entry.may_refund(charge, taken_at.as_micros(), now) =>
-            {
-                return None;
+            Operation::Renew { taken_at } => {
+                charge.is_hold() && entry.may_refund(charge, taken_at.as_micros(), now)
             }
-            Operation::Renew { taken_at } if charge.is_hold() => {
-                entry.edit(counter, now, |state| {
-                    taken = state.renew(quota, now, taken_at.as_micros());
-                });
-            }
-            Operation::Renew { .. } => return None,
-            _ if units == 0 => return None,
-            Operation::Refund { taken_at } => entry.edit(counter, now, |state| {
+            _ if units == 0 => false,
+            Operation::Refund { taken_at } => entry.may_refund(charge, taken_at.as_micros(), now),
+            _ if !self.is_left_out || charge.counts_refusals() => true,
+            _ => entry.needs_conversion(counter, now),
+        };
+        if !changes {
+            return;
+        }
+        let mut taken = 0;
+        entry.edit(counter, now, |state| match operation {
+            Operation::Refund { taken_at } => {
                 let is_prepared = charge.is_refundable();
                 state.refund(quota, now, units, taken_at.as_micros(), is_prepared);
-            }),
-            _ if !self.is_left_out => entry.edit(counter, now, |state| {
+            }
+            Operation::Renew { taken_at } => taken = state.renew(quota, now, taken_at.as_micros()),
+            _ if !self.is_left_out => {
                 taken = state.take(quota, now, units);
                 if charge.is_refundable() {
                     state.watch(quota, now);
                 }
-            }),
-            _ if charge.counts_refusals() => {
-                entry.edit(counter, now, |state| state.penalise(quota, now, units, 0));
             }
-            _ if entry.needs_conversion(counter, now) => entry.edit(counter, now, |_| {}),
-            _ => return None,
-        }
-        Some(taken)
+            _ if charge.counts_refusals() => state.penalise(quota, now, units, 0),
+            _ => {}
+        });
+        self.taken = Some(taken);
     }
 
-    /// Adds a strike if this limit refuses. Returns whether the entry has changed.
-    fn strike(&self, operation: Operation, now: u64, entry: &mut Entry) -> bool {
-        let Some((counter, penalty)) = self.charge.strikes() else {
-            return false;
-        };
+    /// Adds a strike if this limit refuses.
+    fn strike(&mut self, operation: Operation, now: u64, entry: &mut Entry) {
         let counts = matches!(operation, Operation::Check | Operation::Refuse) && self.units > 0;
         let refuses = self.outcome.is_refusal();
-        let changes = counts && (refuses || entry.needs_conversion(counter, now));
-        if changes {
+        if let Some((counter, penalty)) = self.charge.strikes()
+            && counts
+            && (refuses || entry.needs_conversion(counter, now))
+        {
+            let strikes = u64::from(refuses);
             entry.edit(counter, now, |state| {
-                let strikes = u64::from(refuses);
                 state.penalise(counter.quota, now, strikes, penalty.most_debt());
             });
+            self.taken.get_or_insert_default();
         }
-        changes
     }
 
     fn status(&self, entry: &Entry, now: u64) -> LimitStatus {
@@ -228,7 +210,7 @@ impl Part<'_> {
             limit: charge.quota().capacity(),
             left: Left::of_balance(balance, Duration::from_micros(reset)),
             outcome,
-            taken: self.recorded.unwrap_or(0),
+            taken: self.taken.unwrap_or(0),
             is_shadow: charge.is_shadow(),
         }
     }

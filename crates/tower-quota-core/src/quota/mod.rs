@@ -422,13 +422,8 @@ impl Quota {
         let is_same = self.capacity == other.capacity
             && self.grain == other.grain
             && self.refill == other.refill;
-        let has_same_windows = || {
-            self.has_windows_of(other)
-                && self.period == other.period
-                && self.calendar == other.calendar
-        };
-        // Only buckets have a refill.
-        is_same && (self.refill > 0 || has_same_windows())
+        // Only buckets have a refill. A window is reduced already.
+        is_same && (self.refill > 0 || self == other)
     }
 
     /// Returns whether both quotas count the same windows in the same steps, of any number of units.
@@ -466,17 +461,11 @@ impl Quota {
 
     /// Computes the integers that the algorithms count in.
     const fn in_integers(mut self) -> Result<Self, ConfigError> {
-        let Self {
-            algorithm,
-            units,
-            period,
-            capacity,
-            ..
-        } = self;
-        if !algorithm.is_bucket() && self.burst_given {
-            return Err(ConfigError::BurstOnWindow(algorithm));
+        let (units, period, capacity) = (self.units, self.period, self.capacity);
+        if self.burst_given && !self.algorithm.is_bucket() {
+            return Err(ConfigError::BurstOnWindow(self.algorithm));
         }
-        let counted = match algorithm {
+        let counted = match self.algorithm {
             Algorithm::TokenBucket | Algorithm::Gcra | Algorithm::LeakyBucket => {
                 rate::grains(units, period, capacity)
             }
@@ -487,10 +476,9 @@ impl Quota {
             Algorithm::SlidingLog | Algorithm::FixedWindow | Algorithm::Concurrent => Some((1, 0)),
         };
         let Some((grain, refill)) = counted else {
-            let period = self.period();
             return Err(ConfigError::NotRepresentable {
                 units,
-                period,
+                period: self.period(),
                 capacity,
             });
         };

@@ -45,14 +45,13 @@ impl Quota {
             return Err(ConfigError::ZeroInstances);
         }
         let parts = u64::from(instances);
-        let mut share = self;
-        let rate = if self.algorithm.is_bucket() {
-            share.capacity = (self.capacity / parts).max(1);
-            bucket_rate(self.units, self.period, parts)
-        } else {
-            share.capacity = (self.units / parts).max(1);
-            window_rate(self.units, self.period, parts)
+        let divide = match self.algorithm.is_bucket() {
+            true => bucket_rate,
+            false => window_rate,
         };
+        let rate = divide(self.units, self.period, parts);
+        let mut share = self;
+        share.capacity = (self.capacity / parts).max(1);
         (share.units, share.period) = rate.ok_or(ConfigError::ShareTooSmall {
             units: self.units,
             period: self.period(),

@@ -3,7 +3,7 @@
 use core::hash::{Hash, Hasher};
 use std::sync::{Mutex, PoisonError};
 
-use jiff::civil::{Date, Time};
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
@@ -100,8 +100,8 @@ impl Calendar {
 
     /// Returns the first microsecond of a day. If clocks skip midnight, this is the instant after the gap.
     fn start_of(self, day: Date) -> Option<i64> {
-        let midnight = day.to_datetime(Time::midnight());
-        Some(self.0.to_timestamp(midnight).ok()?.as_microsecond())
+        let start = day.to_zoned(self.0.clone()).ok()?;
+        Some(start.timestamp().as_microsecond())
     }
 }
 
