@@ -1,6 +1,5 @@
 //! Numbers in the stored form of an entry.
 
-/// The bound of a number in seven bytes.
 const LIMIT: u64 = 1 << 56;
 /// The most decimal zeros that a short number leaves out.
 const MOST_ZEROS: u32 = 7;
@@ -11,14 +10,13 @@ pub fn push_u56(bytes: &mut Vec<u8>, number: u64) {
 }
 
 /// Reads a number of seven bytes.
-#[must_use]
 pub fn read_u56(rest: &mut &[u8]) -> Option<u64> {
     let (&[a, b, c, d, e, f, g], after) = rest.split_first_chunk()?;
     *rest = after;
     Some(u64::from_le_bytes([a, b, c, d, e, f, g, 0]))
 }
 
-/// Appends a number in LEB128: 7 bits in each byte, the lowest first. The high bit announces another byte.
+/// Appends a number in LEB128.
 pub(crate) fn push_varint(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number.to_le_bytes()[0] | 0x80);
@@ -27,7 +25,7 @@ pub(crate) fn push_varint(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number.to_le_bytes()[0]);
 }
 
-/// Reads a varint of up to eight bytes. Returns `None` if the number fits into fewer bytes.
+/// Reads a varint of up to eight bytes, and no more than necessary.
 pub(crate) fn read_varint(rest: &mut &[u8]) -> Option<u64> {
     let end = rest.iter().take(8).position(|byte| byte & 0x80 == 0)?;
     if end > 0 && rest[end] == 0 {
@@ -37,15 +35,15 @@ pub(crate) fn read_varint(rest: &mut &[u8]) -> Option<u64> {
     Some(bytes.fold(0, |number, byte| number << 7 | u64::from(byte & 0x7f)))
 }
 
-/// Appends a short number: a varint of `8 * digits + zeros`, without up to seven decimal zeros.
+/// Appends a number below 2^53 as a varint of `8 * digits + zeros`, without up to seven decimal zeros.
 ///
-/// The numbers of quotas are round. 60,000,000 takes one byte, and four bytes as a varint. The number is below 2^53.
+/// The numbers of quotas are round. 60,000,000 takes one byte, and four bytes as a varint.
 pub(crate) fn push_short(bytes: &mut Vec<u8>, number: u64) {
     let zeros = decimal_zeros(number);
     push_varint(bytes, number / 10_u64.pow(zeros) << 3 | u64::from(zeros));
 }
 
-/// Reads a short number. Returns `None` if the number could leave out more zeros.
+/// Reads a short number with no more digits than necessary.
 pub(crate) fn read_short(rest: &mut &[u8]) -> Option<u64> {
     let short = read_varint(rest)?;
     let zeros = u32::try_from(short & 7).ok()?;

@@ -12,10 +12,9 @@ use crate::quota::Quota;
 use crate::status::{Left, LimitStatus};
 use crate::time::Timestamp;
 
-/// The last instant for a decision, early enough that no state overflows. (The stored form ends in the year 4253.)
+/// The last instant for a decision, early enough that no state overflows.
 const LATEST: Timestamp = Timestamp::from_micros(1 << 60);
 
-/// A charge in the course of a decision.
 struct Part<'a> {
     charge: &'a Charge<'a>,
     /// The position of the charge's entry.
@@ -31,15 +30,14 @@ struct Part<'a> {
 ///
 /// `entry_of` returns the position in `entries` of the charge at a position in `charges`.
 ///
-/// 1. Drops entries that are too far in the future.
-/// 2. Decides at the last change of an entry if `now` is earlier.
-/// 3. Replaces each calendar quota by the fixed window [at](Quota::at) this instant.
-/// 4. Judges the charges. If an enforced charge does not fit, the request is refused.
-/// 5. Moves an admitted hold behind all changes by a microsecond, because its instant identifies the hold.
-/// 6. Takes the charges of an admitted request, except shadows that do not fit. Takes forced charges in any case.
+/// 1. Drops entries that are too far in the future, and never decides earlier than the last change of an entry.
+/// 2. Replaces each calendar quota by its fixed window [at](Quota::at) this instant.
+/// 3. Judges the charges. If an enforced charge does not fit, the request is refused.
+/// 4. Moves an admitted hold behind all changes by a microsecond, because its instant identifies the hold.
+/// 5. Takes the charges of an admitted request, except shadows that do not fit. Takes forced charges in any case.
 ///
-/// A refused request and a peek leave the entries unchanged, with one exception. A refused request converts a state to
-/// its own quota unless the converted state would be full, because the new rate applies from then on.
+/// A refused request changes no entry, with one exception. A state takes over the quota of the request unless it would
+/// be full, because the new rate applies from then on.
 pub fn decide(
     operation: Operation,
     charges: &[Charge<'_>],

@@ -6,14 +6,11 @@ use crate::error::ConfigError;
 use crate::quota::{MOST_GRAINS, Quota, YEAR};
 use crate::time::micros;
 
-/// A penalty for refused requests.
+/// Blocks clients that keep asking while they are refused.
 ///
-/// 1. The first few refusals are free.
-/// 2. Every further refusal blocks the client for a step longer, up to a maximum.
-/// 3. After each step of time, the limit forgives one refusal.
-///
-/// A penalty is a token bucket of strikes. Each refusal takes a strike, into debt if necessary. While the bucket is in
-/// debt, the limit refuses all requests.
+/// The first few refusals are free. Every further refusal blocks the client for a step longer, up to a maximum.
+/// Each step of time forgives a refusal. A penalty is a token bucket of strikes. While the bucket is in debt, the
+/// limit refuses all requests.
 ///
 /// ```
 /// use std::time::Duration;
@@ -33,11 +30,10 @@ pub struct Penalty {
 impl Penalty {
     /// Makes a penalty with a number of free refusals in a row, at least one.
     ///
-    /// Defaults to a step of one minute and a longest block of one hour. Change them with [`step`](Self::step) and
-    /// [`most`](Self::most).
+    /// Defaults to a [`step`](Self::step) of one minute, and to at [`most`](Self::most) one hour.
     ///
     /// # Panics
-    /// If `refusals` is 0 or too large to count exactly; see [`Penalty::try_new`].
+    /// On the errors of [`Penalty::try_new`].
     #[track_caller]
     pub const fn after(refusals: u64) -> Self {
         Self {
@@ -46,12 +42,10 @@ impl Penalty {
         }
     }
 
-    /// Sets the time that every further refusal adds to the block, and after which a refusal is forgiven.
-    ///
-    /// Choose a step from 1 ms to 366 days, without a fraction of a microsecond.
+    /// Sets the time that a refusal adds to the block, and after which a refusal is forgiven.
     ///
     /// # Panics
-    /// If the step is out of range; see [`Penalty::try_new`].
+    /// On the errors of [`Penalty::try_new`].
     #[track_caller]
     pub const fn step(mut self, step: Duration) -> Self {
         self.strikes = Quota::new(1, step).burst(self.strikes.capacity());
@@ -64,7 +58,7 @@ impl Penalty {
         self
     }
 
-    /// Makes a penalty from numbers of a configuration.
+    /// Makes a penalty from numbers of your configuration.
     ///
     /// # Errors
     /// [`ConfigError`] if no refusal is free, if the step is not from 1 ms to 366 days or has a fraction of a
@@ -76,16 +70,12 @@ impl Penalty {
         })
     }
 
-    /// Returns the bucket of strikes.
-    ///
-    /// Its capacity is the number of free refusals, and its period is the step.
-    #[must_use]
+    /// Returns the bucket of strikes. Its capacity is the free refusals, and its period is the step.
     pub const fn strikes(&self) -> &Quota {
         &self.strikes
     }
 
     /// Returns the most strikes that a client can owe.
-    #[must_use]
     pub fn most_debt(&self) -> u64 {
         let steps = micros(self.most).min(YEAR) / self.strikes.period_micros();
         steps.clamp(1, MOST_GRAINS / self.strikes.grain())

@@ -1,6 +1,6 @@
-//! Constants and codecs for stores that write [entries](crate::Entry::encode) in another language.
+//! Parts of the [stored form](crate::Entry::encode) for stores in another language, such as Lua.
 //!
-//! The script of the Redis store uses this module. It may change in any release.
+//! This module may change in any release.
 
 pub use crate::algorithm::{KEPT_STAMPS, MOST_COUNTED, MOST_MARKS};
 pub use crate::bytes::{push_u56, read_u56};

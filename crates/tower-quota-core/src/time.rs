@@ -5,8 +5,7 @@ use core::time::Duration;
 
 /// An instant in microseconds since the Unix epoch, on the clock of the store.
 ///
-/// Windows are aligned to the epoch. tower-quota never compares timestamps of two clocks. If you do, the result is as
-/// exact as the clocks.
+/// tower-quota never compares timestamps of two clocks. If you do, the result is only as exact as the clocks.
 ///
 /// ```
 /// use std::time::Duration;
@@ -23,19 +22,16 @@ impl Timestamp {
     pub const EPOCH: Self = Self(0);
 
     /// Makes a timestamp from the microseconds since the Unix epoch.
-    #[must_use]
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros)
     }
 
     /// Returns the microseconds since the Unix epoch.
-    #[must_use]
     pub const fn as_micros(self) -> u64 {
         self.0
     }
 
     /// Returns the time since `earlier`, or zero if `earlier` is later.
-    #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(self.0.saturating_sub(earlier.0))
     }
@@ -56,7 +52,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Returns the full microseconds of a duration, at most `u64::MAX` (half a million years).
+/// Returns the full microseconds of a duration, at most `u64::MAX`.
 pub(crate) const fn micros(span: Duration) -> u64 {
     let whole = span.as_secs().saturating_mul(1_000_000);
     whole.saturating_add(span.subsec_micros() as u64)

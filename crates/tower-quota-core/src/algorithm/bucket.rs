@@ -1,12 +1,9 @@
-//! Token bucket, GCRA and leaky bucket share one state.
+//! Token bucket, GCRA and leaky bucket share one state, the instant at which the bucket is full again.
 //!
-//! `used` is the number of grains that the bucket has not refilled yet. A token bucket holds `capacity - used` grains.
-//! The theoretical arrival time of GCRA is `used / refill` microseconds ahead. The queue of a leaky bucket holds `used`
-//! grains, and the next turn comes when they have drained. Time only lowers `used`, by `refill` grains per microsecond.
-//! The state is therefore one instant, at which the bucket is full again.
+//! `used` grains are not refilled yet. The arrival time of GCRA is `used / refill` microseconds ahead. A leaky
+//! bucket gives the next turn when `used` grains have drained.
 //!
-//! Bound: a token bucket and GCRA admit at most `burst + t * units / period` units in any span of `t` microseconds. A
-//! leaky bucket admits the same number of units, evenly spaced.
+//! Bound: at most `burst + t * units / period` units in any `t` microseconds.
 
 use super::counting::Counting;
 use super::lows::Lows;
@@ -24,7 +21,6 @@ pub(crate) const fn longest_wait(quota: &Quota) -> u64 {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bucket {
-    /// The instant at which the bucket is full again, in microseconds since the epoch.
     full_at: u64,
     /// The surplus of the last refill before `full_at`, in grains. Less than `refill`.
     rest: u64,
@@ -32,7 +28,6 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// Makes a bucket with `used` grains used at `now`.
     pub(crate) fn new(quota: &Quota, used: u64, now: u64) -> Self {
         match until_back(quota.refill(), used) {
             0 => Self::default(),
@@ -149,7 +144,6 @@ impl Counting for Bucket {
     }
 }
 
-/// Judges a cost above 0. The request accepts a wait of `max_wait` microseconds.
 pub(super) fn judge(quota: &Quota, used: u64, cost: u64, max_wait: u64) -> Outcome {
     let until_fits = until_fits(quota, used, cost);
     let (until_start, retry) = if quota.algorithm() == Algorithm::LeakyBucket {
@@ -174,7 +168,6 @@ pub(crate) fn outcome(quota: &Quota, used: u64, cost: u64) -> Outcome {
     }
 }
 
-/// Returns the microseconds until a cost up to the capacity fits.
 const fn until_fits(quota: &Quota, used: u64, cost: u64) -> u64 {
     let missing = (used + cost * quota.grain()).saturating_sub(quota.capacity() * quota.grain());
     until_back(quota.refill(), missing)
@@ -185,7 +178,6 @@ pub(crate) fn refilled(quota: &Quota, used: u64, elapsed: u64) -> u64 {
     used.saturating_sub(elapsed.saturating_mul(quota.refill()))
 }
 
-/// Returns the remaining units of a capacity, rounded down. A unit has `grain` grains.
 pub(crate) const fn units_left(capacity: u64, grain: u64, used: u64) -> u64 {
     match grain {
         0 => 0,
@@ -203,7 +195,6 @@ pub(crate) const fn until_back(refill: u64, used: u64) -> u64 {
     }
 }
 
-/// Returns whether less than one unit remains.
 pub(crate) const fn is_spent(quota: &Quota, used: u64) -> bool {
     used > (quota.capacity() - 1) * quota.grain()
 }

@@ -1,25 +1,23 @@
 //! Holds: units that are in use until they are released or expire.
 //!
-//! 1. A request takes its units as one hold, which expires after the period of the quota. A renewal extends the hold.
-//! 2. A refund at the instant of the charge releases the hold. No two holds of a key have the same instant.
-//! 3. A hold that is released in the microsecond of its charge stays without units until the next microsecond, so that
-//!    no later hold gets the same instant.
+//! The instant of a charge identifies its hold. A hold that is released in the microsecond of its charge stays
+//! without units for this microsecond, so that no later hold gets the same instant.
 //!
 //! Bound: at most `units` are held at any instant.
 
 use std::collections::BTreeMap;
 
 use super::counting::Counting;
-use super::fixed_window::MOST_COUNTED;
+use super::window::MOST_COUNTED;
 use crate::bytes::{push_u56, read_u56};
 use crate::quota::{LONGEST_LOG, Quota, YEAR};
 
-/// The longest retry time of a refusal, in microseconds. Nobody knows when a hold is released.
+/// The longest retry time in microseconds. Nobody knows when a hold is released.
 const LONGEST_RETRY: u64 = 1_000_000;
-/// The most units of a hold, small enough to add the units of all holds.
+/// The most units of a hold, so that the sum of all holds fits.
 const MOST_UNITS: u64 = MOST_COUNTED / LONGEST_LOG;
 
-/// The holds of one client, by the instants of their charges, in microseconds since the epoch.
+/// The holds of one client, by the instants of their charges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Holds(BTreeMap<u64, Hold>);
 

@@ -1,15 +1,12 @@
 //! The low marks of a bucket, which make refunds exact.
 //!
-//! A refund must leave the bucket as if the charge had never been made. Without the charge, a part of the refill would
-//! have gone into a full bucket and been lost. A refund therefore gives back at most the lowest number of used grains
-//! since the charge. A mark records this minimum for the instant of a refundable charge. Later marks are higher, so a
-//! change merges all marks above the present level, and few marks remain.
+//! Without the charge, a part of the refill would have been lost to a full bucket. A refund therefore gives back at
+//! most the lowest number of used grains since the charge, which a mark records. Later marks are higher, so a
+//! change merges all marks above the present level.
 //!
-//! A bucket keeps at most eight marks. When the list is full, the mark closest to its predecessor is dropped. A refund
-//! of the dropped charge gives back a little less, never more.
-//!
-//! The marks start again when the bucket was full or was converted to another quota. A charge in the microsecond of a
-//! conversion counts as later.
+//! If a bucket has more than eight marks, it drops the mark closest to its predecessor. A refund of that charge
+//! gives back a little less, never more. The marks start again when the bucket was full or converted to another
+//! quota.
 
 use crate::bytes::{push_u56, read_u56};
 use crate::quota::MOST_USED;
@@ -17,17 +14,9 @@ use crate::quota::MOST_USED;
 /// The most marks of a bucket.
 pub const MOST_MARKS: usize = 8;
 
-/// The marks of a bucket, in the order of their instants.
+/// Instants in microseconds, and the lowest numbers of used grains since. Both grow from mark to mark.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Lows(Vec<LowMark>);
-
-/// The lowest number of used grains since an instant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct LowMark {
-    /// In microseconds since the epoch.
-    since: u64,
-    low: u64,
-}
+pub(super) struct Lows(Vec<(u64, u64)>);
 
 impl Lows {
     pub(super) const fn is_empty(&self) -> bool {
@@ -35,75 +24,75 @@ impl Lows {
     }
 
     pub(super) const fn heap_bytes(&self) -> usize {
-        self.0.capacity() * size_of::<LowMark>()
+        self.0.capacity() * size_of::<(u64, u64)>()
     }
 
     /// Lowers the marks to the used grains just before a change.
     pub(super) fn note(&mut self, used: u64) {
-        let first = self.0.partition_point(|mark| mark.low < used);
+        let first = self.0.partition_point(|&(_, low)| low < used);
         self.0.truncate(first + 1);
-        if let Some(mark) = self.0.get_mut(first) {
-            mark.low = used;
+        if let Some((_, low)) = self.0.get_mut(first) {
+            *low = used;
         }
     }
 
-    /// Adds the mark of a charge that leaves `used` grains used. Charges of the same instant share a mark.
+    /// Adds the mark of a charge. Charges of the same instant share a mark.
     pub(super) fn add(&mut self, since: u64, low: u64) {
         match self.0.last_mut() {
-            Some(last) if last.low == low => return,
-            Some(last) if last.since == since => last.low = low,
-            _ => self.0.push(LowMark { since, low }),
+            Some(last) if last.1 == low => return,
+            Some(last) if last.0 == since => last.1 = low,
+            _ => self.0.push((since, low)),
         }
         if self.0.len() > MOST_MARKS {
             // The first mark is compared with 0.
-            let before = |mark: usize| mark.checked_sub(1).map_or(0, |before| self.0[before].low);
-            let closest = (0..self.0.len()).min_by_key(|&mark| self.0[mark].low - before(mark));
+            let before = |mark: usize| mark.checked_sub(1).map_or(0, |before| self.0[before].1);
+            let closest = (0..self.0.len()).min_by_key(|&mark| self.0[mark].1 - before(mark));
             closest.map(|mark| self.0.remove(mark));
         }
     }
 
-    /// Returns the lowest number of used grains since an instant, if a mark records it.
+    /// Returns the lowest number of used grains since an instant.
     pub(super) fn since(&self, instant: u64) -> Option<u64> {
-        self.0[..self.begun_by(instant)].last().map(|mark| mark.low)
+        self.0[..self.begun_by(instant)].last().map(|&(_, low)| low)
     }
 
     /// Lowers the marks as if the charge at this instant had never been made.
     pub(super) fn refund(&mut self, instant: u64, grains: u64) {
         let first = self.begun_by(instant).saturating_sub(1);
-        for mark in &mut self.0[first..] {
-            mark.low = mark.low.saturating_sub(grains);
+        for (_, low) in &mut self.0[first..] {
+            *low = low.saturating_sub(grains);
         }
-        if let Some(&LowMark { low, .. }) = self.0.get(first) {
-            for mark in &mut self.0[..first] {
-                mark.low = mark.low.min(low);
+        if let Some(&(_, least)) = self.0.get(first) {
+            for (_, low) in &mut self.0[..first] {
+                *low = least.min(*low);
             }
         }
-        self.0.dedup_by_key(|mark| mark.low);
+        self.0.dedup_by_key(|&mut (_, low)| low);
     }
 
     /// Returns the number of marks up to this instant.
     fn begun_by(&self, instant: u64) -> usize {
-        self.0.partition_point(|mark| mark.since <= instant)
+        self.0.partition_point(|&(since, _)| since <= instant)
     }
 
     pub(super) fn encode(&self, bytes: &mut Vec<u8>) {
-        for mark in &self.0 {
-            push_u56(bytes, mark.since);
-            push_u56(bytes, mark.low);
+        for &(since, low) in &self.0 {
+            push_u56(bytes, since);
+            push_u56(bytes, low);
         }
     }
 
-    /// Reads marks to the end. Returns `None` if a bucket that last changed `at` this instant cannot have these marks.
+    /// Reads marks to the end. `at` is the instant of the last change.
     pub(super) fn decode(bytes: &mut &[u8], at: u64) -> Option<Self> {
         let mut marks = Vec::new();
         while !bytes.is_empty() {
-            let (since, low) = (read_u56(bytes)?, read_u56(bytes)?);
-            marks.push(LowMark { since, low });
+            marks.push((read_u56(bytes)?, read_u56(bytes)?));
         }
-        let is_in_range = |mark: &LowMark| mark.since <= at && mark.low <= MOST_USED;
         let is_sound = marks.len() <= MOST_MARKS
-            && marks.iter().all(is_in_range)
-            && marks.is_sorted_by(|one, next| one.since < next.since && one.low < next.low);
+            && marks
+                .iter()
+                .all(|&(since, low)| since <= at && low <= MOST_USED)
+            && marks.is_sorted_by(|one, next| one.0 < next.0 && one.1 < next.1);
         is_sound.then_some(Self(marks))
     }
 }

@@ -1,36 +1,32 @@
 //! The algorithms: pure functions of a state, an instant and a cost.
 //!
-//! 1. A state and its quota give the units used at any instant `now`.
-//! 2. The functions neither read a clock nor fail. They count in integers below 2^53, so that Lua takes the same steps.
-//! 3. The caller keeps `now` from running backwards.
+//! They neither read a clock nor fail. They count in integers below 2^53, so that Lua takes the same steps. The
+//! caller keeps `now` from running backwards.
 
 pub(crate) mod bucket;
 mod convert;
 mod counting;
-mod fixed_window;
 mod hold;
 mod lows;
 mod sliding_log;
-mod sliding_window;
+mod window;
 
 use core::ops::{Deref, DerefMut};
 
 pub(crate) use self::bucket::{Bucket, longest_wait};
 pub(crate) use self::counting::Counting;
-use self::fixed_window::FixedWindow;
-pub use self::fixed_window::MOST_COUNTED;
 use self::hold::Holds;
 pub use self::lows::MOST_MARKS;
 pub use self::sliding_log::KEPT_STAMPS;
 use self::sliding_log::SlidingLog;
-use self::sliding_window::SlidingWindow;
+pub use self::window::MOST_COUNTED;
+use self::window::Window;
 use crate::outcome::Outcome;
 use crate::quota::{Algorithm, Quota};
 
 /// Lists the kinds of state, and the algorithms of each kind.
 macro_rules! kinds {
     ($($kind:ident: $($algorithm:ident),+;)*) => {
-        /// The counter of one limit in an entry.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub(crate) enum State {
             $($kind($kind),)*
@@ -79,23 +75,20 @@ macro_rules! kinds {
 
 kinds! {
     Bucket: TokenBucket, Gcra, LeakyBucket;
-    FixedWindow: FixedWindow;
-    SlidingWindow: SlidingWindow;
+    Window: FixedWindow, SlidingWindow;
     SlidingLog: SlidingLog;
     Holds: Concurrent;
 }
 
 impl State {
-    /// Returns the state of a new client: a full bucket, an empty window.
-    #[must_use]
+    /// Returns the state of a new client.
     pub(crate) fn fresh(quota: &Quota, now: u64) -> Self {
         Self::unpacked(0, quota, now)
     }
 
-    /// Judges `cost` units at `now`. A cost of 0 fits unless units are owed.
+    /// Judges a cost. The request accepts a wait of `max_wait` microseconds.
     ///
-    /// `max_wait` is the longest wait that the request accepts, in microseconds. Windows make no request wait.
-    #[must_use]
+    /// A cost of 0 fits unless units are owed. Windows make no request wait.
     pub(crate) fn judge(&self, quota: &Quota, now: u64, cost: u64, max_wait: u64) -> Outcome {
         if cost > quota.capacity() {
             return Outcome::Never;
@@ -109,10 +102,7 @@ impl State {
         }
     }
 
-    /// Returns the remaining units at `now`, rounded down, and the microseconds until the limit is full.
-    ///
-    /// Units below 0 are owed. The time assumes that no other request is charged.
-    #[must_use]
+    /// Returns the remaining or owed units, rounded down, and the microseconds until the limit is full.
     pub(crate) fn balance(&self, quota: &Quota, now: u64) -> (i64, u64) {
         let used = self.used(quota, now).div_ceil(quota.unit());
         (
@@ -128,14 +118,12 @@ impl State {
         }
     }
 
-    /// Returns whether this is a bucket that records its low marks.
+    /// Returns whether this is a bucket with low marks.
     pub(crate) const fn is_watched(&self) -> bool {
         matches!(self, Self::Bucket(bucket) if bucket.is_watched())
     }
 
-    /// Takes up to `cost` units for a refused request from a state that was advanced to `now`.
-    ///
-    /// A bucket owes at most `most_debt` units afterwards. Windows go into no debt.
+    /// Takes up to `cost` units for a refused request. A bucket owes at most `most_debt` units afterwards.
     pub(crate) fn penalise(&mut self, quota: &Quota, now: u64, cost: u64, most_debt: u64) {
         match self {
             Self::Bucket(bucket) => {

@@ -1,18 +1,16 @@
 //! Sliding window log: the instant of every admitted unit, for one period.
 //!
-//! Units of the same microsecond share an entry. Each entry has the running total up to and including its own units.
-//! Binary search finds the units that still count.
+//! Units of the same microsecond share an entry with the running total up to and including its units.
 //!
-//! Bound: at most `units` in any span of one period. A unit of the instant `t` counts until just before `t + period`.
+//! Bound: at most `units` in any span of one period.
 
 use std::collections::VecDeque;
 
 use super::counting::Counting;
-use super::fixed_window::MOST_COUNTED;
+use super::window::MOST_COUNTED;
 use crate::bytes::{push_u56, read_u56};
 use crate::quota::{LONGEST_LOG, Quota};
 
-/// The least entries to allocate.
 const FEWEST: usize = 4;
 /// The stamps of an abridged log that are kept as they are.
 pub const KEPT_STAMPS: usize = 32;
@@ -37,7 +35,7 @@ impl SlidingLog {
         }
     }
 
-    /// Returns the position of the first entry that still counts at `now`.
+    /// Returns the position of the first entry that still counts.
     fn live(&self, quota: &Quota, now: u64) -> usize {
         self.entries
             .partition_point(|&(stamp, _)| stamp + quota.period_micros() <= now)
@@ -47,7 +45,6 @@ impl SlidingLog {
         self.total_before(self.entries.len())
     }
 
-    /// Returns the running total before the entry at `position`.
     fn total_before(&self, position: usize) -> u64 {
         match position {
             0 => self.base,

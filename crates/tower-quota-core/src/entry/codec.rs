@@ -9,7 +9,6 @@ pub const VERSION: u8 = 3;
 
 impl Entry {
     /// Returns the [stored form](Self#stored-form), or no bytes if the entry is empty.
-    #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         if self.is_empty() {
             return Vec::new();
@@ -25,7 +24,7 @@ impl Entry {
         bytes
     }
 
-    /// Reads the stored form. You can decide on any entry that decodes, so the bytes need not be trusted.
+    /// Reads the stored form. You can decide on any entry that decodes, even from bytes of a stranger.
     ///
     /// # Errors
     /// [`DecodeError`] names the fault and its position.
@@ -69,7 +68,7 @@ impl Slot {
         bytes
     }
 
-    /// Reads the slot that begins at the offset `slot` of an entry that last changed `at` this instant.
+    /// Reads the slot at an offset of an entry that last changed `at` this instant.
     fn decode(mut rest: &[u8], at: u64, slot: usize) -> Result<Self, DecodeError> {
         let truncated = DecodeError::Truncated { slot };
         let (limit, head) = SlotHead::read(&mut rest).ok_or(truncated)?;

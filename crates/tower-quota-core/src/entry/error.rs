@@ -8,7 +8,7 @@ use super::VERSION;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// This build does not read the version in the first byte. `None` if the value is empty.
+    /// This build does not read the version in the first byte, if there is a byte.
     Version(Option<u8>),
     /// The bytes end within a slot.
     Truncated {

@@ -5,7 +5,7 @@ use crate::quota::{Algorithm, Quota};
 
 /// Flag of a window that starts with its first request.
 pub const FROM_FIRST_REQUEST: u8 = 16;
-/// Flag of a bucket that records its low marks for refunds.
+/// Flag of a bucket with low marks.
 pub const WATCHED: u8 = 32;
 /// The bits of the kind of state. The other bits are flags.
 const KIND: u8 = 15;
@@ -17,17 +17,16 @@ pub struct SlotHead {
     pub kind: u8,
     /// The capacity in units.
     pub capacity: u64,
-    /// The grain of the quota; see [`Quota::grain`].
+    /// The [grain](Quota::grain).
     pub grain: u64,
-    /// The refill of a bucket in grains per microsecond, or the period of a window in microseconds.
+    /// The refill of a bucket, or the period of a window in microseconds.
     pub pace: u64,
-    /// The offset of a window in microseconds, or 0 if the window starts with its first request.
+    /// The offset of a window in microseconds.
     pub offset: u64,
 }
 
 impl SlotHead {
     /// Returns the head of a new slot, without the flag [`WATCHED`].
-    #[must_use]
     pub fn of(quota: &Quota) -> Self {
         let code = quota.algorithm().state_code();
         let offset = quota.window_offset();
@@ -46,7 +45,7 @@ impl SlotHead {
         }
     }
 
-    /// Appends the first bytes of a slot, from the number of the limit to the last number of the quota.
+    /// Appends the head of a slot, from the number of the limit to the last number of the quota.
     pub fn push(&self, limit: u32, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(&limit.to_le_bytes());
         bytes.push(self.kind);
@@ -58,7 +57,6 @@ impl SlotHead {
         }
     }
 
-    /// Reads the number of the limit and the head. Returns `None` if the bytes end.
     pub(super) fn read(rest: &mut &[u8]) -> Option<(u32, Self)> {
         let (limit, after) = rest.split_first_chunk()?;
         *rest = after;
@@ -75,7 +73,6 @@ impl SlotHead {
         Some((u32::from_le_bytes(*limit), head))
     }
 
-    /// Returns the quota of this head, or `None` if the kind or its flags are unknown.
     pub(super) fn quota(&self) -> Option<Quota> {
         let algorithm = Algorithm::of_state_code(self.kind & KIND)?;
         let anchor = match (algorithm, self.kind & !KIND) {

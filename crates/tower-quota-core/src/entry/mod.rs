@@ -1,8 +1,7 @@
 //! Entries: everything stored for one key.
 //!
-//! 1. An entry has a slot for each limit of its key: the number of the limit, the numbers of the quota, and the state.
-//! 2. A request reads and changes only the slots of its own limits, in any order.
-//! 3. A full slot is dropped when the entry changes. A missing slot or entry means a full limit.
+//! A request reads and changes only the slots of its own limits. A full slot is dropped when the entry changes. A
+//! missing slot or entry means a full limit.
 
 mod codec;
 mod error;
@@ -22,12 +21,12 @@ use crate::outcome::Outcome;
 use crate::quota::{Algorithm, MOST_USED, Quota};
 use crate::time::Timestamp;
 
-/// The longest lead of an entry over the clock in microseconds, beyond the time until the entry is full.
+/// The longest lead over the clock in microseconds, beyond the time until the entry is full.
 pub const TRUSTED_LEAD: u64 = 60_000_000;
 
 /// Everything stored for one key: the counters of its limits.
 ///
-/// To write a store over a database, do this in one transaction:
+/// To write a store over your database, do this in one transaction:
 ///
 /// 1. Load the bytes and [decode](Self::decode) them. Use the default entry if there are no bytes.
 /// 2. Call [`decide`](Self::decide).
@@ -50,8 +49,6 @@ pub const TRUSTED_LEAD: u64 = 60_000_000;
 /// ```
 ///
 /// # Stored form
-///
-/// All numbers are little-endian.
 ///
 /// ```text
 /// u8      version: 3
@@ -77,12 +74,12 @@ pub const TRUSTED_LEAD: u64 = 60_000_000;
 ///   u56     instant from which nothing of the limit is used any more
 /// ```
 ///
-/// A varint is LEB128 (7 bits in each byte, the lowest first). A short number is a varint of `8 * digits + zeros`, with
-/// up to seven decimal zeros. For example, 55 is 60,000,000. The used grains of a bucket at an instant are
-/// `(full_at - instant) * refill - rest`, at least 0.
+/// Numbers are little-endian, and a varint is LEB128. A short number is a varint of `8 * digits + zeros`, with up
+/// to seven decimal zeros. For example, 55 is 60,000,000. A bucket uses `(full_at - instant) * refill - rest`
+/// grains at an instant, at least 0.
 ///
-/// Your script can find, copy and drop slots without decoding them. The bytes before the state depend only on the limit
-/// and its quota. The length comes first, and the last instant comes last.
+/// Your script can find, copy and drop slots without decoding them. The bytes before the state depend only on the
+/// limit and its quota.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     /// The instant of the last change.
@@ -94,7 +91,6 @@ pub struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub(crate) limit: u32,
-    /// The [reduced](Quota::reduced) quota.
     pub(crate) quota: Quota,
     pub(crate) state: State,
 }
@@ -118,10 +114,9 @@ impl Slot {
 }
 
 impl Entry {
-    /// Makes an entry of buckets at an instant, from each limit, its quota and the used [grains](Quota::grain).
+    /// Makes an entry of buckets, from each limit, its quota and the used [grains](Quota::grain).
     ///
     /// Use this entry to explain refusals if your store answers with the used grains.
-    #[must_use]
     pub fn of_buckets<'a>(
         at: Timestamp,
         buckets: impl IntoIterator<Item = (Name, &'a Quota, u64)>,
@@ -138,23 +133,18 @@ impl Entry {
         }
     }
 
-    /// Returns the instant at which the entry is full if no other request is charged. You may delete it then.
-    #[must_use]
+    /// Returns the instant from which you may delete the entry, if no other request is charged.
     pub fn full_at(&self) -> Timestamp {
         let full_at = self.slots.iter().map(Slot::full_at);
         Timestamp::from_micros(full_at.fold(self.at, u64::max))
     }
 
     /// Returns the instant of the last change.
-    #[must_use]
     pub const fn at(&self) -> Timestamp {
         Timestamp::from_micros(self.at)
     }
 
-    /// Returns whether a limit has no units left at `now`.
-    ///
-    /// If you delete such an entry, you release a limited client.
-    #[must_use]
+    /// Returns whether a limit has no units left. If you delete such an entry, you release its client.
     pub fn is_limited(&self, now: Timestamp) -> bool {
         let now = now.as_micros().max(self.at);
         let mut slots = self.slots.iter();
@@ -163,8 +153,8 @@ impl Entry {
 
     /// Returns the entry as of an instant, with at most 33 stamps of each sliding log.
     ///
-    /// The last stamp stands for all further stamps and expires before them. An abridged entry therefore never refuses a
-    /// request that the full entry admits.
+    /// The last stamp stands for all further stamps and expires first. An abridged entry admits all that the entry
+    /// admits.
     #[must_use]
     pub fn abridged(mut self, at: Timestamp) -> Self {
         self.at = self.at.max(at.as_micros());
@@ -178,24 +168,20 @@ impl Entry {
     }
 
     /// Returns whether the entry is full, so that your store need not keep it.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
 
-    /// Returns whether the entry is too far ahead of the clock to be true.
     pub(crate) fn is_from_the_future(&self, now: u64) -> bool {
         let lead = self.at.saturating_sub(now);
         lead > TRUSTED_LEAD && lead - TRUSTED_LEAD > self.full_at().as_micros() - self.at
     }
 
-    /// Ends a change at `now`. Drops the full slots, and clears the instant if no slot remains.
     pub(crate) fn finish_change(&mut self, now: u64) {
         self.slots.retain(|slot| slot.full_at() > now);
         self.at = if self.is_empty() { 0 } else { now };
     }
 
-    /// Judges `units` of a charge in the mode of the charge.
     pub(crate) fn judge(&self, charge: &Charge<'_>, units: u64, now: u64) -> Outcome {
         let units = match charge.mode() {
             ChargeMode::Forced => return Outcome::Allow,
@@ -215,9 +201,7 @@ impl Entry {
         }
     }
 
-    /// Returns the remaining units of a charge's limit, and the microseconds until the limit is full.
-    ///
-    /// Units below 0 are owed. No units remain while the client is blocked.
+    /// Returns the remaining or owed units, and the microseconds until the limit is full.
     pub(crate) fn balance(&self, charge: &Charge<'_>, now: u64) -> (i64, u64) {
         let state = self.state_for(charge.counter(), now);
         let (left, reset) = state.balance(charge.quota(), now);
@@ -227,7 +211,6 @@ impl Entry {
         }
     }
 
-    /// Returns the microseconds for which strikes block a charge's limit.
     fn blocked(&self, charge: &Charge<'_>, now: u64) -> u64 {
         charge.strikes().map_or(0, |(counter, _)| {
             // The limit is blocked while the bucket of strikes is in debt.
@@ -242,7 +225,7 @@ impl Entry {
         slots.find(|slot| slot.limit == counter.id && slot.full_at() > now)
     }
 
-    /// Returns the state of a counter under the counter's quota.
+    /// Returns the state under the counter's quota.
     fn state_for(&self, counter: Counter<'_>, now: u64) -> Cow<'_, State> {
         match self.slot(counter, now) {
             Some(slot) if slot.quota.counts_like(counter.quota) => Cow::Borrowed(&slot.state),
@@ -251,24 +234,21 @@ impl Entry {
         }
     }
 
-    /// Returns whether another quota counts a counter.
     pub(crate) fn has_other_quota(&self, counter: Counter<'_>, now: u64) -> bool {
         let slot = self.slot(counter, now);
         slot.is_some_and(|slot| !slot.quota.counts_like(counter.quota))
     }
 
-    /// Returns whether a refused request has to convert a counter that another quota counts.
+    /// Returns whether a refused request has to convert a counter.
     ///
-    /// A counter that would be full by the new quota stays as it is. Otherwise the entry would drop it, and the other
-    /// quota would find a new client.
+    /// A counter that would be full by the new quota stays as it is. Otherwise the other quota would find a new
+    /// client.
     pub(crate) fn needs_conversion(&self, counter: Counter<'_>, now: u64) -> bool {
         self.has_other_quota(counter, now)
             && self.state_for(counter, now).full_at(counter.quota) > now
     }
 
-    /// Returns whether a charge may be refunded.
-    ///
-    /// The same quota, or a quota with the same windows, must still count the limit. A turn in a queue must be the last.
+    /// Returns whether the same quota or windows still count a charge. A turn in a queue must be the last.
     pub(crate) fn may_refund(&self, charge: &Charge<'_>, taken_at: u64, now: u64) -> bool {
         let (quota, turn) = (charge.quota(), charge.turn_micros());
         self.slot(charge.counter(), now).is_some_and(|slot| {
@@ -278,7 +258,7 @@ impl Entry {
         })
     }
 
-    /// Changes the state of a counter at `now`, in place, after a conversion to the counter's quota.
+    /// Changes the state of a counter in place, after a conversion to the counter's quota.
     pub(crate) fn edit(&mut self, counter: Counter<'_>, now: u64, change: impl FnOnce(&mut State)) {
         let known = self.slots.iter().position(|slot| slot.limit == counter.id);
         let position = known.unwrap_or_else(|| {
@@ -296,7 +276,6 @@ impl Entry {
         change(&mut slot.state);
     }
 
-    /// Returns the bytes of the entry on the heap.
     pub(crate) fn heap_bytes(&self) -> usize {
         let slots = match self.slots.spilled() {
             true => self.slots.capacity() * size_of::<Slot>(),
@@ -310,7 +289,6 @@ impl Entry {
         self.slots.iter().map(|slot| slot.state.heap_bytes()).sum()
     }
 
-    /// Removes the slot of a limit.
     pub(crate) fn forget(&mut self, id: u32) {
         self.slots.retain(|slot| slot.limit != id);
     }

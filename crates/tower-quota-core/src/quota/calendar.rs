@@ -8,7 +8,6 @@ pub(super) use self::zoned::Calendar;
 use super::Quota;
 use crate::time::Timestamp;
 
-/// Without the feature `calendar`, no quota has a calendar.
 #[cfg(not(feature = "calendar"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Calendar {}
@@ -22,15 +21,14 @@ impl Calendar {
 
 impl Quota {
     /// Returns whether the windows are days, weeks, months or years in a time zone.
-    #[must_use]
     pub const fn is_calendar(&self) -> bool {
         self.calendar.is_some()
     }
 
-    /// Returns the quota that counts at an instant. A calendar quota becomes the fixed window around the instant.
+    /// Returns the quota that counts at an instant. A calendar quota becomes a fixed window.
     ///
-    /// Other quotas are returned unchanged. [`decide`](crate::decide()) calls this method with the store's time. You
-    /// need it only in a store that counts in another way.
+    /// [`decide`](crate::decide()) calls this method with the store's time. You need it only in a store that counts
+    /// in another way.
     pub fn at(&self, now: Timestamp) -> Self {
         let mut quota = *self;
         if let Some(calendar) = quota.calendar.take()

@@ -8,14 +8,12 @@ use crate::error::ConfigError;
 impl Quota {
     /// Limits the units in use at the same time, such as uploads or connections.
     ///
-    /// An admitted request holds its units until you refund its decision. `Limiter::hold` does that for you (feature
-    /// `tokio`). Layers do not release holds yet, so use a `Limiter` in your handlers. A hold expires after 60 seconds
-    /// unless you renew it, so a program that crashes does not hold its units for long. Set this time with
-    /// [`ttl`](Self::ttl).
+    /// A request holds its units until you refund its decision. `Limiter::hold` does that for you (feature
+    /// `tokio`). Layers do not release holds yet. A hold expires after 60 seconds ([`ttl`](Self::ttl)) unless you
+    /// renew it.
     ///
-    /// Nobody knows when a hold is released, so the retry time of a refusal is a guess: one second, or less if a hold
-    /// expires earlier. [`LimitStatus::reset_after`](crate::LimitStatus::reset_after) is the time until the last hold
-    /// expires. Refused requests hold no units, so [`count_refusals`](crate::Charge::count_refusals) has no effect.
+    /// The retry time of a refusal is a guess of one second, or less if a hold expires earlier.
+    /// [`count_refusals`](crate::Charge::count_refusals) has no effect.
     ///
     /// ```
     /// use std::time::Duration;
@@ -26,37 +24,36 @@ impl Quota {
     /// ```
     ///
     /// # Panics
-    /// If `units` is 0 or more than 10,000.
+    /// On the errors of [`Quota::try_concurrent`].
     #[track_caller]
     pub const fn concurrent(units: u64) -> Self {
         sound(Self::try_concurrent(units))
     }
 
-    /// Does the same as [`Quota::concurrent`], for a number from a configuration.
+    /// Like [`Quota::concurrent`], for a number from a configuration.
     ///
     /// # Errors
-    /// [`ConfigError`] if `units` is 0 or more than 10,000.
+    /// [`ConfigError`] if `units` is 0 or above 10,000.
     pub const fn try_concurrent(units: u64) -> Result<Self, ConfigError> {
         Self::counted_by(Algorithm::Concurrent, units, Duration::from_secs(60))
     }
 
     /// Sets the time after which a hold expires unless you renew it.
     ///
-    /// Choose a time longer than the pause between two renewals, or longer than your longest request if you do not
-    /// renew.
+    /// Choose a time longer than the pause between two renewals, or than your longest request.
     ///
     /// # Panics
-    /// If this is not a concurrency limit or the time is out of range; see [`Quota::try_ttl`].
+    /// On the errors of [`Quota::try_ttl`].
     #[track_caller]
     pub const fn ttl(self, ttl: Duration) -> Self {
         sound(self.try_ttl(ttl))
     }
 
-    /// Does the same as [`Quota::ttl`], for a duration from a configuration.
+    /// Like [`Quota::ttl`], for a duration from a configuration.
     ///
     /// # Errors
-    /// [`ConfigError`] if this is not a concurrency limit, or if the time is not from 1 ms to 366 days or has a fraction
-    /// of a microsecond.
+    /// [`ConfigError`] if the quota is not a concurrency limit, or if the time is not from 1 ms to 366 days or has
+    /// a fraction of a microsecond.
     pub const fn try_ttl(self, ttl: Duration) -> Result<Self, ConfigError> {
         match self.algorithm {
             Algorithm::Concurrent => Self::counted_by(self.algorithm, self.units, ttl),

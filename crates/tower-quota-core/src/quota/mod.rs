@@ -25,19 +25,18 @@ const COMMON_YEAR: u64 = 365 * DAY;
 pub(crate) const YEAR: u64 = 366 * DAY;
 /// 10 million units per second.
 const UNITS_PER_MICRO: u64 = 10;
-/// The most units of a quota.
 pub(crate) const MOST_UNITS: u64 = YEAR * UNITS_PER_MICRO;
-/// The most units of a log, and the most stamps that a log holds.
+/// The most units of a log.
 pub const LONGEST_LOG: u64 = 10_000;
 
 /// Units per period, counted by one of the [algorithms](Algorithm).
 ///
-/// `Quota::per_second(10).burst(20)` admits 10 requests per second on average, and up to 20 at once after a pause. The
-/// burst of a bucket is its capacity, and defaults to the units of one period.
+/// `Quota::per_second(10).burst(20)` admits 10 requests per second on average, and up to 20 at once after a pause.
+/// The burst defaults to the units of one period.
 ///
-/// The numbers are checked when you build the quota. Methods such as [`Quota::new`] are for numbers in your code. They
-/// panic on an invalid number, or do not compile in a `const`. For numbers from a configuration, use [`Quota::try_new`]
-/// and the other `try_` methods, which return a [`ConfigError`] that names the value.
+/// Use methods such as [`Quota::new`] for numbers in your code. They panic on the errors of the `try_` methods, or
+/// do not compile in a `const`. Use [`Quota::try_new`] and the other `try_` methods for numbers from a
+/// configuration.
 ///
 /// You may change a quota while clients are counted; see [`Charge::new`](crate::Charge::new).
 ///
@@ -63,9 +62,9 @@ pub const LONGEST_LOG: u64 = 10_000;
 #[must_use]
 pub struct Quota {
     algorithm: Algorithm,
-    /// The offset of a fixed window in microseconds; `None` if the window starts with its first request.
+    /// The offset of a fixed window, unless it starts with its first request.
     anchor: Option<u64>,
-    /// Replaces the anchor and the period of a fixed window.
+    /// Replaces the anchor and the period.
     calendar: Option<Calendar>,
     units: u64,
     period: u64,
@@ -78,87 +77,60 @@ pub struct Quota {
 impl Quota {
     /// Makes a token bucket of `units` per period.
     ///
-    /// Choose a period from 1 ms to 366 days, without a fraction of a microsecond.
-    ///
     /// # Panics
-    /// If the numbers are invalid; see [`Quota::try_new`].
+    /// On the errors of [`Quota::try_new`].
     #[track_caller]
     pub const fn new(units: u64, period: Duration) -> Self {
         sound(Self::try_new(units, period))
     }
 
     /// Makes a token bucket of `units` per second.
-    ///
-    /// # Panics
-    /// If `units` is 0 or more than 10 million.
     #[track_caller]
     pub const fn per_second(units: u64) -> Self {
         Self::new(units, Duration::from_secs(1))
     }
 
     /// Makes a token bucket of `units` per minute.
-    ///
-    /// # Panics
-    /// If `units` is 0 or more than 10 million per second.
     #[track_caller]
     pub const fn per_minute(units: u64) -> Self {
         Self::new(units, Duration::from_secs(60))
     }
 
     /// Makes a token bucket of `units` per hour.
-    ///
-    /// # Panics
-    /// If `units` is 0 or more than 10 million per second.
     #[track_caller]
     pub const fn per_hour(units: u64) -> Self {
         Self::new(units, Duration::from_secs(3_600))
     }
 
-    /// Makes a token bucket of `units` per day of 24 hours.
-    ///
-    /// # Panics
-    /// If `units` is 0 or more than 10 million per second.
+    /// Makes a token bucket of `units` per 24 hours.
     #[track_caller]
     pub const fn per_day(units: u64) -> Self {
         Self::new(units, Duration::from_micros(DAY))
     }
 
-    /// Makes a token bucket of `units` per week of 7 days.
-    ///
-    /// # Panics
-    /// If `units` is 0 or more than 10 million per second.
+    /// Makes a token bucket of `units` per 7 days.
     #[track_caller]
     pub const fn per_week(units: u64) -> Self {
         Self::new(units, Duration::from_micros(WEEK))
     }
 
-    /// Makes a token bucket of `units` per month of 30 days.
-    ///
-    /// For calendar months, call `calendar` on the quota (feature `calendar`).
-    ///
-    /// # Panics
-    /// If `units` is 0 or more than 10 million per second.
+    /// Makes a token bucket of `units` per 30 days. For calendar months, add `calendar`.
     #[track_caller]
     pub const fn per_month(units: u64) -> Self {
         Self::new(units, Duration::from_micros(MONTH))
     }
 
-    /// Makes a token bucket of `units` per year of 365 days.
-    ///
-    /// For calendar years, call `calendar` on the quota (feature `calendar`).
-    ///
-    /// # Panics
-    /// If `units` is 0 or more than 10 million per second.
+    /// Makes a token bucket of `units` per 365 days. For calendar years, add `calendar`.
     #[track_caller]
     pub const fn per_year(units: u64) -> Self {
         Self::new(units, Duration::from_micros(COMMON_YEAR))
     }
 
-    /// Does the same as [`Quota::new`], for numbers from a configuration.
+    /// Like [`Quota::new`], for numbers from a configuration.
     ///
     /// # Errors
-    /// [`ConfigError`] if `units` is 0, if the period is out of range, if the rate is above 10 million per second, or if
-    /// the rate cannot be counted to within 1 part per million.
+    /// [`ConfigError`] if `units` is 0 or above 10 million per second, if the period is not from 1 ms to 366 days
+    /// or has a fraction of a microsecond, or if the rate cannot be counted to within 1 part per million.
     pub const fn try_new(units: u64, period: Duration) -> Result<Self, ConfigError> {
         Self::counted_by(Algorithm::TokenBucket, units, period)
     }
@@ -181,22 +153,20 @@ impl Quota {
         Self::of(algorithm, units, whole).in_integers()
     }
 
-    /// Sets the capacity of a bucket, which may pass at once after a pause.
-    ///
-    /// The capacity of a leaky bucket is the length of its queue. [`Quota::queue`] sets the same number.
+    /// Sets the capacity of a bucket, or the length of a [queue](Self::queue).
     ///
     /// # Panics
-    /// If `burst` is invalid; see [`Quota::try_burst`].
+    /// On the errors of [`Quota::try_burst`].
     #[track_caller]
     pub const fn burst(self, burst: u64) -> Self {
         sound(self.try_burst(burst))
     }
 
-    /// Does the same as [`Quota::burst`], for a number from a configuration.
+    /// Like [`Quota::burst`], for a number from a configuration.
     ///
     /// # Errors
-    /// [`ConfigError`] if `burst` is 0, if the bucket would fill up within a microsecond, if the numbers cannot be
-    /// counted exactly enough, or if the algorithm is a window.
+    /// [`ConfigError`] if `burst` is 0, fills up within a microsecond or cannot be counted exactly enough, or if
+    /// the algorithm is a window.
     pub const fn try_burst(mut self, burst: u64) -> Result<Self, ConfigError> {
         if burst == 0 {
             return Err(ConfigError::ZeroBurst);
@@ -209,8 +179,8 @@ impl Quota {
     /// Counts by an algorithm.
     ///
     /// # Errors
-    /// [`ConfigError`] if you set a burst and the algorithm is a window, if a log would be too long, or if the numbers
-    /// cannot be counted to within 1 part per million.
+    /// [`ConfigError`] if you set a burst and the algorithm is a window, if a log would exceed 10,000 units, or if
+    /// the algorithm cannot count the numbers to within 1 part per million.
     pub const fn try_algorithm(mut self, algorithm: Algorithm) -> Result<Self, ConfigError> {
         self.algorithm = algorithm;
         self.anchor = Some(0);
@@ -224,75 +194,55 @@ impl Quota {
     }
 
     /// Counts by [`Algorithm::TokenBucket`], the default.
-    ///
-    /// # Panics
-    /// If a bucket cannot count these numbers exactly enough; see [`Quota::try_algorithm`].
     #[track_caller]
     pub const fn token_bucket(self) -> Self {
         sound(self.try_algorithm(Algorithm::TokenBucket))
     }
 
     /// Counts by [`Algorithm::Gcra`].
-    ///
-    /// # Panics
-    /// If a bucket cannot count these numbers exactly enough; see [`Quota::try_algorithm`].
     #[track_caller]
     pub const fn gcra(self) -> Self {
         sound(self.try_algorithm(Algorithm::Gcra))
     }
 
-    /// Counts by [`Algorithm::LeakyBucket`]. Requests wait for their turn.
-    ///
-    /// # Panics
-    /// If a bucket cannot count these numbers exactly enough; see [`Quota::try_algorithm`].
+    /// Counts by [`Algorithm::LeakyBucket`].
     #[track_caller]
     pub const fn leaky_bucket(self) -> Self {
         sound(self.try_algorithm(Algorithm::LeakyBucket))
     }
 
     /// Counts by [`Algorithm::FixedWindow`].
-    ///
-    /// # Panics
-    /// If you set a burst.
     #[track_caller]
     pub const fn fixed_window(self) -> Self {
         sound(self.try_algorithm(Algorithm::FixedWindow))
     }
 
-    /// Counts by [`Algorithm::SlidingWindow`], which has two counters.
-    ///
-    /// # Panics
-    /// If you set a burst or the numbers cannot be counted exactly enough.
+    /// Counts by [`Algorithm::SlidingWindow`].
     #[track_caller]
     pub const fn sliding_window(self) -> Self {
         sound(self.try_algorithm(Algorithm::SlidingWindow))
     }
 
     /// Counts by [`Algorithm::SlidingLog`].
-    ///
-    /// # Panics
-    /// If you set a burst or the quota is above 10,000 units.
     #[track_caller]
     pub const fn sliding_log(self) -> Self {
         sound(self.try_algorithm(Algorithm::SlidingLog))
     }
 
-    /// Shifts a fixed window from its alignment to the Unix epoch.
-    ///
-    /// For example, `per_day(100).fixed_window().offset(6 h)` starts each day at 06:00 UTC.
+    /// Shifts a fixed window. For example, an offset of 6 hours starts each day at 06:00 UTC.
     ///
     /// # Panics
-    /// If this is not a fixed window or the offset is not shorter than the period.
+    /// On the errors of [`Quota::try_offset`].
     #[track_caller]
     pub const fn offset(self, offset: Duration) -> Self {
         sound(self.try_offset(offset))
     }
 
-    /// Does the same as [`Quota::offset`], for a duration from a configuration.
+    /// Like [`Quota::offset`], for a duration from a configuration.
     ///
     /// # Errors
-    /// [`ConfigError`] if this is not a fixed window, or if the offset is not shorter than the period or has a fraction
-    /// of a microsecond.
+    /// [`ConfigError`] if the quota is not a fixed window, or if the offset is not shorter than the period or has a
+    /// fraction of a microsecond.
     pub const fn try_offset(self, offset: Duration) -> Result<Self, ConfigError> {
         if micros(offset) >= self.period || has_fraction(offset) {
             let period = self.period();
@@ -304,42 +254,33 @@ impl Quota {
     /// Starts a fixed window at its first request, instead of at a multiple of the period.
     ///
     /// # Panics
-    /// If this is not a fixed window.
+    /// If the quota is not a fixed window.
     #[track_caller]
     pub const fn from_first_request(self) -> Self {
         sound(self.with_anchor(None))
     }
 
     /// Returns the algorithm.
-    #[must_use]
     pub const fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
     /// Returns the units per period.
-    #[must_use]
     pub const fn units(&self) -> u64 {
         self.units
     }
 
     /// Returns the period, or the length of the window.
-    #[must_use]
     pub const fn period(&self) -> Duration {
         Duration::from_micros(self.period)
     }
 
-    /// Returns the most units that can pass at once, which is also the highest cost of a request.
-    ///
-    /// The capacity of a bucket is its burst, and the capacity of a window is its units.
-    #[must_use]
+    /// Returns the burst of a bucket or the units of a window. No request may cost more.
     pub const fn capacity(&self) -> u64 {
         self.capacity
     }
 
-    /// Returns the time in which the quota admits [`capacity`](Self::capacity) units.
-    ///
-    /// An empty bucket fills up in this time, rounded up to a microsecond. A window passes in this time.
-    #[must_use]
+    /// Returns the time in which an empty bucket fills up, rounded up to a microsecond, or a window passes.
     pub const fn window(&self) -> Duration {
         match self.refill {
             0 => self.period(),
@@ -347,28 +288,24 @@ impl Quota {
         }
     }
 
-    /// Returns the offset of a fixed window in microseconds, or `None` if the window starts with its first request.
-    #[must_use]
+    /// Returns the offset of a fixed window in microseconds, unless it starts with its first request.
     pub const fn window_offset(&self) -> Option<u64> {
         self.anchor
     }
 
-    /// Returns the grains in one unit of a bucket, or the microseconds in one step of a sliding window.
+    /// Returns the grains in a unit of a bucket, or the microseconds in a step of a sliding window.
     ///
-    /// A grain is the smallest amount that a bucket counts. Each microsecond gives back [`refill`](Self::refill) grains.
-    /// A step is the resolution of a sliding window's weight.
-    #[must_use]
+    /// A bucket counts in grains. A step is the resolution of a sliding window's weight.
     pub const fn grain(&self) -> u64 {
         self.grain
     }
 
-    /// Returns the grains that a bucket gets back in each microsecond, or 0 for a window.
-    #[must_use]
+    /// Returns the grains that a bucket gets back in each microsecond; 0 for a window.
     pub const fn refill(&self) -> u64 {
         self.refill
     }
 
-    /// Returns the grains in one unit of a bucket, or 1 for a window.
+    /// Returns the grains in a unit of a bucket; 1 for a window.
     pub(crate) const fn unit(&self) -> u64 {
         match self.refill {
             0 => 1,
@@ -380,7 +317,7 @@ impl Quota {
         self.period
     }
 
-    /// Returns the quota that the stored form decodes to, with only the numbers that a state needs.
+    /// Returns the quota that the stored form decodes to.
     pub(crate) const fn reduced(&self) -> Self {
         let mut reduced = *self;
         if self.refill > 0 {
@@ -426,9 +363,7 @@ impl Quota {
         is_same && (self.refill > 0 || self == other)
     }
 
-    /// Returns whether both quotas count the same windows in the same steps, of any number of units.
-    ///
-    /// Buckets have no windows. Each hold has its own expiry, so all concurrency limits count in the same way.
+    /// Returns whether both quotas count the same windows, of any number of units. Holds always do.
     pub(crate) fn has_windows_of(&self, other: &Self) -> bool {
         self.refill == 0
             && self.algorithm == other.algorithm
@@ -459,7 +394,6 @@ impl Quota {
         Ok(self)
     }
 
-    /// Computes the integers that the algorithms count in.
     const fn in_integers(mut self) -> Result<Self, ConfigError> {
         let (units, period, capacity) = (self.units, self.period, self.capacity);
         if self.burst_given && !self.algorithm.is_bucket() {
@@ -499,7 +433,6 @@ const fn has_fraction(micros: Duration) -> bool {
     !micros.subsec_nanos().is_multiple_of(1_000)
 }
 
-/// Returns a quota that was written in code.
 #[track_caller]
 const fn sound(quota: Result<Quota, ConfigError>) -> Quota {
     let sound = match &quota {

@@ -7,9 +7,10 @@ use crate::error::ConfigError;
 use crate::time::micros;
 
 impl Quota {
-    /// Sets the places in the queue of a leaky bucket, the most units that wait for their turn.
+    /// Sets the most units that wait for their turn in a leaky bucket.
     ///
-    /// By default, the queue has room for all requests that accept the wait; see [`for_waits_of`](Self::for_waits_of).
+    /// By default, the queue has room for all requests that accept the wait; see
+    /// [`for_waits_of`](Self::for_waits_of).
     ///
     /// ```
     /// use tower_quota_core::Quota;
@@ -19,16 +20,16 @@ impl Quota {
     /// ```
     ///
     /// # Panics
-    /// If this is not a leaky bucket or `places` is invalid as a [`burst`](Self::burst).
+    /// On the errors of [`Quota::try_queue`].
     #[track_caller]
     pub const fn queue(self, places: u64) -> Self {
         sound(self.try_queue(places))
     }
 
-    /// Does the same as [`Quota::queue`], for a number from a configuration.
+    /// Like [`Quota::queue`], for a number from a configuration.
     ///
     /// # Errors
-    /// [`ConfigError`] if this is not a leaky bucket or `places` is invalid as a burst.
+    /// [`ConfigError`] if the quota is not a leaky bucket, or if `places` is invalid as a [burst](Self::try_burst).
     pub const fn try_queue(self, places: u64) -> Result<Self, ConfigError> {
         match self.algorithm {
             Algorithm::LeakyBucket => self.try_burst(places),
@@ -36,11 +37,10 @@ impl Quota {
         }
     }
 
-    /// Makes the queue of a leaky bucket long enough for a longest wait, unless you set its length.
+    /// Makes the queue of a leaky bucket long enough for a wait, unless you set its length.
     ///
-    /// The queue gets a place for each unit that has its turn within this wait, and at least the units of a period.
-    /// Limits and limiters call this method with their longest wait. If you build a [`Charge`](crate::Charge) yourself,
-    /// call it before. Other quotas are returned unchanged.
+    /// The queue has at least the units of a period. Limits and limiters call this method. Call it yourself before
+    /// you build a [`Charge`](crate::Charge).
     ///
     /// ```
     /// use std::time::Duration;

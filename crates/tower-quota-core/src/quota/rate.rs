@@ -1,19 +1,15 @@
-//! Rates as ratios of two small integers, so that all products of the algorithms stay below 2^53.
+//! Rates as ratios of small integers, so that all products stay below 2^53.
 //!
-//! A bucket is counted in *grains*. A unit has `grain` grains, and each microsecond gives back `refill` grains. If the
-//! reduced ratio of the quota is small enough, the bucket is exact. Otherwise `refill / grain` is the best smaller
-//! ratio, which never gives more than the quota. If it misses the quota by over 1 part per million, the quota is an
-//! error.
+//! A unit of a bucket has `grain` grains, and each microsecond gives back `refill` grains. If the exact numbers are
+//! too large, the ratio is the best smaller ratio, which never gives more than the quota.
 
-/// The most grains of a full bucket. The sum of four full buckets is 2^52, where `f64` and Lua still count exactly.
+/// The most grains of a full bucket. `f64` and Lua count the sum of four full buckets exactly.
 pub(crate) const MOST_GRAINS: u64 = 1 << 50;
 
 /// The most grains that a bucket records as used, debts included.
 pub const MOST_USED: u64 = 2 * MOST_GRAINS;
 
-/// Returns the grains per unit and per microsecond of `units` in `period` microseconds.
-///
-/// Returns `None` if no such pair counts `capacity` units to within 1 part per million of the rate.
+/// Returns the grains per unit and per microsecond, if they miss the rate by at most 1 part per million.
 pub(super) const fn grains(units: u64, period: u64, capacity: u64) -> Option<(u64, u64)> {
     let common = gcd(units, period);
     let (refill, grain) = (units / common, period / common);
@@ -34,9 +30,9 @@ pub(super) const fn grains(units: u64, period: u64, capacity: u64) -> Option<(u6
     }
 }
 
-/// Returns the microseconds per step of a sliding window's weight, as few as the products allow, and no refill.
+/// Returns the microseconds per step of a sliding window's weight, and no refill.
 ///
-/// Returns `None` if the window would have so few steps that they distort the rate by over 1 part per million.
+/// The steps are as short as the products allow, and distort the rate by at most 1 part per million.
 pub(super) const fn weight_step(units: u64, period: u64) -> Option<(u64, u64)> {
     // `units * steps <= MOST_GRAINS`. Units never exceed 10 per microsecond of 366 days, so there is a step.
     let step = period.div_ceil(MOST_GRAINS / units);
@@ -49,8 +45,8 @@ pub(super) const fn weight_step(units: u64, period: u64) -> Option<(u64, u64)> {
 
 /// Returns the largest fraction up to `over / under` with a denominator up to `most`.
 ///
-/// The method is continued fractions (Khinchin, "Continued Fractions", theorem 15). Convergents of even index approach
-/// from below, and so do the intermediate fractions towards the next even convergent.
+/// Convergents of even index approach from below, and so do the intermediate fractions towards the next even
+/// convergent (Khinchin, "Continued Fractions", theorem 15).
 const fn best_from_below(mut over: u64, mut under: u64, most: u64) -> (u64, u64) {
     let (mut before, mut last) = ((0, 1), (1, 0));
     let mut even = true;

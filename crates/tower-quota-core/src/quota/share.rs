@@ -5,18 +5,11 @@ use super::{Algorithm, MILLISECOND, Quota, YEAR, sound};
 use crate::error::ConfigError;
 
 impl Quota {
-    /// Returns the share of one instance: the rate and the capacity divided, with the same algorithm.
+    /// Returns the share of one instance, with the same algorithm.
     ///
-    /// Rate and capacity are rounded down, but the capacity is at least 1. All instances together admit at most the rate
-    /// of this quota in the long run, and at most its capacity at once. If you have more instances than units, each
-    /// instance may admit one unit.
-    ///
-    /// | quota | share |
-    /// |---|---|
-    /// | bucket | the exact rate if possible, otherwise full units per 366 days |
-    /// | window | the same window with fewer units |
-    /// | window with less than a unit per instance | one unit in a window of several periods, without the calendar |
-    /// | concurrency limit | at least one unit, with the same expiry |
+    /// Rate and capacity are rounded down, but each share has at least one unit. The share of a bucket has the
+    /// exact rate, or full units per 366 days. If a window has less than a unit per instance, the share is one unit
+    /// in a longer window.
     ///
     /// ```
     /// use std::time::Duration;
@@ -29,17 +22,17 @@ impl Quota {
     /// ```
     ///
     /// # Panics
-    /// If a share cannot be counted; see [`Quota::try_divided`].
+    /// On the errors of [`Quota::try_divided`].
     #[track_caller]
     pub fn divided(self, instances: u32) -> Self {
         sound(self.try_divided(instances))
     }
 
-    /// Does the same as [`Quota::divided`], for a number from a configuration.
+    /// Like [`Quota::divided`], for a number from a configuration.
     ///
     /// # Errors
-    /// [`ConfigError`] if `instances` is 0, if a share is less than one unit in 366 days, if its burst would fill up
-    /// within a microsecond, or if the rounded share cannot be counted exactly enough.
+    /// [`ConfigError`] if `instances` is 0, or if a share is less than one unit in 366 days, fills up within a
+    /// microsecond or cannot be counted exactly enough.
     pub fn try_divided(self, instances: u32) -> Result<Self, ConfigError> {
         if instances == 0 {
             return Err(ConfigError::ZeroInstances);
@@ -69,9 +62,7 @@ impl Quota {
     }
 }
 
-/// Returns the rate `units / (period * parts)` as units and period of a quota.
-///
-/// Returns `None` if the rate is less than one unit in 366 days.
+/// Returns units and period of the rate `units / (period * parts)`, at least one unit in 366 days.
 fn bucket_rate(units: u64, period: u64, parts: u64) -> Option<(u64, u64)> {
     let common = gcd(units, parts);
     let (units, parts) = (units / common, parts / common);
@@ -89,9 +80,6 @@ fn bucket_rate(units: u64, period: u64, parts: u64) -> Option<(u64, u64)> {
     (most > 0).then_some((most, YEAR))
 }
 
-/// Returns the units and the length of the window of one instance.
-///
-/// Returns `None` if one unit takes more than 366 days.
 fn window_rate(units: u64, period: u64, parts: u64) -> Option<(u64, u64)> {
     if units >= parts {
         return Some((units / parts, period));

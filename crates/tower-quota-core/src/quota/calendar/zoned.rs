@@ -17,17 +17,13 @@ pub(in crate::quota) struct Calendar(&'static TimeZone);
 static ZONES: Mutex<Vec<&'static TimeZone>> = Mutex::new(Vec::new());
 
 impl Quota {
-    /// Counts by the days, weeks, months or years of a time zone such as `"Europe/Berlin"` or `"UTC"`.
+    /// Counts by the days, weeks (from Monday), months or years of a zone such as `"Europe/Berlin"`.
     ///
-    /// The quota becomes a fixed window. The window ends when the next day, week (on Monday), month or year begins in
-    /// the zone. A month then has 28 to 31 days, and a day has 23 or 25 hours when clocks change. The store picks the
-    /// window by its own time.
+    /// The quota becomes a fixed window. The store picks the window by its own time. Header fields announce the
+    /// nominal [`window`](Self::window), such as 30 days. Reset and retry times are exact.
     ///
-    /// Header fields announce the nominal [`window`](Self::window), such as 30 days. The reset and retry times of a
-    /// decision are exact.
-    ///
-    /// This method reads the rules of the zone from the time zone database of your machine, or from a copy in this crate
-    /// if the machine has no database. After the year 9998, windows have their nominal length.
+    /// The rules come from the time zone database of your machine, or from a copy in this crate. After the year
+    /// 9998, windows have their nominal length.
     ///
     /// ```
     /// use tower_quota_core::{Algorithm, ConfigError, Quota};
@@ -41,9 +37,8 @@ impl Quota {
     /// ```
     ///
     /// # Errors
-    /// [`ConfigError`] if the zone is unknown, if you did not build the quota with [`per_day`](Self::per_day),
-    /// [`per_week`](Self::per_week), [`per_month`](Self::per_month), [`per_year`](Self::per_year) or an equal period, or
-    /// if the quota has a burst, an offset, or an algorithm other than the default and the fixed window.
+    /// [`ConfigError`] if the zone is unknown, if the period is not a day, 7 days, 30 days or 365 days, or if the
+    /// quota has a burst, an offset, or an algorithm other than the default and the fixed window.
     pub fn calendar(mut self, zone: &str) -> Result<Self, ConfigError> {
         if !matches!(self.period, DAY | WEEK | MONTH | COMMON_YEAR) {
             return Err(ConfigError::NotACalendarPeriod(self.period()));
@@ -74,10 +69,10 @@ impl Calendar {
         Self(zone)
     }
 
-    /// Returns the period and the offset of the window at an instant, or `None` after the year 9998.
+    /// Returns the period and the offset of the window at an instant, up to the year 9998.
     ///
-    /// `nominal` is the length of a day, week, month or year. Windows follow each other without a gap, whatever a zone
-    /// does with its clocks.
+    /// `nominal` is the length of a day, week, month or year. Windows leave no gap, whatever a zone does with its
+    /// clocks.
     pub(super) fn window_at(self, nominal: u64, now: u64) -> Option<(u64, u64)> {
         let now = Timestamp::from_microsecond(i64::try_from(now).ok()?).ok()?;
         let day = self.0.to_datetime(now).date();
@@ -98,7 +93,7 @@ impl Calendar {
         Some((u64::try_from(period).ok()?, offset.cast_unsigned()))
     }
 
-    /// Returns the first microsecond of a day. If clocks skip midnight, this is the instant after the gap.
+    /// If clocks skip midnight, the day starts after the gap.
     fn start_of(self, day: Date) -> Option<i64> {
         let start = day.to_zoned(self.0.clone()).ok()?;
         Some(start.timestamp().as_microsecond())
