@@ -40,7 +40,8 @@ pub(crate) fn read_varint(rest: &mut &[u8]) -> Option<u64> {
 /// The numbers of quotas are round. 60,000,000 takes one byte, and four bytes as a varint.
 pub(crate) fn push_short(bytes: &mut Vec<u8>, number: u64) {
     let zeros = decimal_zeros(number);
-    push_varint(bytes, number / 10_u64.pow(zeros) << 3 | u64::from(zeros));
+    let digits = number / 10_u64.pow(zeros);
+    push_varint(bytes, digits << 3 | u64::from(zeros));
 }
 
 /// Reads a short number with no more digits than necessary.

@@ -217,7 +217,6 @@ impl<'a> Charge<'a> {
     }
 
     /// Returns the quota of the limit.
-    #[must_use]
     pub const fn quota(&self) -> &'a Quota {
         self.quota
     }

@@ -26,18 +26,18 @@ struct Part<'a> {
     taken: Option<u64>,
 }
 
-/// Decides all charges of a request in one step, on the entries of their keys.
+/// Decides all charges of a request in one step.
 ///
 /// `entry_of` returns the position in `entries` of the charge at a position in `charges`.
 ///
 /// 1. Drops entries that are too far in the future, and never decides earlier than the last change of an entry.
-/// 2. Replaces each calendar quota by its fixed window [at](Quota::at) this instant.
+/// 2. Replaces calendar quotas by their fixed windows [at](Quota::at) this instant.
 /// 3. Judges the charges. If an enforced charge does not fit, the request is refused.
 /// 4. Moves an admitted hold behind all changes by a microsecond, because its instant identifies the hold.
-/// 5. Takes the charges of an admitted request, except shadows that do not fit. Takes forced charges in any case.
+/// 5. Takes the charges of an admitted request, except shadows that do not fit, and forced charges in any case.
 ///
-/// A refused request changes no entry, with one exception. A state takes over the quota of the request unless it would
-/// be full, because the new rate applies from then on.
+/// A refused request converts a state to its quota, because the new rate applies from then on, unless the state
+/// would be full.
 pub fn decide(
     operation: Operation,
     charges: &[Charge<'_>],
@@ -136,7 +136,6 @@ fn judge(operation: Operation, parts: &mut [Part<'_>], now: u64, entries: &[&mut
 }
 
 impl Part<'_> {
-    /// Changes the limit of the charge.
     fn change(&mut self, operation: Operation, now: u64, entry: &mut Entry) {
         let (charge, units) = (self.charge, self.units);
         let (counter, quota) = (charge.counter(), charge.quota());
@@ -178,7 +177,6 @@ impl Part<'_> {
         self.taken = Some(taken);
     }
 
-    /// Adds a strike if this limit refuses.
     fn strike(&mut self, operation: Operation, now: u64, entry: &mut Entry) {
         let counts = matches!(operation, Operation::Check | Operation::Refuse) && self.units > 0;
         let refuses = self.outcome.is_refusal();

@@ -28,12 +28,9 @@ pub struct Penalty {
 }
 
 impl Penalty {
-    /// Makes a penalty with a number of free refusals in a row, at least one.
+    /// Makes a penalty with a number of free refusals in a row. See [`Penalty::try_new`].
     ///
     /// Defaults to a [`step`](Self::step) of one minute, and to at [`most`](Self::most) one hour.
-    ///
-    /// # Panics
-    /// On the errors of [`Penalty::try_new`].
     #[track_caller]
     pub const fn after(refusals: u64) -> Self {
         Self {
@@ -43,16 +40,13 @@ impl Penalty {
     }
 
     /// Sets the time that a refusal adds to the block, and after which a refusal is forgiven.
-    ///
-    /// # Panics
-    /// On the errors of [`Penalty::try_new`].
     #[track_caller]
     pub const fn step(mut self, step: Duration) -> Self {
         self.strikes = Quota::new(1, step).burst(self.strikes.capacity());
         self
     }
 
-    /// Sets the longest block, from one step to 366 days, rounded down to full steps.
+    /// Sets the longest block, rounded down to full steps. A block has at least one step.
     pub const fn most(mut self, most: Duration) -> Self {
         self.most = most;
         self

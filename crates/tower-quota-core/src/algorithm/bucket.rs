@@ -11,7 +11,7 @@ use crate::bytes::{push_u56, read_u56};
 use crate::outcome::Outcome;
 use crate::quota::{Algorithm, MOST_GRAINS, MOST_USED, Quota};
 
-/// Returns the longest wait that a bucket can promise, in microseconds.
+/// Returns the longest wait that a bucket can promise.
 pub(crate) const fn longest_wait(quota: &Quota) -> u64 {
     match quota.refill() {
         0 => 0,
@@ -60,7 +60,6 @@ impl Bucket {
         };
     }
 
-    /// Marks a charge, so that its refund is exact.
     pub(super) fn watch(&mut self, quota: &Quota, now: u64) {
         if self.full_at > now {
             self.lows.add(now, self.used(quota, now));
@@ -173,7 +172,6 @@ const fn until_fits(quota: &Quota, used: u64, cost: u64) -> u64 {
     until_back(quota.refill(), missing)
 }
 
-/// Returns the used grains after this many microseconds.
 pub(crate) fn refilled(quota: &Quota, used: u64, elapsed: u64) -> u64 {
     used.saturating_sub(elapsed.saturating_mul(quota.refill()))
 }
@@ -185,7 +183,6 @@ pub(crate) const fn units_left(capacity: u64, grain: u64, used: u64) -> u64 {
     }
 }
 
-/// Returns the microseconds until `used` grains are refilled.
 pub(crate) const fn until_back(refill: u64, used: u64) -> u64 {
     match refill {
         0 => 0,

@@ -1,18 +1,13 @@
 //! Conversion of a state to another quota.
 //!
-//! | from | to | keeps |
-//! |---|---|---|
-//! | window or log | other units | the used units, so a raised limit helps at once |
-//! | holds | other holds | the units and expiry of each hold |
-//! | any | any other | the remaining units up to the new capacity, or the debt |
-//!
-//! A conversion rounds against the client, by less than a grain of the new quota, which time refills in a
-//! microsecond. Two versions of your service may therefore count a client in turn.
+//! Windows of the same period keep the used units, so that a raised limit helps at once. Holds keep their units and
+//! expiry. All other states keep the remaining units up to the new capacity, or the debt. A conversion rounds
+//! against the client, by less than a grain of the new quota, so two versions of your service may count a client in
+//! turn.
 //!
 //! Two versions of a bucket admit at most `larger + refill + n * (larger - smaller)` units together. `larger` and
-//! `smaller` are their capacities, and `n` counts how often the larger version finds the client full under the
-//! smaller version. A full bucket is not stored, so the larger version then finds a new client. If you change a
-//! burst, clients may get the larger burst several times while both versions run.
+//! `smaller` are their capacities. `n` counts how often the larger version finds a new client because the bucket
+//! was full, and not stored, under the smaller version.
 //!
 //! A stored bucket does not say whether it is a queue. If a queue becomes longer, the next turn moves back by the
 //! added places.
@@ -21,7 +16,6 @@ use super::{Bucket, State};
 use crate::quota::{Algorithm, MOST_USED, Quota};
 
 impl State {
-    /// Returns the state under another quota, as of `now`.
     pub(crate) fn convert(&self, old: &Quota, new: &Quota, now: u64) -> Self {
         let mut state = self.clone();
         state.advance(old, now);
@@ -40,7 +34,6 @@ impl State {
     }
 }
 
-/// Returns the used grains or units under another quota.
 fn converted(used: u64, old: &Quota, new: &Quota) -> u64 {
     let full = old.capacity() * old.unit();
     let new_full = new.capacity() * new.unit();

@@ -7,24 +7,23 @@ pub(crate) trait Counting {
     /// Returns the microseconds until a cost up to the capacity fits.
     fn until_fits(&self, quota: &Quota, now: u64, cost: u64) -> u64;
 
-    /// Returns the instant at which the state is full if no other request is charged.
+    /// Returns the instant at which the state is full again.
     fn full_at(&self, quota: &Quota) -> u64;
 
     fn used(&self, quota: &Quota, now: u64) -> u64;
 
-    /// Drops the units that have expired by `now`. The functions that follow need this.
+    /// Drops expired units. Other changes need this first.
     fn advance(&mut self, _quota: &Quota, _now: u64) {}
 
-    /// Takes a cost, into debt if necessary. Returns the units that the state can record.
+    /// Takes a cost, into debt if necessary. Returns the recorded units.
     fn take(&mut self, quota: &Quota, now: u64, cost: u64) -> u64;
 
-    /// Gives back a charge of the instant `taken_at`.
+    /// Gives back a charge of the instant `taken_at`, if the units still count.
     ///
-    /// A window gives back its own units. A bucket gives back units that time has not refilled. `is_prepared` says
-    /// whether the charge was [`refundable`](crate::Charge::refundable).
+    /// `is_prepared` says whether the charge was [`refundable`](crate::Charge::refundable).
     fn refund(&mut self, quota: &Quota, now: u64, cost: u64, taken_at: u64, is_prepared: bool);
 
-    /// Extends a hold. Returns the units that are still held.
+    /// Extends a hold. Returns its units.
     fn renew(&mut self, _quota: &Quota, _now: u64, _taken_at: u64) -> u64 {
         0
     }
@@ -43,7 +42,7 @@ pub(crate) trait Counting {
     where
         Self: Sized;
 
-    /// Returns a state as of `at` in one word, for a row of the memory store, if a word is enough.
+    /// Returns a state as of `at` in one word, for a row of the memory store.
     fn packed(&self, _quota: &Quota, _at: u64) -> Option<u64> {
         None
     }

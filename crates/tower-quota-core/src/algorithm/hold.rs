@@ -1,7 +1,7 @@
 //! Holds: units that are in use until they are released or expire.
 //!
-//! The instant of a charge identifies its hold. A hold that is released in the microsecond of its charge stays
-//! without units for this microsecond, so that no later hold gets the same instant.
+//! The instant of a charge identifies its hold. A hold that is released in its first microsecond stays without
+//! units until the next, so that no later hold gets the same instant.
 //!
 //! Bound: at most `units` are held at any instant.
 
@@ -17,7 +17,7 @@ const LONGEST_RETRY: u64 = 1_000_000;
 /// The most units of a hold, so that the sum of all holds fits.
 const MOST_UNITS: u64 = MOST_COUNTED / LONGEST_LOG;
 
-/// The holds of one client, by the instants of their charges.
+/// The holds of a client, by the instants of their charges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Holds(BTreeMap<u64, Hold>);
 

@@ -1,12 +1,11 @@
 //! The low marks of a bucket, which make refunds exact.
 //!
 //! Without the charge, a part of the refill would have been lost to a full bucket. A refund therefore gives back at
-//! most the lowest number of used grains since the charge, which a mark records. Later marks are higher, so a
-//! change merges all marks above the present level.
+//! most the lowest number of used grains since the charge. A mark records this number. A change merges all marks
+//! above the present level.
 //!
-//! If a bucket has more than eight marks, it drops the mark closest to its predecessor. A refund of that charge
-//! gives back a little less, never more. The marks start again when the bucket was full or converted to another
-//! quota.
+//! A full list drops the mark closest to its predecessor. A refund of that charge gives back a little less. The
+//! marks start again when the bucket was full or converted to another quota.
 
 use crate::bytes::{push_u56, read_u56};
 use crate::quota::MOST_USED;
@@ -51,7 +50,6 @@ impl Lows {
         }
     }
 
-    /// Returns the lowest number of used grains since an instant.
     pub(super) fn since(&self, instant: u64) -> Option<u64> {
         self.0[..self.begun_by(instant)].last().map(|&(_, low)| low)
     }
@@ -70,7 +68,6 @@ impl Lows {
         self.0.dedup_by_key(|&mut (_, low)| low);
     }
 
-    /// Returns the number of marks up to this instant.
     fn begun_by(&self, instant: u64) -> usize {
         self.0.partition_point(|&(since, _)| since <= instant)
     }
@@ -82,7 +79,6 @@ impl Lows {
         }
     }
 
-    /// Reads marks to the end. `at` is the instant of the last change.
     pub(super) fn decode(bytes: &mut &[u8], at: u64) -> Option<Self> {
         let mut marks = Vec::new();
         while !bytes.is_empty() {

@@ -33,7 +33,6 @@ macro_rules! kinds {
         }
 
         impl State {
-            /// Reads the stored form; see [`Counting::decode`].
             pub(crate) fn decode(quota: &Quota, mut rest: &[u8], full_at: u64, at: u64) -> Option<Self> {
                 if !quota.is_in_range() {
                     return None;
@@ -45,7 +44,6 @@ macro_rules! kinds {
                 rest.is_empty().then_some(state)
             }
 
-            /// Reverses [`packed`](Counting::packed).
             pub(crate) fn unpacked(word: u64, quota: &Quota, at: u64) -> Self {
                 match quota.algorithm() {
                     $($(Algorithm::$algorithm)|+ => Self::$kind($kind::unpacked(word, quota, at)),)*
@@ -81,14 +79,13 @@ kinds! {
 }
 
 impl State {
-    /// Returns the state of a new client.
     pub(crate) fn fresh(quota: &Quota, now: u64) -> Self {
         Self::unpacked(0, quota, now)
     }
 
-    /// Judges a cost. The request accepts a wait of `max_wait` microseconds.
+    /// Judges a cost of a request that accepts a wait of `max_wait` microseconds.
     ///
-    /// A cost of 0 fits unless units are owed. Windows make no request wait.
+    /// A cost of 0 fits unless units are owed.
     pub(crate) fn judge(&self, quota: &Quota, now: u64, cost: u64, max_wait: u64) -> Outcome {
         if cost > quota.capacity() {
             return Outcome::Never;
@@ -102,7 +99,7 @@ impl State {
         }
     }
 
-    /// Returns the remaining or owed units, rounded down, and the microseconds until the limit is full.
+    /// Returns the remaining or owed units, and the microseconds until the limit is full.
     pub(crate) fn balance(&self, quota: &Quota, now: u64) -> (i64, u64) {
         let used = self.used(quota, now).div_ceil(quota.unit());
         (
@@ -111,14 +108,13 @@ impl State {
         )
     }
 
-    /// Makes the last charge refundable exactly. Only buckets need this.
+    /// Makes the last charge refundable exactly.
     pub(crate) fn watch(&mut self, quota: &Quota, now: u64) {
         if let Self::Bucket(bucket) = self {
             bucket.watch(quota, now);
         }
     }
 
-    /// Returns whether this is a bucket with low marks.
     pub(crate) const fn is_watched(&self) -> bool {
         matches!(self, Self::Bucket(bucket) if bucket.is_watched())
     }

@@ -1,7 +1,5 @@
 //! Sliding window log: the instant of every admitted unit, for one period.
 //!
-//! Units of the same microsecond share an entry with the running total up to and including its units.
-//!
 //! Bound: at most `units` in any span of one period.
 
 use std::collections::VecDeque;
@@ -18,9 +16,9 @@ const STORED_BYTES: usize = 14;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SlidingLog {
-    /// An instant in microseconds and a running total. Both grow from entry to entry.
+    /// Instants in microseconds, and the total up to and including their units. Both grow.
     entries: VecDeque<(u64, u64)>,
-    /// The running total before the first entry.
+    /// The total before the first entry.
     base: u64,
 }
 

@@ -39,7 +39,6 @@ impl State {
 }
 
 impl Window {
-    /// Returns the window at `now`.
     fn at(self, quota: &Quota, now: u64) -> Self {
         let period = quota.period_micros();
         let start = match quota.window_offset() {
@@ -194,7 +193,6 @@ fn is_sliding(quota: &Quota) -> bool {
     quota.algorithm() == Algorithm::SlidingWindow
 }
 
-/// Returns the steps of a sliding window; 1 for a fixed window.
 fn steps(quota: &Quota) -> u64 {
     match is_sliding(quota) {
         true => quota.period_micros() / quota.grain(),
@@ -202,7 +200,7 @@ fn steps(quota: &Quota) -> u64 {
     }
 }
 
-/// Returns the most units that a window counts, with weighted sums below 2^53.
+/// The bound keeps weighted sums below 2^53.
 fn most_counted(quota: &Quota) -> u64 {
     MOST_COUNTED / steps(quota)
 }

@@ -68,7 +68,6 @@ impl Slot {
         bytes
     }
 
-    /// Reads the slot at an offset of an entry that last changed `at` this instant.
     fn decode(mut rest: &[u8], at: u64, slot: usize) -> Result<Self, DecodeError> {
         let truncated = DecodeError::Truncated { slot };
         let (limit, head) = SlotHead::read(&mut rest).ok_or(truncated)?;

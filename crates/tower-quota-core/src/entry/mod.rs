@@ -1,7 +1,6 @@
 //! Entries: everything stored for one key.
 //!
-//! A request reads and changes only the slots of its own limits. A full slot is dropped when the entry changes. A
-//! missing slot or entry means a full limit.
+//! A full slot is dropped when the entry changes. A missing slot or entry means a full limit.
 
 mod codec;
 mod error;
@@ -201,7 +200,6 @@ impl Entry {
         }
     }
 
-    /// Returns the remaining or owed units, and the microseconds until the limit is full.
     pub(crate) fn balance(&self, charge: &Charge<'_>, now: u64) -> (i64, u64) {
         let state = self.state_for(charge.counter(), now);
         let (left, reset) = state.balance(charge.quota(), now);
@@ -258,7 +256,7 @@ impl Entry {
         })
     }
 
-    /// Changes the state of a counter in place, after a conversion to the counter's quota.
+    /// Changes a state in place, after a conversion to the counter's quota.
     pub(crate) fn edit(&mut self, counter: Counter<'_>, now: u64, change: impl FnOnce(&mut State)) {
         let known = self.slots.iter().position(|slot| slot.limit == counter.id);
         let position = known.unwrap_or_else(|| {
@@ -284,7 +282,6 @@ impl Entry {
         slots + self.state_bytes()
     }
 
-    /// Returns the bytes of logs, holds and marks on the heap.
     pub(crate) fn state_bytes(&self) -> usize {
         self.slots.iter().map(|slot| slot.state.heap_bytes()).sum()
     }

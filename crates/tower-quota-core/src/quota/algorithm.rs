@@ -16,7 +16,7 @@ use core::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Algorithm {
-    /// A bucket of `burst` tokens, refilled at the rate. A request takes its cost in tokens.
+    /// A bucket of `burst` tokens, refilled at the rate.
     TokenBucket,
     /// The generic cell rate algorithm (ITU-T I.371), with the decisions of a token bucket.
     ///
@@ -30,13 +30,12 @@ pub enum Algorithm {
     FixedWindow,
     /// The weighted sum of two counters, for the current window and the window before.
     ///
-    /// The weight is the part of the earlier window that is less than one period ago. The sum is compared in full
-    /// units. A client at the limit gets up to one unit less per window, such as 99 of 100, or one unit in two
-    /// windows of a quota of 1 or 2.
+    /// The weight is the part of the earlier window that is less than one period ago. A client at the limit gets up
+    /// to one unit less per window, such as 99 of 100, or one unit in two windows of a quota of 1 or 2.
     SlidingWindow,
     /// The timestamps of all requests in the last period, 16 bytes for each of at most 10,000 units.
     SlidingLog,
-    /// Units in use at the same time, until release or expiry; see [`Quota::concurrent`](crate::Quota::concurrent).
+    /// Units in use at the same time; see [`Quota::concurrent`](crate::Quota::concurrent).
     Concurrent,
 }
 
@@ -75,7 +74,7 @@ algorithms! {
 }
 
 impl Algorithm {
-    /// Returns whether the algorithm refills continuously, unlike windows and holds.
+    /// Returns whether the algorithm refills continuously.
     pub const fn is_bucket(self) -> bool {
         self.state_code() == 0
     }

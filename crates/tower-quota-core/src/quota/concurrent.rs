@@ -6,6 +6,20 @@ use super::{Algorithm, Quota, sound};
 use crate::error::ConfigError;
 
 impl Quota {
+    /// Limits the units in use at the same time. See [`Quota::try_concurrent`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tower_quota_core::Quota;
+    ///
+    /// let uploads = Quota::concurrent(10).ttl(Duration::from_secs(300));
+    /// assert_eq!(uploads.capacity(), 10);
+    /// ```
+    #[track_caller]
+    pub const fn concurrent(units: u64) -> Self {
+        sound(Self::try_concurrent(units))
+    }
+
     /// Limits the units in use at the same time, such as uploads or connections.
     ///
     /// A request holds its units until you refund its decision. `Limiter::hold` does that for you (feature
@@ -15,41 +29,21 @@ impl Quota {
     /// The retry time of a refusal is a guess of one second, or less if a hold expires earlier.
     /// [`count_refusals`](crate::Charge::count_refusals) has no effect.
     ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tower_quota_core::Quota;
-    ///
-    /// let uploads = Quota::concurrent(10).ttl(Duration::from_secs(300));
-    /// assert_eq!(uploads.capacity(), 10);
-    /// ```
-    ///
-    /// # Panics
-    /// On the errors of [`Quota::try_concurrent`].
-    #[track_caller]
-    pub const fn concurrent(units: u64) -> Self {
-        sound(Self::try_concurrent(units))
-    }
-
-    /// Like [`Quota::concurrent`], for a number from a configuration.
-    ///
     /// # Errors
     /// [`ConfigError`] if `units` is 0 or above 10,000.
     pub const fn try_concurrent(units: u64) -> Result<Self, ConfigError> {
         Self::counted_by(Algorithm::Concurrent, units, Duration::from_secs(60))
     }
 
-    /// Sets the time after which a hold expires unless you renew it.
-    ///
-    /// Choose a time longer than the pause between two renewals, or than your longest request.
-    ///
-    /// # Panics
-    /// On the errors of [`Quota::try_ttl`].
+    /// Sets the time after which a hold expires. See [`Quota::try_ttl`].
     #[track_caller]
     pub const fn ttl(self, ttl: Duration) -> Self {
         sound(self.try_ttl(ttl))
     }
 
-    /// Like [`Quota::ttl`], for a duration from a configuration.
+    /// Sets the time after which a hold expires unless you renew it.
+    ///
+    /// Choose a time longer than the pause between two renewals, or than your longest request.
     ///
     /// # Errors
     /// [`ConfigError`] if the quota is not a concurrency limit, or if the time is not from 1 ms to 366 days or has

@@ -34,9 +34,8 @@ pub const LONGEST_LOG: u64 = 10_000;
 /// `Quota::per_second(10).burst(20)` admits 10 requests per second on average, and up to 20 at once after a pause.
 /// The burst defaults to the units of one period.
 ///
-/// Use methods such as [`Quota::new`] for numbers in your code. They panic on the errors of the `try_` methods, or
-/// do not compile in a `const`. Use [`Quota::try_new`] and the other `try_` methods for numbers from a
-/// configuration.
+/// Use [`Quota::new`] and the other plain methods for numbers in your code. They panic on the errors of the `try_`
+/// methods, or do not compile in a `const`. Use the `try_` methods for your configuration.
 ///
 /// You may change a quota while clients are counted; see [`Charge::new`](crate::Charge::new).
 ///
@@ -75,10 +74,7 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// Makes a token bucket of `units` per period.
-    ///
-    /// # Panics
-    /// On the errors of [`Quota::try_new`].
+    /// Makes a token bucket of `units` per period. See [`Quota::try_new`].
     #[track_caller]
     pub const fn new(units: u64, period: Duration) -> Self {
         sound(Self::try_new(units, period))
@@ -126,7 +122,7 @@ impl Quota {
         Self::new(units, Duration::from_micros(COMMON_YEAR))
     }
 
-    /// Like [`Quota::new`], for numbers from a configuration.
+    /// Makes a token bucket of `units` per period.
     ///
     /// # Errors
     /// [`ConfigError`] if `units` is 0 or above 10 million per second, if the period is not from 1 ms to 366 days
@@ -153,16 +149,13 @@ impl Quota {
         Self::of(algorithm, units, whole).in_integers()
     }
 
-    /// Sets the capacity of a bucket, or the length of a [queue](Self::queue).
-    ///
-    /// # Panics
-    /// On the errors of [`Quota::try_burst`].
+    /// Sets the capacity of a bucket. See [`Quota::try_burst`].
     #[track_caller]
     pub const fn burst(self, burst: u64) -> Self {
         sound(self.try_burst(burst))
     }
 
-    /// Like [`Quota::burst`], for a number from a configuration.
+    /// Sets the capacity of a bucket, or the length of a [queue](Self::queue).
     ///
     /// # Errors
     /// [`ConfigError`] if `burst` is 0, fills up within a microsecond or cannot be counted exactly enough, or if
@@ -229,16 +222,13 @@ impl Quota {
         sound(self.try_algorithm(Algorithm::SlidingLog))
     }
 
-    /// Shifts a fixed window. For example, an offset of 6 hours starts each day at 06:00 UTC.
-    ///
-    /// # Panics
-    /// On the errors of [`Quota::try_offset`].
+    /// Shifts a fixed window. See [`Quota::try_offset`].
     #[track_caller]
     pub const fn offset(self, offset: Duration) -> Self {
         sound(self.try_offset(offset))
     }
 
-    /// Like [`Quota::offset`], for a duration from a configuration.
+    /// Shifts a fixed window. For example, an offset of 6 hours starts each day at 06:00 UTC.
     ///
     /// # Errors
     /// [`ConfigError`] if the quota is not a fixed window, or if the offset is not shorter than the period or has a
@@ -252,9 +242,6 @@ impl Quota {
     }
 
     /// Starts a fixed window at its first request, instead of at a multiple of the period.
-    ///
-    /// # Panics
-    /// If the quota is not a fixed window.
     #[track_caller]
     pub const fn from_first_request(self) -> Self {
         sound(self.with_anchor(None))
@@ -305,7 +292,6 @@ impl Quota {
         self.refill
     }
 
-    /// Returns the grains in a unit of a bucket; 1 for a window.
     pub(crate) const fn unit(&self) -> u64 {
         match self.refill {
             0 => 1,
@@ -330,7 +316,7 @@ impl Quota {
         reduced
     }
 
-    /// Returns the quota of stored numbers. `pace` is the refill of a bucket or the period of a window.
+    /// Returns the quota of stored numbers. `pace` is the refill or the period.
     pub(crate) const fn from_stored(
         algorithm: Algorithm,
         capacity: u64,
@@ -363,7 +349,7 @@ impl Quota {
         is_same && (self.refill > 0 || self == other)
     }
 
-    /// Returns whether both quotas count the same windows, of any number of units. Holds always do.
+    /// Returns whether both quotas count the same windows, of any number of units.
     pub(crate) fn has_windows_of(&self, other: &Self) -> bool {
         self.refill == 0
             && self.algorithm == other.algorithm
@@ -407,7 +393,7 @@ impl Quota {
             Algorithm::SlidingLog | Algorithm::Concurrent if units > LONGEST_LOG => {
                 return Err(ConfigError::LogTooLong { units });
             }
-            Algorithm::SlidingLog | Algorithm::FixedWindow | Algorithm::Concurrent => Some((1, 0)),
+            _ => Some((1, 0)),
         };
         let Some((grain, refill)) = counted else {
             return Err(ConfigError::NotRepresentable {

@@ -7,10 +7,7 @@ use crate::error::ConfigError;
 use crate::time::micros;
 
 impl Quota {
-    /// Sets the most units that wait for their turn in a leaky bucket.
-    ///
-    /// By default, the queue has room for all requests that accept the wait; see
-    /// [`for_waits_of`](Self::for_waits_of).
+    /// Sets the length of the queue. See [`Quota::try_queue`].
     ///
     /// ```
     /// use tower_quota_core::Quota;
@@ -18,15 +15,15 @@ impl Quota {
     /// let quota = Quota::per_second(50).leaky_bucket().queue(100);
     /// assert_eq!(quota.capacity(), 100);
     /// ```
-    ///
-    /// # Panics
-    /// On the errors of [`Quota::try_queue`].
     #[track_caller]
     pub const fn queue(self, places: u64) -> Self {
         sound(self.try_queue(places))
     }
 
-    /// Like [`Quota::queue`], for a number from a configuration.
+    /// Sets the most units that wait for their turn in a leaky bucket.
+    ///
+    /// By default, the queue has room for all requests that accept the wait; see
+    /// [`for_waits_of`](Self::for_waits_of).
     ///
     /// # Errors
     /// [`ConfigError`] if the quota is not a leaky bucket, or if `places` is invalid as a [burst](Self::try_burst).
@@ -51,14 +48,20 @@ impl Quota {
     /// assert_eq!(Quota::per_second(5).leaky_bucket().queue(9).for_waits_of(minute).capacity(), 9);
     /// assert_eq!(Quota::per_second(5).for_waits_of(minute).capacity(), 5);
     /// ```
-    pub fn for_waits_of(mut self, longest: Duration) -> Self {
-        if self.algorithm == Algorithm::LeakyBucket && !self.burst_given {
-            let drained = u128::from(micros(longest)) * u128::from(self.refill);
-            let places = u64::try_from(drained / u128::from(self.grain) + 1).unwrap_or(u64::MAX);
-            // The longest queue that is counted in the same grains.
-            let most = MOST_GRAINS / self.grain;
-            self.capacity = places.min(most).max(self.units);
+    pub const fn for_waits_of(mut self, longest: Duration) -> Self {
+        if self.burst_given || !matches!(self.algorithm, Algorithm::LeakyBucket) {
+            return self;
         }
+        let turns = micros(longest).saturating_mul(self.refill) / self.grain;
+        // The longest queue that is counted in the same grains.
+        let most = MOST_GRAINS / self.grain;
+        self.capacity = if turns >= most {
+            most
+        } else if turns >= self.units {
+            turns + 1
+        } else {
+            self.units
+        };
         self
     }
 }

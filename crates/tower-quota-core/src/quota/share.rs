@@ -5,11 +5,7 @@ use super::{Algorithm, MILLISECOND, Quota, YEAR, sound};
 use crate::error::ConfigError;
 
 impl Quota {
-    /// Returns the share of one instance, with the same algorithm.
-    ///
-    /// Rate and capacity are rounded down, but each share has at least one unit. The share of a bucket has the
-    /// exact rate, or full units per 366 days. If a window has less than a unit per instance, the share is one unit
-    /// in a longer window.
+    /// Returns the share of one instance. See [`Quota::try_divided`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -20,15 +16,16 @@ impl Quota {
     /// // Five per minute for ten instances is one in two minutes for each instance.
     /// assert_eq!(Quota::per_minute(5).sliding_log().divided(10), Quota::new(1, Duration::from_secs(120)).sliding_log());
     /// ```
-    ///
-    /// # Panics
-    /// On the errors of [`Quota::try_divided`].
     #[track_caller]
     pub fn divided(self, instances: u32) -> Self {
         sound(self.try_divided(instances))
     }
 
-    /// Like [`Quota::divided`], for a number from a configuration.
+    /// Returns the share of one instance, with the same algorithm.
+    ///
+    /// Rate and capacity are rounded down, but each share has at least one unit. A bucket has the exact rate, or
+    /// full units per 366 days. If a window has less than a unit per instance, the share is one unit in a longer
+    /// window.
     ///
     /// # Errors
     /// [`ConfigError`] if `instances` is 0, or if a share is less than one unit in 366 days, fills up within a

@@ -197,7 +197,7 @@ impl Policy {
     /// Checks a further limit.
     fn examine(&mut self, limit: &Limit) -> Result<(), ConfigError> {
         limit.check()?;
-        limit.quota.try_divided(self.instances)?;
+        let _ = limit.quota.try_divided(self.instances)?;
         self.names.add(limit)
     }
 
@@ -356,7 +356,7 @@ impl Policy {
         }
         let chosen = self.choices.iter().flat_map(|choice| &choice.limits);
         for limit in self.limits.iter().chain(chosen) {
-            limit.quota.try_divided(expected)?;
+            let _ = limit.quota.try_divided(expected)?;
         }
         self.instances = expected;
         Ok(self)

@@ -39,7 +39,6 @@ impl LimitInfo {
     }
 
     /// Returns the limit's own quota. A request may have [another](crate::LimitReport::quota).
-    #[must_use]
     pub const fn quota(&self) -> &Quota {
         &self.quota
     }

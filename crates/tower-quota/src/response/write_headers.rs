@@ -205,7 +205,6 @@ impl<'a> LimitReport<'a> {
     }
 
     /// Returns the quota that this request was counted by: the limit's own, or another one.
-    #[must_use]
     pub fn quota(&self) -> &'a Quota {
         self.report
             .other_quota(self.info.name())
