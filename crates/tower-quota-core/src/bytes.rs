@@ -35,9 +35,9 @@ pub(crate) fn read_varint(rest: &mut &[u8]) -> Option<u64> {
     Some(bytes.fold(0, |number, byte| number << 7 | u64::from(byte & 0x7f)))
 }
 
-/// Appends a number below 2^53 as a varint of `8 * digits + zeros`, without up to seven decimal zeros.
+/// Appends a number below 2^53 as a varint of `8 * digits + zeros`, with up to seven zeros.
 ///
-/// The numbers of quotas are round. 60,000,000 takes one byte, and four bytes as a varint.
+/// The numbers of quotas are round. 60,000,000 takes one byte.
 pub(crate) fn push_short(bytes: &mut Vec<u8>, number: u64) {
     let zeros = decimal_zeros(number);
     let digits = number / 10_u64.pow(zeros);

@@ -31,10 +31,9 @@ struct Part<'a> {
 /// `entry_of` returns the position in `entries` of the charge at a position in `charges`.
 ///
 /// 1. Drops entries that are too far in the future, and never decides earlier than the last change of an entry.
-/// 2. Replaces calendar quotas by their fixed windows [at](Quota::at) this instant.
-/// 3. Judges the charges. If an enforced charge does not fit, the request is refused.
-/// 4. Moves an admitted hold behind all changes by a microsecond, because its instant identifies the hold.
-/// 5. Takes the charges of an admitted request, except shadows that do not fit, and forced charges in any case.
+/// 2. Judges the charges, by the windows of calendar quotas [at](Quota::at) this instant.
+/// 3. Moves an admitted hold behind all changes by a microsecond, because its instant identifies the hold.
+/// 4. Takes the charges of an admitted request, except shadows that do not fit, and forced charges in any case.
 ///
 /// A refused request converts a state to its quota, because the new rate applies from then on, unless the state
 /// would be full.

@@ -10,9 +10,9 @@ pub enum Outcome {
     Allow,
     /// The request may pass after this wait. Its units are taken.
     Wait(Duration),
-    /// The same request, alone, would be admitted after exactly this wait and not earlier.
+    /// The same request, alone, would be admitted after exactly this wait.
     Refuse(Duration),
-    /// The request can never pass, because a cost exceeds the capacity of its limit.
+    /// The request can never pass, because a cost exceeds a capacity.
     Never,
 }
 

@@ -8,9 +8,9 @@ use crate::time::micros;
 
 /// Blocks clients that keep asking while they are refused.
 ///
-/// The first few refusals are free. Every further refusal blocks the client for a step longer, up to a maximum.
-/// Each step of time forgives a refusal. A penalty is a token bucket of strikes. While the bucket is in debt, the
-/// limit refuses all requests.
+/// The first refusals are free. Every further refusal blocks the client for a step longer, and each step of time
+/// forgives a refusal. A penalty is a token bucket of strikes. While the bucket is in debt, the limit refuses all
+/// requests.
 ///
 /// ```
 /// use std::time::Duration;
@@ -64,7 +64,7 @@ impl Penalty {
         })
     }
 
-    /// Returns the bucket of strikes. Its capacity is the free refusals, and its period is the step.
+    /// Returns the bucket of strikes, with the free refusals as its capacity.
     pub const fn strikes(&self) -> &Quota {
         &self.strikes
     }

@@ -5,8 +5,6 @@ use core::time::Duration;
 
 /// An instant in microseconds since the Unix epoch, on the clock of the store.
 ///
-/// tower-quota never compares timestamps of two clocks. If you do, the result is only as exact as the clocks.
-///
 /// ```
 /// use std::time::Duration;
 /// use tower_quota_core::Timestamp;

@@ -1,7 +1,6 @@
 //! Token bucket, GCRA and leaky bucket share one state, the instant at which the bucket is full again.
 //!
-//! `used` grains are not refilled yet. The arrival time of GCRA is `used / refill` microseconds ahead. A leaky
-//! bucket gives the next turn when `used` grains have drained.
+//! The arrival time of GCRA is `used / refill` microseconds ahead. A leaky bucket gives the next turn at that time.
 //!
 //! Bound: at most `burst + t * units / period` units in any `t` microseconds.
 
@@ -22,7 +21,7 @@ pub(crate) const fn longest_wait(quota: &Quota) -> u64 {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bucket {
     full_at: u64,
-    /// The surplus of the last refill before `full_at`, in grains. Less than `refill`.
+    /// The surplus of the last refill, in grains.
     rest: u64,
     lows: Lows,
 }
@@ -80,7 +79,6 @@ impl Counting for Bucket {
         self.full_at
     }
 
-    /// Returns at most [`MOST_USED`].
     fn used(&self, quota: &Quota, now: u64) -> u64 {
         let until_full = self.full_at.saturating_sub(now);
         let used = until_full.saturating_mul(quota.refill());

@@ -1,7 +1,7 @@
 //! The algorithms: pure functions of a state, an instant and a cost.
 //!
-//! They neither read a clock nor fail. They count in integers below 2^53, so that Lua takes the same steps. The
-//! caller keeps `now` from running backwards.
+//! They count in integers below 2^53, so that Lua takes the same steps. The caller keeps `now` from running
+//! backwards.
 
 pub(crate) mod bucket;
 mod convert;
@@ -119,7 +119,7 @@ impl State {
         matches!(self, Self::Bucket(bucket) if bucket.is_watched())
     }
 
-    /// Takes up to `cost` units for a refused request. A bucket owes at most `most_debt` units afterwards.
+    /// Takes units for a refused request. A bucket owes at most `most_debt` units afterwards.
     pub(crate) fn penalise(&mut self, quota: &Quota, now: u64, cost: u64, most_debt: u64) {
         match self {
             Self::Bucket(bucket) => {

@@ -23,7 +23,7 @@ pub(crate) struct SlidingLog {
 }
 
 impl SlidingLog {
-    /// Merges all but the oldest stamps into one, which expires when the first of the merged stamps does.
+    /// Merges all but the oldest stamps into one, which expires when the first merged stamp does.
     pub(crate) fn abridge(&mut self) {
         if self.entries.len() > KEPT_STAMPS + 1 {
             let total = self.total();

@@ -1,12 +1,10 @@
 //! Fixed window and sliding window counter: counters per period.
 //!
-//! The sliding window weighs its window before. The estimate for the last period is `before * overlap / period + count`.
-//! `overlap` is the part of the window before that is less than one period ago. The code counts in steps instead of
-//! dividing. A step is one microsecond, or longer if the products would exceed 2^53. Rounding is against the client. A
-//! fixed window has no window before.
+//! The estimate of a sliding window is `before * overlap / period + count`. `overlap` is the part of the window
+//! before that is less than one period ago. The code counts in steps instead of dividing. A step is one
+//! microsecond, or longer if the products would exceed 2^53. A fixed window has no window before.
 //!
-//! Bound: at most `units` in each fixed window, and the estimate never exceeds `units`. Bursts at a border allow up to
-//! `2 * units` in a span of one period.
+//! Bound: at most `units` per fixed window or estimate, and `2 * units` across a border.
 
 use super::State;
 use super::counting::Counting;
@@ -18,7 +16,6 @@ pub const MOST_COUNTED: u64 = 2 * MOST_GRAINS;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
-    /// In microseconds since the epoch.
     start: u64,
     /// Units counted in the window before.
     before: u64,
@@ -26,7 +23,7 @@ pub(crate) struct Window {
 }
 
 impl State {
-    /// Returns a sliding window in which one unit fits at `until` or a little earlier, if possible.
+    /// Returns a sliding window in which one unit fits at `until` or a little earlier.
     pub(crate) fn fading_until(quota: &Quota, until: u64, now: u64) -> Option<Self> {
         let mut window = Window::unpacked(0, quota, now);
         if !is_sliding(quota) || until >= window.end(quota) {
@@ -205,7 +202,7 @@ fn most_counted(quota: &Quota) -> u64 {
     MOST_COUNTED / steps(quota)
 }
 
-/// Returns the microseconds into a window until `before` units weigh at most `room` units.
+/// Returns the microseconds until `before` units weigh at most `room` units.
 fn until_weight_fits(quota: &Quota, before: u64, room: u64) -> u64 {
     if before <= room || !is_sliding(quota) {
         return 0;

@@ -24,7 +24,7 @@ impl Entry {
         bytes
     }
 
-    /// Reads the stored form. You can decide on any entry that decodes, even from bytes of a stranger.
+    /// Reads the stored form. You can decide on any entry that decodes.
     ///
     /// # Errors
     /// [`DecodeError`] names the fault and its position.

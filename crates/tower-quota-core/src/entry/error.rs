@@ -15,14 +15,14 @@ pub enum DecodeError {
         /// The offset of the slot in bytes.
         slot: usize,
     },
-    /// A slot has a kind of state that this build does not know.
+    /// This build does not know the kind of state of a slot.
     Kind {
         /// The offset of the slot in bytes.
         slot: usize,
         /// The byte with the kind.
         kind: u8,
     },
-    /// A slot has numbers that no quota and no state can have.
+    /// No quota and no state has the numbers of a slot.
     Numbers {
         /// The offset of the slot in bytes.
         slot: usize,

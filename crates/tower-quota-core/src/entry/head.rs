@@ -13,15 +13,15 @@ const KIND: u8 = 15;
 /// The numbers of a quota, as a slot stores them.
 #[derive(Clone, Copy, Debug)]
 pub struct SlotHead {
-    /// The kind of state, with its flags.
+    /// The kind of state and its flags.
     pub kind: u8,
     /// The capacity in units.
     pub capacity: u64,
     /// The [grain](Quota::grain).
     pub grain: u64,
-    /// The refill of a bucket, or the period of a window in microseconds.
+    /// The refill, or the period in microseconds.
     pub pace: u64,
-    /// The offset of a window in microseconds.
+    /// The offset in microseconds.
     pub offset: u64,
 }
 
@@ -45,7 +45,7 @@ impl SlotHead {
         }
     }
 
-    /// Appends the head of a slot, from the number of the limit to the last number of the quota.
+    /// Appends the head of a slot.
     pub fn push(&self, limit: u32, bytes: &mut Vec<u8>) {
         bytes.extend_from_slice(&limit.to_le_bytes());
         bytes.push(self.kind);

@@ -23,7 +23,7 @@ use crate::time::Timestamp;
 /// The longest lead over the clock in microseconds, beyond the time until the entry is full.
 pub const TRUSTED_LEAD: u64 = 60_000_000;
 
-/// Everything stored for one key: the counters of its limits.
+/// The counters of all limits of one key.
 ///
 /// To write a store over your database, do this in one transaction:
 ///
@@ -74,8 +74,7 @@ pub const TRUSTED_LEAD: u64 = 60_000_000;
 /// ```
 ///
 /// Numbers are little-endian, and a varint is LEB128. A short number is a varint of `8 * digits + zeros`, with up
-/// to seven decimal zeros. For example, 55 is 60,000,000. A bucket uses `(full_at - instant) * refill - rest`
-/// grains at an instant, at least 0.
+/// to seven decimal zeros. A bucket uses `(full_at - instant) * refill - rest` grains at an instant, at least 0.
 ///
 /// Your script can find, copy and drop slots without decoding them. The bytes before the state depend only on the
 /// limit and its quota.
@@ -115,7 +114,7 @@ impl Slot {
 impl Entry {
     /// Makes an entry of buckets, from each limit, its quota and the used [grains](Quota::grain).
     ///
-    /// Use this entry to explain refusals if your store answers with the used grains.
+    /// Use it for refusals if your store answers with grains.
     pub fn of_buckets<'a>(
         at: Timestamp,
         buckets: impl IntoIterator<Item = (Name, &'a Quota, u64)>,
@@ -132,7 +131,7 @@ impl Entry {
         }
     }
 
-    /// Returns the instant from which you may delete the entry, if no other request is charged.
+    /// Returns the instant from which you may delete the entry.
     pub fn full_at(&self) -> Timestamp {
         let full_at = self.slots.iter().map(Slot::full_at);
         Timestamp::from_micros(full_at.fold(self.at, u64::max))
@@ -152,8 +151,7 @@ impl Entry {
 
     /// Returns the entry as of an instant, with at most 33 stamps of each sliding log.
     ///
-    /// The last stamp stands for all further stamps and expires first. An abridged entry admits all that the entry
-    /// admits.
+    /// The last stamp stands for the rest and expires first. An abridged entry admits all that the entry admits.
     #[must_use]
     pub fn abridged(mut self, at: Timestamp) -> Self {
         self.at = self.at.max(at.as_micros());
@@ -237,10 +235,7 @@ impl Entry {
         slot.is_some_and(|slot| !slot.quota.counts_like(counter.quota))
     }
 
-    /// Returns whether a refused request has to convert a counter.
-    ///
-    /// A counter that would be full by the new quota stays as it is. Otherwise the other quota would find a new
-    /// client.
+    /// A counter that would be full by the new quota stays. Otherwise the other quota would find a new client.
     pub(crate) fn needs_conversion(&self, counter: Counter<'_>, now: u64) -> bool {
         self.has_other_quota(counter, now)
             && self.state_for(counter, now).full_at(counter.quota) > now

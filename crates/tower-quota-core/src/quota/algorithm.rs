@@ -45,7 +45,7 @@ macro_rules! algorithms {
             /// All algorithms.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$algorithm),*];
 
-            /// Returns the number of the kind of state. The three buckets have the same kind.
+            /// Returns the number of the kind of state.
             pub const fn state_code(self) -> u8 {
                 match self {
                     $(Self::$algorithm => $code,)*

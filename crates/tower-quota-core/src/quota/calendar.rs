@@ -25,10 +25,9 @@ impl Quota {
         self.calendar.is_some()
     }
 
-    /// Returns the quota that counts at an instant. A calendar quota becomes a fixed window.
+    /// Returns the quota at an instant. A calendar quota becomes a fixed window.
     ///
-    /// [`decide`](crate::decide()) calls this method with the store's time. You need it only in a store that counts
-    /// in another way.
+    /// You need this method only in a store that does not call [`decide`](crate::decide()).
     pub fn at(&self, now: Timestamp) -> Self {
         let mut quota = *self;
         if let Some(calendar) = quota.calendar.take()

@@ -26,7 +26,7 @@ impl Quota {
     /// `tokio`). Layers do not release holds yet. A hold expires after 60 seconds ([`ttl`](Self::ttl)) unless you
     /// renew it.
     ///
-    /// The retry time of a refusal is a guess of one second, or less if a hold expires earlier.
+    /// The retry time of a refusal is a guess of up to one second.
     /// [`count_refusals`](crate::Charge::count_refusals) has no effect.
     ///
     /// # Errors

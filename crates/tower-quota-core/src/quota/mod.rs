@@ -126,7 +126,7 @@ impl Quota {
     ///
     /// # Errors
     /// [`ConfigError`] if `units` is 0 or above 10 million per second, if the period is not from 1 ms to 366 days
-    /// or has a fraction of a microsecond, or if the rate cannot be counted to within 1 part per million.
+    /// in microseconds, or if the rate cannot be counted to within 1 part per million.
     pub const fn try_new(units: u64, period: Duration) -> Result<Self, ConfigError> {
         Self::counted_by(Algorithm::TokenBucket, units, period)
     }
@@ -231,8 +231,8 @@ impl Quota {
     /// Shifts a fixed window. For example, an offset of 6 hours starts each day at 06:00 UTC.
     ///
     /// # Errors
-    /// [`ConfigError`] if the quota is not a fixed window, or if the offset is not shorter than the period or has a
-    /// fraction of a microsecond.
+    /// [`ConfigError`] if the quota is not a fixed window, or if the offset is not shorter than the period in
+    /// microseconds.
     pub const fn try_offset(self, offset: Duration) -> Result<Self, ConfigError> {
         if micros(offset) >= self.period || has_fraction(offset) {
             let period = self.period();
@@ -267,7 +267,7 @@ impl Quota {
         self.capacity
     }
 
-    /// Returns the time in which an empty bucket fills up, rounded up to a microsecond, or a window passes.
+    /// Returns the time in which an empty bucket fills up or a window passes.
     pub const fn window(&self) -> Duration {
         match self.refill {
             0 => self.period(),
@@ -282,7 +282,7 @@ impl Quota {
 
     /// Returns the grains in a unit of a bucket, or the microseconds in a step of a sliding window.
     ///
-    /// A bucket counts in grains. A step is the resolution of a sliding window's weight.
+    /// A bucket counts in grains, and a sliding window in steps.
     pub const fn grain(&self) -> u64 {
         self.grain
     }
@@ -333,7 +333,6 @@ impl Quota {
         quota.reduced()
     }
 
-    /// Returns whether stored numbers are in the range of all algorithms.
     pub(crate) fn is_in_range(&self) -> bool {
         // A year of the calendar is longer by the hours that its zone moves.
         let has_pace = self.refill > 0 || (MILLISECOND..=YEAR + DAY).contains(&self.period);

@@ -31,8 +31,6 @@ pub(super) const fn grains(units: u64, period: u64, capacity: u64) -> Option<(u6
 }
 
 /// Returns the microseconds per step of a sliding window's weight, and no refill.
-///
-/// The steps are as short as the products allow, and distort the rate by at most 1 part per million.
 pub(super) const fn weight_step(units: u64, period: u64) -> Option<(u64, u64)> {
     // `units * steps <= MOST_GRAINS`. Units never exceed 10 per microsecond of 366 days, so there is a step.
     let step = period.div_ceil(MOST_GRAINS / units);
@@ -45,8 +43,8 @@ pub(super) const fn weight_step(units: u64, period: u64) -> Option<(u64, u64)> {
 
 /// Returns the largest fraction up to `over / under` with a denominator up to `most`.
 ///
-/// Convergents of even index approach from below, and so do the intermediate fractions towards the next even
-/// convergent (Khinchin, "Continued Fractions", theorem 15).
+/// Convergents of even index approach from below, and so do the fractions in between (Khinchin, "Continued
+/// Fractions", theorem 15).
 const fn best_from_below(mut over: u64, mut under: u64, most: u64) -> (u64, u64) {
     let (mut before, mut last) = ((0, 1), (1, 0));
     let mut even = true;

@@ -24,8 +24,7 @@ impl Quota {
     /// Returns the share of one instance, with the same algorithm.
     ///
     /// Rate and capacity are rounded down, but each share has at least one unit. A bucket has the exact rate, or
-    /// full units per 366 days. If a window has less than a unit per instance, the share is one unit in a longer
-    /// window.
+    /// full units per 366 days. A window becomes longer if necessary.
     ///
     /// # Errors
     /// [`ConfigError`] if `instances` is 0, or if a share is less than one unit in 366 days, fills up within a
@@ -59,7 +58,7 @@ impl Quota {
     }
 }
 
-/// Returns units and period of the rate `units / (period * parts)`, at least one unit in 366 days.
+/// Returns units and period of the rate `units / (period * parts)`.
 fn bucket_rate(units: u64, period: u64, parts: u64) -> Option<(u64, u64)> {
     let common = gcd(units, parts);
     let (units, parts) = (units / common, parts / common);

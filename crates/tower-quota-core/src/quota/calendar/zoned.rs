@@ -13,17 +13,15 @@ use crate::quota::{Algorithm, COMMON_YEAR, DAY, MONTH, Quota, WEEK};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::quota) struct Calendar(&'static TimeZone);
 
-/// The time zones of all quotas. A program has a handful. They are never freed, so that quotas are `Copy`.
+/// A program has a handful of zones. They are never freed, so that quotas are `Copy`.
 static ZONES: Mutex<Vec<&'static TimeZone>> = Mutex::new(Vec::new());
 
 impl Quota {
     /// Counts by the days, weeks (from Monday), months or years of a zone such as `"Europe/Berlin"`.
     ///
     /// The quota becomes a fixed window. The store picks the window by its own time. Header fields announce the
-    /// nominal [`window`](Self::window), such as 30 days. Reset and retry times are exact.
-    ///
-    /// The rules come from the time zone database of your machine, or from a copy in this crate. After the year
-    /// 9998, windows have their nominal length.
+    /// nominal [`window`](Self::window), such as 30 days. The rules come from the time zone database of your
+    /// machine, or from a copy in this crate. After the year 9998, windows have their nominal length.
     ///
     /// ```
     /// use tower_quota_core::{Algorithm, ConfigError, Quota};
@@ -69,7 +67,7 @@ impl Calendar {
         Self(zone)
     }
 
-    /// Returns the period and the offset of the window at an instant, up to the year 9998.
+    /// Returns the period and the offset of the window at an instant.
     ///
     /// `nominal` is the length of a day, week, month or year. Windows leave no gap, whatever a zone does with its
     /// clocks.
