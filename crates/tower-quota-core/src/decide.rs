@@ -16,7 +16,7 @@ use crate::time::Timestamp;
 const LATEST: Timestamp = Timestamp::from_micros(1 << 60);
 
 struct Part<'a> {
-    charge: &'a Charge<'a>,
+    charge: Charge<'a>,
     /// The position of the charge's entry.
     entry: usize,
     units: u64,
@@ -52,17 +52,12 @@ pub fn decide(
         }
         now = now.max(entry.at);
     }
-    if charges.iter().any(|charge| charge.quota().is_calendar()) {
-        let at = Timestamp::from_micros(now);
-        let windows = charges.iter().map(|charge| charge.quota().at(at));
-        let windows: SmallVec<[Quota; 4]> = windows.collect();
-        let charges = charges.iter().zip(&windows);
-        let charges: SmallVec<[Charge<'_>; 4]> = charges
-            .map(|(charge, window)| charge.with_quota(window))
-            .collect();
-        return decide(operation, &charges, at, entries, entry_of);
-    }
-    let parts = charges.iter().enumerate().map(|(i, charge)| Part {
+    let at = Timestamp::from_micros(now);
+    let windows = charges.iter().map(|charge| charge.quota().at(at));
+    let windows: SmallVec<[Quota; 4]> = windows.collect();
+    let charges = charges.iter().zip(&windows);
+    let charges = charges.map(|(charge, window)| charge.with_quota(window));
+    let parts = charges.enumerate().map(|(i, charge)| Part {
         charge,
         entry: entry_of(i),
         units: charge.units(),
@@ -76,7 +71,7 @@ pub fn decide(
     }
     let refuses = |part: &Part<'_>| part.outcome.is_refusal() && !part.charge.is_shadow();
     let is_refused = operation == Operation::Refuse || parts.iter().any(refuses);
-    if operation.takes() && !is_refused && charges.iter().any(Charge::is_hold) {
+    if operation.takes() && !is_refused && parts.iter().any(|part| part.charge.is_hold()) {
         now = entries.iter().map(|entry| entry.at + 1).fold(now, u64::max);
     }
     for part in &mut parts {
@@ -117,26 +112,26 @@ fn judge(operation: Operation, parts: &mut [Part<'_>], now: u64, entries: &[&mut
     let is_partial = |charge: &Charge<'_>| charge.is_at_most() && charge.units() > 0;
     // All charges that accept a partial grant get the same number of units. Shadows do not reduce the number.
     let mut together = u64::MAX;
-    for part in parts.iter_mut().filter(|part| is_partial(part.charge)) {
-        let (left, _) = entries[part.entry].balance(part.charge, now);
+    for part in parts.iter_mut().filter(|part| is_partial(&part.charge)) {
+        let (left, _) = entries[part.entry].balance(&part.charge, now);
         part.units = part.units.min(left.max(0).cast_unsigned());
         if !part.charge.is_shadow() {
             together = together.min(part.units);
         }
     }
     for part in parts {
-        if is_partial(part.charge) {
+        if is_partial(&part.charge) {
             part.units = part.units.min(together).max(1);
         } else if operation == Operation::Peek {
             part.units = part.units.max(1);
         }
-        part.outcome = entries[part.entry].judge(part.charge, part.units, now);
+        part.outcome = entries[part.entry].judge(&part.charge, part.units, now);
     }
 }
 
 impl Part<'_> {
     fn change(&mut self, operation: Operation, now: u64, entry: &mut Entry) {
-        let (charge, units) = (self.charge, self.units);
+        let (charge, units) = (&self.charge, self.units);
         let (counter, quota) = (charge.counter(), charge.quota());
         let changes = match operation {
             Operation::Peek => false,
@@ -192,7 +187,7 @@ impl Part<'_> {
     }
 
     fn status(&self, entry: &Entry, now: u64) -> LimitStatus {
-        let charge = self.charge;
+        let charge = &self.charge;
         let (balance, reset) = entry.balance(charge, now);
         // A counted refusal may have changed the outcome.
         let is_counted = charge.counts_refusals() || charge.penalised_by().is_some();

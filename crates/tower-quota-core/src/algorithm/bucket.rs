@@ -49,14 +49,11 @@ impl Bucket {
     }
 
     fn set(&mut self, quota: &Quota, used: u64, now: u64) {
-        let mut lows = core::mem::take(&mut self.lows);
-        if used == 0 {
-            lows = Lows::default();
+        let lows = core::mem::take(&mut self.lows);
+        *self = Self::new(quota, used, now);
+        if used > 0 {
+            self.lows = lows;
         }
-        *self = Self {
-            lows,
-            ..Self::new(quota, used, now)
-        };
     }
 
     pub(super) fn watch(&mut self, quota: &Quota, now: u64) {
@@ -132,8 +129,7 @@ impl Counting for Bucket {
     }
 
     fn packed(&self, quota: &Quota, at: u64) -> Option<u64> {
-        let is_packable = !self.is_watched();
-        is_packable.then(|| self.used(quota, at))
+        (!self.is_watched()).then(|| self.used(quota, at))
     }
 
     fn unpacked(word: u64, quota: &Quota, at: u64) -> Self {
@@ -187,35 +183,5 @@ pub(crate) const fn until_back(refill: u64, used: u64) -> u64 {
         // Most quotas refill one grain per microsecond. A division takes a tenth of a refusal's time.
         1 => used,
         refill => used.div_ceil(refill),
-    }
-}
-
-pub(crate) const fn is_spent(quota: &Quota, used: u64) -> bool {
-    used > (quota.capacity() - 1) * quota.grain()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spent_bucket_has_nothing_left() {
-        for quota in [
-            Quota::per_minute(3),
-            Quota::per_second(7).burst(2),
-            Quota::per_second(1_000).burst(1),
-        ] {
-            let full = quota.capacity() * quota.grain();
-            for used in (0..=2 * full)
-                .step_by((full / 600).max(1) as usize)
-                .chain([full - quota.grain(), full])
-            {
-                assert_eq!(
-                    is_spent(&quota, used),
-                    units_left(quota.capacity(), quota.grain(), used) == 0,
-                    "{used} of {full}"
-                );
-            }
-        }
     }
 }
