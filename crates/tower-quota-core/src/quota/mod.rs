@@ -126,7 +126,7 @@ impl Quota {
     ///
     /// # Errors
     /// [`ConfigError`] if `units` is 0 or above 10 million per second, if the period is not from 1 ms to 366 days
-    /// in microseconds, or if the rate cannot be counted to within 1 part per million.
+    /// in whole microseconds, or if the rate cannot be counted to within 1 part per million.
     pub const fn try_new(units: u64, period: Duration) -> Result<Self, ConfigError> {
         Self::counted_by(Algorithm::TokenBucket, units, period)
     }
@@ -231,7 +231,7 @@ impl Quota {
     /// Shifts a fixed window. For example, an offset of 6 hours starts each day at 06:00 UTC.
     ///
     /// # Errors
-    /// [`ConfigError`] if the quota is not a fixed window, or if the offset is not shorter than the period in
+    /// [`ConfigError`] if the quota is not a fixed window, or if the offset is not shorter than the period in whole
     /// microseconds.
     pub const fn try_offset(self, offset: Duration) -> Result<Self, ConfigError> {
         if micros(offset) >= self.period || has_fraction(offset) {
@@ -267,7 +267,7 @@ impl Quota {
         self.capacity
     }
 
-    /// Returns the time in which an empty bucket fills up or a window passes.
+    /// Returns the time in which an empty bucket fills up, rounded up, or a window passes.
     pub const fn window(&self) -> Duration {
         match self.refill {
             0 => self.period(),
