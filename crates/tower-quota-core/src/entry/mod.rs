@@ -1,4 +1,4 @@
-//! Entries: everything stored for one key.
+//! Entries, which hold everything stored for one key.
 //!
 //! A full slot is dropped when the entry changes. A missing slot or entry means a full limit.
 
