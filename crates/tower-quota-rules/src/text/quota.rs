@@ -52,7 +52,6 @@ const EXAMPLES: &str = "write units per period, such as \"100/minute\", \"10/sec
 
 impl QuotaText {
     /// Returns the quota.
-    #[must_use]
     pub const fn quota(&self) -> &Quota {
         &self.0
     }
