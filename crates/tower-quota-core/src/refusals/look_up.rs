@@ -2,8 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::counted::is_counted;
-use super::record::Known;
+use super::record::{Known, is_counted};
 use crate::charge::{Charge, Operation};
 use crate::decide::decide;
 use crate::decision::Decision;
@@ -14,44 +13,42 @@ const COUNTED_AGE: u64 = 100_000;
 
 pub(super) struct LookUp<'r> {
     pub(super) charges: &'r [Charge<'r>],
-    /// The local instant.
     pub(super) now: u64,
     pub(super) keys: SmallVec<[KnownKey; 2]>,
-    /// The position in `keys` of each charge's key.
-    pub(super) of: SmallVec<[usize; 4]>,
 }
 
-/// A key of a request.
 pub(super) struct KnownKey {
     pub(super) digest: u128,
-    /// The epoch of the key's shard.
+    /// The positions of the charges on this key.
+    pub(super) positions: SmallVec<[usize; 4]>,
     pub(super) epoch: u64,
     pub(super) known: Option<Known>,
 }
 
-impl<'r> LookUp<'r> {
-    pub(super) fn charges_of(&self, key: usize) -> SmallVec<[Charge<'r>; 4]> {
-        let charges = self.charges.iter().zip(&self.of);
-        let own = charges.filter(|(_, of)| **of == key);
-        own.map(|(charge, _)| *charge).collect()
+impl KnownKey {
+    pub(super) fn charges<'r>(&self, charges: &'r [Charge<'r>]) -> SmallVec<[Charge<'r>; 4]> {
+        self.positions.iter().map(|&i| charges[i]).collect()
     }
+}
 
+impl LookUp<'_> {
     /// Returns the refusal of the request by copies of the entries, if any is younger than `max_age`.
     pub(super) fn refusal(&self, max_age: u64) -> Option<Decision> {
-        let young = |key: &KnownKey| {
-            let known = key.known.clone();
-            known.filter(|known| known.age < max_age)
-        };
-        let known: SmallVec<[Option<Known>; 2]> = self.keys.iter().map(young).collect();
-        // The clock of the store is not ahead of the latest instant.
-        let now = known.iter().flatten().map(|known| known.store_now).max()?;
-        let copies = known
-            .into_iter()
-            .map(|known| known.map(|known| known.entry));
-        let mut copies: SmallVec<[Entry; 2]> = copies.map(Option::unwrap_or_default).collect();
+        let mut now = None;
+        let mut copies: SmallVec<[Entry; 2]> = SmallVec::new();
+        for key in &self.keys {
+            let known = key.known.as_ref().filter(|known| known.age < max_age);
+            // The clock of the store is not ahead of the latest instant.
+            now = now.max(known.map(|known| known.store_now));
+            copies.push(known.map(|known| known.entry.clone()).unwrap_or_default());
+        }
         let mut copies: SmallVec<[&mut Entry; 2]> = copies.iter_mut().collect();
-        let key_of = |charge| self.of[charge];
-        let decision = decide(Operation::Check, self.charges, now, &mut copies, key_of);
+        let key_of = |charge| {
+            let mut keys = self.keys.iter();
+            let position = keys.position(|key| key.positions.contains(&charge));
+            position.unwrap_or(0)
+        };
+        let decision = decide(Operation::Check, self.charges, now?, &mut copies, key_of);
         // Other processes may release a hold at any time.
         let has_hold = self.charges.iter().any(Charge::is_hold);
         (!decision.is_allowed() && !has_hold).then_some(decision)

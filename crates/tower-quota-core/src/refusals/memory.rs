@@ -2,27 +2,26 @@
 
 use core::sync::atomic::AtomicU64;
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
-use super::counted::is_counted;
 use super::look_up::{KnownKey, LookUp};
-use super::record::Record;
+use super::record::{Record, is_counted};
 use super::stats::RefusalStats;
-use crate::charge::{Charge, ChargeMode};
+use crate::charge::Charge;
 use crate::clock::Clock;
 use crate::key_hasher::KeyHasher;
 use crate::sync::{Mutex, MutexGuard, locked};
 
-/// The most shards, each behind a lock.
 const SHARDS: usize = 256;
 /// Records of a shard. An eviction looks at all records of a shard.
 const SHARD_RECORDS: usize = 64;
 /// The default age of the oldest usable record, in microseconds.
 pub(super) const MAX_AGE: u64 = 1_000_000;
 
-pub(super) struct Memory<C> {
-    pub(super) clock: C,
+pub(super) struct Memory {
+    pub(super) clock: Arc<dyn Clock>,
     pub(super) hasher: KeyHasher,
     /// The number of the next call.
     pub(super) calls: AtomicU64,
@@ -39,7 +38,6 @@ pub(super) struct Shard {
 }
 
 impl Shard {
-    /// Forgets a key. Calls in flight will not record the key.
     pub(super) fn forget(&mut self, digest: u128) {
         self.records.remove(&digest);
         self.epoch += 1;
@@ -73,40 +71,8 @@ impl Shard {
     }
 }
 
-impl<C: Clock> Memory<C> {
-    /// Looks up the keys of a request. Forgets a key if the quota of a limit has changed.
-    pub(super) fn look_up<'r>(&self, charges: &'r [Charge<'r>]) -> LookUp<'r> {
-        let now = self.clock.now().as_micros();
-        let mut keys: SmallVec<[KnownKey; 2]> = SmallVec::new();
-        let mut of = SmallVec::new();
-        for charge in charges {
-            let digest = self.hasher.digest(charge.key());
-            let known = keys.iter().position(|key| key.digest == digest);
-            of.push(known.unwrap_or(keys.len()));
-            if known.is_none() {
-                let shard = &mut *self.shard(digest);
-                let own = charges.iter().filter(|own| own.key() == charge.key());
-                let record = shard.records.get(&digest);
-                if record.is_some_and(|record| record.has_other_quota(own, now)) {
-                    shard.forget(digest);
-                }
-                let record = shard.records.get(&digest);
-                keys.push(KnownKey {
-                    digest,
-                    epoch: shard.epoch,
-                    known: record.and_then(|record| record.known(now)),
-                });
-            }
-        }
-        LookUp {
-            charges,
-            now,
-            keys,
-            of,
-        }
-    }
-
-    pub(super) fn new(clock: C, capacity: usize) -> Self {
+impl Memory {
+    pub(super) fn new(clock: Arc<dyn Clock>, capacity: usize) -> Self {
         let shards = (capacity / SHARD_RECORDS).clamp(1, SHARDS);
         Self {
             clock,
@@ -133,7 +99,6 @@ impl<C: Clock> Memory<C> {
         locked(&self.shards[usize::from(byte) % self.shards.len()])
     }
 
-    /// Changes the record of a key.
     pub(super) fn change<R>(
         &self,
         digest: u128,
@@ -142,12 +107,47 @@ impl<C: Clock> Memory<C> {
         self.shard(digest).records.get_mut(&digest).map(change)
     }
 
-    /// Counts a refusal from memory. The records count at once what the store has to count.
+    pub(super) fn forget(&self, digests: &[u128]) {
+        for &digest in digests {
+            self.shard(digest).forget(digest);
+        }
+    }
+
+    /// Looks up the keys of a request. Forgets a key if the quota of a limit has changed.
+    pub(super) fn look_up<'r>(&self, charges: &'r [Charge<'r>]) -> LookUp<'r> {
+        let now = self.clock.now().as_micros();
+        let mut keys: SmallVec<[KnownKey; 2]> = SmallVec::new();
+        for (position, charge) in charges.iter().enumerate() {
+            let digest = self.hasher.digest(charge.key());
+            match keys.iter_mut().find(|key| key.digest == digest) {
+                Some(key) => key.positions.push(position),
+                None => keys.push(KnownKey {
+                    digest,
+                    positions: smallvec![position],
+                    epoch: 0,
+                    known: None,
+                }),
+            }
+        }
+        for key in &mut keys {
+            let shard = &mut *self.shard(key.digest);
+            if let Some(record) = shard.records.get(&key.digest) {
+                if record.has_other_quota(&key.charges(charges), now) {
+                    shard.forget(key.digest);
+                } else {
+                    key.known = record.known(now);
+                }
+            }
+            key.epoch = shard.epoch;
+        }
+        LookUp { charges, now, keys }
+    }
+
     pub(super) fn count_refusal(&self, look_up: &LookUp<'_>) {
         self.shard(look_up.keys[0].digest).stats.answered += 1;
         if look_up.charges.iter().any(is_counted) {
-            for (position, key) in look_up.keys.iter().enumerate() {
-                let charges = look_up.charges_of(position);
+            for key in &look_up.keys {
+                let charges = key.charges(look_up.charges);
                 self.change(key.digest, |record| {
                     record.count_refusal(&charges, look_up.now)
                 });
@@ -158,18 +158,19 @@ impl<C: Clock> Memory<C> {
     /// Takes the refusals that the store has yet to count, as charges of this request.
     pub(super) fn take_uncounted<'r>(&self, look_up: &LookUp<'r>) -> Vec<Charge<'r>> {
         let mut taken = Vec::new();
-        for (charge, key) in look_up.charges.iter().zip(&look_up.of) {
-            let take = |record: &mut Record| record.uncounted.remove(&charge.name().id());
-            let count = self.change(look_up.keys[*key].digest, take).flatten();
-            let count = count.unwrap_or(0);
-            let is_taken = charge.counts_refusals() || charge.mode() == ChargeMode::Forced;
-            if is_taken && count > 0 {
-                let cost = charge.units().saturating_mul(count);
-                taken.insert(0, charge.without_penalty().cost(cost));
-            }
-            if charge.penalised_by().is_some() {
-                let strike = charge.without_counted_refusals();
-                taken.extend((0..count).map(|_| strike).take(Charge::MOST));
+        for key in &look_up.keys {
+            for charge in key.charges(look_up.charges) {
+                let take = |record: &mut Record| record.uncounted.remove(&charge.name().id());
+                let count = self.change(key.digest, take).flatten().unwrap_or(0);
+                if count > 0 {
+                    // The store ignores a charge without counted refusals.
+                    let cost = charge.units().saturating_mul(count);
+                    taken.insert(0, charge.without_penalty().cost(cost));
+                }
+                if charge.penalised_by().is_some() {
+                    let strike = charge.without_counted_refusals();
+                    taken.extend((0..count).map(|_| strike).take(Charge::MOST));
+                }
             }
         }
         taken.truncate(Charge::MOST);

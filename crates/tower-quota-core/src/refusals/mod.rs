@@ -31,7 +31,6 @@
 //! | `call.rs` | a call in flight, which records the answer |
 
 mod call;
-mod counted;
 mod look_up;
 mod memory;
 mod record;
@@ -46,7 +45,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use futures_util::future::join;
 
-use self::call::{ChangeInFlight, CheckInFlight};
+use self::call::CheckInFlight;
 use self::memory::{MAX_AGE, Memory};
 pub use self::stats::RefusalStats;
 use crate::charge::{Charge, Operation};
@@ -104,32 +103,29 @@ pub type RefusalFuture<S> =
 ///   process has taken the unit of the call.
 /// * If you drop the future of a refund, the refund may reach the store later. The cache then uses refusals for up to
 ///   `max_age`.
-pub struct RefusalCache<S, C = MonotonicClock> {
+#[must_use]
+pub struct RefusalCache<S> {
     store: Arc<S>,
-    memory: Arc<Memory<C>>,
+    memory: Arc<Memory>,
     max_age: u64,
 }
 
-impl<S: Store> RefusalCache<S> {
-    /// Wraps a store, on the machine's monotonic clock.
-    #[must_use]
-    pub fn new(store: S) -> Self {
-        Self::with_clock(store, MonotonicClock::new())
-    }
-}
-
-impl<S, C: Clock> RefusalCache<S, C> {
+impl<S> RefusalCache<S> {
     /// The default of [`max_age`](Self::max_age), one second.
     pub const DEFAULT_MAX_AGE: Duration = Duration::from_micros(MAX_AGE);
     /// The default of [`capacity`](Self::capacity), 16,384 keys.
     pub const DEFAULT_CAPACITY: usize = 16_384;
 
+    /// Wraps a store, on the machine's monotonic clock.
+    pub fn new(store: S) -> Self {
+        Self::with_clock(store, MonotonicClock::new())
+    }
+
     /// Wraps a store, on your clock. Only differences between instants matter.
-    #[must_use]
-    pub fn with_clock(store: S, clock: C) -> Self {
+    pub fn with_clock(store: S, clock: impl Clock) -> Self {
         Self {
             store: Arc::new(store),
-            memory: Arc::new(Memory::new(clock, Self::DEFAULT_CAPACITY)),
+            memory: Arc::new(Memory::new(Arc::new(clock), Self::DEFAULT_CAPACITY)),
             max_age: MAX_AGE,
         }
     }
@@ -137,7 +133,6 @@ impl<S, C: Clock> RefusalCache<S, C> {
     /// Sets how long the cache uses an entry, from before the call was sent. Defaults to one second.
     ///
     /// With zero, all requests call the store, and the cache remembers entries for outages only.
-    #[must_use]
     pub fn max_age(self, longest: Duration) -> Self {
         Self {
             max_age: micros(longest),
@@ -149,31 +144,40 @@ impl<S, C: Clock> RefusalCache<S, C> {
     ///
     /// A full cache drops the key that is of use for the shortest time. With 0, the cache remembers no keys. The returned
     /// cache is empty and shares no keys with clones.
-    #[must_use]
-    pub fn capacity(self, keys: usize) -> Self
-    where
-        C: Clone,
-    {
+    pub fn capacity(self, keys: usize) -> Self {
         Self {
-            memory: Arc::new(Memory::new(self.memory.clock.clone(), keys)),
+            memory: Arc::new(Memory::new(Arc::clone(&self.memory.clock), keys)),
             ..self
         }
     }
 
     /// Returns the wrapped store. The cache does not see operations on the store.
-    #[must_use]
     pub fn store(&self) -> &S {
         &self.store
     }
 
     /// Returns figures of the cache and all clones.
-    #[must_use]
     pub fn stats(&self) -> RefusalStats {
         self.memory.stats()
     }
+
+    /// Returns the present status of a limit by the last known entry of the key.
+    ///
+    /// If the quota of the charge differs from the store's quota, the entry is converted. An instance's share is an example.
+    pub fn known_status(&self, charge: &Charge<'_>) -> Option<LimitStatus> {
+        let memory = &self.memory;
+        let now = memory.clock.now().as_micros();
+        let digest = memory.hasher.digest(charge.key());
+        let mut known = memory.change(digest, |record| record.known(now))??;
+        let charges = [charge.cost(0)];
+        let decision = known
+            .entry
+            .decide(Operation::Check, &charges, known.store_now);
+        decision.statuses().first().copied()
+    }
 }
 
-impl<S: Store, C: Clock> RefusalCache<S, C> {
+impl<S: Store> RefusalCache<S> {
     /// Returns the refusal of a request that is known to be over a limit, unless the store has to decide.
     pub fn refusal(&self, charges: &[Charge<'_>]) -> Option<Decision> {
         if !self.remembers() {
@@ -199,9 +203,9 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
         let look_up = memory.look_up(charges);
         let uncounted = memory.take_uncounted(&look_up);
         // If the copies admit the request, the client has waited as promised. Earlier refusals no longer count.
-        let counts = !uncounted.is_empty() && look_up.refusal(self.max_age).is_some();
         let known_refusal = look_up.refusal(u64::MAX);
-        let call = CheckInFlight::begin(memory, look_up);
+        let counts = !uncounted.is_empty() && known_refusal.is_some();
+        let call = CheckInFlight::begin(memory, look_up, known_refusal.is_none());
         let counted = counts.then(|| self.store.apply(Operation::Refuse, &uncounted));
         let answer = self.store.check(charges);
         let answer = async move {
@@ -218,27 +222,12 @@ impl<S: Store, C: Clock> RefusalCache<S, C> {
         (answer.boxed(), known_refusal)
     }
 
-    /// Returns the present status of a limit by the last known entry of the key.
-    ///
-    /// If the quota of the charge differs from the store's quota, the entry is converted. An instance's share is an example.
-    pub fn known_status(&self, charge: &Charge<'_>) -> Option<LimitStatus> {
-        let memory = &self.memory;
-        let now = memory.clock.now().as_micros();
-        let digest = memory.hasher.digest(charge.key());
-        let mut known = memory.change(digest, |record| record.known(now))??;
-        let charges = [charge.cost(0)];
-        let decision = known
-            .entry
-            .decide(Operation::Check, &charges, known.store_now);
-        decision.statuses().first().copied()
-    }
-
     fn remembers(&self) -> bool {
         self.store.is_shared() && self.memory.shard_capacity > 0
     }
 }
 
-impl<S: Store, C: Clock> Store for RefusalCache<S, C> {
+impl<S: Store> Store for RefusalCache<S> {
     type Error = S::Error;
     type Future = RefusalFuture<S>;
 
@@ -247,22 +236,26 @@ impl<S: Store, C: Clock> Store for RefusalCache<S, C> {
             if let Some(refusal) = self.refusal(charges) {
                 return ready(Ok(refusal)).boxed();
             }
-            return match self.send(charges) {
-                (answer, None) => answer,
-                (answer, Some(known)) => answer.map(|answer| answer.or(Ok(known))).boxed(),
-            };
+            let (answer, known) = self.send(charges);
+            let answer = answer.map(|answer| answer.or_else(|error| known.ok_or(error)));
+            return answer.boxed();
         }
         // Counted refusals and renewals give no units back.
-        let changes_nothing = matches!(
+        let gives_back = matches!(
             operation,
-            Operation::Peek | Operation::Refuse | Operation::Renew { .. }
+            Operation::Charge | Operation::Refund { .. } | Operation::Reset
         );
-        if changes_nothing || !self.remembers() {
-            return self.store.apply(operation, charges).boxed();
-        }
-        let change = ChangeInFlight::begin(&self.memory, charges);
         let answer = self.store.apply(operation, charges);
-        answer.inspect(move |_| drop(change)).boxed()
+        if !gives_back || !self.remembers() {
+            return answer.boxed();
+        }
+        let memory = Arc::clone(&self.memory);
+        let digests = charges
+            .iter()
+            .map(|charge| memory.hasher.digest(charge.key()));
+        let digests: Vec<u128> = digests.collect();
+        memory.forget(&digests);
+        answer.inspect(move |_| memory.forget(&digests)).boxed()
     }
 
     #[inline]
@@ -284,7 +277,7 @@ impl<S: Store, C: Clock> Store for RefusalCache<S, C> {
     }
 }
 
-impl<S, C> Clone for RefusalCache<S, C> {
+impl<S> Clone for RefusalCache<S> {
     /// Clones share the store and the remembered entries.
     fn clone(&self) -> Self {
         Self {
@@ -295,7 +288,7 @@ impl<S, C> Clone for RefusalCache<S, C> {
     }
 }
 
-impl<S: fmt::Debug, C> fmt::Debug for RefusalCache<S, C> {
+impl<S: fmt::Debug> fmt::Debug for RefusalCache<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RefusalCache")
             .field("store", &self.store)

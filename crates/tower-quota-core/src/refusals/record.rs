@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
-use super::counted::is_counted;
-use crate::charge::{Charge, Operation, OwnedCharge};
+use crate::charge::{Charge, ChargeMode, Operation, OwnedCharge};
 use crate::entry::Entry;
-use crate::time::Timestamp;
+use crate::time::{Timestamp, micros};
 
 /// The age of the oldest usable record in an outage, in microseconds.
 const OUTAGE_AGE: u64 = 3_600_000_000;
@@ -16,7 +15,7 @@ const MOST_CALLS: usize = 16;
 
 /// The last entry of a key, which came with a refusal.
 pub(super) struct Record {
-    /// The entry, with the charges of later admitted calls.
+    /// The entry, with one unit taken for each admitted call in flight.
     pub(super) entry: Entry,
     /// The instant of the refusal on the store's clock, and the number of the call.
     pub(super) since: (Timestamp, u64),
@@ -33,13 +32,12 @@ pub(super) struct Record {
 pub(super) struct KeyCall {
     pub(super) number: u64,
     pub(super) sent: u64,
+    /// Empty if the copies refuse the call.
     pub(super) charges: Vec<OwnedCharge>,
 }
 
-/// A copy of a record at the present instant.
-#[derive(Clone)]
 pub(super) struct Known {
-    /// The entry, with one unit taken for each admitted call in flight.
+    /// The entry, less one unit for each later call in flight.
     pub(super) entry: Entry,
     /// The latest present instant of the store.
     pub(super) store_now: Timestamp,
@@ -70,38 +68,34 @@ impl Record {
     fn ahead(&self) -> Entry {
         let mut ahead = self.entry.clone();
         for call in self.calls.iter().filter(|call| call.number > self.since.1) {
-            let charges = call.charges.iter().map(OwnedCharge::as_charge);
-            let charges: SmallVec<[Charge<'_>; 4]> = charges.collect();
-            let (now, mut copy) = (self.store_at(call.sent), ahead.clone());
-            if copy.decide(Operation::Check, &charges, now).is_allowed() {
-                let charges = charges.iter().filter(|charge| !charge.is_shadow());
-                for charge in charges {
-                    let unit = charge.cost(charge.units().min(1));
-                    ahead.decide(Operation::Charge, &[unit], now);
-                }
+            let units = call.charges.iter().map(|charge| {
+                let charge = charge.as_charge();
+                charge.cost(charge.units().min(1))
+            });
+            let units: SmallVec<[Charge<'_>; 4]> = units.collect();
+            // A refusal may leave strikes in a copy.
+            let mut copy = ahead.clone();
+            let now = self.store_at(call.sent);
+            if copy.decide(Operation::Check, &units, now).is_allowed() {
+                ahead = copy;
             }
         }
         ahead
     }
 
     /// Returns whether the quota of a charge differs from the entry's quota.
-    pub(super) fn has_other_quota<'c>(
-        &self,
-        mut charges: impl Iterator<Item = &'c Charge<'c>>,
-        local: u64,
-    ) -> bool {
+    pub(super) fn has_other_quota(&self, charges: &[Charge<'_>], local: u64) -> bool {
         let now = self.store_at(local).as_micros();
+        let mut charges = charges.iter();
         charges.any(|charge| self.entry.has_other_quota(charge.counter(), now))
     }
 
     /// Returns the local instant at which the limits are full.
     pub(super) fn ends_at(&self) -> u64 {
-        let left = self.entry.full_at().as_micros();
-        let left = left.saturating_sub(self.since.0.as_micros());
-        self.sent.saturating_add(left)
+        let left = self.entry.full_at().since(self.since.0);
+        self.sent.saturating_add(micros(left))
     }
 
-    /// Counts a refused request like the store.
     pub(super) fn count_refusal(&mut self, charges: &[Charge<'_>], local: u64) {
         let now = self.store_at(local);
         self.entry.decide(Operation::Refuse, charges, now);
@@ -122,21 +116,35 @@ impl Record {
     }
 
     /// Charges the units of an admitted call. Returns whether the record is still right.
-    pub(super) fn admit(&mut self, call: &KeyCall, at: Timestamp, taken: &[u64]) -> bool {
+    pub(super) fn admit(
+        &mut self,
+        call: &KeyCall,
+        at: Timestamp,
+        taken: impl Iterator<Item = u64>,
+    ) -> bool {
         if (at, call.number) < self.since {
             // The entry includes the call.
             return true;
         }
         let charges = call.charges.iter().zip(taken);
-        let charges = charges.map(|(charge, taken)| charge.as_charge().cost(*taken));
+        let charges = charges.map(|(charge, taken)| charge.as_charge().cost(taken));
         let charges: SmallVec<[Charge<'_>; 4]> = charges.collect();
         // A window that starts with a request may have started earlier, in another process.
-        let mut quotas = charges.iter().map(Charge::quota);
-        quotas.all(|quota| quota.window_offset().is_some())
-            && !self.has_other_quota(charges.iter(), self.sent)
+        let is_aligned = |charge: &Charge<'_>| charge.quota().window_offset().is_some();
+        !charges.is_empty()
+            && charges.iter().all(is_aligned)
+            && !self.has_other_quota(&charges, self.sent)
             && self
                 .entry
                 .decide(Operation::Check, &charges, at)
                 .is_allowed()
     }
+}
+
+/// Returns whether the store has to count a refusal of the charge.
+pub(super) fn is_counted(charge: &Charge<'_>) -> bool {
+    charge.units() > 0
+        && (charge.counts_refusals()
+            || charge.penalised_by().is_some()
+            || charge.mode() == ChargeMode::Forced)
 }

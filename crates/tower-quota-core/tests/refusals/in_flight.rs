@@ -1,14 +1,11 @@
 //! Calls that are under way together: none records a refusal that another one has ended.
 
 use tower_quota_core::{Charge, Operation, Quota, RefusalCache, Store, Timestamp};
-use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore, SharedStore, block_on};
+use tower_quota_testkit::{ScriptedAnswer, ScriptedStore, SharedStore, block_on};
 
 use crate::{MINUTE, client, poll_once};
 
-fn setting() -> (
-    RefusalCache<SharedStore<ScriptedStore>, ManualClock>,
-    ScriptedStore,
-) {
+fn setting() -> (RefusalCache<SharedStore<ScriptedStore>>, ScriptedStore) {
     let store = ScriptedStore::new();
     (
         RefusalCache::with_clock(SharedStore(store.clone()), store.clock().clone()),

@@ -55,7 +55,7 @@ impl Store for SharedStore {
 
 /// A refusal cache before a shared store, on one clock.
 struct Setting {
-    cache: RefusalCache<SharedStore, ManualClock>,
+    cache: RefusalCache<SharedStore>,
     store: SharedStore,
     clock: ManualClock,
 }
