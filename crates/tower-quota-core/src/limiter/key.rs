@@ -49,75 +49,31 @@ impl AsKey for Key<'_> {
     }
 }
 
-impl AsKey for [u8] {
-    fn as_key(&self, scope: Name) -> Key<'_> {
-        Key::new(scope, self)
-    }
-}
-
 impl<const N: usize> AsKey for [u8; N] {
     fn as_key(&self, scope: Name) -> Key<'_> {
         Key::new(scope, self)
     }
 }
 
-impl AsKey for str {
-    fn as_key(&self, scope: Name) -> Key<'_> {
-        Key::new(scope, self.as_bytes())
-    }
-}
-
-macro_rules! owners_as_keys {
-    ($($owner:ty),*) => {
-        $(impl AsKey for $owner {
-            fn as_key(&self, scope: Name) -> Key<'_> {
-                (**self).as_key(scope)
-            }
-        })*
-    };
-}
-
-owners_as_keys!(String, Box<str>, Rc<str>, Arc<str>, Cow<'_, str>, Vec<u8>);
-
-macro_rules! numbers_as_keys {
-    ($($number:ty: $wide:expr;)*) => {
-        $(impl AsKey for $number {
+macro_rules! as_key {
+    (|$value:ident, $scope:ident| $key:expr; $($type:ty),*) => {
+        $(impl AsKey for $type {
             #[inline]
-            fn as_key(&self, scope: Name) -> Key<'_> {
-                Key::number(scope, $wide(*self))
+            fn as_key(&self, $scope: Name) -> Key<'_> {
+                let $value = self;
+                $key
             }
         })*
     };
 }
 
+as_key!(|bytes, scope| Key::new(scope, bytes); [u8], Vec<u8>);
+as_key!(|text, scope| Key::new(scope, text.as_bytes()); str, String, Box<str>, Rc<str>, Arc<str>, Cow<'_, str>);
 // Equal numbers of different types are the same key. Negative numbers use the two's complement.
-numbers_as_keys! {
-    u8: u64::from;
-    u16: u64::from;
-    u32: u64::from;
-    u64: u64::from;
-    usize: |number| number as u64;
-    i8: |number| i64::from(number).cast_unsigned();
-    i16: |number| i64::from(number).cast_unsigned();
-    i32: |number| i64::from(number).cast_unsigned();
-    i64: i64::cast_unsigned;
-}
-
-/// An IPv6 address counts by the first 64 bits. See [`Key::address`].
-impl AsKey for IpAddr {
-    fn as_key(&self, scope: Name) -> Key<'_> {
-        Key::address(scope, *self)
-    }
-}
-
-impl AsKey for Ipv4Addr {
-    fn as_key(&self, scope: Name) -> Key<'_> {
-        Key::address(scope, (*self).into())
-    }
-}
-
-impl AsKey for Ipv6Addr {
-    fn as_key(&self, scope: Name) -> Key<'_> {
-        Key::address(scope, (*self).into())
-    }
-}
+as_key!(|number, scope| Key::number(scope, *number); u64);
+as_key!(|number, scope| Key::number(scope, *number as u64); u8, u16, u32, usize);
+as_key!(|number, scope| Key::number(scope, number.cast_unsigned()); i64);
+as_key!(|number, scope| Key::number(scope, i64::from(*number).cast_unsigned()); i8, i16, i32);
+// An IPv6 address counts by the first 64 bits. See `Key::address`.
+as_key!(|address, scope| Key::address(scope, (*address).into()); Ipv4Addr, Ipv6Addr);
+as_key!(|address, scope| Key::address(scope, *address); IpAddr);
