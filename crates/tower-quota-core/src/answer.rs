@@ -5,11 +5,11 @@ use core::time::Duration;
 use crate::outcome::Outcome;
 use crate::status::LimitStatus;
 
-/// The answer of [`Limiter::check_now`](crate::Limiter::check_now), smaller than a [`Decision`](crate::Decision).
+/// The answer of [`Limiter::check_now`](crate::Limiter::check_now).
 #[derive(Clone, Copy, Debug)]
 #[must_use = "a check that nothing reads limits nothing"]
 pub struct Answer(
-    /// The status of the tightest limit.
+    /// The status of the tightest limit, which gives the outcome of the request.
     pub(crate) LimitStatus,
 );
 
@@ -21,13 +21,11 @@ impl Answer {
     }
 
     /// Returns the remaining units of the tightest limit.
-    #[must_use]
     pub const fn remaining(&self) -> u64 {
         self.0.remaining()
     }
 
-    /// Returns the wait until a refused request fits. `None` if allowed, or if the request can never pass.
-    #[must_use]
+    /// Returns the wait of a refused request, unless the request can never pass.
     pub const fn retry_after(&self) -> Option<Duration> {
         match self.0.outcome {
             Outcome::Refuse(retry) => Some(retry),

@@ -1,4 +1,4 @@
-//! Charges, the parts of a request as plain data.
+//! Charges of a request, as plain data for any store.
 
 mod mode;
 mod options;
@@ -16,9 +16,9 @@ use crate::penalty::Penalty;
 use crate::quota::{Algorithm, Quota};
 use crate::time::{Timestamp, micros};
 
-/// The part of one limit in a request, with the name, the quota, the key and the cost.
+/// A limit's part in a request, with a name, a quota, a key and a cost.
 ///
-/// A charge is plain data, so every store can decide on it. Name each limit of a key only once in a request.
+/// Use a name once per key and request.
 ///
 /// ```
 /// use tower_quota_core::{Charge, Key, Name, Quota};
@@ -29,7 +29,8 @@ use crate::time::{Timestamp, micros};
 /// assert_eq!(charge.units(), 5);
 /// ```
 #[derive(Clone, Copy, Debug)]
-#[repr(C)] // Written and moved word by word, in this order.
+#[must_use]
+#[repr(C)] // A charge is written and moved word by word, in the order of the fields.
 pub struct Charge<'a> {
     name: Name,
     quota: &'a Quota,
@@ -42,7 +43,6 @@ pub struct Charge<'a> {
     mode: ChargeMode,
 }
 
-/// The id of a counter in an entry, and the quota that counts.
 #[derive(Clone, Copy)]
 pub(crate) struct Counter<'a> {
     pub(crate) id: u32,
@@ -50,17 +50,15 @@ pub(crate) struct Counter<'a> {
 }
 
 impl Charge<'_> {
-    /// The number of charges in a request that every store accepts.
+    /// The charges per request that every store accepts.
     pub const MOST: usize = 32;
 }
 
 impl<'a> Charge<'a> {
-    /// Creates a charge of one unit. The name identifies the limit, so you can change the quota.
+    /// Creates a charge of one unit.
     ///
-    /// During a deployment with a changed quota, both versions count your clients in turn. A bucket keeps the remaining units up
-    /// to the new capacity, and refills at the rate of the last version. If you change the capacity, clients may get the larger
-    /// burst after every refilled unit until the deployment is over.
-    #[must_use]
+    /// You may change the quota of a name. While you deploy a larger capacity, clients who are full under the old
+    /// capacity may get the larger burst again.
     pub fn new(name: impl Into<Name>, quota: &'a Quota, key: &'a Key<'a>) -> Self {
         let options = match quota.algorithm() {
             Algorithm::TokenBucket | Algorithm::Gcra => ChargeOptions::PLAIN,
@@ -79,58 +77,47 @@ impl<'a> Charge<'a> {
         }
     }
 
-    /// Sets the cost in units. A cost of 0 only reports.
-    #[must_use]
+    /// Sets the cost in units. Use 0 to read the status only.
     pub const fn cost(mut self, units: u64) -> Self {
         self.cost = units;
         self
     }
 
-    /// Sets the longest wait that your request accepts instead of a refusal.
+    /// Sets the longest wait before a refusal.
     ///
-    /// Defaults to any wait for a leaky bucket, and to no wait for other buckets. Windows always refuse.
-    #[must_use]
+    /// By default, only a leaky bucket waits, for any time. Windows never wait.
     pub const fn max_wait(mut self, longest: Duration) -> Self {
         self.max_wait = Some(longest);
         self.with(ChargeOptions::SPECIAL)
     }
 
-    /// Names the turn to refund, by the [`reset_after`](crate::LimitStatus::reset_after) of the charge.
+    /// Names the turn of a refund by the [`reset_after`](crate::LimitStatus::reset_after) of the charge.
     ///
-    /// A leaky bucket takes back only the last turn. An earlier turn stays empty, so that two requests never get the same turn. If
-    /// the quota has more than one unit in a microsecond, two turns may overlap by a microsecond.
-    ///
-    /// A refund without a turn refunds the last turn. Other algorithms ignore the turn.
-    #[must_use]
+    /// A leaky bucket takes back only the last turn, the default. An earlier turn stays empty, so that two requests
+    /// never share a turn. At more than one unit per microsecond, turns may overlap by a microsecond.
     pub const fn turn(mut self, reset_after: Duration) -> Self {
         self.turn = Some(reset_after);
         self
     }
 
-    /// Charges refused requests too, but not into debt. Clients who keep asking keep waiting.
-    #[must_use]
+    /// Charges refused requests too, but never into debt.
     pub const fn count_refusals(self) -> Self {
         self.with(ChargeOptions::COUNTS_REFUSALS)
     }
 
-    /// Turns the charge into a shadow, which the store reports and does not enforce.
-    ///
-    /// The store takes the shadow if the shadow fits and the request is admitted.
-    #[must_use]
+    /// Makes the charge a shadow, which never refuses or delays a request, and takes units that fit.
     pub const fn shadow(self) -> Self {
         self.with(ChargeOptions::SHADOW)
     }
 
-    /// Allows a partial grant. A check takes the remaining units, up to the cost.
+    /// Accepts fewer units than the cost, and refuses only if no unit remains.
     ///
-    /// The store refuses if no unit remains. All partial charges of a request take the same number of units. Read the number from
-    /// [`LimitStatus::taken`](crate::LimitStatus::taken).
-    #[must_use]
+    /// All such charges of a request take the same number of [units](crate::LimitStatus::taken).
     pub const fn at_most(self) -> Self {
         self.with(ChargeOptions::AT_MOST)
     }
 
-    /// Sets whether the charge may refuse your request, and when the store takes the units.
+    /// Sets the mode.
     ///
     /// ```
     /// use tower_quota_core::{Charge, ChargeMode, Entry, Key, Operation, Quota, Timestamp};
@@ -147,36 +134,30 @@ impl<'a> Charge<'a> {
     /// assert!(!refused.is_allowed());
     /// assert_eq!(refused.statuses()[1].remaining(), 8);
     /// ```
-    #[must_use]
     pub const fn in_mode(mut self, mode: ChargeMode) -> Self {
         self.mode = mode;
         self.with(ChargeOptions::SPECIAL)
     }
 
-    /// Prepares a bucket for a refund long after the charge.
+    /// Prepares a bucket for a refund. Use `refundable` if your handler may give units back.
     ///
-    /// After a prepared refund, the bucket is as if you had never charged. The refund is exact for up to eight charges at a time,
-    /// and gives back a little less beyond. An unprepared refund gives back the cost less the refill since the charge. Requests that
-    /// wait are always prepared. Windows and logs need no preparation. Use the same option for the charge and the refund.
+    /// Set the option on the charge and on the refund. Windows, logs and requests that wait need no preparation.
     ///
-    /// A reset or an eviction has already given the units back. An unprepared bucket and a window then give back units of later
-    /// charges.
+    /// | bucket | a refund gives back |
+    /// |---|---|
+    /// | prepared | the exact units for up to eight open charges, a little less for more |
+    /// | unprepared | the cost minus the refill since the charge, even if your client used the refill |
     ///
-    /// # A changed quota
-    ///
-    /// A refund names the quota of the charge. If another quota counts the limit now, a bucket and a window of another length give
-    /// no units back. A prepared bucket gives back only charges since the last conversion. An unprepared refund may give back too
-    /// much if the rate was higher in between.
-    #[must_use]
+    /// After a reset or an eviction, an unprepared bucket or a window may give back units of later charges. After you
+    /// change the quota, a bucket or a window of another length gives no units back. If you raise the rate and lower it
+    /// again, an unprepared bucket may give back too much.
     pub const fn refundable(self) -> Self {
         self.with(ChargeOptions::REFUNDABLE)
     }
 
-    /// Adds a penalty. Each refusal by the limit gives the client a strike.
+    /// Adds a penalty. Every refusal by the limit gives the client a strike.
     ///
-    /// With too many strikes, the limit refuses even if units remain. A cost of 0 gives no strike and passes. A reset forgets the
-    /// strikes.
-    #[must_use]
+    /// With too many strikes, the limit refuses even if units remain. A cost of 0 gives no strike and always passes.
     pub const fn penalty(mut self, penalty: &'a Penalty) -> Self {
         self.penalty = Some(penalty);
         self.with(ChargeOptions::SPECIAL)
@@ -192,14 +173,12 @@ impl<'a> Charge<'a> {
         self
     }
 
-    /// Asks the store for each decision, even if the store takes units in advance.
-    #[must_use]
+    /// Decides every request in the store, even if the store takes units in advance.
     pub const fn exact(self) -> Self {
         self.with(ChargeOptions::EXACT)
     }
 
-    /// Replaces the quota by another quota of the same algorithm.
-    #[must_use]
+    /// Replaces the quota by a quota of the same algorithm.
     pub const fn with_quota(mut self, quota: &'a Quota) -> Self {
         self.quota = quota;
         self
@@ -211,7 +190,6 @@ impl<'a> Charge<'a> {
     }
 
     /// Returns the name of the limit.
-    #[must_use]
     pub const fn name(&self) -> Name {
         self.name
     }
@@ -221,20 +199,17 @@ impl<'a> Charge<'a> {
         self.quota
     }
 
-    /// Returns the key that the limit counts.
-    #[must_use]
+    /// Returns the key.
     pub const fn key(&self) -> &'a Key<'a> {
         self.key
     }
 
     /// Returns the cost in units.
-    #[must_use]
     pub const fn units(&self) -> u64 {
         self.cost
     }
 
-    /// Returns the longest accepted wait in microseconds, at most the longest wait of the quota.
-    #[must_use]
+    /// Returns the longest wait in microseconds.
     pub fn max_wait_micros(&self) -> u64 {
         let asked = match (self.max_wait, self.quota.algorithm()) {
             (Some(longest), _) if !self.mode.is_report() => micros(longest),
@@ -244,69 +219,57 @@ impl<'a> Charge<'a> {
         asked.min(longest_wait(self.quota))
     }
 
-    /// Returns the end of the [turn](Self::turn) in microseconds after the charge, or `u64::MAX`.
-    #[must_use]
+    /// Returns the end of the [turn](Self::turn) in microseconds, or `u64::MAX`.
     pub fn turn_micros(&self) -> u64 {
         self.turn.map_or(u64::MAX, micros)
     }
 
-    /// Returns whether the charge is prepared for a refund. Waiting charges and holds always are.
-    #[must_use]
+    /// Returns whether the charge is prepared for a refund.
     pub fn is_refundable(&self) -> bool {
         self.options.has(ChargeOptions::REFUNDABLE) || self.max_wait_micros() > 0 || self.is_hold()
     }
 
-    /// Returns whether the charge holds units until a release. See [`Quota::concurrent`].
-    #[must_use]
+    /// Returns whether the quota is [concurrent](Quota::concurrent).
     pub const fn is_hold(&self) -> bool {
         matches!(self.quota.algorithm(), Algorithm::Concurrent)
     }
 
     /// Returns the mode.
-    #[must_use]
     pub const fn mode(&self) -> ChargeMode {
         self.mode
     }
 
     /// Returns whether refused requests are charged too.
-    #[must_use]
     pub const fn counts_refusals(&self) -> bool {
         self.options.has(ChargeOptions::COUNTS_REFUSALS)
     }
 
     /// Returns whether the charge is a shadow.
-    #[must_use]
     pub const fn is_shadow(&self) -> bool {
         self.options.has(ChargeOptions::SHADOW)
     }
 
-    /// Returns whether the store has to decide each request.
-    #[must_use]
+    /// Returns whether the charge is [exact](Self::exact).
     pub const fn is_exact(&self) -> bool {
         self.options.has(ChargeOptions::EXACT)
     }
 
-    /// Returns the penalty for refusals.
-    #[must_use]
+    /// Returns the penalty for refusals, if any.
     pub const fn penalised_by(&self) -> Option<&'a Penalty> {
         self.penalty
     }
 
-    /// Returns whether stores have a shortcut for the charge.
-    ///
-    /// A plain charge takes a cost above 0 from a token bucket or GCRA, without options other than [`exact`](Self::exact).
-    #[must_use]
-    pub const fn is_plain(&self) -> bool {
+    /// Returns whether the charge takes a cost from a bucket without other options than `exact`.
+    pub(crate) const fn is_plain(&self) -> bool {
         self.cost > 0 && self.options.are_plain_without(ChargeOptions::PLAIN)
     }
 
-    /// Returns whether the charge is [plain](Self::is_plain), apart from a refund.
-    #[must_use]
+    #[doc(hidden)]
     pub const fn is_plain_or_refundable(&self) -> bool {
         self.cost > 0 && self.options.are_plain_without(ChargeOptions::REFUNDABLE)
     }
 
-    /// Returns whether the charge is [plain](Self::is_plain), apart from aligned windows.
+    /// Returns whether the charge is plain, apart from aligned windows.
     pub(crate) fn is_plain_but_for_window(&self) -> bool {
         let has_windows = match self.quota.algorithm() {
             Algorithm::FixedWindow => {
@@ -329,22 +292,16 @@ impl<'a> Charge<'a> {
         }
     }
 
-    /// Returns the counter of strikes and the penalty.
     pub(crate) fn strikes(&self) -> Option<(Counter<'a>, &'a Penalty)> {
-        let of = |penalty: &'a Penalty| {
-            (
-                Counter {
-                    id: self.name.strikes_id(),
-                    quota: penalty.strikes(),
-                },
-                penalty,
-            )
+        let penalty = self.penalty?;
+        let counter = Counter {
+            id: self.name.strikes_id(),
+            quota: penalty.strikes(),
         };
-        self.penalty.map(of)
+        Some((counter, penalty))
     }
 
-    /// Returns whether a check takes the remaining units, up to the cost.
-    #[must_use]
+    /// Returns whether the charge accepts fewer units.
     pub const fn is_at_most(&self) -> bool {
         self.options.has(ChargeOptions::AT_MOST)
     }
@@ -352,36 +309,32 @@ impl<'a> Charge<'a> {
 
 /// An operation of a store on the charges of a request.
 ///
-/// Limits judge `Check`, `Refuse` and `Peek`. The remaining operations always succeed. The enum is exhaustive, because a store
-/// has to implement every operation.
+/// Only `Check`, `Refuse` and `Peek` may refuse. Your store has to implement all operations, so the enum is exhaustive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Takes all charges if all charges fit.
+    /// Takes all charges if all charges fit. Otherwise takes no charge.
     Check,
-    /// Takes all charges. Units that do not fit become a debt, which time pays back.
+    /// Takes all charges. Units that do not fit become a debt until time refills them.
     Charge,
     /// Gives back the units of an earlier check, less the refill since.
     ///
-    /// [`Decision::refund`](crate::Decision::refund) returns a refund that you can use once. To give back the turn of a leaky
-    /// bucket, set [`Charge::turn`].
+    /// Use [`Decision::refund`](crate::Decision::refund), and for a leaky bucket [`Charge::turn`].
     Refund {
-        /// The instant of the charges on the clock of the store.
+        /// The instant of the charges, on the clock of the store.
         taken_at: Timestamp,
     },
-    /// Extends holds to one expiry time from now. See [`Quota::concurrent`]. Other limits do not change.
+    /// Extends [holds](Quota::concurrent) to a full expiry time from now.
     ///
-    /// [`LimitStatus::taken`](crate::LimitStatus::taken) returns the units of the hold, or 0 after a release or an expiry.
+    /// [`LimitStatus::taken`](crate::LimitStatus::taken) has the held units, 0 after a release or an expiry.
     Renew {
-        /// The instant of the holds on the clock of the store.
+        /// The instant of the charges, on the clock of the store.
         taken_at: Timestamp,
     },
     /// Forgets the counters and strikes of the charges.
     Reset,
-    /// Reports the decision for a request now, without a change. Each charge counts as at least one unit.
+    /// Reports the decision without a change. A charge counts as at least one unit.
     Peek,
-    /// Judges the charges of a request that other limits have refused.
-    ///
-    /// The store charges counted refusals and adds strikes. The outcome covers only these charges.
+    /// Counts a refusal by other limits, and adds strikes.
     Refuse,
 }
 
@@ -390,7 +343,6 @@ impl Operation {
         matches!(self, Self::Check | Self::Refuse | Self::Peek)
     }
 
-    /// Returns whether you can give back the units of the operation.
     pub(crate) const fn takes(self) -> bool {
         matches!(self, Self::Check | Self::Charge)
     }

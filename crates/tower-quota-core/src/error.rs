@@ -6,7 +6,7 @@ use core::time::Duration;
 use crate::name::Name;
 use crate::quota::algorithm::Algorithm;
 
-/// An invalid quota or policy, found at build time. The message names the value and the fix.
+/// An invalid quota or policy. The message names the value and tells you how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigError {
@@ -21,7 +21,7 @@ pub enum ConfigError {
         /// The period.
         period: Duration,
     },
-    /// A burst or a queue of 0, which admits no request.
+    /// A burst or a queue of 0.
     ZeroBurst,
     /// A burst that fills up within a microsecond.
     BurstTooSmall {
@@ -30,42 +30,42 @@ pub enum ConfigError {
         /// The smallest burst for the rate.
         least: u64,
     },
-    /// A burst on windows.
+    /// A burst on an algorithm with windows.
     BurstOnWindow(Algorithm),
-    /// An offset, an anchor or a calendar on other algorithms, or two of them together.
+    /// An offset, an anchor or a calendar on another algorithm than the fixed window, or two of them.
     NotAFixedWindow(Algorithm),
-    /// A calendar on a period other than a day, a week, 30 days or 365 days.
+    /// A calendar on another period than a day, a week, 30 days or 365 days.
     NotACalendarPeriod(Duration),
     /// An unknown time zone.
     UnknownZone(String),
-    /// A queue on other algorithms than the leaky bucket.
+    /// A queue on another algorithm than the leaky bucket.
     NotALeakyBucket(Algorithm),
     /// An offset that is not shorter than the period.
     Offset {
         /// The offset.
         offset: Duration,
-        /// The window to shift.
+        /// The period.
         period: Duration,
     },
-    /// A rate and a capacity that integers below 2^53 cannot count to within 1 part per million.
+    /// A rate and a capacity that integers below 2^53 cannot count within 1 part per million.
     NotRepresentable {
         /// Units per period.
         units: u64,
         /// The period.
         period: Duration,
-        /// Units that may pass at once.
+        /// The capacity.
         capacity: u64,
     },
-    /// More stamps of a sliding log, or more holds, than a store should keep for one client.
+    /// A sliding log or a concurrency limit of more than 10,000 units.
     LogTooLong {
-        /// Units per window, or at the same time.
+        /// Units per window or at the same time.
         units: u64,
     },
-    /// An expiry of holds on other algorithms than the concurrency limit.
+    /// An expiry of holds on another algorithm than the concurrency limit.
     NotConcurrent(Algorithm),
-    /// A quota for 0 instances.
+    /// A quota divided among 0 instances.
     ZeroInstances,
-    /// A quota with less than one unit in 366 days for each instance.
+    /// Less than one unit in 366 days for every instance.
     ShareTooSmall {
         /// Units per period.
         units: u64,
@@ -76,39 +76,39 @@ pub enum ConfigError {
     },
     /// Two limits of a policy with the same name.
     DuplicateLimit(Name),
-    /// Two names of a policy, of limits or scopes, with the same stored id.
+    /// Two names in a policy with the same stored number.
     CollidingNames(Name, Name),
-    /// Different extractors of a policy with the same scope. Their keys could share counters.
+    /// Different extractors of a policy with the same scope of keys.
     SharedScope(Name),
-    /// A penalty on a limit whose requests without a key share a counter.
+    /// A penalty on a limit that counts all requests without a key together.
     PenaltyOnSharedCounter(Name),
-    /// Two styles of header fields that both write this field.
+    /// Two header styles that write the same field.
     SharedField(&'static str),
-    /// A limit name that no header can carry, because it is empty, longer than 64 bytes or not printable ASCII.
+    /// A limit's name that is empty, longer than 64 bytes or not printable ASCII.
     LimitName(Name),
-    /// A cost above the capacity of the limit.
+    /// A cost above the capacity.
     CostAboveCapacity {
         /// The limit.
         limit: Name,
-        /// The cost of the request.
+        /// The cost.
         cost: u64,
-        /// The capacity of the limit.
+        /// The capacity.
         capacity: u64,
     },
-    /// A longest wait on a limit with windows, which never delay a request.
+    /// A longest wait on an algorithm with windows.
     WaitOnWindow {
         /// The limit.
         limit: Name,
-        /// The algorithm of the quota.
+        /// The algorithm.
         algorithm: Algorithm,
     },
     /// A text that is not a network of trusted proxies.
     Network(String),
-    /// A number of proxies that is 0 or above 32.
+    /// A number of proxies other than 1 to 32.
     ProxyHops(u8),
-    /// A prefix that is 0 or longer than the address.
+    /// An address prefix of 0 bits, or longer than the address.
     AddressPrefix {
-        /// The bits of the prefix.
+        /// The requested bits.
         bits: u8,
         /// The bits of the address.
         most: u8,
@@ -116,7 +116,7 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// Returns the message of a panic in a constant, which cannot format numbers.
+    // A constant cannot format numbers.
     pub(crate) const fn reason(&self) -> &'static str {
         match self {
             Self::ZeroUnits => "a quota of 0 admits nothing: give at least 1 unit per period",

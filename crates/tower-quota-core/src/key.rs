@@ -8,16 +8,16 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 
 use crate::name::Name;
 
-/// Bytes without an allocation, enough for an IPv6 address, a UUID in text or most API keys.
+/// Fits an IPv6 address, a UUID in text and most API keys.
 const INLINE: usize = 38;
 
-/// The prefix of IPv6 addresses behind NAT64 (RFC 6052).
+/// The NAT64 prefix of IPv6 addresses for IPv4 hosts (RFC 6052).
 const NAT64: [u8; 12] = [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0];
 
-/// The identity that a limit counts, with bytes and a scope.
+/// The identity of a client, as bytes and a scope.
 ///
-/// Keys share counters only if the bytes and the scopes are equal. The address `10.0.0.1` and a user named `10.0.0.1` have
-/// different scopes. A key may borrow the bytes from your request. `Debug` shows the scope and the length, and never the bytes.
+/// The scope is the kind of key, so the address `10.0.0.1` and a user named `10.0.0.1` share no counters. A key may
+/// borrow from your request. `Debug` hides the bytes, which may be secret.
 ///
 /// ```
 /// use tower_quota_core::{Key, Name};
@@ -30,6 +30,7 @@ const NAT64: [u8; 12] = [0, 0x64, 0xff, 0x9b, 0, 0, 0, 0, 0, 0, 0, 0];
 /// assert_ne!(Key::joined(USER, [&ab, &c]), Key::joined(USER, [&a, &bc]));
 /// ```
 #[derive(Clone)]
+#[must_use]
 pub struct Key<'a> {
     scope: Name,
     bytes: Bytes<'a>,
@@ -44,7 +45,7 @@ enum Bytes<'a> {
 }
 
 impl<'a> Key<'a> {
-    /// The key of a global limit, with one counter for all requests.
+    /// The key of a global limit, with a single counter for all requests.
     pub const EVERYONE: Key<'static> = Key::new(Name::new("everyone"), b"");
 
     pub(crate) fn is_everyone(&self) -> bool {
@@ -52,7 +53,6 @@ impl<'a> Key<'a> {
     }
 
     /// Creates a key that borrows the bytes.
-    #[must_use]
     #[inline]
     pub const fn new(scope: Name, bytes: &'a [u8]) -> Self {
         Self {
@@ -63,29 +63,24 @@ impl<'a> Key<'a> {
     }
 
     /// Creates a key that owns the bytes. Up to 38 bytes need no allocation.
-    #[must_use]
     pub fn owned(scope: Name, bytes: impl AsRef<[u8]> + Into<Vec<u8>>) -> Key<'static> {
         let slice = bytes.as_ref();
-        let kept = match u8::try_from(slice.len()) {
+        let bytes = match u8::try_from(slice.len()) {
             Ok(length) if slice.len() <= INLINE => {
-                let mut inline = [0; INLINE];
-                inline[..slice.len()].copy_from_slice(slice);
-                Bytes::Inline {
-                    length,
-                    bytes: inline,
-                }
+                let mut bytes = [0; INLINE];
+                bytes[..slice.len()].copy_from_slice(slice);
+                Bytes::Inline { length, bytes }
             }
             _ => Bytes::Owned(bytes.into()),
         };
         Key {
             scope,
-            bytes: kept,
+            bytes,
             is_address: false,
         }
     }
 
-    /// Creates a key from a number, for example the id of a user.
-    #[must_use]
+    /// Creates a key from a number, such as the id of a user.
     #[inline]
     pub const fn number(scope: Name, number: u64) -> Key<'static> {
         let mut bytes = [0; INLINE];
@@ -98,12 +93,11 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// Creates a key from an address.
+    /// Creates a key from an IP address.
     ///
-    /// An IPv4 address in an IPv6 address is the same key as the IPv4 address, whether mapped in `::ffff:0:0/96` (RFC 4291, section
-    /// 2.5.5.2) or behind NAT64 in `64:ff9b::/96` (RFC 6052, section 2.1). An IPv6 address counts by the first 64 bits, the smallest
-    /// network that a provider gives to a customer (RFC 6177).
-    #[must_use]
+    /// The first 64 bits of an IPv6 address count, the smallest network of a customer (RFC 6177). Mapped addresses in
+    /// `::ffff:0:0/96` (RFC 4291, section 2.5.5.2) and NAT64 addresses in `64:ff9b::/96` (RFC 6052, section 2.1) count
+    /// as IPv4 addresses.
     pub fn address(scope: Name, address: IpAddr) -> Key<'static> {
         match address.to_canonical() {
             IpAddr::V4(v4) => Self::network(scope, &v4.octets()),
@@ -115,8 +109,7 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// Creates a key from the first bytes of an address. Use four bytes of IPv4, or 8 to 16 bytes of IPv6.
-    #[must_use]
+    /// Creates a key from the first bytes of an address, 4 bytes for IPv4 or 8 to 16 bytes for IPv6.
     pub fn network(scope: Name, bytes: &[u8]) -> Key<'static> {
         Key {
             is_address: true,
@@ -124,8 +117,7 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// Returns the same key with its own bytes.
-    #[must_use]
+    /// Returns a copy that owns the bytes.
     pub fn to_static(&self) -> Key<'static> {
         Key {
             is_address: self.is_address,
@@ -140,10 +132,9 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// Returns the [address](Self::address) of the key. For IPv6, returns the first address of the network.
+    /// Returns the address of the key. For IPv6, returns the first address of the network.
     ///
-    /// Returns `None` for other keys, even if the bytes look like an address.
-    #[must_use]
+    /// Returns `None` unless the key is from [`address`](Self::address) or [`network`](Self::network).
     pub fn to_address(&self) -> Option<IpAddr> {
         match self.as_bytes() {
             _ if !self.is_address => None,
@@ -156,8 +147,7 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// Joins keys to one key, in order. Keys with different scopes or borders join to different keys.
-    #[must_use]
+    /// Joins keys in order. The scopes and borders of the parts count.
     pub fn joined<'k, 'b: 'k>(
         scope: Name,
         parts: impl IntoIterator<Item = &'k Key<'b>>,
@@ -172,14 +162,12 @@ impl<'a> Key<'a> {
         Key::owned(scope, bytes)
     }
 
-    /// Returns the scope, for example the name of a header or your own name.
-    #[must_use]
+    /// Returns the scope, such as `client ip`, the name of a header or your own name.
     pub const fn scope(&self) -> Name {
         self.scope
     }
 
-    /// Returns the bytes. Do not log the bytes, which may be a secret or an address.
-    #[must_use]
+    /// Returns the bytes. Do not log the bytes.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.bytes {
@@ -189,11 +177,10 @@ impl<'a> Key<'a> {
         }
     }
 
-    /// Returns a keyed hash of the key for a store (SipHash-1-3, 128 bits).
+    /// Returns a 128-bit hash of the key under a secret seed (SipHash-1-3).
     ///
-    /// Without the seed, you cannot read the key from the hash, and cannot find keys with equal hashes. Among a billion keys, two
-    /// hashes are equal with a probability of about 1 in 10^21.
-    #[must_use]
+    /// Without the seed, nobody can read the key or find keys that collide. A billion keys collide with a probability of
+    /// 1 in 10^21.
     pub fn digest(&self, seed: &[u8; 16]) -> u128 {
         let mut hasher = SipHasher13::new_with_key(seed);
         hasher.write(&self.scope.id().to_le_bytes());

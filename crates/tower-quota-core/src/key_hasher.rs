@@ -1,11 +1,11 @@
-//! Digests of keys within one process.
+//! Digests of keys within a process.
 
 use core::fmt;
 use std::hash::{BuildHasher, RandomState};
 
 use crate::key::Key;
 
-/// Hashes keys to 128 bits under a random seed, for tables in this process.
+/// Hashes keys to 128 bits under a random seed, for tables that do not keep the keys.
 ///
 /// ```
 /// use tower_quota_core::{Key, KeyHasher, Name};
@@ -26,16 +26,15 @@ impl KeyHasher {
         Self((halves[0] << 64 | halves[1]).to_le_bytes())
     }
 
-    /// Returns the [digest](Key::digest) of a key.
-    #[must_use]
+    /// Returns the [digest](Key::digest) of a key under the seed of this hasher.
     pub fn digest(&self, key: &Key<'_>) -> u128 {
         key.digest(&self.0)
     }
 }
 
 impl fmt::Debug for KeyHasher {
-    /// Hides the seed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeyHasher").finish_non_exhaustive()
+        // The seed is a secret.
+        f.write_str("KeyHasher")
     }
 }

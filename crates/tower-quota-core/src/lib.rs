@@ -1,8 +1,7 @@
 //! Exact rate limiting, with the data types, the algorithms and the in-process store of tower-quota.
 //!
-//! If you write a service, use [`tower-quota`], which adds the tower layer and re-exports this crate. If you write a store, use
-//! this crate. The crate needs no HTTP, no Redis and no async runtime. Only waits for a turn need tokio, behind the feature
-//! `tokio`. The feature `calendar` adds `Quota::calendar`, for days, weeks, months and years in a time zone.
+//! Use [`tower-quota`] for services. Use this crate to write a store, or to limit jobs without HTTP. The feature `tokio`
+//! adds waiting for a turn. The feature `calendar` adds days, weeks, months and years in a time zone.
 //!
 //! ```
 //! use tower_quota_core::{Limiter, MemoryStore, Quota};
@@ -11,21 +10,21 @@
 //! assert!(limiter.check_now("ann").is_allowed());
 //! ```
 //!
-//! By default, a quota is a token bucket with the burst of one period, and a store has room for a million entries. The counters
-//! of a [`MemoryStore`] end with the process.
+//! By default, a quota is a token bucket with the burst of a period, and a [`MemoryStore`] keeps up to a million
+//! entries. The counters end with the process.
 //!
 //! | word | meaning |
 //! |---|---|
-//! | [`Quota`] | algorithm, units per period and burst |
-//! | [`Key`] | the identity that a limit counts |
-//! | [`Charge`] | the part of one limit in a request, as plain data |
-//! | [`Store`] | keeps the state and decides, for example [`MemoryStore`] |
-//! | [`Limiter`] | a store with named quotas, without HTTP |
-//! | [`Decision`] | allowed, wait or refused, and the [`LimitStatus`] of each limit |
+//! | [`Quota`] | how many units per period, with the algorithm and the burst |
+//! | [`Key`] | the identity of a client |
+//! | [`Charge`] | a limit's part in a request |
+//! | [`Store`] | keeps the state and decides |
+//! | [`Limiter`] | a store and named quotas, for limits without HTTP |
+//! | [`Decision`] | allowed, wait or refused, with the [`LimitStatus`] of every limit |
+//! | [`Entry`] | the model of all stores, with the state of a key |
 //!
-//! A store reads the time and the state of each limit once, and each limit judges its charge. If all enforced limits admit the
-//! request, the store takes all charges. [`Entry`] is the model of this step and of the stored form. Every store agrees with the
-//! model exactly.
+//! You give all charges of a request to the store. The store takes all charges in a single atomic step if every enforced
+//! limit admits the request. Otherwise the store takes no charge.
 //!
 //! [`tower-quota`]: https://docs.rs/tower-quota
 

@@ -1,18 +1,17 @@
-//! Checks the names of limits, which header fields must be able to carry.
+//! The check of a limit's name.
 
 use crate::error::ConfigError;
 use crate::name::Name;
 
 impl Name {
-    /// Checks that header fields can carry the name.
+    /// Checks that header fields can carry the name of a limit, with 1 to 64 printable ASCII characters.
     ///
     /// # Errors
-    /// [`ConfigError::LimitName`] unless the name has 1 to 64 printable ASCII characters.
+    /// Returns [`ConfigError::LimitName`] for other names.
     pub fn check_limit(self) -> Result<(), ConfigError> {
-        let text = self.as_str().as_bytes();
-        let is_valid =
-            (1..=64).contains(&text.len()) && text.iter().all(|byte| matches!(byte, b' '..=b'~'));
-        if is_valid {
+        let text = self.as_str();
+        let is_printable = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+        if is_printable && (1..=64).contains(&text.len()) {
             Ok(())
         } else {
             Err(ConfigError::LimitName(self))

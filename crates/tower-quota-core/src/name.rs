@@ -1,14 +1,13 @@
-//! Names are short texts from your configuration.
+//! Names of limits and keys.
 
 use core::fmt;
-use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-/// The name of a limit or of a key's scope.
+/// The name of a limit or of a key's scope, cheap to copy.
 ///
-/// Names come from your code or configuration, never from a request. A name is a pointer and an id, so that decisions copy names
-/// without an allocation. The process keeps the text of a `String` until the end, once for each distinct text.
+/// Take names from your code or configuration, never from a request. A name keeps the text of a `String` until the
+/// process ends.
 ///
 /// ```
 /// use tower_quota_core::Name;
@@ -34,27 +33,24 @@ impl Name {
     }
 
     /// Returns the text.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         self.text
     }
 
-    /// Returns the id of the name in stored state, the 32-bit FNV-1a hash of the text.
+    /// Returns the number in stored state, the 32-bit FNV-1a hash of the text.
     ///
-    /// A policy refuses two names with the same id.
-    #[must_use]
+    /// A policy rejects two names with the same number.
     pub const fn id(self) -> u32 {
         self.id
     }
 
-    /// Returns the id of a text.
+    /// Returns the number of the name with this text.
     #[must_use]
     pub const fn id_of(text: &str) -> u32 {
         fnv1a(OFFSET_BASIS, text.as_bytes())
     }
 
-    /// Returns the id of the limit's strikes, which is the id of the name followed by `" penalty"`.
-    #[must_use]
+    /// Returns the number of the limit's strikes, the hash of the name followed by `" penalty"`.
     pub const fn strikes_id(self) -> u32 {
         fnv1a(self.id, b" penalty")
     }
@@ -68,27 +64,14 @@ impl From<&'static str> for Name {
 
 impl From<String> for Name {
     fn from(text: String) -> Self {
-        static KNOWN: Mutex<Option<HashSet<&'static str>>> = Mutex::new(None);
+        static KNOWN: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
         let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = known.get_or_insert_with(HashSet::new);
-        let text = match known.get(text.as_str()) {
-            Some(kept) => kept,
-            None => {
-                let kept: &'static str = Box::leak(text.into_boxed_str());
-                known.insert(kept);
-                kept
-            }
-        };
-        Self::new(text)
-    }
-}
-
-impl From<Cow<'static, str>> for Name {
-    fn from(text: Cow<'static, str>) -> Self {
-        match text {
-            Cow::Borrowed(text) => Self::new(text),
-            Cow::Owned(text) => Self::from(text),
+        if let Some(kept) = known.get(text.as_str()) {
+            return Self::new(kept);
         }
+        let text = text.leak();
+        known.insert(text);
+        Self::new(text)
     }
 }
 
@@ -104,12 +87,10 @@ impl fmt::Display for Name {
     }
 }
 
-/// The FNV-1a hash of an empty text.
 const OFFSET_BASIS: u32 = 0x811c_9dc5;
 
-/// Continues a 32-bit FNV-1a hash (Fowler, Noll, Vo; parameters from draft-eastlake-fnv).
-const fn fnv1a(begun: u32, bytes: &[u8]) -> u32 {
-    let mut hash = begun;
+/// Continues a 32-bit FNV-1a hash (draft-eastlake-fnv).
+const fn fnv1a(mut hash: u32, bytes: &[u8]) -> u32 {
     let mut i = 0;
     while i < bytes.len() {
         hash = (hash ^ bytes[i] as u32).wrapping_mul(0x0100_0193);

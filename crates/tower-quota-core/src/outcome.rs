@@ -3,10 +3,11 @@
 use core::time::Duration;
 
 /// Says whether a request may pass, from the mildest outcome to the most severe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Outcome {
     /// The request may pass at once.
+    #[default]
     Allow,
     /// The request may pass after this wait. Its units are taken.
     Wait(Duration),

@@ -1,4 +1,4 @@
-//! The status of one limit.
+//! The status of a limit.
 
 use core::fmt;
 use core::time::Duration;
@@ -9,7 +9,7 @@ use crate::outcome::Outcome;
 use crate::quota::{MOST_GRAINS, Quota};
 use crate::time::micros;
 
-/// The status of one limit after a decision.
+/// The status of a limit after a decision.
 #[derive(Clone, Copy)]
 #[repr(C)] // Written and moved word by word, in this order.
 pub struct LimitStatus {
@@ -17,23 +17,23 @@ pub struct LimitStatus {
     pub name: Name,
     /// The capacity of the quota.
     pub limit: u64,
-    /// The remaining units and the time until the limit is full.
+    /// The state, for [`remaining`](Self::remaining) and [`reset_after`](Self::reset_after).
     pub left: Left,
-    /// The units that the operation took, which a refund would give back.
+    /// The units that a refund would give back. Counted refusals have 0.
     ///
-    /// A refusal takes 0 units, even with counted refusals. You cannot refund the units of a [forced](crate::ChargeMode::Forced)
-    /// charge of a refused request. After a renewal, the units of the hold.
+    /// After a renewal, the units of the hold. You cannot refund [forced](crate::ChargeMode::Forced) units of a refusal.
     pub taken: u64,
-    /// The outcome of the limit alone.
+    /// The outcome of this limit alone.
     pub outcome: Outcome,
-    /// Whether the store evaluates the limit and does not enforce the limit.
+    /// Whether the limit is a shadow.
     pub is_shadow: bool,
 }
 
 /// The remaining units of a limit, and the time until the limit is full.
 ///
-/// A bucket computes both when you read them, because most requests never do.
+/// A bucket computes both on demand, because most requests do not read them.
 #[derive(Clone, Copy, Debug)]
+#[must_use]
 pub struct Left(Amount);
 
 #[derive(Clone, Copy, Debug)]
@@ -51,39 +51,21 @@ enum Amount {
 }
 
 impl Left {
-    /// Creates the state of a limit with `remaining` units. The time counts in full microseconds.
-    #[must_use]
+    /// Creates the state from remaining units and the time until the limit is full.
     pub const fn new(remaining: u64, reset_after: Duration) -> Self {
         let balance = remaining & i64::MAX.cast_unsigned();
         Self::of_balance(balance.cast_signed(), reset_after)
     }
 
-    /// Creates the state of a limit with remaining units, or with a debt if the balance is negative.
-    #[must_use]
-    pub const fn of_balance(balance: i64, reset_after: Duration) -> Self {
+    pub(crate) const fn of_balance(balance: i64, reset_after: Duration) -> Self {
         Self(Amount::Known {
             balance,
             reset_after: micros(reset_after),
         })
     }
 
-    /// Creates the state of a bucket with `used` [grains](Quota::grain).
-    ///
-    /// A quota with windows has no units left.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tower_quota_core::{Left, Name, Outcome, Quota, LimitStatus};
-    ///
-    /// let minute = Quota::per_minute(60);
-    /// let left = Left::of_bucket(&minute, 15 * minute.grain());
-    /// let status =
-    ///     LimitStatus { name: Name::new("minute"), limit: 60, left, taken: 0, outcome: Outcome::Allow, is_shadow: false };
-    /// assert_eq!(status.remaining(), 45);
-    /// assert_eq!(status.reset_after(), Duration::from_secs(15));
-    /// ```
-    #[must_use]
-    pub const fn of_bucket(quota: &Quota, used: u64) -> Self {
+    /// Creates the state of a bucket from the used grains.
+    pub(crate) const fn of_bucket(quota: &Quota, used: u64) -> Self {
         Self(Amount::Bucket {
             used,
             grain: quota.grain(),
@@ -93,26 +75,23 @@ impl Left {
 }
 
 impl LimitStatus {
-    /// Creates the status of an enforced bucket with `used` grains, before a request of `cost` units.
+    /// Creates the status of an enforced bucket from the used [grains](Quota::grain).
     ///
-    /// Use `of_bucket` in a store that answers with its state.
+    /// The outcome is for a request of `cost` units that does not wait.
     #[must_use]
     pub fn of_bucket(name: Name, quota: &Quota, used: u64, cost: u64) -> Self {
         let used = used.min(2 * MOST_GRAINS);
-        let outcome = bucket::outcome(quota, used, cost);
-        let left = Left::of_bucket(quota, used);
         Self {
             name,
             limit: quota.capacity(),
-            left,
-            outcome,
+            left: Left::of_bucket(quota, used),
+            outcome: bucket::outcome(quota, used, cost),
             taken: 0,
             is_shadow: false,
         }
     }
 
     /// Returns the remaining units, rounded down.
-    #[must_use]
     pub const fn remaining(&self) -> u64 {
         match self.left.0 {
             Amount::Known { balance, .. } if balance < 0 => 0,
@@ -121,11 +100,10 @@ impl LimitStatus {
         }
     }
 
-    /// Returns the units beyond the limit, rounded up.
+    /// Returns the units taken beyond the limit, rounded up.
     ///
-    /// A debt comes from [forced](crate::ChargeMode::Forced) charges and from [charges](crate::Operation::Charge) without a check.
+    /// Only [forced](crate::ChargeMode::Forced) charges and [`Charge`](crate::Operation::Charge) cause debts.
     /// `RedisStore` does not report the debts of windows and logs yet.
-    #[must_use]
     pub const fn debt(&self) -> u64 {
         match self.left.0 {
             Amount::Known { balance, .. } if balance < 0 => balance.unsigned_abs(),
@@ -136,8 +114,7 @@ impl LimitStatus {
         }
     }
 
-    /// Returns the time until the limit is full, without further charges.
-    #[must_use]
+    /// Returns the time until the limit is full without further charges.
     pub const fn reset_after(&self) -> Duration {
         Duration::from_micros(match self.left.0 {
             Amount::Known { reset_after, .. } => reset_after,
@@ -146,15 +123,16 @@ impl LimitStatus {
     }
 }
 
-/// Two statuses are equal if all numbers except debts are equal.
+/// Statuses are equal if the figures are equal. Debts are not compared.
 impl PartialEq for LimitStatus {
     fn eq(&self, other: &Self) -> bool {
-        let numbers = |status: &Self| {
-            let amounts = (status.limit, status.remaining(), status.taken);
-            let rest = (status.reset_after(), status.outcome, status.is_shadow);
-            (status.name, amounts, rest)
-        };
-        numbers(self) == numbers(other)
+        self.name == other.name
+            && self.limit == other.limit
+            && self.remaining() == other.remaining()
+            && self.reset_after() == other.reset_after()
+            && self.taken == other.taken
+            && self.outcome == other.outcome
+            && self.is_shadow == other.is_shadow
     }
 }
 

@@ -1,5 +1,7 @@
 //! Stores keep the state and decide.
 
+use core::error::Error;
+use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::time::Duration;
@@ -8,10 +10,10 @@ use std::sync::Arc;
 use crate::charge::{Charge, Operation};
 use crate::decision::Decision;
 
-/// Keeps the state, and decides the charges of a request in one atomic step.
+/// Keeps the state, and decides all charges of a request in a single atomic step.
 ///
-/// Every store agrees with the model, [`Entry`](crate::Entry). Test your own store with the conformance suite of
-/// `tower-quota-testkit`. Read the time once per call, on the side that holds the state.
+/// Your store must agree with the model, [`Entry`](crate::Entry). Run the conformance suite of `tower-quota-testkit`.
+/// Read the time once per call, on the machine that holds the state.
 ///
 /// ```
 /// use tower_quota_core::{Charge, Key, MemoryStore, Name, Quota, Store};
@@ -36,26 +38,27 @@ use crate::decision::Decision;
 /// # }
 /// ```
 pub trait Store: Send + Sync + 'static {
-    /// The error of a store that cannot decide. A refusal is not an error.
-    type Error: core::error::Error + Send + Sync + 'static;
+    /// The error when the store cannot decide. A refusal is not an error.
+    type Error: Error + Send + Sync + 'static;
 
-    /// The future of the answer. `apply` reads the charges before the call returns.
+    /// The future of a decision, which borrows no charge.
     type Future: Future<Output = Result<Decision, Self::Error>> + Send + 'static;
 
-    /// Applies an operation to all charges of a request, in one atomic step.
+    /// Applies an operation to all charges of a request.
     ///
-    /// A store takes the charges during the call, like [`MemoryStore`](crate::MemoryStore), or while you poll the future. If you drop
-    /// the future, the store has taken the charges or not.
+    /// A store may take the charges before `apply` returns, or while you poll the future. A dropped future may have taken
+    /// the charges.
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future;
 
-    /// Takes all charges if all charges fit.
+    /// Takes all charges if all charges fit. Otherwise takes no charge.
     fn check(&self, charges: &[Charge<'_>]) -> Self::Future {
         self.apply(Operation::Check, charges)
     }
 
-    /// Checks and writes to `decision`, if the store never waits.
+    /// Checks without a wait, and writes the large decision in place.
     ///
-    /// Returns whether the store has decided. The default returns `false`. A decision is large, so a decision in place saves a move.
+    /// Returns whether the store has decided. If your store has to wait, return `false` without an effect, as the default
+    /// does.
     ///
     /// ```
     /// use tower_quota_core::{Charge, Decision, Key, MemoryStore, Quota, Store};
@@ -71,24 +74,24 @@ pub trait Store: Send + Sync + 'static {
         false
     }
 
-    /// Returns a number that the store shares only with clones.
+    /// Returns a number that only clones of this store share, if known.
     ///
-    /// A layer uses the number to notice that another layer has counted a request in the same store. The default is unknown.
+    /// Layers use it to notice that another layer has counted a request in the same store.
     fn identity(&self) -> Option<usize> {
         None
     }
 
-    /// Returns whether other processes may use the counters. Defaults to `true`.
+    /// Returns whether other processes share the counters, `true` by default.
     ///
-    /// A call of a shared store takes a round trip, so a [`RefusalCache`](crate::RefusalCache) remembers refusals.
+    /// A [`RefusalCache`](crate::RefusalCache) saves round trips to a shared store.
     #[inline]
     fn is_shared(&self) -> bool {
         true
     }
 
-    /// Waits until refunds and settlements in flight have reached the store, but no longer than the deadline.
+    /// Waits until refunds and settlements in flight have arrived, or until the deadline.
     ///
-    /// Returns whether all have reached the store. Call `close` when your service shuts down. The default returns at once.
+    /// Returns whether all have arrived. Call `close` after the last request of your service. The default returns `true`.
     fn close(&self, deadline: Duration) -> impl Future<Output = bool> + Send {
         let _ = deadline;
         core::future::ready(true)
@@ -122,9 +125,9 @@ impl<S: Store + ?Sized> Store for Arc<S> {
     }
 }
 
-/// Any [`Store`], chosen at run time.
+/// A store of a type that you choose at run time.
 ///
-/// A decision that is not made at once costs one more allocation.
+/// A decision costs an extra allocation if the store has to wait.
 ///
 /// ```
 /// use tower_quota_core::{BoxStore, MemoryStore};
@@ -136,30 +139,31 @@ impl<S: Store + ?Sized> Store for Arc<S> {
 /// # let _ = store;
 /// ```
 #[derive(Clone)]
-pub struct BoxStore(Arc<dyn ErasedStore>);
+pub struct BoxStore {
+    store: Arc<dyn ErasedStore>,
+    identity: Option<usize>,
+    is_shared: bool,
+}
 
 /// The error of a [`BoxStore`].
 #[derive(Debug)]
-pub struct BoxStoreError(Box<dyn core::error::Error + Send + Sync>);
+pub struct BoxStoreError(Box<dyn Error + Send + Sync>);
 
-type BoxDecision = Pin<Box<dyn Future<Output = Result<Decision, BoxStoreError>> + Send>>;
+type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+type BoxDecision = BoxFuture<'static, Result<Decision, BoxStoreError>>;
 
 trait ErasedStore: Send + Sync {
     fn apply_boxed(&self, operation: Operation, charges: &[Charge<'_>]) -> BoxDecision;
 
     fn check_in_place(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool;
 
-    fn identity_of_store(&self) -> Option<usize>;
-
-    fn is_shared_store(&self) -> bool;
-
-    fn close_boxed(&self, deadline: Duration) -> Pin<Box<dyn Future<Output = bool> + Send + '_>>;
+    fn close_boxed(&self, deadline: Duration) -> BoxFuture<'_, bool>;
 }
 
 impl<S: Store> ErasedStore for S {
     fn apply_boxed(&self, operation: Operation, charges: &[Charge<'_>]) -> BoxDecision {
         let decided = self.apply(operation, charges);
-        Box::pin(async move {
+        Box::pin(async {
             decided
                 .await
                 .map_err(|error| BoxStoreError(Box::new(error)))
@@ -170,15 +174,7 @@ impl<S: Store> ErasedStore for S {
         self.check_at_once(charges, decision)
     }
 
-    fn identity_of_store(&self) -> Option<usize> {
-        self.identity()
-    }
-
-    fn is_shared_store(&self) -> bool {
-        self.is_shared()
-    }
-
-    fn close_boxed(&self, deadline: Duration) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
+    fn close_boxed(&self, deadline: Duration) -> BoxFuture<'_, bool> {
         Box::pin(self.close(deadline))
     }
 }
@@ -187,7 +183,11 @@ impl BoxStore {
     /// Boxes a store.
     #[must_use]
     pub fn new(store: impl Store) -> Self {
-        Self(Arc::new(store))
+        Self {
+            identity: store.identity(),
+            is_shared: store.is_shared(),
+            store: Arc::new(store),
+        }
     }
 }
 
@@ -196,40 +196,40 @@ impl Store for BoxStore {
     type Future = BoxDecision;
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
-        self.0.apply_boxed(operation, charges)
+        self.store.apply_boxed(operation, charges)
     }
 
     fn check_at_once(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
-        self.0.check_in_place(charges, decision)
+        self.store.check_in_place(charges, decision)
     }
 
     fn identity(&self) -> Option<usize> {
-        self.0.identity_of_store()
+        self.identity
     }
 
     fn is_shared(&self) -> bool {
-        self.0.is_shared_store()
+        self.is_shared
     }
 
     fn close(&self, deadline: Duration) -> impl Future<Output = bool> + Send {
-        self.0.close_boxed(deadline)
+        self.store.close_boxed(deadline)
     }
 }
 
-impl core::fmt::Debug for BoxStore {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl fmt::Debug for BoxStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("BoxStore")
     }
 }
 
-impl core::fmt::Display for BoxStoreError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl fmt::Display for BoxStoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
-impl core::error::Error for BoxStoreError {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+impl Error for BoxStoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.0.source()
     }
 }

@@ -1,25 +1,21 @@
 //! Locks of tables in memory.
 
-#[cfg(test)]
-pub(crate) mod collisions;
-
 use core::hint::spin_loop;
 pub(crate) use std::sync::{Mutex, MutexGuard};
 use std::sync::{PoisonError, TryLockError};
 
-/// Looks at a held lock before the thread sleeps, about two microseconds.
-const LOOKS: u32 = 64;
-/// Pauses between two looks. Each look takes the cache line from the holder.
+// All attempts together take about two microseconds.
+const ATTEMPTS: u32 = 64;
+/// Pauses after every attempt, because an attempt takes the cache line from the holder.
 const PAUSES: u32 = 16;
 
-/// Locks a mutex, also after a panic of another thread.
+/// Locks a mutex, even if a thread panicked while holding the lock.
 ///
-/// A lock is held for some tens of nanoseconds. To wake a sleeping thread costs the holder a system call, so a thread looks
-/// several times before the thread sleeps.
+/// The function tries several times before the thread sleeps, because waking a thread costs the holder a system call.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     #[cfg(test)]
     collisions::count(mutex);
-    for _ in 0..LOOKS {
+    for _ in 0..ATTEMPTS {
         match mutex.try_lock() {
             Ok(guard) => return guard,
             Err(TryLockError::Poisoned(error)) => return error.into_inner(),
@@ -27,4 +23,33 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         }
     }
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Counts the locks held by another thread, for tests.
+#[cfg(test)]
+pub(crate) mod collisions {
+    use std::cell::RefCell;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::Mutex;
+
+    thread_local! {
+        static COUNTER: RefCell<Option<Arc<AtomicUsize>>> = const { RefCell::new(None) };
+    }
+
+    /// Counts the later collisions of this thread in `counter`.
+    pub(crate) fn count_in(counter: &Arc<AtomicUsize>) {
+        COUNTER.set(Some(Arc::clone(counter)));
+    }
+
+    pub(super) fn count<T>(mutex: &Mutex<T>) {
+        COUNTER.with_borrow(|counter| {
+            if let Some(counter) = counter
+                && mutex.try_lock().is_err()
+            {
+                counter.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+    }
 }

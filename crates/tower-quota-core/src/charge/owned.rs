@@ -1,8 +1,8 @@
-//! A charge that outlives the request.
+//! Charges that outlive a request.
 
-use core::time::Duration;
+use core::fmt;
 
-use super::{Charge, ChargeMode, ChargeOptions};
+use super::Charge;
 use crate::key::Key;
 use crate::name::Name;
 use crate::penalty::Penalty;
@@ -20,85 +20,61 @@ use crate::quota::Quota;
 /// };
 /// assert_eq!(later.as_charge().units(), 5);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
+#[must_use]
 pub struct OwnedCharge {
-    name: Name,
     quota: Quota,
     key: Key<'static>,
-    cost: u64,
     penalty: Option<Penalty>,
-    max_wait: Option<Duration>,
-    turn: Option<Duration>,
-    options: ChargeOptions,
-    mode: ChargeMode,
+    /// The fields of the charge that are not references.
+    fields: Charge<'static>,
 }
+
+// `fields` needs references, which nobody reads.
+static ANY_QUOTA: Quota = Quota::per_second(1);
+static ANY_KEY: Key<'static> = Key::EVERYONE;
 
 impl OwnedCharge {
     /// Returns the name of the limit.
-    #[must_use]
     pub const fn name(&self) -> Name {
-        self.name
+        self.fields.name
     }
 
-    /// Replaces the quota by another quota of the same algorithm, for example an instance's share.
-    #[must_use]
+    /// Replaces the quota by a quota of the same algorithm.
     pub const fn with_quota(mut self, quota: Quota) -> Self {
         self.quota = quota;
         self
     }
 
     /// Borrows the charge.
-    #[must_use]
     pub fn as_charge(&self) -> Charge<'_> {
-        let Self {
-            name,
-            quota,
-            key,
-            cost,
-            penalty,
-            max_wait,
-            turn,
-            options,
-            mode,
-        } = self;
         Charge {
-            name: *name,
-            quota,
-            key,
-            cost: *cost,
-            penalty: penalty.as_ref(),
-            max_wait: *max_wait,
-            turn: *turn,
-            options: *options,
-            mode: *mode,
+            quota: &self.quota,
+            key: &self.key,
+            penalty: self.penalty.as_ref(),
+            ..self.fields
         }
     }
 }
 
 impl From<&Charge<'_>> for OwnedCharge {
     fn from(charge: &Charge<'_>) -> Self {
-        let Charge {
-            name,
-            quota,
-            key,
-            cost,
-            penalty,
-            max_wait,
-            turn,
-            options,
-            mode,
-        } = *charge;
-        let key = key.to_static();
         Self {
-            name,
-            quota: *quota,
-            key,
-            cost,
-            penalty: penalty.copied(),
-            max_wait,
-            turn,
-            options,
-            mode,
+            quota: *charge.quota,
+            key: charge.key.to_static(),
+            penalty: charge.penalty.copied(),
+            fields: Charge {
+                quota: &ANY_QUOTA,
+                key: &ANY_KEY,
+                penalty: None,
+                ..*charge
+            },
         }
+    }
+}
+
+impl fmt::Debug for OwnedCharge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_charge().fmt(f)
     }
 }

@@ -4,35 +4,32 @@ use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Microseconds between two comparisons.
+/// Microseconds of the counter between two comparisons.
 const COMPARE_EVERY: u64 = 100_000;
-/// A clock ahead of the wall clock runs slower by one part in this number.
+/// A clock ahead of the wall clock runs slower by a thousandth.
 const SLOWER_BY: u64 = 1_000;
 
 /// The clocks of a machine, in microseconds.
 pub(super) trait Source: fmt::Debug {
-    /// Returns the processor's counter, which is fast to read and may jump.
+    /// Returns the processor's counter, from any start. Fast, but may jump.
     fn counter(&self) -> u64;
 
-    /// Returns the system's monotonic clock, which stops while the machine is suspended.
+    /// Returns the monotonic clock, from any start. Stops during a suspension.
     fn monotonic(&self) -> u64;
 
     /// Returns the time since the Unix epoch.
     fn wall(&self) -> u64;
 }
 
-/// A clock that reads the counter, and compares the counter with the system's clocks now and then.
 #[derive(Debug)]
 pub(super) struct Anchored<S> {
     source: S,
-    /// The time at which the counter was 0.
+    /// The time when the counter was 0.
     offset: AtomicU64,
-    /// The counter at the last comparison.
     compared_at: AtomicU64,
     last: Mutex<Comparison>,
 }
 
-/// The monotonic clock and this clock at the same moment.
 #[derive(Debug)]
 struct Comparison {
     monotonic: u64,
@@ -54,7 +51,6 @@ impl<S: Source> Anchored<S> {
         }
     }
 
-    /// Returns the microseconds since the Unix epoch.
     pub(super) fn now(&self) -> u64 {
         self.by_counter().unwrap_or_else(|| self.compare())
     }
@@ -62,7 +58,7 @@ impl<S: Source> Anchored<S> {
     /// Returns the time by the counter, unless a comparison is due or the counter has jumped.
     fn by_counter(&self) -> Option<u64> {
         let counter = self.source.counter();
-        // A counter that went back wraps around to a large number.
+        // A counter that has gone back wraps around to a long time.
         let passed = counter.wrapping_sub(self.compared_at.load(Ordering::Acquire));
         (passed < COMPARE_EVERY).then(|| counter.wrapping_add(self.offset.load(Ordering::Relaxed)))
     }
@@ -70,11 +66,11 @@ impl<S: Source> Anchored<S> {
     #[cold]
     fn compare(&self) -> u64 {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another thread may have compared while this one waited for the lock.
+        // Another thread may have compared meanwhile.
         if let Some(now) = self.by_counter() {
             return now;
         }
-        // Read last. If the thread is preempted before, the clock is late until the next comparison, and never early.
+        // The counter comes last, so that a preempted thread makes the clock late and never early.
         let wall = self.source.wall();
         let monotonic = self.source.monotonic();
         let counter = self.source.counter();
@@ -97,10 +93,8 @@ mod tests {
 
     const START: u64 = 1_763_683_200_000_000;
     const SECOND: u64 = 1_000_000;
-    /// The most by which a comparison may move the clock back.
     const MOST_BACK: u64 = COMPARE_EVERY / SLOWER_BY + 1;
 
-    /// Clocks that the test moves.
     #[derive(Debug)]
     struct Mock {
         counter: Cell<u64>,
@@ -138,9 +132,7 @@ mod tests {
         }
     }
 
-    /// Lets a second pass with a reading each millisecond, in which the counter counts `counted` microseconds.
-    ///
-    /// Returns how far the clock is ahead of the wall clock, and the largest step back between two readings.
+    /// Returns the lead over the wall clock after a second of readings, and the largest step back.
     fn run_second(clock: &Anchored<&Mock>, mock: &Mock, counted: u64) -> (i64, u64) {
         let mut last = clock.now();
         let mut back = 0;
@@ -155,7 +147,6 @@ mod tests {
 
     #[test]
     fn inaccurate_counter_never_drifts() {
-        // A thousandth too slow, exact, a thousandth too fast: for an hour.
         for counted in [999, 1_000, 1_001] {
             let mock = Mock::new();
             let clock = Anchored::new(&mock);

@@ -8,10 +8,9 @@ use core::fmt;
 pub use self::monotonic::MonotonicClock;
 use crate::time::Timestamp;
 
-/// Tells a store in this process the time.
+/// A clock for a store in this process. Use `tower_quota_testkit::ManualClock` in your tests.
 ///
-/// If a clock runs backwards, the store uses the instant of the last charge until the clock has caught up. Use
-/// `tower_quota_testkit::ManualClock` in your tests.
+/// If your clock runs backwards, the store waits at the instant of the last charge.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// Returns the present instant.
     fn now(&self) -> Timestamp;

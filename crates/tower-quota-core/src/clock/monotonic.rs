@@ -8,20 +8,17 @@ use super::Clock;
 use super::anchored::{Anchored, Source};
 use crate::time::{Timestamp, micros};
 
-/// The machine's clock, in microseconds since the Unix epoch. The clock does not run backwards.
+/// The machine's clock, in microseconds since the Unix epoch. All values share the clock.
 ///
-/// The clock reads the processor's counter through the crate `quanta`, or the system's monotonic clock on processors without a
-/// reliable counter. The clock is anchored again ten times a second, and at once if the counter jumps:
+/// The clock follows the processor's counter through the crate `quanta`. Ten times a second, and when the counter
+/// jumps, the clock follows the other clocks of the machine:
 ///
-/// * The system's monotonic clock measures the time since the last anchor. A counter that drifts or restarts after a resume or a
-///   migration moves the clock by a tenth of a second at most.
-/// * If the wall clock is ahead, for example after a suspension, the clock moves forward.
-/// * If the wall clock is behind because you set it back, the clock runs slower by a thousandth until both agree.
+/// * The monotonic clock corrects a counter that drifts or restarts, by at most a tenth of a second.
+/// * A wall clock ahead, for example after a suspension, moves the clock forward.
+/// * A wall clock behind slows the clock by a thousandth until both agree.
 ///
-/// Windows in UTC therefore stay aligned as long as your process runs. Two readings run backwards by a tenth of a millisecond at
-/// most, unless the counter jumps by less than a tenth of a second.
-///
-/// All values share one clock. The first value calibrates the counter for about a millisecond, and for 200 ms at most.
+/// Your windows stay aligned to UTC. The clock runs backwards by at most a tenth of a millisecond, unless the counter
+/// jumps by less than a tenth of a second.
 ///
 /// ```
 /// use std::time::Duration;
@@ -37,7 +34,7 @@ pub struct MonotonicClock {
 }
 
 impl MonotonicClock {
-    /// Returns the clock of this process. The first call calibrates the clock.
+    /// Returns the clock of this process. The first call calibrates the counter for 1 to 200 ms.
     #[must_use]
     pub fn new() -> Self {
         static MACHINE: LazyLock<Anchored<Machine>> =
@@ -79,7 +76,7 @@ impl Machine {
 
 impl Source for Machine {
     fn counter(&self) -> u64 {
-        // From 0 and not from the start of the process, so that a counter that restarts does not stand still.
+        // From 0 and not from the start of the process, because a restarted counter must not stand still.
         self.counter.delta_as_nanos(0, self.counter.raw()) / 1_000
     }
 

@@ -183,7 +183,6 @@ impl<S: Store + Clone> Limiter<S> {
     }
 
     /// Returns the key of a value. A check of the key counts like a check of the value.
-    #[must_use]
     pub fn key_of<K: AsKey + ?Sized>(&self, value: &K) -> Key<'static> {
         value.as_key(self.scope).to_static()
     }
