@@ -80,7 +80,6 @@ impl All {
     /// let key = both.key_of([&user.key_of("ann"), &method.key_of(&http::Method::GET)]);
     /// # let _ = key;
     /// ```
-    #[must_use]
     pub fn key_of<'k, 'b: 'k>(&self, parts: impl IntoIterator<Item = &'k Key<'b>>) -> Key<'static> {
         Key::joined(self.scope, parts)
     }

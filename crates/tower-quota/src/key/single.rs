@@ -57,7 +57,6 @@ macro_rules! key_of {
             /// Returns the key by which requests with this value are counted.
             ///
             /// Give the decoded value. Use the key to peek at, reset or charge a client.
-            #[must_use]
             pub fn key_of(&self, value: impl AsRef<[u8]> + Into<Vec<u8>>) -> tower_quota_core::Key<'static> {
                 tower_quota_core::Key::owned(self.scope, value)
             }

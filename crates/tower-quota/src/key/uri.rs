@@ -133,7 +133,6 @@ pub struct HostKey {
 
 impl HostKey {
     /// Returns the key of this host, in any notation.
-    #[must_use]
     pub fn key_of(&self, host: &str) -> Key<'static> {
         Key::owned(self.scope, host_of(host.as_bytes()).into_owned())
     }
@@ -207,7 +206,6 @@ pub struct MethodKey {
 
 impl MethodKey {
     /// Returns the key of this method.
-    #[must_use]
     pub fn key_of(&self, method: &Method) -> Key<'static> {
         Key::owned(self.scope, known(method))
     }

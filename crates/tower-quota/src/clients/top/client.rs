@@ -35,7 +35,6 @@ impl TopClient {
     }
 
     /// Returns its key, which may be a secret.
-    #[must_use]
     pub const fn key(&self) -> &Key<'static> {
         &self.key
     }

@@ -173,7 +173,6 @@ impl ClientIp {
     /// assert_eq!(key::client_ip().key_of(address).as_bytes(), [0x20, 1, 0xd, 0xb8, 0, 1, 0, 2]);
     /// assert_eq!(key::client_ip().prefix_v6(32).key_of(address).as_bytes(), [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0]);
     /// ```
-    #[must_use]
     pub fn key_of(&self, address: IpAddr) -> Key<'static> {
         self.prefix.key(self.scope, canonical(address))
     }
