@@ -1,6 +1,6 @@
 //! Eviction chooses the row that a full store forgets.
 //!
-//! 1. The shard drops the first full row among the next few.
+//! 1. The shard drops the first full row among the next few buckets of a sweep.
 //! 2. Without a full row, the shard evicts the candidate with the lowest cost, and remembers its spent limits and uses.
 //! 3. The shard halves all uses from time to time. A client who was busy long ago gives way to a busy client.
 
@@ -9,6 +9,8 @@ use super::row::Row;
 use super::shard::{Context, Shard};
 use crate::entry::Slot;
 
+/// Buckets in which an eviction looks for a full row.
+const SWEPT: usize = 64;
 /// Rows whose cost is compared for an eviction.
 const CANDIDATES: usize = 32;
 /// Evictions for each row after which all uses are halved.
@@ -17,8 +19,6 @@ const EVICTIONS_PER_HALVING: usize = 2;
 /// The cost of evicting a row, the most important part first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Cost {
-    /// A row that is full again is free.
-    is_in_use: bool,
     is_limited: bool,
     /// A key with a single use is probably made up.
     uses: u8,
@@ -28,55 +28,61 @@ struct Cost {
 }
 
 impl Cost {
-    fn of(row: &Row, now: u64) -> Self {
-        let full_at = row.full_at();
+    fn of(row: &Row) -> Self {
         let is_limited = row.is_limited();
         Self {
-            is_in_use: full_at > now,
             is_limited,
             uses: row.uses(),
             last: if is_limited {
                 u64::MAX - row.at()
             } else {
-                full_at
+                row.full_at()
             },
         }
     }
 }
 
 impl Shard {
-    /// Drops or evicts a row. Returns `false` if the request holds all rows.
-    pub(super) fn make_room(&mut self, context: &Context<'_>) -> bool {
+    /// Drops a full row, or evicts the candidate with the lowest cost. Returns `false` if the request holds all rows.
+    ///
+    /// The candidates are the rows near the bucket of the new row. If they came from each part of the table in turn, some
+    /// parts would run out of new keys, and busy clients there would be evicted for new keys elsewhere.
+    pub(super) fn make_room(&mut self, hash: u64, context: &Context<'_>) -> bool {
+        let is_own = |row: &Row| context.together.iter().any(|place| place.hash == row.hash);
         let buckets = self.rows.num_buckets();
-        let first = self.hand;
+        for _ in 0..SWEPT.min(buckets) {
+            self.hand = (self.hand + 1) % buckets;
+            if let Some(row) = self.rows.get_bucket(self.hand)
+                && row.full_at() <= context.now
+                && !is_own(row)
+            {
+                let (places, hash) = (row.places(), row.hash);
+                context.capacity.forget(places);
+                self.take(hash);
+                return true;
+            }
+        }
         let mut least: Option<(Cost, u64)> = None;
         let mut candidates = 0;
         for step in 0..buckets {
-            self.hand = (first + step) % buckets;
-            let Some(row) = self.rows.get_bucket(self.hand) else {
+            // The table looks for a free bucket from here on.
+            let bucket = ((hash & 0xffff_ffff) as usize + step) % buckets;
+            let Some(row) = self.rows.get_bucket(bucket).filter(|row| !is_own(row)) else {
                 continue;
             };
-            if context.together.iter().any(|place| place.hash == row.hash) {
-                continue;
-            }
-            let cost = Cost::of(row, context.now);
+            let cost = Cost::of(row);
             if least.is_none_or(|(least, _)| cost < least) {
                 least = Some((cost, row.hash));
             }
             candidates += 1;
-            if candidates == CANDIDATES || !cost.is_in_use {
+            if candidates == CANDIDATES {
                 break;
             }
         }
-        let Some((cost, row)) = least.and_then(|(cost, hash)| Some((cost, self.take(hash)?)))
-        else {
+        let Some(row) = least.and_then(|(_, hash)| self.take(hash)) else {
             return false;
         };
-        if cost.is_in_use {
-            self.evict(row, context.now, context.capacity);
-        } else {
-            context.capacity.forget(row.places());
-        }
+        self.evict(row, context.now, context.capacity);
         true
     }
 

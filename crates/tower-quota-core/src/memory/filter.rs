@@ -1,13 +1,13 @@
 //! The evicted filter remembers the limits that were spent when their row was evicted.
 //!
-//! The filter is a table of cells in sets of 16. A cell has the fingerprint of a limit, and the instant until which the
-//! limit is spent. A limit with a full set overwrites the cell that ends first. One new key in 16,384 has the fingerprint
+//! The filter is a table of cells in sets of 32. A cell has the fingerprint of a limit, and the instant until which the
+//! limit is spent. A limit with a full set overwrites the cell that ends first. One new key in 8,192 has the fingerprint
 //! of a remembered key.
 
 use core::ops::Range;
 
-/// Cells of a set. Two cache lines.
-const CELLS: usize = 16;
+/// Cells of a set, four cache lines.
+const CELLS: usize = 32;
 /// Cells for every row of the shard. The filter loses no limit until two fifths of the cells are used.
 const CELLS_PER_ROW: usize = 3;
 /// Bits of a fingerprint, the low bits of a cell.

@@ -83,7 +83,7 @@ use crate::time::Timestamp;
 ///
 /// The memory of evicted entries takes about 43 bytes for each place of the capacity. The memory holds 1.2 spent limits
 /// for each place without a loss, and then forgets the limit with the shortest wait first. The store mistakes at most 1 new
-/// key in 16,000 for an evicted key, for one limit and for the wait of the evicted client.
+/// key in 8,000 for an evicted key, for one limit and for the wait of the evicted client.
 ///
 /// Give a store more places than you have clients. If clients can make up keys, limit them by address as well.
 ///

@@ -20,7 +20,7 @@ const KEPT_FULL: u64 = 60_000_000;
 pub(super) struct Shard {
     pub(super) rows: HashTable<Row>,
     definitions: Definitions,
-    /// The bucket at which the next eviction begins.
+    /// The bucket at which the next sweep for full rows begins.
     pub(super) hand: usize,
     /// Empty until the shard evicts a row.
     pub(super) evicted: Option<Box<Evicted>>,
@@ -56,7 +56,7 @@ impl Shard {
         if wanted <= claimed {
             let unused = claimed - wanted;
             context.capacity.taken.fetch_sub(unused, Relaxed);
-        } else if !self.claim(wanted - claimed, context) {
+        } else if !self.claim(wanted - claimed, row.hash, context) {
             // The shard has no more rows to evict. A single log may exceed the capacity.
             context.capacity.taken.fetch_add(wanted - claimed, Relaxed);
         }
@@ -77,7 +77,7 @@ impl Shard {
         let uses = evicted.map_or(0, |evicted| evicted.sketch.uses(hash));
         let mut row = Row::new(hash, uses, context.now, content);
         row.mark(mark);
-        if !self.claim(row.places(), context) {
+        if !self.claim(row.places(), hash, context) {
             let is_limited = self.remember(row, 1, context.now);
             return context.capacity.count_eviction(is_limited);
         }
@@ -89,12 +89,12 @@ impl Shard {
     }
 
     /// Claims places, and evicts rows to get them. Returns `false` without rows to evict.
-    fn claim(&mut self, places: usize, context: &Context<'_>) -> bool {
+    fn claim(&mut self, places: usize, hash: u64, context: &Context<'_>) -> bool {
         loop {
             if context.capacity.claim(places) {
                 return true;
             }
-            if !self.make_room(context) {
+            if !self.make_room(hash, context) {
                 return false;
             }
         }
@@ -115,7 +115,6 @@ impl Shard {
         });
         let rows = mem::take(&mut self.rows);
         self.rows = HashTable::with_capacity(rows.len() + rows.len() / 16 + 1);
-        self.hand = 0;
         for row in rows {
             self.rows.insert_unique(row.hash, row, |row| row.hash);
         }
