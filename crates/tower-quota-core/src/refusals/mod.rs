@@ -5,23 +5,22 @@
 //!
 //! # Why a refusal from memory is right
 //!
-//! The cache remembers the store's instant of an entry, and the local instant before the call was sent. The store's present
-//! instant is at most the store's instant plus the local time since the call was sent. The cache decides the copy at that
-//! latest instant, so the copy has refilled at least as much as the store. Charges since then only leave less in the store.
-//! The cache forgets an entry when you refund, reset or charge through the cache. After
-//! [`max_age`](RefusalCache::max_age), the cache also sees the refunds of other processes.
+//! The cache remembers the store's instant of an entry, and the local instant before the call was sent. The present instant
+//! of the store is at most the former plus the time since the latter. The cache decides the copy at that latest instant, so
+//! the copy has refilled at least as much as the store. Charges since then only leave less in the store. Refunds, resets and
+//! charges through the cache end a record at once, and those of other processes end with
+//! [`max_age`](RefusalCache::max_age).
 //!
 //! # Calls in flight
 //!
-//! When a unit comes back, all concurrent requests would call the store for the same unit. Each call therefore takes one
-//! unit of the copy when the call is sent, at any cost, and the copy admits one call for each unit. The answer replaces the
-//! prediction: an admitted call charges the entry, a refused call replaces the entry, and a failed call counts no more.
+//! When a unit comes back, all concurrent requests would call the store for the same unit. A call that the copy admits
+//! therefore takes one unit of the copy, at any cost. The answer charges the entry, replaces the entry, or is forgotten
+//! after a failure.
 //!
-//! A call leaves at least one unit less in the store, whatever the answer. An admitted call takes at least one unit. If the
-//! store refuses the call, other processes have taken a unit, because the copy had enough. The store therefore has no more
-//! units than the copy, if calls take equally long, requests have the same limits, and the copy was not full since the
-//! entry was sent. In all other cases the cache may refuse a request until the answer of the call, for a round trip at
-//! most. A request never waits for the answer to another request.
+//! Every such call leaves at least one unit less in the store. An admitted call takes a unit. If the store refuses the call,
+//! other processes have taken a unit, because the copy had enough. The store therefore has no more units than the copy, if
+//! calls take equally long, requests have the same limits, and the copy was not full since the entry was sent. In all other
+//! cases the cache may refuse a request for a round trip too long. Requests never wait for each other.
 //!
 //! | file | contents |
 //! |---|---|
@@ -59,10 +58,9 @@ use crate::time::micros;
 pub type RefusalFuture<S> =
     Pin<Box<dyn Future<Output = Result<Decision, <S as Store>::Error>> + Send>>;
 
-/// Wraps a shared store, remembers refusals, and answers known refusals in this process.
+/// Wraps a shared store, and answers known refusals in this process.
 ///
-/// A flood of refused requests then costs the shared store few calls. During an outage of the store, clients over a limit
-/// stay refused.
+/// A flood of refused requests then costs the store few calls. During an outage, clients over a limit stay refused.
 ///
 /// ```
 /// use tower_quota_core::{Limiter, MemoryStore, Quota, RefusalCache};
@@ -72,37 +70,34 @@ pub type RefusalFuture<S> =
 /// # let _ = limiter;
 /// ```
 ///
-/// The layer of `tower-quota` puts a cache in front of each shared store. Your own store can take part if you add
+/// The layer of `tower-quota` puts a cache in front of each shared store. Your own store takes part if you add
 /// [entries](Decision::with_entries) to refusals.
 ///
 /// # Behaviour
 ///
 /// * The cache refuses a request of any cost if the last entries of the request's keys refuse the request. The decision has
 ///   the statuses of all limits. A key without a known entry has the statuses of a new client.
-/// * When units come back, the cache sends one call for each unit. Requests do not wait for each other.
-/// * The cache uses an entry for at most [`max_age`](Self::max_age). In this time, you do not see refunds, resets and
-///   changed quotas of other processes. Refunds and resets through the cache and clones of the cache end a refusal at once.
-///   In the last eighth of this time, one request at a time renews the entry.
+/// * When units come back, the cache sends one call for each unit.
+/// * For up to [`max_age`](Self::max_age), you do not see refunds, resets and changed quotas of other processes. In the last
+///   eighth of this time, one request renews the entry. While the store fails, entries serve for an hour.
 /// * Only the store refuses a request with a [hold](crate::Quota::concurrent), because holds end at any time.
-/// * While the store fails, the cache uses entries up to an hour old.
-/// * Entries of a sliding log with more than 33 stamps are [abridged](crate::Entry::abridged). The reset time of the limit
-///   is then too short, and also the retry time of a large cost.
+/// * Entries of a sliding log with more than 33 stamps are [abridged](crate::Entry::abridged). The reset time, and the retry
+///   time of a large cost, are then too short.
 ///
 /// # Penalties and counted refusals
 ///
-/// A charge with a [penalty](Charge::penalty), [counted refusals](Charge::count_refusals) or a
-/// [forced](crate::ChargeMode::Forced) mode has to reach the store. The cache sends such checks ten times a second for each
+/// Charges with a [penalty](Charge::penalty), [counted refusals](Charge::count_refusals) or a
+/// [forced](crate::ChargeMode::Forced) mode have to reach the store. The cache sends such checks ten times a second for each
 /// client. One more call carries the refusals in between, at the cost of the present request and with at most 32 strikes.
-/// The cache loses up to a tenth of a second of refusals if the client then waits for the retry time, if the call fails, or
-/// if you refund, charge or reset.
+/// Up to a tenth of a second of refusals is lost if the client then waits, if the call fails, or if you refund, charge or
+/// reset.
 ///
 /// # Caveats
 ///
 /// * The cache passes all calls to a store that is not [shared](Store::is_shared).
-/// * While a call of a client is in flight, the cache may refuse the client for up to a round trip too long, if another
-///   process has taken the unit of the call.
-/// * If you drop the future of a refund, the refund may reach the store later. The cache then uses refusals for up to
-///   `max_age`.
+/// * While a call is in flight, the client may be refused for up to a round trip too long, if another process has taken the
+///   unit of the call.
+/// * If you drop the future of a refund, the cache may use old refusals for up to `max_age`.
 #[must_use]
 pub struct RefusalCache<S> {
     store: Arc<S>,
