@@ -16,7 +16,6 @@ pub fn read_u56(rest: &mut &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes([a, b, c, d, e, f, g, 0]))
 }
 
-/// Appends a number in LEB128.
 pub(crate) fn push_varint(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number.to_le_bytes()[0] | 0x80);

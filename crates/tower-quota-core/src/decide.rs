@@ -17,12 +17,10 @@ const LATEST: Timestamp = Timestamp::from_micros(1 << 60);
 
 struct Part<'a> {
     charge: Charge<'a>,
-    /// The position of the charge's entry.
     entry: usize,
     units: u64,
     outcome: Outcome,
     is_left_out: bool,
-    /// The taken units, if the entry has changed.
     taken: Option<u64>,
 }
 

@@ -152,7 +152,6 @@ pub(super) fn judge(quota: &Quota, used: u64, cost: u64, max_wait: u64) -> Outco
     }
 }
 
-/// Judges any cost of a request that does not wait.
 pub(crate) fn outcome(quota: &Quota, used: u64, cost: u64) -> Outcome {
     match cost {
         0 => Outcome::Allow,

@@ -23,7 +23,6 @@ pub(crate) trait Counting {
     /// `is_prepared` says whether the charge was [`refundable`](crate::Charge::refundable).
     fn refund(&mut self, quota: &Quota, now: u64, cost: u64, taken_at: u64, is_prepared: bool);
 
-    /// Extends a hold. Returns its units.
     fn renew(&mut self, _quota: &Quota, _now: u64, _taken_at: u64) -> u64 {
         0
     }

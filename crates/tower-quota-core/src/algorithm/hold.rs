@@ -14,7 +14,6 @@ use crate::quota::{LONGEST_LOG, Quota, YEAR};
 
 /// The longest retry time in microseconds. Nobody knows when a hold is released.
 const LONGEST_RETRY: u64 = 1_000_000;
-/// The most units of a hold.
 const MOST_UNITS: u64 = MOST_COUNTED / LONGEST_LOG;
 
 /// The holds of a client, by the instants of their charges.

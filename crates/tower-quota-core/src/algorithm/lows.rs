@@ -26,7 +26,6 @@ impl Lows {
         self.0.capacity() * size_of::<(u64, u64)>()
     }
 
-    /// Lowers the marks to the used grains before a change.
     pub(super) fn note(&mut self, used: u64) {
         let first = self.0.partition_point(|&(_, low)| low < used);
         self.0.truncate(first + 1);

@@ -18,7 +18,6 @@ const STORED_BYTES: usize = 14;
 pub(crate) struct SlidingLog {
     /// Instants in microseconds, and the total up to and including their units. Both grow.
     entries: VecDeque<(u64, u64)>,
-    /// The total before the first entry.
     base: u64,
 }
 
@@ -33,7 +32,6 @@ impl SlidingLog {
         }
     }
 
-    /// Returns the position of the first entry that still counts.
     fn live(&self, quota: &Quota, now: u64) -> usize {
         self.entries
             .partition_point(|&(stamp, _)| stamp + quota.period_micros() <= now)

@@ -17,7 +17,6 @@ pub const MOST_COUNTED: u64 = 2 * MOST_GRAINS;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     start: u64,
-    /// Units counted in the window before.
     before: u64,
     count: u64,
 }

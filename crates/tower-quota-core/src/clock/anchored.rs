@@ -4,12 +4,10 @@ use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// Microseconds of the counter between two comparisons.
 const COMPARE_EVERY: u64 = 100_000;
 /// A clock ahead of the wall clock runs slower by a thousandth.
 const SLOWER_BY: u64 = 1_000;
 
-/// The clocks of a machine, in microseconds.
 pub(super) trait Source: fmt::Debug {
     /// Returns the processor's counter, from any start. Fast, but may jump.
     fn counter(&self) -> u64;
@@ -17,7 +15,6 @@ pub(super) trait Source: fmt::Debug {
     /// Returns the monotonic clock, from any start. Stops during a suspension.
     fn monotonic(&self) -> u64;
 
-    /// Returns the time since the Unix epoch.
     fn wall(&self) -> u64;
 }
 
@@ -132,7 +129,6 @@ mod tests {
         }
     }
 
-    /// Returns the lead over the wall clock after a second of readings, and the largest step back.
     fn run_second(clock: &Anchored<&Mock>, mock: &Mock, counted: u64) -> (i64, u64) {
         let mut last = clock.now();
         let mut back = 0;

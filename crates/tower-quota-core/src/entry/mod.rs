@@ -80,12 +80,10 @@ pub const TRUSTED_LEAD: u64 = 60_000_000;
 /// limit and its quota.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// The instant of the last change.
     pub(crate) at: u64,
     pub(crate) slots: SmallVec<[Slot; 2]>,
 }
 
-/// The counter of one limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub(crate) limit: u32,
@@ -251,7 +249,6 @@ impl Entry {
         })
     }
 
-    /// Changes a state in place, after a conversion to the counter's quota.
     pub(crate) fn edit(&mut self, counter: Counter<'_>, now: u64, change: impl FnOnce(&mut State)) {
         let known = self.slots.iter().position(|slot| slot.limit == counter.id);
         let position = known.unwrap_or_else(|| {

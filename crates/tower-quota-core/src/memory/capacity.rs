@@ -6,13 +6,11 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 #[derive(Default)]
 pub(super) struct Capacity {
     pub(super) capacity: usize,
-    /// Places in use.
     pub(super) taken: AtomicUsize,
     /// Rows. A row with a long log takes several places.
     pub(super) entries: AtomicUsize,
     /// Rows that were evicted before they were full again.
     pub(super) evicted: AtomicU64,
-    /// Evicted rows with a spent limit.
     pub(super) evicted_limited: AtomicU64,
     pub(super) filter_hits: AtomicU64,
 }
@@ -25,7 +23,6 @@ impl Capacity {
         }
     }
 
-    /// Claims places, unless the capacity is too small.
     pub(super) fn claim(&self, places: usize) -> bool {
         let claimed = self.taken.fetch_update(Relaxed, Relaxed, |taken| {
             let taken = taken.checked_add(places)?;
@@ -34,7 +31,6 @@ impl Capacity {
         claimed.is_ok()
     }
 
-    /// Releases the places of a removed row.
     pub(super) fn forget(&self, places: usize) {
         // In this order, the number of entries never exceeds the capacity.
         self.entries.fetch_sub(1, Relaxed);

@@ -6,10 +6,8 @@ use std::sync::Arc;
 use crate::charge::Counter;
 use crate::quota::Quota;
 
-/// Unused definitions that a shard keeps in any case.
 const FEW: usize = 8;
 
-/// A limit and its quota.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Definition {
     /// The id of the limit's name, or the id of the limit's strikes.
@@ -29,7 +27,6 @@ impl Definition {
 #[derive(Default)]
 pub(super) struct Definitions {
     known: HashSet<Arc<Definition>>,
-    /// Definitions in use when the shard dropped unused definitions last.
     used: usize,
 }
 

@@ -9,11 +9,8 @@ use super::row::Row;
 use super::shard::{Context, Shard};
 use crate::entry::Slot;
 
-/// Buckets in which an eviction looks for a full row.
 const SWEPT: usize = 64;
-/// Rows whose cost is compared for an eviction.
 const CANDIDATES: usize = 32;
-/// Evictions for each row after which all uses are halved.
 const EVICTIONS_PER_HALVING: usize = 2;
 
 /// The cost of evicting a row, the most important part first.
@@ -132,7 +129,6 @@ impl Shard {
 }
 
 impl Slot {
-    /// Returns the microseconds until one unit is back.
     const fn unit_micros(&self) -> u64 {
         match self.quota.refill() {
             0 => self.quota.period_micros(),

@@ -3,7 +3,6 @@
 use super::filter::EvictedFilter;
 use super::sketch::UseSketch;
 
-/// The spent limits and the uses of evicted rows.
 #[derive(Default)]
 pub(super) struct Evicted {
     pub(super) filter: EvictedFilter,

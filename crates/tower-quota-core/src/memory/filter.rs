@@ -6,7 +6,6 @@
 
 use core::ops::Range;
 
-/// Cells of a set, four cache lines.
 const CELLS: usize = 32;
 /// Cells for every row of the shard. The filter loses no limit until two fifths of the cells are used.
 const CELLS_PER_ROW: usize = 3;
@@ -21,7 +20,6 @@ pub(super) const STEP: u64 = 1 << STEP_BITS;
 /// Spent limits of evicted rows. A cell is an instant (46 bits) and a fingerprint (18 bits).
 #[derive(Default)]
 pub(super) struct EvictedFilter {
-    /// Empty until the first limit is remembered.
     cells: Box<[u64]>,
 }
 
@@ -41,7 +39,6 @@ impl EvictedFilter {
         }
     }
 
-    /// Returns the instant until which a limit is spent.
     pub(super) fn until(&self, limit: (u64, u32), now: u64) -> Option<u64> {
         let (print, set) = self.place(limit);
         let cells = self.cells[set].iter();
@@ -63,7 +60,6 @@ impl EvictedFilter {
         size_of_val(&*self.cells)
     }
 
-    /// Returns the fingerprint of a limit, and the cells of the limit's set.
     fn place(&self, (hash, limit): (u64, u32)) -> (u64, Range<usize>) {
         // Some bits of the hash chose the shard. A product with an odd factor brings the remaining bits to the top.
         let mixed = (hash ^ u64::from(limit)).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -15,8 +15,8 @@
 //! 1. `rows` decides plain charges of buckets and windows on the counts of the rows.
 //! 2. `model` decides everything else. `model` takes entries out of their rows and calls [`decide`](crate::decide()).
 //!
-//! The differential test compares the two ways. To add an algorithm, you change nothing here. The store keeps the state as
-//! an entry of the model, or as a count if `Counting::packed` fits the state into a word.
+//! The differential test compares the two ways. A new algorithm is kept as an entry of the model, or as a count if
+//! `Counting::packed` fits the state into a word.
 
 mod capacity;
 #[cfg(test)]
@@ -81,17 +81,16 @@ use crate::time::Timestamp;
 /// A flood of new keys therefore never releases a limited client. Each [`evicted`](Self::evicted) client may take the
 /// capacity of the quota once more.
 ///
-/// The memory of evicted entries takes about 43 bytes for each place of the capacity. The memory holds 1.2 spent limits
-/// for each place without a loss, and then forgets the limit with the shortest wait first. The store mistakes at most 1 new
-/// key in 8,000 for an evicted key, for one limit and for the wait of the evicted client.
+/// The memory of evicted entries takes about 43 bytes for each place, and holds 1.2 spent limits for each place without a
+/// loss. The store mistakes at most 1 new key in 8,000 for an evicted key, for one limit and for the wait of the evicted
+/// client.
 ///
 /// Give a store more places than you have clients. If clients can make up keys, limit them by address as well.
 ///
 /// # Security
 ///
-/// The store keeps only 64-bit hashes of keys (SipHash-1-3) under a random seed. A client who does not know the seed cannot
-/// choose keys with equal hashes. Among a million entries, a new key has the hash of another key with a probability of 1 in
-/// 18 million million.
+/// The store keeps 64-bit hashes of keys (SipHash-1-3) under a random seed, so clients cannot choose keys with equal hashes.
+/// Among a million entries, a new key has the hash of another key with a probability of 1 in 18 million million.
 ///
 /// ```
 /// use tower_quota_core::MemoryStore;
@@ -297,7 +296,6 @@ impl Inner {
         self.hasher.hash(key.as_bytes()) ^ scope
     }
 
-    /// Returns the number of a key's shard.
     fn shard_of(&self, hash: u64) -> usize {
         let everyone = self.shards.len() - 1;
         if hash == self.everyone {

@@ -19,14 +19,12 @@ use crate::status::LimitStatus;
 use crate::sync::{MutexGuard, locked};
 use crate::time::Timestamp;
 
-/// An entry that is out of the table while the model decides.
 struct CheckedOut {
     entry: Box<Entry>,
     /// The `touched` word of the row, and the claimed places.
     row: Option<(u64, usize)>,
     /// A copy of an entry without a row.
     before: Option<Box<Entry>>,
-    /// The limits that the evicted filter has remembered.
     restored: SmallVec<[u32; 2]>,
     /// Whether a restored limit is spent for less time than the filter says.
     is_cut: bool,
@@ -191,7 +189,6 @@ impl Shard {
     }
 }
 
-/// Returns the effect of a decision on the row of a key.
 fn mark_of<'a>(decision: &Decision, mut own: impl Iterator<Item = &'a LimitStatus>) -> Mark {
     if decision.is_allowed() {
         return Mark::Charged;

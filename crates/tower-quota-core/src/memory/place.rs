@@ -8,7 +8,6 @@ use super::Inner;
 use crate::charge::Charge;
 use crate::key::Key;
 
-/// The shard and the hash of a key.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     /// The first field, because places are sorted by shard.
@@ -17,7 +16,6 @@ pub(super) struct Place {
 }
 
 impl Inner {
-    /// Returns the hash of each charge's key.
     pub(super) fn hashes<'a>(&'a self, charges: &'a [Charge<'a>]) -> impl Iterator<Item = u64> {
         let mut last: Option<(&Key<'_>, u64)> = None;
         charges.iter().map(move |charge| {

@@ -8,12 +8,10 @@ use crate::outcome::Outcome;
 use crate::status::{Left, LimitStatus};
 
 impl Charge<'_> {
-    /// Returns whether a row can decide the charge.
     pub(super) fn fits_row(&self) -> bool {
         self.is_plain() || self.is_plain_but_for_window()
     }
 
-    /// Returns whether the charge fits.
     #[inline]
     pub(super) fn fits(&self, count: u64, now: u64) -> bool {
         let quota = self.quota();

@@ -8,7 +8,6 @@ use crate::outcome::Outcome;
 use crate::quota::MOST_USED;
 use crate::time::micros;
 
-/// A restored limit.
 pub(super) struct Restored {
     pub(super) slot: Slot,
     /// Whether the limit is spent for less time than the filter says. The filter then has to forget the limit. Otherwise
@@ -17,7 +16,6 @@ pub(super) struct Restored {
 }
 
 impl Restored {
-    /// Restores a limit that is spent until an instant.
     pub(super) fn until(
         counter: Counter<'_>,
         is_strikes: bool,

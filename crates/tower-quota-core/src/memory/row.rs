@@ -14,7 +14,6 @@ use crate::time::Timestamp;
 const INSTANT_BITS: u32 = 53;
 const INSTANT: u64 = (1 << INSTANT_BITS) - 1;
 const REFUSED: u64 = 1 << INSTANT_BITS;
-/// The uses take eight bits.
 const ONE_USE: u64 = 1 << (u64::BITS - 8);
 const MOST_USES: u8 = u8::MAX;
 
@@ -24,7 +23,6 @@ pub(super) const LATEST: Timestamp = Timestamp::from_micros(INSTANT);
 /// A row takes one more place for each kilobyte of logs.
 const BYTES_OF_A_PLACE: usize = 1_024;
 
-/// Everything stored for one key.
 #[repr(align(32))] // A row never spans two cache lines.
 pub(super) struct Row {
     pub(super) hash: u64,
@@ -40,7 +38,6 @@ pub(super) enum Content {
     More(Box<More>),
 }
 
-/// Several counts, or an entry of the model.
 pub(super) struct More {
     counts: Counts,
     /// An entry that counts do not describe, such as logs, marked buckets, windows that start with a request, holds.
@@ -49,7 +46,6 @@ pub(super) struct More {
 
 pub(super) type Counts = SmallVec<[Count; 3]>;
 
-/// One limit of a row.
 #[derive(Clone)]
 pub(super) struct Count {
     pub(super) definition: Arc<Definition>,
@@ -57,7 +53,6 @@ pub(super) struct Count {
     pub(super) value: u64,
 }
 
-/// The effect of a request on a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     Charged,
@@ -135,7 +130,6 @@ impl Row {
         self.set_at(now);
     }
 
-    /// Returns the number of charges and refusals, at most 255.
     pub(super) fn uses(&self) -> u8 {
         u8::try_from(self.touched / ONE_USE).unwrap_or(MOST_USES)
     }
@@ -146,7 +140,6 @@ impl Row {
         self.touched = (self.touched % ONE_USE) | (uses * ONE_USE);
     }
 
-    /// Records the effect of a request.
     pub(super) fn mark(&mut self, mark: Mark) {
         match mark {
             Mark::Charged => self.touched &= !REFUSED,
@@ -173,7 +166,6 @@ impl Row {
         }
     }
 
-    /// Returns the instant at which the row is full again.
     pub(super) fn full_at(&self) -> u64 {
         if let Some(entry) = self.entry() {
             return entry.full_at().as_micros();
@@ -190,7 +182,6 @@ impl Row {
         }
     }
 
-    /// Returns whether a limit was spent or refused at the last request.
     pub(super) fn is_limited(&self) -> bool {
         let at = self.at();
         self.touched & REFUSED != 0
@@ -218,7 +209,6 @@ impl Row {
         Box::new(Entry { at, slots })
     }
 
-    /// Returns the bytes that the row takes outside of the table.
     pub(super) fn heap_bytes(&self) -> usize {
         let Content::More(more) = &self.content else {
             return 0;
@@ -233,7 +223,6 @@ impl Row {
         size_of::<More>() + spilled + entry
     }
 
-    /// Returns the places that the row takes. A long log takes several places.
     pub(super) fn places(&self) -> usize {
         let logs = self.entry().map_or(0, Entry::state_bytes);
         1 + logs / BYTES_OF_A_PLACE

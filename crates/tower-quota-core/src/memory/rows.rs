@@ -19,21 +19,16 @@ pub(super) struct Request<'r, const N: usize> {
     store: &'r Inner,
     charges: &'r [Charge<'r>; N],
     judged: [Judged; N],
-    /// The places of the keys, without duplicates, in the order of their shards.
     places: [Place; N],
     keys: usize,
     now: u64,
     is_admitted: bool,
 }
 
-/// A charge and the count of its limit.
 #[derive(Clone, Copy)]
 struct Judged {
-    /// The hash of the charge's key.
     hash: u64,
-    /// The count now.
     count: u64,
-    /// The count with the charge.
     after: u64,
     stored: Stored,
 }
@@ -47,7 +42,6 @@ impl Judged {
     };
 }
 
-/// How a row counts a limit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stored {
     Absent,
@@ -56,7 +50,6 @@ enum Stored {
     ByOtherQuota,
 }
 
-/// A key whose shard is locked.
 struct LockedKey<'s> {
     place: Place,
     shard: MutexGuard<'s, Shard>,
@@ -150,7 +143,6 @@ impl<'r, const N: usize> Request<'r, N> {
         Some(())
     }
 
-    /// Reads the counts of all charges.
     #[inline(always)]
     fn judge(&mut self, keys: &[Option<LockedKey<'_>>; N]) -> Option<()> {
         for (position, charge) in self.charges.iter().enumerate() {
@@ -184,7 +176,6 @@ impl<'r, const N: usize> Request<'r, N> {
         (self.is_admitted || !is_converted).then_some(())
     }
 
-    /// Writes the row of a key.
     #[inline(always)]
     fn settle(&self, key: &mut LockedKey<'_>) {
         let Place { shard, hash } = key.place;

@@ -26,7 +26,6 @@ pub(super) struct Shard {
     pub(super) evicted: Option<Box<Evicted>>,
 }
 
-/// The parts of a request that a write needs.
 pub(super) struct Context<'a> {
     pub(super) now: u64,
     pub(super) capacity: &'a Capacity,
@@ -39,7 +38,6 @@ impl Shard {
         self.rows.find_mut(hash, |row| row.hash == hash)
     }
 
-    /// Returns the instant until which a limit of an evicted key is spent.
     pub(super) fn spent_until(&self, limit: (u64, u32), now: u64) -> Option<u64> {
         self.evicted.as_ref()?.filter.until(limit, now)
     }

@@ -4,10 +4,8 @@
 //! has more uses than made-up keys, as in TinyLFU (Einziger, Friedman and Manes, 2017). The sketch has fingerprints next to
 //! the counters, so that made-up keys do not inherit uses.
 
-/// Cells of a set.
 const CELLS: usize = 4;
 
-/// The uses of evicted keys.
 #[derive(Default)]
 pub(super) struct UseSketch(Box<[[Cell; CELLS]]>);
 
@@ -49,7 +47,6 @@ impl UseSketch {
         size_of_val(&*self.0)
     }
 
-    /// Returns the fingerprint of a key, and the number of its set.
     fn place(&self, hash: u64) -> (u16, usize) {
         let mixed = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let set = ((mixed & 0xffff_ffff) * self.0.len() as u64) >> 32;

@@ -21,9 +21,7 @@ const DAY: u64 = 86_400_000_000;
 const WEEK: u64 = 7 * DAY;
 const MONTH: u64 = 30 * DAY;
 const COMMON_YEAR: u64 = 365 * DAY;
-/// The longest period of a quota.
 pub(crate) const YEAR: u64 = 366 * DAY;
-/// 10 million units per second.
 const UNITS_PER_MICRO: u64 = 10;
 pub(crate) const MOST_UNITS: u64 = YEAR * UNITS_PER_MICRO;
 /// The most units of a log.
@@ -339,7 +337,6 @@ impl Quota {
         self.capacity > 0 && self.grain > 0 && has_pace
     }
 
-    /// Returns whether both quotas have the same [reduced](Self::reduced) numbers.
     pub(crate) fn counts_like(&self, other: &Self) -> bool {
         let is_same = self.capacity == other.capacity
             && self.grain == other.grain

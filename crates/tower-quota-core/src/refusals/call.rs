@@ -17,7 +17,6 @@ pub(super) struct CheckInFlight {
     memory: Arc<Memory>,
     keys: SmallVec<[KnownKey; 2]>,
     number: u64,
-    /// The local instant before the call was sent.
     sent: u64,
 }
 

@@ -19,7 +19,6 @@ pub(super) struct LookUp<'r> {
 
 pub(super) struct KnownKey {
     pub(super) digest: u128,
-    /// The positions of the charges on this key.
     pub(super) positions: SmallVec<[usize; 4]>,
     pub(super) epoch: u64,
     pub(super) known: Option<Known>,

@@ -15,7 +15,6 @@ use crate::key_hasher::KeyHasher;
 use crate::sync::{Mutex, MutexGuard, locked};
 
 const SHARDS: usize = 256;
-/// Records of a shard. An eviction looks at all records of a shard.
 const SHARD_RECORDS: usize = 64;
 /// The default age of the oldest usable record, in microseconds.
 pub(super) const MAX_AGE: u64 = 1_000_000;
@@ -23,7 +22,6 @@ pub(super) const MAX_AGE: u64 = 1_000_000;
 pub(super) struct Memory {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) hasher: KeyHasher,
-    /// The number of the next call.
     pub(super) calls: AtomicU64,
     shards: Box<[Mutex<Shard>]>,
     pub(super) shard_capacity: usize,
@@ -43,7 +41,6 @@ impl Shard {
         self.epoch += 1;
     }
 
-    /// Remembers a record, unless a later record is known.
     pub(super) fn remember(&mut self, digest: u128, mut record: Record, capacity: usize) {
         if let Some(known) = self.records.get_mut(&digest) {
             if known.since > record.since {

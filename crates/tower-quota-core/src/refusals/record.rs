@@ -15,11 +15,10 @@ const MOST_CALLS: usize = 16;
 
 /// The last entry of a key, which came with a refusal.
 pub(super) struct Record {
-    /// The entry, with one unit taken for each admitted call in flight.
+    /// The entry, with the charges of later admitted calls.
     pub(super) entry: Entry,
     /// The instant of the refusal on the store's clock, and the number of the call.
     pub(super) since: (Timestamp, u64),
-    /// The local instant before the call was sent.
     pub(super) sent: u64,
     /// Whether a limit of this key has refused the request.
     pub(super) refuses: bool,
@@ -28,7 +27,6 @@ pub(super) struct Record {
     pub(super) uncounted: BTreeMap<u32, u64>,
 }
 
-/// The charges of a call in flight on a key.
 pub(super) struct KeyCall {
     pub(super) number: u64,
     pub(super) sent: u64,
@@ -39,9 +37,7 @@ pub(super) struct KeyCall {
 pub(super) struct Known {
     /// The entry, less one unit for each later call in flight.
     pub(super) entry: Entry,
-    /// The latest present instant of the store.
     pub(super) store_now: Timestamp,
-    /// Microseconds since before the call was sent.
     pub(super) age: u64,
     /// Whether a call may renew the record.
     pub(super) is_renewable: bool,
@@ -90,7 +86,6 @@ impl Record {
         charges.any(|charge| self.entry.has_other_quota(charge.counter(), now))
     }
 
-    /// Returns the local instant at which the limits are full.
     pub(super) fn ends_at(&self) -> u64 {
         let left = self.entry.full_at().since(self.since.0);
         self.sent.saturating_add(micros(left))

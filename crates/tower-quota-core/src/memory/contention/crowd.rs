@@ -12,10 +12,7 @@ thread_local! {
     static HOLDS_UP: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A clock that a test moves, and on which threads collide.
-///
-/// A thread that calls `hold_up` is held up by its next reading. It continues after another thread has collided with
-/// it, or when no other thread is left. The store reads the clock under its locks, except for plain checks.
+/// A manual clock that holds a thread up in `hold_up`, until another thread has collided with the thread or all have left.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Crowd(Arc<Meeting>);
 
@@ -41,23 +38,19 @@ impl Crowd {
         self.0.now.fetch_add(micros, Ordering::SeqCst);
     }
 
-    /// Sets the number of threads that are about to start.
     pub(super) fn gather(&self, threads: usize) {
         self.0.was_held_up.store(false, Ordering::SeqCst);
         self.0.busy.store(threads, Ordering::SeqCst);
     }
 
-    /// Notes that one thread has made its last request.
     pub(super) fn leave(&self) {
         self.0.busy.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Makes the clock hold up this thread at its next reading.
     pub(super) fn hold_up(&self) {
         HOLDS_UP.set(true);
     }
 
-    /// Waits until a thread is held up.
     pub(super) fn wait_for_hold_up(&self) {
         while !self.0.was_held_up.load(Ordering::SeqCst) && self.0.busy.load(Ordering::SeqCst) > 1 {
             thread::yield_now();

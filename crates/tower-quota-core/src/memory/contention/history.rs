@@ -1,8 +1,7 @@
-//! Histories of calls, and whether any order explains them.
+//! Histories of calls, and whether the model explains them in any order.
 //!
-//! A history is linearizable if its calls can be put in an order in which the model gives each call its answer. A call
-//! that ended before another one began must come first. The search is that of Wing and Gong ("Testing and
-//! verifying concurrent objects", 1993).
+//! A history is linearizable if the model gives each call its answer in some order that respects the ends of calls. The search
+//! is by Wing and Gong ("Testing and verifying concurrent objects", 1993).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,7 +22,6 @@ pub(super) const EVERYONE: usize = KEYS - 1;
 
 const CLIENT: Name = Name::new("client");
 
-/// The description of one charge of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChargeSpec {
     pub(super) key: usize,
@@ -32,7 +30,6 @@ pub(super) struct ChargeSpec {
     pub(super) cost: u64,
 }
 
-/// A request as data: threads share it.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
     pub(super) operation: Operation,
@@ -48,7 +45,6 @@ pub(super) struct Call {
     pub(super) ended: u64,
 }
 
-/// The model's entries.
 pub(super) type Entries = [Entry; KEYS];
 
 pub(super) fn key(number: usize) -> Key<'static> {
@@ -60,7 +56,6 @@ pub(super) fn key(number: usize) -> Key<'static> {
 }
 
 impl Request {
-    /// Makes the request of a store and notes the ticks.
     pub(super) fn call(&self, store: &MemoryStore, ticks: &AtomicU64) -> Call {
         let keys: [Key<'_>; KEYS] = core::array::from_fn(key);
         let charges = self.charges(&keys);
@@ -74,7 +69,6 @@ impl Request {
         }
     }
 
-    /// Returns the model's decision.
     fn decide(&self, entries: &mut Entries, now: Timestamp) -> Decision {
         let keys: [Key<'_>; KEYS] = core::array::from_fn(key);
         let takes_part = |key: &usize| self.charges.iter().any(|spec| spec.key == *key);
@@ -108,8 +102,6 @@ impl Request {
 }
 
 /// Returns the model's entries after each order that explains the calls, from any of those before.
-///
-/// There are none if no order explains them.
 pub(super) fn explain(calls: &[Call], before: &[Entries]) -> Vec<Entries> {
     let mut search = Search {
         calls,
@@ -120,7 +112,6 @@ pub(super) fn explain(calls: &[Call], before: &[Entries]) -> Vec<Entries> {
     search.after
 }
 
-/// A search for the orders that explain the calls.
 struct Search<'a> {
     calls: &'a [Call],
     /// The calls in the order so far, a bit each, and the entries after them.

@@ -1,4 +1,4 @@
-//! Threads that collide in one store: some order of their requests explains all their decisions.
+//! Threads that collide in one store.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex};
