@@ -1,7 +1,8 @@
 //! Limits and their quotas, shared by the rows of a shard.
 
-use std::collections::HashSet;
 use std::sync::Arc;
+
+use hashbrown::HashSet;
 
 use crate::charge::Counter;
 use crate::quota::Quota;
@@ -26,6 +27,7 @@ impl Definition {
 /// The definitions of a shard. Unused definitions are dropped when they outnumber those in use.
 #[derive(Default)]
 pub(super) struct Definitions {
+    // With a fast hash, because no client chooses limits and quotas.
     known: HashSet<Arc<Definition>>,
     used: usize,
 }
