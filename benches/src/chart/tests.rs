@@ -15,7 +15,7 @@ const SMALL: &str = r#"{
     { "case": "memory/1-limit/u64/1m", "contender": "tower-quota", "figures": { "ns": 40.0 } },
     { "case": "memory/1-limit/u64/1m", "contender": "slow & steady", "figures": { "ns": 4321.0 } }
   ],
-  "ratios": { "memory/1-limit/u64/1m": 2.5, "memory/1-limit/u64/1m/upkept": 2.25 }
+  "ratios": { "memory/mixed/u64/10k": 2.5, "memory/1-limit/u64/1m/upkept": 2.25 }
 }"#;
 
 #[test]
@@ -52,7 +52,7 @@ fn table_shows_gaps_and_targets() {
         "| tower-quota | 20.0 | 40.0 |",
         "| governor | 30.0 |  |",
         "| slow & steady |  | 4,321 |",
-        "| `memory/1-limit/u64/1m` | 2.50 | 3 |",
+        "| `memory/mixed/u64/10k` | 2.50 | 0.6 |",
         "| `memory/1-limit/u64/1m/upkept` | 2.25 |  |",
     ] {
         assert!(
