@@ -24,7 +24,6 @@ pub(crate) fn push_varint(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number.to_le_bytes()[0]);
 }
 
-/// Reads a varint of up to eight bytes, and no more than necessary.
 pub(crate) fn read_varint(rest: &mut &[u8]) -> Option<u64> {
     let end = rest.iter().take(8).position(|byte| byte & 0x80 == 0)?;
     if end > 0 && rest[end] == 0 {
@@ -43,7 +42,6 @@ pub(crate) fn push_short(bytes: &mut Vec<u8>, number: u64) {
     push_varint(bytes, digits << 3 | u64::from(zeros));
 }
 
-/// Reads a short number with no more digits than necessary.
 pub(crate) fn read_short(rest: &mut &[u8]) -> Option<u64> {
     let short = read_varint(rest)?;
     let zeros = u32::try_from(short & 7).ok()?;

@@ -259,7 +259,6 @@ impl<'a> Charge<'a> {
         self.penalty
     }
 
-    /// Returns whether the charge takes a cost from a bucket without other options than `exact`.
     pub(crate) const fn is_plain(&self) -> bool {
         self.cost > 0 && self.options.are_plain_without(ChargeOptions::PLAIN)
     }
@@ -269,7 +268,6 @@ impl<'a> Charge<'a> {
         self.cost > 0 && self.options.are_plain_without(ChargeOptions::REFUNDABLE)
     }
 
-    /// Returns whether the charge is plain, apart from aligned windows.
     pub(crate) fn is_plain_but_for_window(&self) -> bool {
         let has_windows = match self.quota.algorithm() {
             Algorithm::FixedWindow => {

@@ -89,7 +89,6 @@ impl fmt::Display for Name {
 
 const OFFSET_BASIS: u32 = 0x811c_9dc5;
 
-/// Continues a 32-bit FNV-1a hash (draft-eastlake-fnv).
 const fn fnv1a(mut hash: u32, bytes: &[u8]) -> u32 {
     let mut i = 0;
     while i < bytes.len() {

@@ -25,7 +25,6 @@ pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counts the locks held by another thread, for tests.
 #[cfg(test)]
 pub(crate) mod collisions {
     use std::cell::RefCell;
@@ -38,7 +37,6 @@ pub(crate) mod collisions {
         static COUNTER: RefCell<Option<Arc<AtomicUsize>>> = const { RefCell::new(None) };
     }
 
-    /// Counts the later collisions of this thread in `counter`.
     pub(crate) fn count_in(counter: &Arc<AtomicUsize>) {
         COUNTER.set(Some(Arc::clone(counter)));
     }

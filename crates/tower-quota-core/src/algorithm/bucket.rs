@@ -10,7 +10,6 @@ use crate::bytes::{push_u56, read_u56};
 use crate::outcome::Outcome;
 use crate::quota::{Algorithm, MOST_GRAINS, MOST_USED, Quota};
 
-/// Returns the longest wait that a bucket can promise.
 pub(crate) const fn longest_wait(quota: &Quota) -> u64 {
     match quota.refill() {
         0 => 0,

@@ -2,12 +2,10 @@
 
 use crate::quota::Quota;
 
-/// The counter of one limit, in the grains of a bucket or the units of other states.
 pub(crate) trait Counting {
     /// Returns the microseconds until a cost up to the capacity fits.
     fn until_fits(&self, quota: &Quota, now: u64, cost: u64) -> u64;
 
-    /// Returns the instant at which the state is full again.
     fn full_at(&self, quota: &Quota) -> u64;
 
     fn used(&self, quota: &Quota, now: u64) -> u64;
@@ -31,7 +29,6 @@ pub(crate) trait Counting {
         0
     }
 
-    /// Appends the stored form without its last number, `full_at`.
     fn encode(&self, quota: &Quota, bytes: &mut Vec<u8>);
 
     /// Reads the stored form to the end. `at` is the instant of the last change.

@@ -16,7 +16,6 @@ use crate::quota::{LONGEST_LOG, Quota, YEAR};
 const LONGEST_RETRY: u64 = 1_000_000;
 const MOST_UNITS: u64 = MOST_COUNTED / LONGEST_LOG;
 
-/// The holds of a client, by the instants of their charges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Holds(BTreeMap<u64, Hold>);
 

@@ -34,7 +34,6 @@ impl Lows {
         }
     }
 
-    /// Adds the mark of a charge. Charges of the same instant share a mark.
     pub(super) fn add(&mut self, since: u64, low: u64) {
         match self.0.last_mut() {
             Some(last) if last.1 == low => return,

@@ -108,7 +108,6 @@ impl State {
         )
     }
 
-    /// Makes the last charge refundable exactly.
     pub(crate) fn watch(&mut self, quota: &Quota, now: u64) {
         if let Self::Bucket(bucket) = self {
             bucket.watch(quota, now);

@@ -65,7 +65,6 @@ impl Window {
         }
     }
 
-    /// Returns the weighted units of the window before, rounded up.
     fn weight(&self, quota: &Quota, now: u64) -> u64 {
         if self.before == 0 {
             return 0;
@@ -196,12 +195,10 @@ fn steps(quota: &Quota) -> u64 {
     }
 }
 
-/// The bound keeps weighted sums below 2^53.
 fn most_counted(quota: &Quota) -> u64 {
     MOST_COUNTED / steps(quota)
 }
 
-/// Returns the microseconds until `before` units weigh at most `room` units.
 fn until_weight_fits(quota: &Quota, before: u64, room: u64) -> u64 {
     if before <= room || !is_sliding(quota) {
         return 0;

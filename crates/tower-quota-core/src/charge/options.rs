@@ -1,6 +1,5 @@
 //! The options of a charge, as bits.
 
-/// A set of options in a byte, because services write many charges.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ChargeOptions(u8);
 
@@ -27,7 +26,6 @@ impl ChargeOptions {
         self.0 & option.0 != 0
     }
 
-    /// Returns whether a charge is plain without the other options.
     pub(super) const fn are_plain_without(self, others: Self) -> bool {
         self.without(others).without(Self::EXACT).0 == 0
     }

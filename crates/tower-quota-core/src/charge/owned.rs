@@ -26,7 +26,6 @@ pub struct OwnedCharge {
     quota: Quota,
     key: Key<'static>,
     penalty: Option<Penalty>,
-    /// The fields of the charge that are not references.
     fields: Charge<'static>,
 }
 

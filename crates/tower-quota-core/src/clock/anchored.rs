@@ -21,7 +21,6 @@ pub(super) trait Source: fmt::Debug {
 #[derive(Debug)]
 pub(super) struct Anchored<S> {
     source: S,
-    /// The time when the counter was 0.
     offset: AtomicU64,
     compared_at: AtomicU64,
     last: Mutex<Comparison>,
@@ -52,7 +51,6 @@ impl<S: Source> Anchored<S> {
         self.by_counter().unwrap_or_else(|| self.compare())
     }
 
-    /// Returns the time by the counter, unless a comparison is due or the counter has jumped.
     fn by_counter(&self) -> Option<u64> {
         let counter = self.source.counter();
         // A counter that has gone back wraps around to a long time.

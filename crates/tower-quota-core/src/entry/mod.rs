@@ -213,13 +213,11 @@ impl Entry {
         })
     }
 
-    /// Returns the slot of a counter, unless the slot is full.
     fn slot(&self, counter: Counter<'_>, now: u64) -> Option<&Slot> {
         let mut slots = self.slots.iter();
         slots.find(|slot| slot.limit == counter.id && slot.full_at() > now)
     }
 
-    /// Returns the state under the counter's quota.
     fn state_for(&self, counter: Counter<'_>, now: u64) -> Cow<'_, State> {
         match self.slot(counter, now) {
             Some(slot) if slot.quota.counts_like(counter.quota) => Cow::Borrowed(&slot.state),

@@ -2,12 +2,10 @@
 
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// A shard claims places before the shard keeps a row.
 #[derive(Default)]
 pub(super) struct Capacity {
     pub(super) capacity: usize,
     pub(super) taken: AtomicUsize,
-    /// Rows. A row with a long log takes several places.
     pub(super) entries: AtomicUsize,
     /// Rows that were evicted before they were full again.
     pub(super) evicted: AtomicU64,

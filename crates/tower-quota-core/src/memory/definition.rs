@@ -54,7 +54,6 @@ impl Definitions {
         self.known.len()
     }
 
-    /// Returns the bytes of all definitions, with the counts of the `Arc`s and the buckets of the table.
     pub(super) fn bytes(&self) -> usize {
         self.len() * (size_of::<Definition>() + 16) + self.known.capacity() * 9
     }

@@ -1,8 +1,9 @@
 //! Eviction chooses the row that a full store forgets.
 //!
-//! 1. The shard drops the first full row among the next few buckets of a sweep.
-//! 2. Without a full row, the shard evicts the candidate with the lowest cost, and remembers its spent limits and uses.
-//! 3. The shard halves all uses from time to time. A client who was busy long ago gives way to a busy client.
+//! 1. The first full row among the next few buckets of a sweep.
+//! 2. The candidate with the lowest cost. The shard remembers spent limits and uses.
+//!
+//! Uses are halved from time to time. A client who was busy long ago gives way to a busy client.
 
 use super::capacity::Capacity;
 use super::row::Row;

@@ -7,6 +7,5 @@ use super::sketch::UseSketch;
 pub(super) struct Evicted {
     pub(super) filter: EvictedFilter,
     pub(super) sketch: UseSketch,
-    /// Evictions since the shard halved the uses of the rows.
     pub(super) evictions: usize,
 }

@@ -9,7 +9,6 @@ use core::ops::Range;
 const CELLS: usize = 32;
 /// Cells for every row of the shard. The filter loses no limit until two fifths of the cells are used.
 const CELLS_PER_ROW: usize = 3;
-/// Bits of a fingerprint, the low bits of a cell.
 const PRINT_BITS: u32 = 18;
 const PRINT: u64 = (1 << PRINT_BITS) - 1;
 /// The filter keeps instants in steps of 128 microseconds, rounded down.
@@ -24,7 +23,6 @@ pub(super) struct EvictedFilter {
 }
 
 impl EvictedFilter {
-    /// Remembers a limit that is spent until an instant. `rows` is the number of rows of the shard.
     pub(super) fn remember(&mut self, limit: (u64, u32), until: u64, now: u64, rows: usize) {
         if self.cells.is_empty() {
             self.cells = vec![0; (rows * CELLS_PER_ROW).next_multiple_of(CELLS)].into();
@@ -46,7 +44,6 @@ impl EvictedFilter {
         own.map(|cell| until_of(*cell)).find(|until| *until > now)
     }
 
-    /// Forgets a limit. From here on, a row counts the limit.
     pub(super) fn forget(&mut self, limit: (u64, u32)) {
         let (print, set) = self.place(limit);
         for cell in &mut self.cells[set] {

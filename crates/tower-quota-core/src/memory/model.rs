@@ -23,7 +23,6 @@ struct CheckedOut {
     entry: Box<Entry>,
     /// The `touched` word of the row, and the claimed places.
     row: Option<(u64, usize)>,
-    /// A copy of an entry without a row.
     before: Option<Box<Entry>>,
     restored: SmallVec<[u32; 2]>,
     /// Whether a restored limit is spent for less time than the filter says.
@@ -77,7 +76,6 @@ fn shard_in<'g>(guards: &'g mut [(usize, MutexGuard<'_, Shard>)], place: &Place)
 }
 
 impl Inner {
-    /// Locks the shards of sorted places. Returns the guards with the numbers of their shards.
     fn lock(&self, places: &[Place]) -> SmallVec<[(usize, MutexGuard<'_, Shard>); 2]> {
         let mut guards: SmallVec<[(usize, MutexGuard<'_, Shard>); 2]> = SmallVec::new();
         for place in places {
@@ -179,7 +177,6 @@ impl Shard {
         }
     }
 
-    /// Forgets the strikes of an evicted key, also if the charges have no penalty.
     fn forget_strikes<'c>(&mut self, hash: u64, charges: impl Iterator<Item = &'c Charge<'c>>) {
         if let Some(evicted) = &mut self.evicted {
             for charge in charges {

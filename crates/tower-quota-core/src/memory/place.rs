@@ -29,7 +29,6 @@ impl Inner {
         })
     }
 
-    /// Returns the places of keys without duplicates, in the order of their shards.
     pub(super) fn places_of(&self, hashes: impl Iterator<Item = u64>) -> SmallVec<[Place; 2]> {
         let mut places: SmallVec<[Place; 2]> = SmallVec::new();
         for hash in hashes {

@@ -32,7 +32,6 @@ pub(super) struct Row {
 }
 
 pub(super) enum Content {
-    /// One limit, the commonest case.
     One(Count),
     /// Boxed, so that a row takes half a cache line.
     More(Box<More>),
@@ -61,7 +60,6 @@ pub(super) enum Mark {
 }
 
 impl Count {
-    /// Returns the value at `now`, if the row was changed last at `from`.
     #[inline]
     pub(super) fn value_at(&self, from: u64, now: u64) -> u64 {
         let quota = &self.definition.quota;
@@ -151,7 +149,6 @@ impl Row {
         }
     }
 
-    /// Returns the counts. A row with an entry has no counts.
     pub(super) fn counts(&self) -> &[Count] {
         match &self.content {
             Content::One(count) => slice::from_ref(count),

@@ -1,6 +1,4 @@
-//! Plain checks, decided in rows. A request may have any limits, in any order, on one key or several.
-//!
-//! The decisions equal the model's decisions.
+//! Plain checks, decided in rows like in the model. A request may have any limits, on one key or several.
 
 use super::Inner;
 use super::place::Place;
@@ -45,7 +43,6 @@ impl Judged {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stored {
     Absent,
-    /// By the quota of the charge, at this position.
     At(usize),
     ByOtherQuota,
 }
@@ -218,7 +215,6 @@ impl<'r, const N: usize> Request<'r, N> {
         }
     }
 
-    /// Adds the row of a new key, or limits that are new to a row.
     #[cold]
     fn complete(&self, hash: u64, shard: &mut Shard, context: &Context<'_>) {
         let mut added = Counts::new();

@@ -20,9 +20,7 @@ const KEPT_FULL: u64 = 60_000_000;
 pub(super) struct Shard {
     pub(super) rows: HashTable<Row>,
     definitions: Definitions,
-    /// The bucket at which the next sweep for full rows begins.
     pub(super) hand: usize,
-    /// Empty until the shard evicts a row.
     pub(super) evicted: Option<Box<Evicted>>,
 }
 
@@ -48,7 +46,6 @@ impl Shard {
         found.ok().map(|row| row.remove().0)
     }
 
-    /// Puts back a row that has claimed places.
     pub(super) fn put_back(&mut self, row: Row, claimed: usize, context: &Context<'_>) {
         let wanted = row.places();
         if wanted <= claimed {
@@ -86,7 +83,6 @@ impl Shard {
         self.rows.insert_unique(hash, row, |row| row.hash);
     }
 
-    /// Claims places, and evicts rows to get them. Returns `false` without rows to evict.
     fn claim(&mut self, places: usize, hash: u64, context: &Context<'_>) -> bool {
         loop {
             if context.capacity.claim(places) {

@@ -16,7 +16,6 @@ struct Cell {
 }
 
 impl UseSketch {
-    /// Remembers the uses of an evicted key. `rows` is the number of rows of the shard.
     pub(super) fn remember(&mut self, hash: u64, uses: u8, rows: usize) {
         if self.0.is_empty() {
             self.0 = vec![[Cell::default(); CELLS]; rows.div_ceil(2)].into();

@@ -301,7 +301,6 @@ impl Quota {
         self.period
     }
 
-    /// Returns the quota that the stored form decodes to.
     pub(crate) const fn reduced(&self) -> Self {
         let mut reduced = *self;
         if self.refill > 0 {

@@ -58,7 +58,6 @@ impl Quota {
     }
 }
 
-/// Returns units and period of the rate `units / (period * parts)`.
 fn bucket_rate(units: u64, period: u64, parts: u64) -> Option<(u64, u64)> {
     let common = gcd(units, parts);
     let (units, parts) = (units / common, parts / common);

@@ -12,7 +12,6 @@ use super::record::{KeyCall, Record};
 use crate::charge::OwnedCharge;
 use crate::decision::Decision;
 
-/// A check in flight. If the check is dropped without an answer, the records forget the check.
 pub(super) struct CheckInFlight {
     memory: Arc<Memory>,
     keys: SmallVec<[KnownKey; 2]>,

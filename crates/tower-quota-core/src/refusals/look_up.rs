@@ -8,7 +8,6 @@ use crate::decide::decide;
 use crate::decision::Decision;
 use crate::entry::Entry;
 
-/// Microseconds between calls that carry counted refusals to the store.
 const COUNTED_AGE: u64 = 100_000;
 
 pub(super) struct LookUp<'r> {
@@ -31,7 +30,6 @@ impl KnownKey {
 }
 
 impl LookUp<'_> {
-    /// Returns the refusal of the request by copies of the entries, if any is younger than `max_age`.
     pub(super) fn refusal(&self, max_age: u64) -> Option<Decision> {
         let mut now = None;
         let mut copies: SmallVec<[Entry; 2]> = SmallVec::new();

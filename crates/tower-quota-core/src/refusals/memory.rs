@@ -110,7 +110,6 @@ impl Memory {
         }
     }
 
-    /// Looks up the keys of a request. Forgets a key if the quota of a limit has changed.
     pub(super) fn look_up<'r>(&self, charges: &'r [Charge<'r>]) -> LookUp<'r> {
         let now = self.clock.now().as_micros();
         let mut keys: SmallVec<[KnownKey; 2]> = SmallVec::new();
@@ -152,7 +151,6 @@ impl Memory {
         }
     }
 
-    /// Takes the refusals that the store has yet to count, as charges of this request.
     pub(super) fn take_uncounted<'r>(&self, look_up: &LookUp<'r>) -> Vec<Charge<'r>> {
         let mut taken = Vec::new();
         for key in &look_up.keys {

@@ -21,13 +21,6 @@
 //! other processes have taken a unit, because the copy had enough. The store therefore has no more units than the copy, if
 //! calls take equally long, requests have the same limits, and the copy was not full since the entry was sent. In all other
 //! cases the cache may refuse a request for a round trip too long. Requests never wait for each other.
-//!
-//! | file | contents |
-//! |---|---|
-//! | `record.rs` | the last entry of a key, and the copy with the calls in flight |
-//! | `look_up.rs` | the records of a request's keys, and the decision on copies |
-//! | `memory.rs` | the table of the records |
-//! | `call.rs` | a call in flight, which records the answer |
 
 mod call;
 mod look_up;

@@ -13,14 +13,12 @@ const OUTAGE_AGE: u64 = 3_600_000_000;
 /// The most calls in flight that charge a copy. With more calls, the limit is not exhausted.
 const MOST_CALLS: usize = 16;
 
-/// The last entry of a key, which came with a refusal.
 pub(super) struct Record {
     /// The entry, with the charges of later admitted calls.
     pub(super) entry: Entry,
     /// The instant of the refusal on the store's clock, and the number of the call.
     pub(super) since: (Timestamp, u64),
     pub(super) sent: u64,
-    /// Whether a limit of this key has refused the request.
     pub(super) refuses: bool,
     pub(super) calls: Vec<KeyCall>,
     /// The refusals that the store has yet to count, by the id of the limit's name.
@@ -39,7 +37,6 @@ pub(super) struct Known {
     pub(super) entry: Entry,
     pub(super) store_now: Timestamp,
     pub(super) age: u64,
-    /// Whether a call may renew the record.
     pub(super) is_renewable: bool,
 }
 
@@ -55,7 +52,6 @@ impl Record {
         })
     }
 
-    /// Returns the latest instant of the store at a local instant.
     fn store_at(&self, local: u64) -> Timestamp {
         let elapsed = local.saturating_sub(self.sent);
         Timestamp::from_micros(self.since.0.as_micros().saturating_add(elapsed))
@@ -79,7 +75,6 @@ impl Record {
         ahead
     }
 
-    /// Returns whether the quota of a charge differs from the entry's quota.
     pub(super) fn has_other_quota(&self, charges: &[Charge<'_>], local: u64) -> bool {
         let now = self.store_at(local).as_micros();
         let mut charges = charges.iter();
@@ -136,7 +131,6 @@ impl Record {
     }
 }
 
-/// Returns whether the store has to count a refusal of the charge.
 pub(super) fn is_counted(charge: &Charge<'_>) -> bool {
     charge.units() > 0
         && (charge.counts_refusals()
