@@ -1,4 +1,4 @@
-//! The store in this process.
+//! The in-process store.
 //!
 //! ```text
 //! MemoryStore ── shards      each behind a mutex, the last one for the row of Key::EVERYONE alone
