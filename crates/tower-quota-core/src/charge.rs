@@ -179,6 +179,7 @@ impl<'a> Charge<'a> {
     }
 
     /// Replaces the quota by a quota of the same algorithm.
+    #[doc(hidden)]
     pub const fn with_quota(mut self, quota: &'a Quota) -> Self {
         self.quota = quota;
         self
@@ -220,6 +221,7 @@ impl<'a> Charge<'a> {
     }
 
     /// Returns the end of the [turn](Self::turn) in microseconds, or `u64::MAX`.
+    #[doc(hidden)]
     pub fn turn_micros(&self) -> u64 {
         self.turn.map_or(u64::MAX, micros)
     }

@@ -8,6 +8,7 @@ impl Name {
     ///
     /// # Errors
     /// Returns [`ConfigError::LimitName`] for other names.
+    #[doc(hidden)]
     pub fn check_limit(self) -> Result<(), ConfigError> {
         let text = self.as_str();
         let is_printable = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));

@@ -46,6 +46,7 @@ impl Name {
 
     /// Returns the number of the name with this text.
     #[must_use]
+    #[doc(hidden)]
     pub const fn id_of(text: &str) -> u32 {
         fnv1a(OFFSET_BASIS, text.as_bytes())
     }

@@ -40,6 +40,7 @@ impl OwnedCharge {
     }
 
     /// Replaces the quota by a quota of the same algorithm.
+    #[doc(hidden)]
     pub const fn with_quota(mut self, quota: Quota) -> Self {
         self.quota = quota;
         self

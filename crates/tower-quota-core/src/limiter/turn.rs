@@ -41,6 +41,7 @@ impl<S: Store + Clone> Limiter<S> {
 
     /// Returns the longest wait of [`until_ready`](Self::until_ready).
     #[must_use]
+    #[doc(hidden)]
     pub const fn longest_wait(&self) -> Duration {
         self.longest_wait
     }

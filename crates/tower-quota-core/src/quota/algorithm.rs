@@ -46,6 +46,7 @@ macro_rules! algorithms {
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$algorithm),*];
 
             /// Returns the number of the kind of state.
+            #[doc(hidden)]
             pub const fn state_code(self) -> u8 {
                 match self {
                     $(Self::$algorithm => $code,)*

@@ -21,6 +21,7 @@ impl Calendar {
 
 impl Quota {
     /// Returns whether the windows are days, weeks, months or years in a time zone.
+    #[doc(hidden)]
     pub const fn is_calendar(&self) -> bool {
         self.calendar.is_some()
     }
