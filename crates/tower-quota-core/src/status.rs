@@ -53,8 +53,12 @@ enum Amount {
 impl Left {
     /// Creates the state from remaining units and the time until the limit is full.
     pub const fn new(remaining: u64, reset_after: Duration) -> Self {
-        let balance = remaining & i64::MAX.cast_unsigned();
-        Self::of_balance(balance.cast_signed(), reset_after)
+        let balance = if remaining > i64::MAX.cast_unsigned() {
+            i64::MAX
+        } else {
+            remaining.cast_signed()
+        };
+        Self::of_balance(balance, reset_after)
     }
 
     pub(crate) const fn of_balance(balance: i64, reset_after: Duration) -> Self {

@@ -144,7 +144,11 @@ impl Entry {
     pub fn is_limited(&self, now: Timestamp) -> bool {
         let now = now.as_micros().max(self.at);
         let mut slots = self.slots.iter();
-        slots.any(|slot| slot.state.balance(&slot.quota, now).0 <= 0)
+        slots.any(|slot| {
+            let has_holds = matches!(slot.state, State::Holds(_));
+            slot.state.balance(&slot.quota, now).0 <= 0
+                || has_holds && slot.state.full_at(&slot.quota) > now
+        })
     }
 
     /// Returns the entry as of an instant, with at most 33 stamps of each sliding log.

@@ -61,8 +61,8 @@ impl EvictedFilter {
         // Some bits of the hash chose the shard. A product with an odd factor brings the remaining bits to the top.
         let mixed = (hash ^ u64::from(limit)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let sets = self.cells.len() / CELLS;
-        let first = CELLS * (((mixed >> 32) as usize * sets) >> 32);
+        let sets = (self.cells.len() / CELLS) as u64;
+        let first = CELLS * (((mixed >> 32) * sets) >> 32) as usize;
         (mixed & PRINT, first..first + CELLS.min(self.cells.len()))
     }
 }

@@ -56,7 +56,7 @@ impl Inner {
         for (place, mut one) in places.iter().zip(all) {
             let statuses = decision.statuses().iter().zip(&hashes);
             let own = statuses.filter(|(_, hash)| **hash == place.hash);
-            let mark = mark_of(&decision, own.map(|(status, _)| status));
+            let mark = mark_of(operation, &decision, own.map(|(status, _)| status));
             // Only a refusal promises a wait. A peek must not write.
             one.is_cut &= operation != Operation::Peek && mark == Mark::Refused;
             let context = Context {
@@ -186,7 +186,15 @@ impl Shard {
     }
 }
 
-fn mark_of<'a>(decision: &Decision, mut own: impl Iterator<Item = &'a LimitStatus>) -> Mark {
+fn mark_of<'a>(
+    operation: Operation,
+    decision: &Decision,
+    mut own: impl Iterator<Item = &'a LimitStatus>,
+) -> Mark {
+    // A peek or a refund says nothing about the traffic of a client.
+    if !operation.takes() && operation != Operation::Refuse {
+        return Mark::Neither;
+    }
     if decision.is_allowed() {
         return Mark::Charged;
     }

@@ -22,32 +22,30 @@ impl Restored {
         until: u64,
         now: u64,
     ) -> Option<Self> {
-        if counter.quota.refill() > 0 {
-            return Some(Self::bucket(counter, is_strikes, until, now));
-        }
-        let slot = spent_window(counter, until, now)?;
+        let slot = if counter.quota.refill() > 0 {
+            spent_bucket(counter, is_strikes, until, now)
+        } else {
+            spent_window(counter, until, now)?
+        };
         Some(Self {
+            is_cut: slot.unit_fits_at(now) < until,
             slot,
-            is_cut: false,
         })
     }
+}
 
-    fn bucket(counter: Counter<'_>, is_strikes: bool, until: u64, now: u64) -> Self {
-        let quota = counter.quota;
-        // Strikes are a debt. A limit has no debt here, because the quota may have changed since the eviction.
-        let most = if is_strikes {
-            MOST_USED
-        } else {
-            quota.capacity() * quota.grain()
-        };
-        let refilled = (until - now).saturating_mul(quota.refill());
-        let used = ((quota.capacity() - 1) * quota.grain()).saturating_add(refilled);
-        let state = State::Bucket(Bucket::new(quota, used.min(most), now));
-        Self {
-            slot: Slot::new(counter, state),
-            is_cut: used > most,
-        }
-    }
+fn spent_bucket(counter: Counter<'_>, is_strikes: bool, until: u64, now: u64) -> Slot {
+    let quota = counter.quota;
+    // Strikes are a debt. A limit has no debt here, because the quota may have changed since the eviction.
+    let most = if is_strikes {
+        MOST_USED
+    } else {
+        quota.capacity() * quota.grain()
+    };
+    let refilled = (until - now).saturating_mul(quota.refill());
+    let used = ((quota.capacity() - 1) * quota.grain()).saturating_add(refilled);
+    let state = State::Bucket(Bucket::new(quota, used.min(most), now));
+    Slot::new(counter, state)
 }
 
 /// Returns a full window with room for one unit at `until`.
@@ -75,7 +73,12 @@ fn spent_window(counter: Counter<'_>, until: u64, now: u64) -> Option<Slot> {
 
 impl Slot {
     /// Returns the instant at which one unit fits, or `at` if a unit fits already.
+    ///
+    /// Holds count as spent until all expire. Otherwise an eviction would grant units that are still held.
     pub(super) fn unit_fits_at(&self, at: u64) -> u64 {
+        if let State::Holds(_) = self.state {
+            return self.state.full_at(&self.quota).max(at);
+        }
         match self.state.judge(&self.quota, at, 1, 0) {
             Outcome::Refuse(retry) => at + micros(retry),
             _ => at,

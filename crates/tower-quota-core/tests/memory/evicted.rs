@@ -279,3 +279,45 @@ fn evicted_blocked_client_stays_blocked() {
     let decision = block_on(store.apply(Operation::Peek, &blocked)).unwrap();
     assert!(!decision.is_allowed(), "{decision:?}");
 }
+
+/// Uses a new quota of windows whose units come back sooner than the old one's.
+#[test]
+fn evicted_window_waits_once_by_new_quota() {
+    let (store, clock) = store(1);
+    let old = Quota::per_hour(1).fixed_window();
+    (0..2).for_each(|client| drop(ask(&store, &old, client, 1)));
+    let quota = Quota::per_second(5).fixed_window();
+    let retry = ask(&store, &quota, 0, 1).retry_after().unwrap();
+    clock.advance(retry);
+    assert!(ask(&store, &quota, 0, 1).is_allowed());
+}
+
+#[test]
+fn evicted_holds_are_not_granted_again() {
+    let (store, clock) = store(1);
+    let uploads = Quota::concurrent(3);
+    assert!(ask(&store, &uploads, 0, 2).is_allowed());
+    ask(&store, &Quota::per_day(1), 1, 1);
+    assert_eq!(store.evicted(), 1);
+    clock.advance(Duration::from_secs(2));
+    assert!(!ask(&store, &uploads, 0, 2).is_allowed());
+    clock.advance(Duration::from_secs(58));
+    assert!(ask(&store, &uploads, 0, 3).is_allowed());
+}
+
+/// A status page must not make a limited client look like one with units left.
+#[test]
+fn peek_keeps_refused_client_limited() {
+    let (store, _) = store(32);
+    let quota = Quota::per_hour(10);
+    assert!(ask(&store, &quota, 0, 9).is_allowed());
+    assert!(!ask(&store, &quota, 0, 5).is_allowed());
+    let key = Key::number(CLIENT, 0);
+    block_on(store.apply(Operation::Peek, &[Charge::new(LIMIT, &quota, &key)])).unwrap();
+    for fresh in 1..300 {
+        for _ in 0..5 {
+            ask(&store, &quota, fresh, 1);
+        }
+    }
+    assert!(!ask(&store, &quota, 0, 5).is_allowed());
+}
