@@ -5,6 +5,8 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 #[derive(Default)]
 pub(super) struct Capacity {
     pub(super) capacity: usize,
+    /// The buckets of a full shard's table, of which rows fill three quarters.
+    pub(super) shard_rows: usize,
     pub(super) taken: AtomicUsize,
     pub(super) entries: AtomicUsize,
     /// Rows that were evicted before they were full again.
@@ -14,9 +16,10 @@ pub(super) struct Capacity {
 }
 
 impl Capacity {
-    pub(super) fn new(capacity: usize) -> Self {
+    pub(super) fn new(capacity: usize, shards: usize) -> Self {
         Self {
             capacity,
+            shard_rows: capacity.div_ceil(shards).saturating_mul(4) / 3,
             ..Self::default()
         }
     }

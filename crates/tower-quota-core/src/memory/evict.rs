@@ -86,10 +86,10 @@ impl Shard {
 
     fn evict(&mut self, row: Row, now: u64, capacity: &Capacity) {
         capacity.forget(row.places());
-        let rows = self.most_rows();
+        let rows = capacity.shard_rows;
         let evicted = self.evicted.get_or_insert_default();
         evicted.sketch.remember(row.hash, row.uses(), rows);
-        let is_limited = row.is_limited() && self.remember(row, 0, now);
+        let is_limited = row.is_limited() && self.remember(row, 0, now, capacity);
         capacity.count_eviction(is_limited);
         let evicted = self.evicted.get_or_insert_default();
         evicted.evictions += 1;
@@ -102,15 +102,16 @@ impl Shard {
         }
     }
 
-    fn most_rows(&self) -> usize {
-        self.rows.num_buckets().max(8)
-    }
-
     /// Remembers the spent limits of a row until one unit fits again.
     ///
     /// Every limit is remembered for at least the time of `least_units` units. Returns whether a limit was spent.
-    pub(super) fn remember(&mut self, row: Row, least_units: u64, now: u64) -> bool {
-        let rows = self.most_rows();
+    pub(super) fn remember(
+        &mut self,
+        row: Row,
+        least_units: u64,
+        now: u64,
+        capacity: &Capacity,
+    ) -> bool {
         let hash = row.hash;
         let at = row.at();
         let mut is_limited = false;
@@ -121,7 +122,9 @@ impl Shard {
             if until > now {
                 let evicted = self.evicted.get_or_insert_default();
                 let limit = (hash, slot.limit);
-                evicted.filter.remember(limit, until, now, rows);
+                evicted
+                    .filter
+                    .remember(limit, until, now, capacity.shard_rows);
                 is_limited = true;
             }
         }

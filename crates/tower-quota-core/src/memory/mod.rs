@@ -81,7 +81,7 @@ use crate::time::Timestamp;
 /// A flood of new keys therefore never releases a limited client. Each [`evicted`](Self::evicted) client may take the
 /// capacity of the quota once more.
 ///
-/// The memory of evicted entries takes about 43 bytes for each place, and holds 1.2 spent limits for each place without a
+/// The memory of evicted entries takes about 40 bytes for each place, and holds 1.2 spent limits for each place without a
 /// loss. The store mistakes at most 1 new key in 8,000 for an evicted key, for one limit and for the wait of the evicted
 /// client.
 ///
@@ -181,8 +181,9 @@ impl MemoryStore {
             time,
             everyone: random.hash_one(2),
             hasher,
-            capacity: Capacity::new(entries),
-            own_capacity: Capacity::new(usize::MAX),
+            capacity: Capacity::new(entries, shards),
+            // Nothing is ever evicted for the row of everyone.
+            own_capacity: Capacity::new(usize::MAX, usize::MAX),
             shards: (0..=shards).map(|_| Aligned::default()).collect(),
         };
         Self {

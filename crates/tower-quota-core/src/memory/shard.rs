@@ -73,7 +73,7 @@ impl Shard {
         let mut row = Row::new(hash, uses, context.now, content);
         row.mark(mark);
         if !self.claim(row.places(), hash, context) {
-            let is_limited = self.remember(row, 1, context.now);
+            let is_limited = self.remember(row, 1, context.now, context.capacity);
             return context.capacity.count_eviction(is_limited);
         }
         if self.rows.len() == self.rows.capacity() {

@@ -680,3 +680,26 @@ fn spent_client_stays_limited_after_eviction() {
         );
     }
 }
+
+/// Covers a store that logs filled first, so that the tables were small at the first eviction.
+#[test]
+fn limited_clients_are_remembered_after_logs() {
+    let (store, clock) = store(4_000);
+    let log = Quota::per_day(1_500).sliding_log();
+    for client in 0..200 {
+        for _ in 0..1_500 {
+            ask(&store, &log, 9_000_000 + client, 1);
+            clock.advance(Duration::from_micros(1));
+        }
+    }
+    assert!(store.evicted() > 0);
+    clock.advance(Duration::from_secs(2 * 86_400));
+    let quota = Quota::new(1, Duration::from_secs(900));
+    for client in 0..8_000 {
+        ask(&store, &quota, client, 1);
+    }
+    let released = (0..8_000)
+        .filter(|&client| ask(&store, &quota, client, 1).is_allowed())
+        .count();
+    assert!(released <= 4, "{released} of 8000");
+}
