@@ -10,7 +10,8 @@ use crate::time::Timestamp;
 
 /// A clock for a store in this process. Use `tower_quota_testkit::ManualClock` in your tests.
 ///
-/// If your clock runs backwards, the store waits at the instant of the last charge.
+/// If your clock runs back by up to a minute, the store waits at the instant of the last charge. After a longer step back, the
+/// store forgets the client.
 pub trait Clock: fmt::Debug + Send + Sync + 'static {
     /// Returns the present instant.
     fn now(&self) -> Timestamp;

@@ -12,7 +12,7 @@ use crate::decision::Decision;
 pub enum NotReady<E> {
     /// The turn is further away than the longest wait, the cost never fits, or a window is full.
     ///
-    /// [`Decision::retry_after`] returns when the store would accept the same call.
+    /// [`Decision::retry_after`] returns when the store would accept the same call. For holds, the time is a guess.
     Refused(Box<Decision>),
     /// The store failed.
     Store(E),

@@ -12,7 +12,7 @@ pub struct MemoryStats {
     pub evicted: u64,
     /// Evicted entries with a spent limit.
     pub evicted_limited: u64,
-    /// Limits that were still spent when an evicted client returned.
+    /// Look-ups of limits that were still spent when an evicted client returned.
     pub filter_hits: u64,
     /// Limits with a quota that the shards know. Each shard counts its own.
     pub definitions: usize,

@@ -24,7 +24,7 @@ impl Quota {
     ///
     /// A request holds its units until you refund its decision. `Limiter::hold` does that for you (feature
     /// `tokio`). Layers do not release holds yet. A hold expires after 60 seconds ([`ttl`](Self::ttl)) unless you
-    /// renew it.
+    /// renew it. If a full store evicts your client, the store refuses the client until the holds expire.
     ///
     /// The retry time of a refusal is a guess of up to one second.
     /// [`count_refusals`](crate::Charge::count_refusals) has no effect.
