@@ -334,7 +334,7 @@ pub enum Operation {
     Reset,
     /// Reports the decision without a change. A charge counts as at least one unit.
     Peek,
-    /// Counts a refusal by other limits, and adds strikes.
+    /// Counts a refusal by other limits, adds strikes, and takes forced charges.
     Refuse,
 }
 

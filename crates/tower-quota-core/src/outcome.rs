@@ -11,7 +11,7 @@ pub enum Outcome {
     Allow,
     /// The request may pass after this wait. Its units are taken.
     Wait(Duration),
-    /// The same request, alone, would be admitted after exactly this wait.
+    /// The same request, alone, would be admitted after exactly this wait. For holds, the wait is a guess.
     Refuse(Duration),
     /// The request can never pass, because a cost exceeds a capacity.
     Never,

@@ -65,7 +65,7 @@ pub struct Hold<S: Store + Clone> {
 impl<S: Store + Clone> Hold<S> {
     /// Extends the hold. The hold then expires one [`ttl`](crate::Quota::ttl) from now.
     ///
-    /// Returns `false` if units have expired, or if you have [reset](Limiter::reset) the key. Other work may hold the units
+    /// Returns `false` if units have expired, if you have [reset](Limiter::reset) the key, or if a full store has evicted it. Other work may hold the units
     /// now, so stop your work or take a new hold.
     ///
     /// # Errors

@@ -92,8 +92,9 @@ impl Memory {
     }
 
     pub(super) fn shard(&self, digest: u128) -> MutexGuard<'_, Shard> {
-        let [byte, ..] = digest.to_le_bytes();
-        locked(&self.shards[usize::from(byte) % self.shards.len()])
+        let bits = (digest & 0xffff_ffff) as u64;
+        let shard = (bits * self.shards.len() as u64) >> 32;
+        locked(&self.shards[shard as usize])
     }
 
     pub(super) fn change<R>(
