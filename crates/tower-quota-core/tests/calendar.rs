@@ -102,6 +102,17 @@ fn day_begins_after_midnight_that_is_skipped() {
 }
 
 #[test]
+fn day_goes_on_when_clocks_return_before_midnight() {
+    // At a minute past midnight, clocks in Newfoundland went back to 23:01.
+    let day = calendar(Quota::per_day(100), "America/St_Johns");
+    let midnight = "2010-11-07T02:30:00Z";
+    assert_window(&day, "2010-11-06T02:30:00Z", midnight);
+    assert_window(&day, midnight, "2010-11-08T03:30:00Z");
+    let repeated_hour = instant("2010-11-07T02:45:00Z");
+    assert_eq!(end_at(&day, repeated_hour), instant("2010-11-08T03:30:00Z"));
+}
+
+#[test]
 fn weeks_begin_on_monday() {
     let week = calendar(Quota::per_week(100), BERLIN);
     // Week 1 of 2026 begins in 2025, and week 53 ends in 2027.

@@ -102,9 +102,9 @@ impl Shard {
         }
     }
 
-    /// Remembers the spent limits of a row until one unit fits again.
+    /// Remembers the spent limits of a row until one unit fits again, at least for the time of `least_units` units.
     ///
-    /// Every limit is remembered for at least the time of `least_units` units. Returns whether a limit was spent.
+    /// Returns whether a limit was spent.
     pub(super) fn remember(
         &mut self,
         row: Row,

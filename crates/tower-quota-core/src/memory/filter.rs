@@ -13,7 +13,6 @@ const PRINT_BITS: u32 = 18;
 const PRINT: u64 = (1 << PRINT_BITS) - 1;
 /// The filter keeps instants in steps of 128 microseconds, rounded down.
 const STEP_BITS: u32 = 7;
-/// Microseconds by which a remembered instant is too early at most.
 pub(super) const STEP: u64 = 1 << STEP_BITS;
 
 /// Spent limits of evicted rows. A cell is an instant (46 bits) and a fingerprint (18 bits).
@@ -58,7 +57,7 @@ impl EvictedFilter {
     }
 
     fn place(&self, (hash, limit): (u64, u32)) -> (u64, Range<usize>) {
-        // Some bits of the hash chose the shard. A product with an odd factor brings the remaining bits to the top.
+        // Some bits chose the shard. A product with an odd factor brings the remaining bits to the top.
         let mixed = (hash ^ u64::from(limit)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let sets = (self.cells.len() / CELLS) as u64;

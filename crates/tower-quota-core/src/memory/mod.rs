@@ -67,7 +67,7 @@ use crate::time::Timestamp;
 ///
 /// The store keeps at most `capacity` entries, one million by default. [`Key::EVERYONE`] has an entry of its own, which
 /// takes no place and is never evicted. An entry with one limit takes 44 to 90 bytes, and an entry with up to three limits
-/// 72 bytes more, for keys of any length. Entries with logs, holds, windows that start with a request, and buckets that
+/// 72 bytes more, for keys of any length. In a store for 1,000 entries, the two figures are 68 and 132 bytes. Entries with logs, holds, windows that start with a request, and buckets that
 /// queue or settle requests take hundreds of bytes. A log takes one more place of the capacity for each kilobyte.
 ///
 /// A full store makes room for each new entry. The store removes the first that applies:
@@ -79,7 +79,7 @@ use crate::time::Timestamp;
 ///    who returns before.
 ///
 /// A flood of new keys therefore never releases a limited client. Each [`evicted`](Self::evicted) client may take the
-/// capacity of the quota once more.
+/// capacity of the quota once more, and a debt beyond the capacity is lost.
 ///
 /// The memory of evicted entries takes about 40 bytes for each place, and holds 1.2 spent limits for each place without a
 /// loss. The store mistakes at most 1 new key in 8,000 for an evicted key, for one limit and for the wait of the evicted
@@ -155,6 +155,7 @@ impl MemoryStore {
 
     /// Creates a store for at most `entries` entries, and at least one.
     ///
+    /// Choose at least the number of keys of a request. The store counts a key without a place as spent.
     /// The store allocates memory when entries come.
     #[must_use]
     pub fn with_capacity(entries: usize) -> Self {

@@ -10,8 +10,8 @@ use crate::time::micros;
 
 pub(super) struct Restored {
     pub(super) slot: Slot,
-    /// Whether the limit is spent for less time than the filter says. The filter then has to forget the limit. Otherwise
-    /// each request would restore the limit as spent, and the promised wait would be too short.
+    /// Whether the limit is spent for less time than the filter says. The filter then has to forget the limit, or each
+    /// request would restore the limit as spent.
     pub(super) is_cut: bool,
 }
 

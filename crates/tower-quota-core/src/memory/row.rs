@@ -221,8 +221,8 @@ impl Row {
     }
 
     pub(super) fn places(&self) -> usize {
-        let logs = self.entry().map_or(0, Entry::state_bytes);
-        1 + logs / BYTES_OF_A_PLACE
+        let states = self.entry().map_or(0, Entry::state_bytes);
+        1 + states / BYTES_OF_A_PLACE
     }
 }
 

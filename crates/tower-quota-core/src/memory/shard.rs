@@ -96,8 +96,7 @@ impl Shard {
 
     /// Drops the rows that have been full for a while, and moves the rest to a table with room for more.
     ///
-    /// Removed rows leave tombstones in the table. Without `renew`, the table would double in size while the number of rows
-    /// stays the same.
+    /// Removed rows leave tombstones. Without `renew`, the table would double in size at the same number of rows.
     fn renew(&mut self, context: &Context<'_>) {
         let instant = context.now.saturating_sub(KEPT_FULL);
         self.rows.retain(|row| {

@@ -1,26 +1,24 @@
 //! The refusal cache refuses requests that a shared store is known to refuse.
 //!
-//! A store that refuses a request sends the entries of the request's keys. The cache remembers the last entry of each key,
-//! and decides further requests on a copy. If the copy refuses a request, the cache refuses the request.
+//! A store sends the entries of the keys with each refusal. The cache remembers the last entry of each key, decides
+//! further requests on a copy, and refuses what the copy refuses.
 //!
 //! # Why a refusal from memory is right
 //!
-//! The cache remembers the store's instant of an entry, and the local instant before the call was sent. The present instant
-//! of the store is at most the former plus the time since the latter. The cache decides the copy at that latest instant, so
-//! the copy has refilled at least as much as the store. Charges since then only leave less in the store. Refunds, resets and
-//! charges through the cache end a record at once, and those of other processes end with
-//! [`max_age`](RefusalCache::max_age).
+//! The present instant of the store is at most the instant of the entry plus the time since the call was sent. The cache
+//! decides at that latest instant, so the copy has refilled at least as much as the store. Other charges only leave less
+//! in the store. Refunds, resets and charges through the cache end a record at once, and those of other processes end
+//! with [`max_age`](RefusalCache::max_age).
 //!
 //! # Calls in flight
 //!
 //! When a unit comes back, all concurrent requests would call the store for the same unit. A call that the copy admits
-//! therefore takes one unit of the copy, at any cost. The answer charges the entry, replaces the entry, or is forgotten
-//! after a failure.
+//! therefore takes one unit of the copy, at any cost, until the answer arrives.
 //!
-//! Every such call leaves at least one unit less in the store. An admitted call takes a unit. If the store refuses the call,
-//! other processes have taken a unit, because the copy had enough. The store therefore has no more units than the copy, if
-//! calls take equally long, requests have the same limits, and the copy was not full since the entry was sent. In all other
-//! cases the cache may refuse a request for a round trip too long. Requests never wait for each other.
+//! Each such call leaves at least one unit less in the store. An admitted call takes a unit. If the store refuses the call,
+//! other processes have taken a unit. The store therefore has no more units than the copy, if calls take equally long,
+//! requests have the same limits, and the copy was not full meanwhile. Otherwise the cache may refuse a request for a
+//! round trip too long. Requests never wait for each other.
 
 mod call;
 mod look_up;
@@ -82,8 +80,7 @@ pub type RefusalFuture<S> =
 /// Charges with a [penalty](Charge::penalty), [counted refusals](Charge::count_refusals) or a
 /// [forced](crate::ChargeMode::Forced) mode have to reach the store. The cache sends such checks ten times a second for each
 /// client. One more call carries the refusals in between, at the cost of the present request and with at most 32 strikes.
-/// Up to a tenth of a second of refusals is lost if the client then waits, if the call fails, or if you refund, charge or
-/// reset.
+/// A tenth of a second of refusals is lost if the client then waits, the call fails, or you refund, charge or reset.
 ///
 /// # Caveats
 ///

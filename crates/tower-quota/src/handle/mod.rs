@@ -105,7 +105,7 @@ impl<S: Store> RateLimitHandle<S> {
         self.shared.rules().of_head(head).plan.explain(head)
     }
 
-    /// Returns the status of a limit for a client: what a request of one unit would get now. Charges nothing.
+    /// Returns the status of a limit for a client: what a request of one unit would get now. No unit is charged.
     ///
     /// It does not include a block by [`block`](Self::block): see [`blocked_for`](Self::blocked_for). A client that is
     /// named by a request is counted by the quota of that request, such as its tier's; one that is named otherwise by

@@ -12,18 +12,16 @@ thread_local! {
     static HOLDS_UP: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A manual clock that holds a thread up in `hold_up`, until another thread has collided with the thread or all have left.
+/// A manual clock. `hold_up` holds a thread until another thread has collided, or all have left.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Crowd(Arc<Meeting>);
 
 #[derive(Debug, Default)]
 struct Meeting {
     now: AtomicU64,
-    /// Threads that have requests left to make.
     busy: AtomicUsize,
-    /// Times that one of them has found a lock held.
     collisions: Arc<AtomicUsize>,
-    /// Says whether a thread is held up, or has been. One is enough: two could wait for each other.
+    /// Only one thread is held up, because two could wait for each other.
     was_held_up: AtomicBool,
 }
 

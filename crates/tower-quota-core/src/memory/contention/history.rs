@@ -16,7 +16,6 @@ use crate::quota::Quota;
 use crate::store::Store;
 use crate::time::Timestamp;
 
-/// Keys in a history, the last of which is that of all requests together.
 pub(super) const KEYS: usize = 3;
 pub(super) const EVERYONE: usize = KEYS - 1;
 
@@ -36,7 +35,6 @@ pub(super) struct Request {
     pub(super) charges: Vec<ChargeSpec>,
 }
 
-/// A request and its answer, and when by the ticks of the history.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) request: Request,
@@ -101,7 +99,7 @@ impl Request {
     }
 }
 
-/// Returns the model's entries after each order that explains the calls, from any of those before.
+/// Returns the model's entries after each order that explains the calls.
 pub(super) fn explain(calls: &[Call], before: &[Entries]) -> Vec<Entries> {
     let mut search = Search {
         calls,

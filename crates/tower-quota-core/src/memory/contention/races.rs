@@ -32,7 +32,6 @@ fn histories(threads: usize) {
     let mut found = Found::default();
     for chain in 0..HISTORIES / LINKED {
         let crowd = Crowd::at(NOW);
-        // Of one table.
         let store = MemoryStore::with_clock(100, crowd.clone());
         let mut entries = vec![Entries::default()];
         for link in 0..LINKED {
@@ -49,14 +48,12 @@ fn histories(threads: usize) {
         found.collisions += crowd.collisions().load(Ordering::SeqCst);
     }
     println!("{threads} threads, {HISTORIES} histories: {found:?}");
-    // In each history the first thread is held up until another collides with it.
     assert!(
         found.collisions as u64 >= HISTORIES && found.histories_with_overlaps == HISTORIES,
         "{found:?}"
     );
 }
 
-/// Counts the signs that threads have met.
 #[derive(Debug, Default)]
 struct Found {
     calls: usize,
@@ -80,7 +77,7 @@ impl Found {
     }
 }
 
-/// Runs requests of some threads at once, then peeks at the units left of every limit.
+/// Runs requests of some threads at once, then peeks at every limit.
 fn history(store: &MemoryStore, crowd: &Crowd, threads: usize, random: &mut Random) -> Vec<Call> {
     let (ticks, calls, start) = (
         AtomicU64::new(0),
@@ -201,7 +198,7 @@ impl Random {
         }
     }
 
-    /// Returns a request that is always decided with its tables locked from beginning to end.
+    /// Returns a request that the model decides.
     fn locked_request(&mut self) -> Request {
         let client = self.pick(&[0, 0, 0, 1]);
         let mut spec = self.spec(client, &LIMITS);

@@ -69,11 +69,15 @@ impl Calendar {
 
     /// Returns the period and the offset of the window at an instant.
     ///
-    /// `nominal` is the length of a day, week, month or year. Windows leave no gap, whatever a zone does with its
-    /// clocks.
+    /// `nominal` is the length of a day, week, month or year. Windows leave no gap and never overlap.
     pub(super) fn window_at(self, nominal: u64, now: u64) -> Option<(u64, u64)> {
         let now = Timestamp::from_microsecond(i64::try_from(now).ok()?).ok()?;
-        let day = self.0.to_datetime(now).date();
+        let mut day = self.0.to_datetime(now).date();
+        // If clocks go back over midnight, they show the day before again, although the next day has begun.
+        let tomorrow = day.tomorrow().ok()?;
+        if self.start_of(tomorrow)? <= now.as_microsecond() {
+            day = tomorrow;
+        }
         let (first, unit) = match nominal {
             DAY => (day, 1.day()),
             WEEK => {

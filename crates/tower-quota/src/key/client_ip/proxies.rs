@@ -32,7 +32,7 @@ impl Proxies {
     /// No client may have an address in these networks. An empty list trusts no proxy.
     ///
     /// # Panics
-    /// When one of them is neither a network nor an address; see [`Proxies::try_networks`].
+    /// If an entry is not a network or an address; see [`Proxies::try_networks`].
     #[must_use]
     #[track_caller]
     pub fn networks(networks: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
@@ -42,7 +42,7 @@ impl Proxies {
     /// Works like [`Proxies::networks`], but returns an error for an invalid network.
     ///
     /// # Errors
-    /// [`ConfigError::Network`] when one of them is neither a network nor an address.
+    /// [`ConfigError::Network`] if an entry is not a network or an address.
     pub fn try_networks(
         networks: impl IntoIterator<Item = impl AsRef<str>>,
     ) -> Result<Self, ConfigError> {
