@@ -369,3 +369,26 @@ fn share_of_hold_keeps_its_expiry() {
     assert_eq!(ten.divided(3), Quota::concurrent(3).ttl(SECOND * 5));
     assert_eq!(ten.divided(1_000), Quota::concurrent(1).ttl(SECOND * 5));
 }
+
+#[test]
+fn percentages_keep_algorithm_and_round_down() {
+    let windows = Quota::per_minute(10).fixed_window();
+    assert_eq!(windows.percent(100), Some(windows));
+    assert_eq!(
+        windows.percent(39),
+        Some(Quota::per_minute(3).fixed_window())
+    );
+    assert_eq!(windows.percent(9), None);
+    let bucket = Quota::per_second(10).burst(25);
+    assert_eq!(bucket.percent(30).unwrap().capacity(), 7);
+    assert_eq!(
+        bucket.percent(30).unwrap().window(),
+        Duration::from_micros(2_333_334)
+    );
+    assert_eq!(bucket.percent(3), None);
+    let holds = Quota::concurrent(10).ttl(Duration::from_secs(5));
+    assert_eq!(
+        holds.percent(50),
+        Some(Quota::concurrent(5).ttl(Duration::from_secs(5)))
+    );
+}

@@ -91,6 +91,7 @@ mod options;
 mod plan;
 mod pool;
 mod refusal;
+mod regional;
 mod remembered;
 mod renewal;
 mod shared;
@@ -101,4 +102,5 @@ mod want;
 
 pub use self::leased::Leased;
 pub use self::options::LeaseOptions;
+pub use self::regional::{RegionShares, RegionSharesError, Regional};
 pub use self::stats::LeaseStats;

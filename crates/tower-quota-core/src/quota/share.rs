@@ -33,18 +33,30 @@ impl Quota {
         if instances == 0 {
             return Err(ConfigError::ZeroInstances);
         }
-        let parts = u64::from(instances);
-        let divide = match self.algorithm.is_bucket() {
-            true => bucket_rate,
-            false => window_rate,
+        self.scaled(1, instances)
+    }
+
+    /// Returns a percentage of this quota, with the same algorithm and the same windows.
+    ///
+    /// Rate and capacity are rounded down. Returns `None` if less than a unit remains, or if the share cannot be counted.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn percent(self, percent: u32) -> Option<Self> {
+        let has_units = part(self.capacity, percent, 100) > 0;
+        has_units.then(|| self.scaled(percent, 100).ok()).flatten()
+    }
+
+    fn scaled(self, parts: u32, of: u32) -> Result<Self, ConfigError> {
+        let rate = match self.algorithm.is_bucket() {
+            true => bucket_rate(self.units * u64::from(parts), self.period, of.into()),
+            false => window_rate(self.units, self.period, parts, of),
         };
-        let rate = divide(self.units, self.period, parts);
         let mut share = self;
-        share.capacity = (self.capacity / parts).max(1);
+        share.capacity = part(self.capacity, parts, of).max(1);
         (share.units, share.period) = rate.ok_or(ConfigError::ShareTooSmall {
             units: self.units,
             period: self.period(),
-            instances,
+            instances: of,
         })?;
         if self.algorithm == Algorithm::Concurrent {
             share.period = self.period;
@@ -56,6 +68,11 @@ impl Quota {
         share.burst_given |= share.capacity != share.units;
         share.in_integers()
     }
+}
+
+fn part(units: u64, parts: u32, of: u32) -> u64 {
+    // No quota has more than 2^50 units.
+    units * u64::from(parts) / u64::from(of)
 }
 
 fn bucket_rate(units: u64, period: u64, parts: u64) -> Option<(u64, u64)> {
@@ -75,11 +92,11 @@ fn bucket_rate(units: u64, period: u64, parts: u64) -> Option<(u64, u64)> {
     (most > 0).then_some((most, YEAR))
 }
 
-fn window_rate(units: u64, period: u64, parts: u64) -> Option<(u64, u64)> {
-    if units >= parts {
-        return Some((units / parts, period));
+fn window_rate(units: u64, period: u64, parts: u32, of: u32) -> Option<(u64, u64)> {
+    match part(units, parts, of) {
+        0 => Some((1, within_year(period, u64::from(of).div_ceil(units))?)),
+        whole => Some((whole, period)),
     }
-    Some((1, within_year(period, parts.div_ceil(units))?))
 }
 
 fn within_year(period: u64, times: u64) -> Option<u64> {

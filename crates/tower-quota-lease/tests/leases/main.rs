@@ -10,6 +10,7 @@ mod fleet;
 mod mixed;
 mod recorder;
 mod refusals;
+mod regions;
 mod requests;
 mod runtimes;
 mod under_admission;

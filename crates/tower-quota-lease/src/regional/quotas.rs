@@ -1,0 +1,96 @@
+//! The quotas by which the stores of a region count.
+
+use core::time::Duration;
+
+use tower_quota_core::{Charge, Quota, Timestamp};
+
+use super::shares::RegionShares;
+
+/// The shortest time until a higher share applies, in which all instances learn of the change.
+const SHORTEST_DELAY: Duration = Duration::from_secs(60);
+
+/// The most former shares that are remembered. Even the windows of a year then see changes three weeks apart.
+const MOST_FORMER: usize = 16;
+
+/// The shares of now, and former shares with the instants of their end.
+pub(super) struct Quotas {
+    shares: RegionShares,
+    former: Vec<(RegionShares, Timestamp)>,
+}
+
+/// The parts of a quota that a region uses.
+pub(super) struct Split {
+    /// The quota of the local store, unless the home store counts the whole quota.
+    pub(super) floor: Option<Quota>,
+    pub(super) home: Quota,
+    pub(super) capacity: u64,
+}
+
+/// Percentages of a quota. The floor is 0 if the home store counts the whole quota.
+struct Percents {
+    floor: u32,
+    home: u32,
+}
+
+impl Quotas {
+    pub(super) const fn new(shares: RegionShares) -> Self {
+        Self {
+            shares,
+            former: Vec::new(),
+        }
+    }
+
+    pub(super) fn changed(&self, shares: RegionShares, now: Timestamp) -> Self {
+        let mut former = self.former.clone();
+        if former.len() == MOST_FORMER {
+            former.remove(0);
+        }
+        former.push((self.shares.clone(), now));
+        Self { shares, former }
+    }
+
+    pub(super) fn of(&self, charge: &Charge<'_>, region: &str, now: Timestamp) -> Split {
+        let quota = charge.quota();
+        let whole = Split {
+            floor: None,
+            home: *quota,
+            capacity: quota.capacity(),
+        };
+        // A refusal by the floor is not final, so the local store must not count refusals.
+        if charge.counts_refusals() || charge.penalised_by().is_some() {
+            return whole;
+        }
+        let mut percents = Percents::of(quota, &self.shares, region);
+        let delay = SHORTEST_DELAY.max(2 * quota.window());
+        for (former, ended_at) in &self.former {
+            if now.since(*ended_at) < delay {
+                let former = Percents::of(quota, former, region);
+                percents.floor = percents.floor.min(former.floor);
+                percents.home = percents.home.min(former.home);
+            }
+        }
+        Split {
+            floor: quota.percent(percents.floor),
+            home: quota.percent(percents.home).unwrap_or(*quota),
+            ..whole
+        }
+    }
+}
+
+impl Percents {
+    fn of(quota: &Quota, shares: &RegionShares, region: &str) -> Self {
+        // All regions must agree on the pool, also those whose own share has units.
+        let has_units = |percent| quota.percent(percent).is_some();
+        if shares.percents().all(has_units) && has_units(shares.pool()) {
+            Self {
+                floor: shares.of(region).unwrap_or(0),
+                home: shares.pool(),
+            }
+        } else {
+            Self {
+                floor: 0,
+                home: 100,
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The shares of the regions.
+
+use core::fmt;
+use std::collections::BTreeMap;
+use std::error::Error;
+
+/// The percentage of every quota that each region counts in its own store. The rest is the pool.
+///
+/// All instances in all regions need the same shares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegionShares(BTreeMap<String, u32>);
+
+impl RegionShares {
+    /// Creates shares from the names of the regions and their percentages.
+    ///
+    /// # Errors
+    /// [`RegionSharesError`] if a region has no percentage or two, or if less than one percent remains for the pool.
+    pub fn new<N: Into<String>>(
+        shares: impl IntoIterator<Item = (N, u32)>,
+    ) -> Result<Self, RegionSharesError> {
+        let mut regions = BTreeMap::new();
+        let mut sum = 0_u32;
+        for (region, percent) in shares {
+            let region = region.into();
+            if percent == 0 {
+                return Err(RegionSharesError::NoShare(region));
+            }
+            sum = sum.saturating_add(percent);
+            if let Some(_former) = regions.insert(region.clone(), percent) {
+                return Err(RegionSharesError::TwoShares(region));
+            }
+        }
+        if sum > 99 {
+            return Err(RegionSharesError::NoPool(sum));
+        }
+        Ok(Self(regions))
+    }
+
+    pub(super) fn of(&self, region: &str) -> Result<u32, RegionSharesError> {
+        let share = self.0.get(region).copied();
+        share.ok_or_else(|| RegionSharesError::UnknownRegion {
+            region: region.to_owned(),
+            known: self.0.keys().cloned().collect(),
+        })
+    }
+
+    pub(super) fn percents(&self) -> impl Iterator<Item = u32> {
+        self.0.values().copied()
+    }
+
+    pub(super) fn pool(&self) -> u32 {
+        100 - self.percents().sum::<u32>()
+    }
+}
+
+/// The error of wrong [`RegionShares`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RegionSharesError {
+    /// A region with 0 percent.
+    NoShare(String),
+    /// A region with two percentages.
+    TwoShares(String),
+    /// Shares with this sum, above 99.
+    NoPool(u32),
+    /// A region without a share.
+    UnknownRegion {
+        /// The name of the region.
+        region: String,
+        /// The regions with a share.
+        known: Vec<String>,
+    },
+}
+
+impl fmt::Display for RegionSharesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoShare(region) => {
+                write!(
+                    f,
+                    "region {region:?} has 0 %: give at least 1 %, or leave the region out"
+                )
+            }
+            Self::TwoShares(region) => write!(f, "region {region:?} has two shares: keep one"),
+            Self::NoPool(sum) => write!(
+                f,
+                "the shares of all regions are {sum} % together: give at most 99 %, the rest is the pool"
+            ),
+            Self::UnknownRegion { region, known } => {
+                write!(f, "region {region:?} has no share, only {known:?} have one")
+            }
+        }
+    }
+}
+
+impl Error for RegionSharesError {}
