@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops at the first surprise")]
 
+mod regions;
+
 use std::time::Duration;
 
 use tower_quota_core::{Charge, Decision, Key, Name, Operation, Quota, Store};
