@@ -74,6 +74,8 @@ pub enum ConfigError {
         /// Instances that share the units.
         instances: u32,
     },
+    /// A limit beyond the most limits that stores decide in one step.
+    TooManyLimits(Name),
     /// Two limits of a policy with the same name.
     DuplicateLimit(Name),
     /// Two names in a policy with the same stored number.
@@ -236,6 +238,11 @@ impl fmt::Display for ConfigError {
                 f,
                 "{units} units per {period:?} leave each of {instances} instances less than 1 in 366 days: give more \
                  units or fewer instances"
+            ),
+            Self::TooManyLimits(name) => write!(
+                f,
+                "limit {name:?} is the 33rd of a request, and stores decide at most 32 limits in one step: give it \
+                 conditions, or combine limits"
             ),
             Self::DuplicateLimit(name) => {
                 write!(

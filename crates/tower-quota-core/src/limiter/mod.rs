@@ -144,8 +144,8 @@ impl<S: Store + Clone> Limiter<S> {
     /// Adds a limit.
     ///
     /// # Errors
-    /// [`ConfigError`] if the name is empty, longer than 64 bytes, not printable ASCII or already in use, or if the stored
-    /// ids of two names are equal.
+    /// [`ConfigError`] if the name is empty, longer than 64 bytes, not printable ASCII or already in use, if the stored
+    /// ids of two names are equal, or if the limiter has [`Charge::MOST`] limits.
     pub fn try_limit(mut self, name: impl Into<Name>, quota: Quota) -> Result<Self, ConfigError> {
         let name = name.into();
         name.check_limit()?;
@@ -157,6 +157,9 @@ impl<S: Store + Clone> Limiter<S> {
             if ids(name).iter().any(|id| ids(limit.name).contains(id)) {
                 return Err(ConfigError::CollidingNames(limit.name, name));
             }
+        }
+        if self.limits.len() == Charge::MOST {
+            return Err(ConfigError::TooManyLimits(name));
         }
         #[cfg(feature = "tokio")]
         let quota = quota.for_waits_of(self.longest_wait);

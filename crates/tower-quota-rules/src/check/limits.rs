@@ -3,16 +3,17 @@
 use core::time::Duration;
 
 use tower_quota::key::KeyExtractor;
-use tower_quota::{Limit, Penalty, Quota, RequestHead};
+use tower_quota::{Charge, ConfigError, Limit, Name, Penalty, Quota, RequestHead};
 
 use super::{Checker, PlacedLimit, all_limits};
 use crate::code_parts::CodeParts;
-use crate::document::{KeyRule, LimitRule};
+use crate::document::{KeyRule, LimitRule, MissingRule};
 use crate::problem::Place;
 use crate::text::{CostText, KeyText};
 
 impl<'d> Checker<'d> {
     pub(super) fn limits(&mut self) {
+        self.most_limits();
         for limit in all_limits(self.document) {
             let place = limit.place();
             self.capacity(limit.rule, limit.rule.quota.quota(), || {
@@ -27,6 +28,32 @@ impl<'d> Checker<'d> {
                 );
                 self.warning(place.field("cost"), text);
             }
+        }
+    }
+
+    /// Checks that a store decides all limits of a request in one step.
+    fn most_limits(&mut self) {
+        fn enforced(rules: &[LimitRule]) -> impl Iterator<Item = &LimitRule> {
+            rules.iter().filter(|rule| !rule.shadow)
+        }
+        let document = self.document;
+        let is_conditional = |rule: &LimitRule| {
+            rule.when.is_some() || rule.unless.is_some() || rule.missing == Some(MissingRule::Skip)
+        };
+        let mut always = enforced(&document.limits).filter(|rule| !is_conditional(rule));
+        if let Some(rule) = always.nth(Charge::MOST) {
+            let name = Name::from(&rule.name);
+            self.error(Place::of("limits"), ConfigError::TooManyLimits(name));
+        }
+        let of_routes = document.routes.iter();
+        let of_route = of_routes.map(|route| enforced(&route.limits).count()).max();
+        let together = enforced(&document.limits).count() + of_route.unwrap_or(0);
+        if together > Charge::MOST {
+            let text = format_args!(
+                "{together} limits may apply to a request, and a request with more than {} is refused with status 500",
+                Charge::MOST
+            );
+            self.warning(Place::of("limits"), text);
         }
     }
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use tower_quota_core::{Key, Name, Quota, Store};
+use tower_quota_core::{Charge, Key, Name, Operation, Quota, Store};
 
 use super::Outcome;
-use super::failure::expect;
+use super::failure::{Failure, expect};
 use super::samples::{at_once, expect_allowed, expect_remaining, key};
 use super::trial::Trial;
 
@@ -187,4 +187,31 @@ pub(super) async fn keys_are_counted_separately<S: Store>(trial: &mut Trial<S>) 
         )?;
     }
     Ok(())
+}
+
+/// Every store decides [`Charge::MOST`] charges. A store that fails for more must not have charged any.
+pub(super) async fn most_charges_are_decided_together<S: Store>(trial: &mut Trial<S>) -> Outcome {
+    let (ann, bob) = (key("ann"), key("bob"));
+    let names: Vec<Name> = (0..=Charge::MOST)
+        .map(|number| Name::from(format!("limit-{number}")))
+        .collect();
+    let of = |key| {
+        names
+            .iter()
+            .map(move |name| Charge::new(*name, &TIGHT, key))
+    };
+    let charges: Vec<Charge<'_>> = of(&ann).take(Charge::MOST).collect();
+    let step = "32 charges";
+    let decision = trial.check(step, &charges).await?;
+    expect_remaining(step, &decision, &[2; Charge::MOST])?;
+
+    let step = "33 charges, then a peek at 32";
+    let charges: Vec<Charge<'_>> = of(&bob).collect();
+    let remaining = match trial.store().check(&charges).await {
+        Ok(_) => 2,
+        Err(_) => 3,
+    };
+    let peek = trial.store().apply(Operation::Peek, &charges[1..]).await;
+    let peek = peek.map_err(|error| Failure::new(step, error.to_string()))?;
+    expect_remaining(step, &peek, &[remaining; Charge::MOST])
 }

@@ -142,7 +142,7 @@ macro_rules! cases {
 }
 
 cases! { $
-    limits: one_key_is_charged_all_or_nothing, binding_limit_is_named, order_of_limits_does_not_matter, keys_are_counted_separately;
+    limits: most_charges_are_decided_together, one_key_is_charged_all_or_nothing, binding_limit_is_named, order_of_limits_does_not_matter, keys_are_counted_separately;
     limits [SeveralKeys]: several_keys_are_charged_all_or_nothing;
     subsets: subsets_and_orders_share_the_counters, unasked_limits_keep_their_time;
     promises: retry_after_is_exact, reset_after_is_exact, remaining_is_exact;

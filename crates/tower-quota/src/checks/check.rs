@@ -53,11 +53,15 @@ pub enum Check {
     ///
     /// Proved by 1,000 requests, since a policy may come later.
     NoLimits,
+    /// More than [`Charge::MOST`](crate::Charge::MOST) enforced limits apply to a request, which is refused with status 500.
+    ///
+    /// Proved by one request.
+    TooManyLimits,
 }
 
 impl Check {
     /// All checks, in the order of their numbers.
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::NoPeerAddress,
         Self::UntrustedProxy,
         Self::NoForwardedAddress,
@@ -68,6 +72,7 @@ impl Check {
         Self::CountedTwice,
         Self::RefusesAll,
         Self::NoLimits,
+        Self::TooManyLimits,
     ];
 
     pub(super) const fn index(self) -> usize {

@@ -21,7 +21,7 @@ mod watch;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tower_quota_core::Name;
+use tower_quota_core::{Charge, Name};
 
 pub use self::check::Check;
 pub(crate) use self::check::CheckSet;
@@ -49,6 +49,7 @@ pub(crate) struct Checks {
     counts: [AtomicU64; Check::ALL.len()],
     warnings: Mutex<Vec<Warning>>,
     missing_peers: AtomicU64,
+    crowded: AtomicU64,
     store_failures: AtomicU64,
     /// Says whether the store has ever answered.
     has_answered: AtomicBool,
@@ -61,6 +62,7 @@ impl Checks {
             counts: Default::default(),
             warnings: Mutex::default(),
             missing_peers: AtomicU64::new(0),
+            crowded: AtomicU64::new(0),
             store_failures: AtomicU64::new(0),
             has_answered: AtomicBool::new(false),
         }
@@ -87,6 +89,18 @@ impl Checks {
     pub(crate) fn no_peer_address(&self) {
         self.observe(Check::NoPeerAddress, None, &self.missing_peers, 1, || {
             Mistake::NoPeerAddress.to_string()
+        });
+    }
+
+    /// Records a request with more limits than a store decides in one step.
+    #[cold]
+    pub(crate) fn too_many_limits(&self) {
+        self.observe(Check::TooManyLimits, None, &self.crowded, 1, || {
+            format!(
+                "a request has more than {} limits, so it is refused with status 500 and not counted: give it fewer limits, \
+                 or narrow their conditions",
+                Charge::MOST
+            )
         });
     }
 

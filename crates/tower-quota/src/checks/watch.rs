@@ -89,7 +89,9 @@ impl Watch {
             Some(
                 NotAsked::MissingKey(_) | NotAsked::Unauthenticated(_) | NotAsked::NoPeerAddress,
             ) => Mark::default(),
-            Some(NotAsked::NoLimit) | None => self.examine_limits(checks, plan, ask, head),
+            Some(NotAsked::NoLimit | NotAsked::TooManyLimits) | None => {
+                self.examine_limits(checks, plan, ask, head)
+            }
         }
     }
 

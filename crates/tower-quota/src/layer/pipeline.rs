@@ -169,6 +169,10 @@ impl<S: Store> Shared<S> {
                     self.checks().no_peer_address();
                     Reason::NoPeerAddress
                 }
+                NotAsked::TooManyLimits => {
+                    self.checks().too_many_limits();
+                    Reason::TooManyLimits
+                }
             };
             return Step::Respond(self.refuse_undecided(rules, reason, request));
         }

@@ -355,6 +355,11 @@ impl Limit {
         self
     }
 
+    /// Returns whether the limit is enforced for every request, also without a key.
+    pub(crate) fn always_applies(&self) -> bool {
+        self.conditions.is_empty() && !self.is_shadow && self.missing != Some(MissingKey::Skip)
+    }
+
     /// Allows partial grants: a request takes as many units as are left, and is refused if none is.
     ///
     /// For batches: the handler processes as many items as [`LimitStatus::taken`](crate::LimitStatus::taken) says. All

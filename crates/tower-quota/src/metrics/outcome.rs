@@ -68,7 +68,7 @@ impl RequestOutcome {
     pub(super) fn of(decided: &Decided<'_>) -> Self {
         match decided.reason {
             Some(Reason::OverQuota(_)) => Self::Limited,
-            Some(Reason::NeverFits(_)) => Self::Never,
+            Some(Reason::NeverFits(_) | Reason::TooManyLimits) => Self::Never,
             Some(Reason::Blocked) => Self::Blocked,
             Some(Reason::MissingKey(_) | Reason::Unauthenticated(_) | Reason::NoPeerAddress) => {
                 Self::MissingKey

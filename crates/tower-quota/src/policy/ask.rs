@@ -84,6 +84,8 @@ pub(crate) enum NotAsked {
     Unauthenticated(Name),
     /// A limit counts by the address of the peer, which the server did not attach.
     NoPeerAddress,
+    /// The request has more enforced limits than a store decides in one step.
+    TooManyLimits,
 }
 
 /// The decision about a request if the store fails.
@@ -121,10 +123,12 @@ impl<'p, 'r> Ask<'p, 'r> {
         if !plan.choices.is_empty() {
             self.read_chosen(head)?;
         }
-        if self.parts.is_empty() {
-            Err(NotAsked::NoLimit)
-        } else {
-            Ok(())
+        let is_enforced = |part: &&Part<'_>| !part.planned.limit.is_shadow();
+        match self.parts.len() {
+            0 => Err(NotAsked::NoLimit),
+            1..=Charge::MOST => Ok(()),
+            _ if self.parts.iter().filter(is_enforced).count() <= Charge::MOST => Ok(()),
+            _ => Err(NotAsked::TooManyLimits),
         }
     }
 

@@ -72,7 +72,9 @@ impl Plan {
         }
         let mut ask = Ask::new(self);
         match ask.read(head) {
-            Ok(()) | Err(NotAsked::NoLimit) => Explained::Limited(ask.explained()),
+            Ok(()) | Err(NotAsked::NoLimit | NotAsked::TooManyLimits) => {
+                Explained::Limited(ask.explained())
+            }
             Err(NotAsked::MissingKey(scope)) => Explained::MissingKey(scope),
             Err(NotAsked::Unauthenticated(scope)) => Explained::Unauthenticated(scope),
             Err(NotAsked::NoPeerAddress) => Explained::NoPeerAddress,

@@ -16,7 +16,7 @@ use core::time::Duration;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tower_quota_core::ConfigError;
+use tower_quota_core::{Charge, ConfigError};
 
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
@@ -105,11 +105,16 @@ impl Policy {
     /// * the key's scope has the same stored number as another scope, or is the scope of a different extractor,
     /// * the constant cost is above the quota's capacity,
     /// * requests should wait at a quota that counts in windows,
+    /// * more than [`Charge::MOST`](crate::Charge::MOST) limits would apply to every request,
     /// * a penalty would block all clients without a key because of one of them,
     /// * or the quota cannot be [divided](tower_quota_core::Quota::divided) among the [instances](Self::instances).
     pub fn try_limit(mut self, limit: Limit) -> Result<Self, ConfigError> {
         self.examine(&limit)?;
         self.limits.push(limit);
+        let mut always = self.limits.iter().filter(|limit| limit.always_applies());
+        if let Some(limit) = always.nth(Charge::MOST) {
+            return Err(ConfigError::TooManyLimits(limit.name));
+        }
         Ok(self)
     }
 

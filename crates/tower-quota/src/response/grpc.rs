@@ -68,14 +68,14 @@ impl GrpcStatus {
     ///
     /// `RESOURCE_EXHAUSTED` over a quota, `INVALID_ARGUMENT` for a missing key, `UNAUTHENTICATED` for missing
     /// credentials, `PERMISSION_DENIED` for blocked requests, `UNAVAILABLE` if the store is unavailable, `INTERNAL` if
-    /// the server did not attach the peer's address.
+    /// the server did not attach the peer's address, or if the request has too many limits.
     #[must_use]
     pub fn of(refused: &Refused<'_>) -> Self {
         let code = match refused.reason() {
             Reason::OverQuota(_) | Reason::NeverFits(_) => RESOURCE_EXHAUSTED,
             Reason::MissingKey(_) => INVALID_ARGUMENT,
             Reason::Unauthenticated(_) => UNAUTHENTICATED,
-            Reason::NoPeerAddress => INTERNAL,
+            Reason::NoPeerAddress | Reason::TooManyLimits => INTERNAL,
             Reason::Blocked => PERMISSION_DENIED,
             Reason::StoreFailure(_) => UNAVAILABLE,
         };
@@ -217,6 +217,7 @@ const fn error_reason(reason: Reason<'_>) -> &'static str {
         Reason::MissingKey(_) => "RATE_LIMIT_KEY_MISSING",
         Reason::Unauthenticated(_) => "CREDENTIALS_MISSING",
         Reason::NoPeerAddress => "PEER_ADDRESS_MISSING",
+        Reason::TooManyLimits => "TOO_MANY_RATE_LIMITS",
         Reason::Blocked => "CLIENT_BLOCKED",
         Reason::StoreFailure(_) => "RATE_LIMIT_UNAVAILABLE",
     }

@@ -76,6 +76,7 @@ fn type_and_title(refused: &Refused<'_>) -> (&'static str, &'static str) {
         Reason::MissingKey(_)
         | Reason::Unauthenticated(_)
         | Reason::NoPeerAddress
+        | Reason::TooManyLimits
         | Reason::Blocked => (
             "about:blank",
             refused.status().canonical_reason().unwrap_or("Refused"),

@@ -41,6 +41,10 @@ pub enum Reason<'a> {
     Unauthenticated(Name),
     /// The server did not attach the peer's address, which a limit needs. It is the server's mistake.
     NoPeerAddress,
+    /// The request has more than [`Charge::MOST`](crate::Charge::MOST) enforced limits, which no store decides in one step.
+    ///
+    /// The policy is wrong, so the answer is the same for every [`OnStoreFailure`](crate::OnStoreFailure).
+    TooManyLimits,
     /// The policy or an operator [blocks](crate::Policy::block) the request.
     Blocked,
     /// The store was unavailable, and a limit refuses then.
@@ -60,6 +64,7 @@ impl Reason<'_> {
             Self::MissingKey(_) => "missing_key",
             Self::Unauthenticated(_) => "unauthenticated",
             Self::NoPeerAddress => "no_peer_address",
+            Self::TooManyLimits => "too_many_limits",
             Self::StoreFailure(_) => "store_failure",
         }
     }
@@ -107,6 +112,7 @@ impl<'a> Refused<'a> {
             Reason::MissingKey(_)
             | Reason::Unauthenticated(_)
             | Reason::NoPeerAddress
+            | Reason::TooManyLimits
             | Reason::Blocked
             | Reason::StoreFailure(_) => None,
         }
@@ -137,6 +143,7 @@ impl<'a> Refused<'a> {
             | Reason::MissingKey(_)
             | Reason::Unauthenticated(_)
             | Reason::NoPeerAddress
+            | Reason::TooManyLimits
             | Reason::Blocked => None,
         };
         match wait {
@@ -158,14 +165,14 @@ impl<'a> Refused<'a> {
     /// Returns the default HTTP status of the refusal.
     ///
     /// 429 over a quota, 400 for a missing key, 401 for missing credentials, 403 for blocked requests, 503 if the store
-    /// is unavailable, 500 if the server did not attach the peer's address.
+    /// is unavailable, 500 if the server did not attach the peer's address or if the request has too many limits.
     #[must_use]
     pub const fn status(&self) -> StatusCode {
         match self.reason {
             Reason::OverQuota(_) | Reason::NeverFits(_) => StatusCode::TOO_MANY_REQUESTS,
             Reason::MissingKey(_) => StatusCode::BAD_REQUEST,
             Reason::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
-            Reason::NoPeerAddress => StatusCode::INTERNAL_SERVER_ERROR,
+            Reason::NoPeerAddress | Reason::TooManyLimits => StatusCode::INTERNAL_SERVER_ERROR,
             Reason::Blocked => StatusCode::FORBIDDEN,
             Reason::StoreFailure(_) => StatusCode::SERVICE_UNAVAILABLE,
         }
@@ -223,6 +230,9 @@ impl<'a> Refused<'a> {
                 )?;
             }
             Reason::NoPeerAddress => out.push_str("The server does not know the client's address"),
+            Reason::TooManyLimits => {
+                out.push_str("The server has too many rate limits for the request")
+            }
             Reason::Blocked => out.push_str("Requests like this one are not served"),
             Reason::StoreFailure(_) => out.push_str("Rate limits cannot be checked at the moment"),
         }

@@ -19,6 +19,7 @@ fn page_has_a_row_for_each_check() {
         Check::CountedTwice,
         Check::RefusesAll,
         Check::NoLimits,
+        Check::TooManyLimits,
     ];
     for check in checks {
         assert!(

@@ -1,6 +1,6 @@
 //! Policies that refuse everything, and policies that limit nothing.
 
-use tower_quota::{Check, Limit, Policy, Quota, key};
+use tower_quota::{Charge, Check, Limit, Policy, Quota, RequestHead, key};
 
 use crate::fixture::{Client, app, in_memory, is_silent, minute, proves};
 
@@ -71,6 +71,25 @@ async fn policy_without_limits_is_reported() {
                 .await
                 .get_paths(1_100, "")
                 .await;
+        },
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn request_with_too_many_limits_is_reported() {
+    let crowded = || {
+        (0..=Charge::MOST).fold(Policy::new(), |policy, number| {
+            let limit = Limit::new(format!("limit-{number}"), Quota::per_hour(1_000));
+            policy.limit(limit.when(|head: &RequestHead<'_>| head.path() == "/0"))
+        })
+    };
+    proves(
+        Check::TooManyLimits,
+        1,
+        || in_memory(crowded()),
+        async |layer| {
+            Client::of(app().layer(layer)).await.get_paths(9, "").await;
         },
     )
     .await;

@@ -3,11 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Request;
+use http::{Request, StatusCode};
+use tower::{Layer, ServiceExt};
 use tower_quota::key::{ClientIp, KeyExtractor, Proxies, Source, from_fn};
-use tower_quota::{ConfigError, Key, Limit, Name, Policy, Quota, RequestHead, key};
+use tower_quota::{
+    Charge, Check, ConfigError, Key, Limit, Limiter, MemoryStore, Name, OnStoreFailure, Policy,
+    Quota, RateLimitLayer, RequestHead, key, when,
+};
 
-use crate::fixture::Limited;
+use crate::fixture::{Inner, Limited, ScriptedStore};
 
 fn limit(name: impl Into<Name>) -> Limit {
     Limit::new(name, Quota::per_minute(10))
@@ -308,4 +312,54 @@ fn one_extractor_may_count_for_several_limits() {
         .is_ok()
     );
     assert!(second(pair(), pair()).is_ok());
+}
+
+#[test]
+fn more_limits_than_stores_decide_are_an_error() {
+    let numbered = |count| (0..count).map(|number| limit(format!("limit-{number}")));
+    let policy = numbered(Charge::MOST).fold(Policy::new(), Policy::limit);
+    let conditional = limit("conditional").when(when::path("/"));
+    let policy = policy.limit(conditional).limit(limit("shadow").shadow());
+    let last = Name::new("last");
+    let error = policy.try_limit(limit(last)).unwrap_err();
+    assert_eq!(error, ConfigError::TooManyLimits(last));
+
+    let limiter = Limiter::new(MemoryStore::new(), "limit-0", Quota::per_minute(10));
+    let limiter = (1..Charge::MOST).fold(limiter, |limiter, number| {
+        limiter.limit(format!("limit-{number}"), Quota::per_minute(10))
+    });
+    let error = limiter.try_limit(last, Quota::per_minute(10)).unwrap_err();
+    assert_eq!(error, ConfigError::TooManyLimits(last));
+}
+
+/// A client brings so many limits about that no store decides them. The policy is wrong, so the answer is no outage's.
+#[tokio::test]
+async fn request_with_too_many_limits_is_server_error() {
+    for on_store_failure in [
+        OnStoreFailure::Allow,
+        OnStoreFailure::Refuse,
+        OnStoreFailure::Local,
+    ] {
+        let policy = (0..=Charge::MOST).fold(Policy::new(), |policy, number| {
+            let limit = limit(format!("limit-{number}"));
+            policy.limit(limit.when(move |head: &RequestHead<'_>| {
+                let sent = head.headers().get("x-limits");
+                let sent = sent.and_then(|sent| sent.to_str().ok()?.parse().ok());
+                sent.is_some_and(|sent: usize| number < sent)
+            }))
+        });
+        let store = ScriptedStore::new();
+        let layer = RateLimitLayer::new(store.clone(), policy.on_store_failure(on_store_failure));
+        let handle = layer.handle();
+        let service = layer.layer(Inner::default());
+        let ask = |limits: usize| {
+            let request = Request::get("/").header("x-limits", limits);
+            service.clone().oneshot(request.body(()).unwrap())
+        };
+        assert_eq!(ask(Charge::MOST).await.unwrap().status(), StatusCode::OK);
+        let status = ask(Charge::MOST + 1).await.unwrap().status();
+        assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(store.operations().len(), 1);
+        assert_eq!(handle.mistakes().count(Check::TooManyLimits), 1);
+    }
 }
