@@ -17,7 +17,7 @@ macro_rules! guides {
             #[doc = links! {
                 "from_governor" "from_tower_governor" "from_express_rate_limit" "from_limitador_or_envoy"
                 "behind_a_proxy" "nesting_in_axum" "choosing_an_algorithm" "without_http" "grpc" "operations" "metrics"
-                "outages" "leases" "live_rules" "admin" "command_line" "testing_your_limits" "writing_a_store"
+                "outages" "leases" "regions" "live_rules" "admin" "command_line" "testing_your_limits" "writing_a_store"
                 "adding_an_algorithm"
             }]
             // The picture is embedded as a link target, because published documentation has no separate files.
@@ -43,6 +43,7 @@ guides! {
     #[all(feature = "axum", feature = "metrics")] metrics;
     #[feature = "redis"] outages;
     #[all(feature = "lease", feature = "redis")] leases;
+    #[all(feature = "lease", feature = "redis")] regions;
     // Their code needs crates that depend on this one: their own tests, and those across crates, compile it.
     #[any()] live_rules;
     #[any()] admin;

@@ -27,6 +27,7 @@
 //! | [Operations](guide::operations) | peek, reset, grant, block, change quotas while requests run; metrics; shutdown |
 //! | [Metrics](guide::metrics) | counters, latencies, a dashboard, alerts, logs of refusals |
 //! | [Outages](guide::outages) | fail open, fail closed, local counters; deadlines and the breaker |
+//! | [Regions](guide::regions) | one quota for regions that are far apart |
 //! | [Leases](guide::leases) | hot clients decided in memory beside a shared store, with an exact total |
 //! | [Live rules](guide::live_rules) | documents that change while requests run: versions, rollback, roll-outs, blocks, audit |
 //! | [Admin](guide::admin) | rules, clients, blocks over HTTP, for people on call and programs |
@@ -170,7 +171,7 @@
 //! | `tls` | `redis`, and `rediss://` URLs |
 //! | `trace` | a span of `tracing` for each decision that goes to a store |
 //! | `metrics` | `metrics`: counters, gauges and histograms for any recorder of the crate `metrics` |
-//! | `lease` | `Leased`: hot clients are decided in memory, and all instances together stay exact |
+//! | `lease` | `Leased`: hot clients are decided in memory, and all instances together stay exact; `Regional`: regions share quotas |
 //!
 //! [`RedisStore`]: https://docs.rs/tower-quota-redis
 
@@ -238,7 +239,9 @@ pub use tower_quota_core::{
     Store, Timestamp, Turn, UnknownLimit, decide,
 };
 #[cfg(feature = "lease")]
-pub use tower_quota_lease::{LeaseOptions, LeaseStats, Leased};
+pub use tower_quota_lease::{
+    LeaseOptions, LeaseStats, Leased, RegionShares, RegionSharesError, Regional,
+};
 #[cfg(feature = "redis")]
 pub use tower_quota_redis::{
     RedisConfigError, RedisConnection, RedisErrorCounts, RedisOptions, RedisStats, RedisStore,

@@ -36,6 +36,9 @@ pub struct Document {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub instances: Option<u32>,
+    /// The percentage of every quota that each region counts in its own store, for `Regional` stores.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub regions: IndexMap<NameText, u32>,
     /// The limits of every request.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitRule>,

@@ -10,10 +10,13 @@ use tower_quota::Policy;
 use super::rollout::RolloutCounts;
 #[cfg(feature = "redis")]
 use super::top::SharedTop;
-use crate::{Format, Problems, Rules};
+use crate::{Document, Format, Problems, Rules};
 
 /// Reads a document.
 type ReadDocument = dyn Fn(&str, Format) -> Result<Rules, Problems> + Send + Sync;
+
+/// Learns of a document that applies from now on.
+type OnDocument = dyn Fn(&Document) + Send + Sync;
 
 /// Adds to a policy what only code can say.
 type WithPolicy = dyn Fn(Policy) -> Policy + Send + Sync;
@@ -30,6 +33,7 @@ pub struct LiveOptions {
     pub(crate) counts: Option<RolloutCounts>,
     pub(crate) reader: Arc<ReadDocument>,
     pub(crate) with_policy: Arc<WithPolicy>,
+    pub(crate) on_document: Arc<OnDocument>,
     #[cfg(feature = "redis")]
     pub(crate) shared_top: Option<SharedTop>,
 }
@@ -46,6 +50,7 @@ impl LiveOptions {
             counts: None,
             reader: Arc::new(Rules::parse),
             with_policy: Arc::new(|policy| policy),
+            on_document: Arc::new(|_| {}),
             #[cfg(feature = "redis")]
             shared_top: None,
         }
@@ -118,6 +123,14 @@ impl LiveOptions {
         change: impl Fn(Policy) -> Policy + Send + Sync + 'static,
     ) -> Self {
         self.with_policy = Arc::new(change);
+        self
+    }
+
+    /// Calls this function with each document that applies, before the layer uses the policy of the document.
+    ///
+    /// Use the function to pass the [regions](Document::regions) to a `Regional` store. The function must not panic.
+    pub fn on_document(mut self, apply: impl Fn(&Document) + Send + Sync + 'static) -> Self {
+        self.on_document = Arc::new(apply);
         self
     }
 }

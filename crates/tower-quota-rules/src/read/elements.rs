@@ -22,11 +22,12 @@ const MAX_READS_OF_LARGE: usize = 10;
 const LARGE: u32 = 10_000;
 
 /// The names of a document's fields.
-const FIELDS: [&str; 14] = [
+const FIELDS: [&str; 15] = [
     "version",
     "defaults",
     "client_ip",
     "instances",
+    "regions",
     "limits",
     "tiers",
     "assign",
@@ -87,6 +88,7 @@ impl<'t> Elements<'t> {
                 "defaults" => document.defaults = self.element(value).unwrap_or_default(),
                 "client_ip" => document.client_ip = self.element(value).unwrap_or_default(),
                 "instances" => document.instances = self.element(value).unwrap_or_default(),
+                "regions" => document.regions = self.map(value, Self::element),
                 "limits" => document.limits = self.list(value),
                 "tiers" => document.tiers = self.map(value, Self::element),
                 "assign" => document.assign = self.list(value),

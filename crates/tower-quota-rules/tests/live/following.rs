@@ -7,6 +7,7 @@ use std::time::Duration;
 use http::StatusCode;
 use tokio::sync::{Notify, watch};
 use tower_quota::MemoryStore;
+use tower_quota_rules::Format;
 use tower_quota_rules::live::{
     AuditRecord, Block, By, ChangeError, LiveOptions, MemoryRules, NewVersion, RedisRules, Reply,
     Rollout, RuleStore, RuleStoreError, StoreState, Version, VersionInfo,
@@ -27,6 +28,29 @@ async fn put_document_is_in_force_at_once() {
     assert_eq!(peeked.remaining(), 5, "what was used is kept");
     assert!(instance.live.state().is_healthy());
     assert_eq!(instance.live.state().reloads.applied, 2);
+}
+
+#[tokio::test]
+async fn regions_of_document_reach_the_store() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&told);
+    let options = LiveOptions::new().on_document(move |document| {
+        let regions = document.regions.iter();
+        let shares = regions.map(|(name, percent)| (name.as_str().to_owned(), *percent));
+        heard.lock().unwrap().push(shares.collect::<Vec<_>>());
+    });
+    let instance = Instance::start(MemoryRules::new(), options).await;
+    for shares in ["eu: 30, us: 20", "eu: 60, us: 40", "eu: 20, us: 30"] {
+        let text = format!("regions: {{ {shares} }}\n{}", document(5));
+        // Shares without a pool are an error.
+        let put = instance
+            .live
+            .put(None, NewVersion::new(text, Format::Yaml, "ann"))
+            .await;
+        assert_eq!(put.is_ok(), !shares.contains("60"), "{put:?}");
+    }
+    let shares = |eu, us| vec![("eu".to_owned(), eu), ("us".to_owned(), us)];
+    assert_eq!(*told.lock().unwrap(), [shares(30, 20), shares(20, 30)]);
 }
 
 #[tokio::test]

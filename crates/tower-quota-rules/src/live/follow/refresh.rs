@@ -258,6 +258,7 @@ impl<S: Store + 'static> Shared<S> {
                         next.candidate = None;
                     }
                     let author = next.version.author.clone();
+                    (shared.options.on_document)(next.rules.document());
                     shared.handle.replace_policy(policy.version(number));
                     if let Some(counts) = &shared.options.counts {
                         counts.follow(&next, &next.rules.policy());
