@@ -52,13 +52,15 @@ async fn stats_count_decisions_calls_and_errors() {
     );
 
     server.command("CLIENT PAUSE 60000 WRITE").unwrap();
-    let mut asked = Vec::new();
-    for i in 0..10 {
-        asked.push(ask(&store, &format!("user {i}")));
+    // After few calls, 128 decisions may be under way.
+    let asked: Vec<_> = (0..130)
+        .map(|i| ask(&store, &format!("user {i}")))
+        .collect();
+    pass_turns().await;
+    while store.stats().queued > 2 {
         pass_turns().await;
     }
-    let stats = store.stats();
-    assert_eq!((stats.queued, stats.calls_under_way), (7, 3), "{stats:?}");
+    assert!(store.stats().calls_under_way > 0);
     server.command("CLIENT UNPAUSE").unwrap();
     for asked in asked {
         asked.await.unwrap().unwrap();

@@ -8,7 +8,7 @@ use redis::Value;
 use tokio::sync::Semaphore;
 use tower_quota_core::{Clock, Decision, Timestamp};
 
-use super::call_span::CallEnd;
+use super::call::CallEnd;
 use super::queue::NotSent;
 use crate::error::RedisStoreError;
 use crate::link::{CallError, Link, LinkSettings};
@@ -34,13 +34,14 @@ impl Caller {
     /// Makes one call about these questions, within the deadline.
     pub(super) async fn call<'a>(
         &self,
-        slot: usize,
+        number: u64,
         questions: impl Iterator<Item = &'a Question>,
     ) -> Result<Value, RedisStoreError> {
         let mut request = Request::at(self.instant());
         questions.for_each(|question| request.decide(&question.template, &question.clients));
         let call = request.into_call();
-        let link = &self.links[slot % self.links.len()];
+        let number = usize::try_from(number).unwrap_or(0);
+        let link = &self.links[number % self.links.len()];
         match tokio::time::timeout(self.deadline, link.run(&self.partition_key, &call)).await {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(CallError::NotSent(source))) => Err(RedisStoreError::Connect {

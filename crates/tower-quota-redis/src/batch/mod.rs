@@ -1,34 +1,28 @@
-//! Batches: several decisions in one call.
+//! Batches put several decisions into one call.
 //!
-//! Round trips are expensive; decisions inside one are cheap. A few calls may be under way at once, in slots; a
-//! decision that finds a free slot leaves at once, and those that arrive while all slots are taken leave together in
-//! the next call. No timer holds a decision back.
+//! A round trip is expensive, and a decision inside a call is cheap. A decision that finds a free sender leaves at once.
+//! The decisions that arrive while the senders wait for answers share the next call.
 //!
-//! 1. A call carries a bounded weight, so that it never occupies the server for more than about a millisecond.
-//! 2. Each decision has a deadline and an outcome of its own. One whose caller has given up is not sent,
-//!    unless it is a refund.
-//! 3. A decision that cannot be answered in time is not sent: it is refused, on arrival if possible, and nothing is
-//!    charged (`flow.rs`). So a server that is asked for more than it can do still answers as much as it can in time.
-//! 4. Calls are tasks of their own: a caller that never polls again holds no slot. The exception is a decision that
-//!    arrives while nothing else is going on, unless calls have a runtime of their own: its caller makes the call, in a
-//!    slot kept for that, and saves two changes of task. If the caller leaves, a task finishes the call.
-//! 5. The breaker stops asking a server whose calls fail (`breaker.rs`).
+//! 1. A call has a bounded weight, so that it holds up the server for less than a millisecond.
+//! 2. Each decision has a deadline and an outcome of its own. A decision whose caller has left is not sent, except for
+//!    refunds and settled charges.
+//! 3. Nothing is refused that might be answered in time. Decisions wait in the order of their arrival. If the oldest has
+//!    waited for half of the deadline, the newest go first. A decision that has waited for the deadline fails uncharged.
+//! 4. The weight under way shrinks while calls are slow, so that an overloaded server still answers in time.
+//! 5. The breaker stops calls to a server that does not answer.
 //!
-//! | file | holds |
+//! | file | content |
 //! |---|---|
-//! | `queue.rs` | waiting decisions, calls under way, and what may be sent, under one lock |
-//! | `flow.rs` | the limit of the weight under way |
+//! | `queue.rs` | what waits, what is under way, and what may be sent, under one lock |
+//! | `window.rs` | the limit of the weight under way |
+//! | `call.rs` | the tasks that send, and their successors |
 //! | `caller.rs` | the call itself, and its errors |
-//! | `slot.rs` | the right to have a call under way |
-//! | `direct.rs` | a call made by the caller of a decision |
 
-mod call_span;
+mod call;
 mod caller;
-mod direct;
-mod flow;
 mod pending;
 mod queue;
-mod slot;
+mod window;
 
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,15 +30,13 @@ use std::time::Instant;
 
 use redis::Value;
 use tokio::sync::{SemaphorePermit, oneshot};
-use tower_quota_core::{Decision, Operation};
+use tower_quota_core::Decision;
 
-use self::call_span::CallSpan;
+use self::call::{CallSpan, Sender};
 pub(crate) use self::caller::Caller;
 use self::caller::{end_of, now};
-use self::direct::Direct;
 use self::pending::Pending;
-use self::queue::{Batch, NotSent, Queue, Ticket};
-use self::slot::Slot;
+use self::queue::{Batch, NotSent, Queue, Step, Ticket};
 use crate::breaker::Breaker;
 use crate::error::RedisStoreError;
 use crate::question::Question;
@@ -64,18 +56,10 @@ const SHARED_SLOT_SHARE: u32 = 8;
 
 type Outcome = Result<Decision, RedisStoreError>;
 
-/// A decision that has been asked for.
-struct Asked {
-    ticket: Ticket,
-    answered: oneshot::Receiver<Outcome>,
-    /// The slot of a call that the caller is to make.
-    slot: Option<Slot>,
-}
-
 impl Batcher {
-    /// Creates a batcher with `slots` calls under way at once.
-    pub(crate) fn new(caller: Caller, slots: usize, breaker: Breaker) -> Arc<Self> {
-        let queue = Mutex::new(Queue::new(slots, caller.deadline, breaker));
+    /// Creates a batcher with so many calls under way to a server that is near.
+    pub(crate) fn new(caller: Caller, senders: usize, breaker: Breaker) -> Arc<Self> {
+        let queue = Mutex::new(Queue::new(senders, caller.deadline, breaker));
         Arc::new(Self {
             caller,
             queue,
@@ -83,11 +67,11 @@ impl Batcher {
         })
     }
 
-    /// Decides, within the deadline. Fails at once while the breaker is open, and when an answer would come too late.
+    /// Decides within the deadline. Fails at once while the breaker is open.
     pub(crate) async fn decide(self: &Arc<Self>, question: Question) -> Outcome {
         let caller = &self.caller;
-        let is_refund = matches!(question.template.operation, Operation::Refund { .. });
-        let asked = match self.ask(question, now()) {
+        let settles = Pending::settles(question.template.operation);
+        let (ticket, mut answered) = match self.ask(question, now()) {
             Ok(asked) => asked,
             Err(reason) => {
                 if reason == NotSent::Overloaded {
@@ -97,22 +81,15 @@ impl Batcher {
                 return Err(caller.not_sent(reason));
             }
         };
-        let answered = async {
-            match asked.slot {
-                Some(slot) => {
-                    Direct::new(Batcher::drain(slot))
-                        .until(asked.answered)
-                        .await
-                }
-                None => asked.answered.await,
-            }
-        };
-        match tokio::time::timeout(caller.deadline, answered).await {
-            Ok(Ok(outcome)) => outcome,
-            // The runtime that the call was made on was shut down under it.
-            Ok(Err(_)) => Err(caller.cut_short()),
-            // A refund that still waits will be sent.
-            Err(_) if !is_refund && self.lock().is_waiting(asked.ticket) => {
+        if let Ok(answer) = tokio::time::timeout(caller.deadline, &mut answered).await {
+            // The runtime of the call may have ended.
+            return answer.unwrap_or_else(|_| Err(caller.cut_short()));
+        }
+        // After a pause of the whole process, timers end before the answers that wait in the socket are read.
+        tokio::task::yield_now().await;
+        match answered.try_recv() {
+            Ok(outcome) => outcome,
+            Err(_) if !settles && self.lock().is_waiting(ticket) => {
                 Err(caller.not_sent(NotSent::Overloaded))
             }
             Err(_) => Err(caller.too_late()),
@@ -150,8 +127,7 @@ impl Batcher {
 
     /// Returns whether nothing waits and nothing is under way.
     pub(crate) fn is_idle(&self) -> bool {
-        let queue = self.lock();
-        queue.len() == 0 && queue.calls_under_way() == 0
+        self.lock().is_idle()
     }
 
     /// Adds the figures of this partition.
@@ -159,62 +135,54 @@ impl Batcher {
         self.lock().add_to(stats);
     }
 
-    /// Has a question sent, in a call of its own if a slot is free.
-    fn ask(self: &Arc<Self>, question: Question, now: Instant) -> Result<Asked, NotSent> {
+    /// Puts a question into the queue.
+    fn ask(
+        self: &Arc<Self>,
+        question: Question,
+        now: Instant,
+    ) -> Result<(Ticket, oneshot::Receiver<Outcome>), NotSent> {
         let operation = question.template.operation;
         let (answer, answered) = oneshot::channel();
         let pending = Pending {
+            number: 0,
             question,
             answer,
-            expiry: now.checked_add(self.caller.deadline),
+            arrived: now,
         };
-        let (ticket, direct, slot) = {
+        let (ticket, begins_sender) = {
             let mut queue = self.lock_to_admit();
             queue.admit(operation, now)?;
-            let ticket = queue.push(pending);
-            let is_busy = self.caller.shared_slots.available_permits() == 0;
-            // A caller on another runtime would make timers there, which may end before the call.
-            let is_elsewhere = self.caller.settings.runtime.is_some();
-            let direct = if is_busy || is_elsewhere {
-                None
-            } else {
-                queue.take_direct_slot()
-            };
-            let slot = if direct.is_none() && queue.has_work() {
-                queue.take_slot()
-            } else {
-                None
-            };
-            (ticket, direct, slot)
+            (queue.push(pending), queue.begin_sender(now))
         };
-        if let Some(number) = slot {
-            self.caller
-                .settings
-                .spawn(Self::drain(Slot::new(self, number)));
+        if begins_sender {
+            let sender = Sender::new(Arc::clone(self));
+            self.caller.settings.spawn(Self::send_waiting(sender));
         }
-        Ok(Asked {
-            ticket,
-            answered,
-            slot: direct.map(|number| Slot::direct(self, number)),
-        })
+        Ok((ticket, answered))
     }
 
-    /// Sends what waits, call after call, until nothing does. In a direct slot it makes one call.
-    async fn drain(mut slot: Slot) {
-        let shared = Arc::clone(&slot.shared);
-        if slot.is_direct {
-            let batch = shared.lock().take_first(now());
-            return shared.send(&mut slot, batch).await;
-        }
+    /// Sends what waits, call after call.
+    async fn send_waiting(mut sender: Sender) {
+        let batcher = Arc::clone(&sender.batcher);
         loop {
             // What arrives while this waits leaves in the same call.
-            let _shared_slot = shared.shared_slot().await;
-            let batch = shared.lock().take_batch(now());
-            if batch.decisions.is_empty() && batch.late.is_empty() {
-                // Dropped, the slot looks again: a decision may have arrived since.
-                return;
+            let _shared_slot = batcher.shared_slot().await;
+            let (expired, step) = {
+                let mut queue = batcher.lock();
+                (queue.take_expired(now()), queue.next_step(now()))
+            };
+            batcher.refuse(expired, NotSent::Overloaded);
+            match step {
+                Step::Send(batch) => batcher.send(&mut sender, batch).await,
+                Step::WaitUntil(due) => {
+                    sender.is_pacing = true;
+                    tokio::time::sleep_until(due.into()).await;
+                    sender.is_pacing = false;
+                    batcher.lock().has_paced();
+                }
+                // The dropped sender looks again, because a decision may have arrived since.
+                Step::End => return,
             }
-            shared.send(&mut slot, batch).await;
         }
     }
 
@@ -241,38 +209,30 @@ impl Batcher {
     }
 
     /// Makes one call, and gives each decision its answer.
-    async fn send(&self, slot: &mut Slot, batch: Batch) {
-        let Batch {
-            decisions, late, ..
-        } = batch;
-        self.refuse(late, NotSent::Overloaded);
-        if decisions.is_empty() {
+    async fn send(&self, sender: &mut Sender, batch: Batch) {
+        if batch.decisions.is_empty() {
             return;
         }
-        slot.call = Some(CallSpan {
+        sender.call = Some(CallSpan {
             began: now(),
             weight: batch.weight,
-            load: batch.load,
         });
-        let reply = self
-            .caller
-            .call(
-                slot.number,
-                decisions.iter().map(|pending| &pending.question),
-            )
-            .await;
-        slot.call_ended(Some(end_of(&reply)));
+        let questions = batch.decisions.iter().map(|pending| &pending.question);
+        let reply = self.caller.call(batch.number, questions).await;
+        sender.call_ended(Some(end_of(&reply)));
         match reply {
             Ok(reply) => {
                 let mut reply = Reply::new(bytes_of(&reply));
-                for pending in decisions {
+                for pending in batch.decisions {
                     let outcome = self.caller.read(&mut reply, &pending.question);
                     pending.answer(outcome);
                 }
             }
-            Err(error) => decisions
-                .into_iter()
-                .for_each(|pending| pending.answer(Err(error.clone()))),
+            Err(error) => {
+                for pending in batch.decisions {
+                    pending.answer(Err(error.clone()));
+                }
+            }
         }
     }
 

@@ -9,19 +9,20 @@ use crate::error::RedisStoreError;
 use crate::question::Question;
 
 pub(super) struct Pending {
+    /// The number of arrival, set by the queue.
+    pub(super) number: u64,
     pub(super) question: Question,
     pub(super) answer: oneshot::Sender<Result<Decision, RedisStoreError>>,
-    /// The instant at which its caller gives up; `None` if that is too far away for an `Instant`.
-    pub(super) expiry: Option<Instant>,
+    pub(super) arrived: Instant,
 }
 
 impl Pending {
-    /// Returns whether it gives back units, which is worth doing late and without a caller.
-    pub(super) fn is_refund(&self) -> bool {
-        matches!(self.question.template.operation, Operation::Refund { .. })
+    /// Returns whether an operation settles an earlier decision, which is worth doing late and without a caller.
+    pub(super) const fn settles(operation: Operation) -> bool {
+        matches!(operation, Operation::Refund { .. } | Operation::Charge)
     }
 
-    /// Sends the answer to the caller, which may have given up.
+    /// Sends the answer to the caller, who may have left.
     pub(super) fn answer(self, outcome: Result<Decision, RedisStoreError>) {
         let _ = self.answer.send(outcome);
     }

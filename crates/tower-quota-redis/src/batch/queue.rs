@@ -1,4 +1,4 @@
-//! The queue of one partition: decisions that wait, calls that are under way, and what may be sent.
+//! The queue of a partition: what waits, what is under way, and what may be sent.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -6,43 +6,46 @@ use std::time::Instant;
 
 use tower_quota_core::Operation;
 
-use super::call_span::{CallEnd, CallSpan};
-use super::flow::{Flow, Load};
+use super::call::{CallEnd, CallSpan};
 use super::pending::Pending;
+use super::window::Window;
 use crate::breaker::Breaker;
 use crate::stats::RedisStats;
 
-/// The most that one call carries, in weights of a plain decision about one key. That takes the server 2 to 5
-/// microseconds, so a call takes it a quarter to six tenths of a millisecond.
+/// The most weight of a call, in plain decisions about one key. The server needs 2 to 5 microseconds for each, so a call
+/// holds up other clients of the server for a quarter to six tenths of a millisecond.
 pub(super) const MOST_WEIGHT: usize = 128;
+/// The most decisions that wait, and the most settlements.
+const MOST_WAITING: usize = 10_000;
+/// The shortest time between two calls, except for full calls and while fewer than two senders run.
+const PACE: Duration = Duration::from_millis(1);
 
-/// The most refunds that wait at once.
-const MOST_REFUNDS: usize = 10_000;
-
-/// The state that decides whether and when a decision is sent, under one lock.
 pub(super) struct Queue {
+    deadline: Duration,
+    /// The decisions that wait, in the order of their arrival.
     waiting: VecDeque<Pending>,
+    /// The refunds and settled charges that wait.
+    settlements: VecDeque<Pending>,
     waiting_weight: usize,
-    waiting_refunds: usize,
-    /// Decisions that have left the queue so far.
-    left: u64,
-    slots: usize,
-    free_slots: Vec<usize>,
-    /// One more slot, for a call that its caller makes itself while nothing else is going on.
-    is_direct_free: bool,
-    /// The weight of the direct call under way.
-    direct_weight: usize,
+    arrivals: u64,
+    /// The senders that take turns on a server that is near.
+    regular_senders: usize,
+    senders: usize,
+    /// Whether a sender waits for the end of [`PACE`].
+    is_pacing: bool,
+    last_sent: Option<Instant>,
+    calls_under_way: usize,
     weight_under_way: usize,
-    flow: Flow,
+    window: Window,
     pub(super) breaker: Breaker,
     decisions: u64,
     calls: u64,
-    /// Times that the breaker has opened and closed.
+    /// How often the breaker has opened and closed.
     openings: u64,
     closings: u64,
 }
 
-/// The reason for which a decision is not sent.
+/// The reason why a decision is not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotSent {
     BreakerOpen,
@@ -54,29 +57,36 @@ pub(super) enum NotSent {
 #[derive(Clone, Copy)]
 pub(super) struct Ticket(u64);
 
-/// The decisions of one call.
+/// The decisions of a call.
 #[derive(Default)]
 pub(super) struct Batch {
+    pub(super) number: u64,
     pub(super) decisions: Vec<Pending>,
     pub(super) weight: usize,
-    pub(super) load: Load,
-    /// Decisions with too little time left, to be refused.
-    pub(super) late: Vec<Pending>,
+}
+
+/// What a sender does next.
+pub(super) enum Step {
+    Send(Batch),
+    WaitUntil(Instant),
+    End,
 }
 
 impl Queue {
-    pub(super) fn new(slots: usize, deadline: Duration, breaker: Breaker) -> Self {
+    pub(super) fn new(regular_senders: usize, deadline: Duration, breaker: Breaker) -> Self {
         Self {
+            deadline,
             waiting: VecDeque::new(),
+            settlements: VecDeque::new(),
             waiting_weight: 0,
-            waiting_refunds: 0,
-            left: 0,
-            slots,
-            free_slots: (0..slots).rev().collect(),
-            is_direct_free: true,
-            direct_weight: 0,
+            arrivals: 0,
+            regular_senders,
+            senders: 0,
+            is_pacing: false,
+            last_sent: None,
+            calls_under_way: 0,
             weight_under_way: 0,
-            flow: Flow::new(deadline, slots * MOST_WEIGHT),
+            window: Window::new(deadline),
             breaker,
             decisions: 0,
             calls: 0,
@@ -85,220 +95,247 @@ impl Queue {
         }
     }
 
-    /// Returns how many decisions wait.
-    pub(super) fn len(&self) -> usize {
-        self.waiting.len()
+    /// Returns whether nothing waits and nothing is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.is_empty() && self.calls_under_way == 0
     }
 
-    /// Returns how many calls are under way.
-    pub(super) fn calls_under_way(&self) -> usize {
-        self.slots - self.free_slots.len() + usize::from(!self.is_direct_free)
-    }
-
-    /// Returns why a decision that arrives now is refused, if it is. Refunds wait their turn, however long it takes: units
-    /// that are not given back would be lost to their client.
+    /// Admits a decision or settlement that arrives. A settlement waits until it is sent, because its units would be lost
+    /// otherwise.
     pub(super) fn admit(&mut self, operation: Operation, now: Instant) -> Result<(), NotSent> {
-        if !self.breaker.is_closed() {
-            return if self.breaker.admit(now) {
-                Ok(())
-            } else {
-                Err(NotSent::BreakerOpen)
-            };
+        if !self.breaker.admit(now) {
+            return Err(NotSent::BreakerOpen);
         }
-        let is_admitted = match operation {
-            Operation::Refund { .. } => self.waiting_refunds < MOST_REFUNDS,
-            _ => self.flow.is_in_time(self.waiting_weight, now),
-        };
-        if is_admitted {
-            Ok(())
+        let is_full = if Pending::settles(operation) {
+            self.settlements.len() >= MOST_WAITING
         } else {
+            self.waiting.len() >= MOST_WAITING
+        };
+        if is_full {
             Err(NotSent::Overloaded)
+        } else {
+            Ok(())
         }
     }
 
-    pub(super) fn push(&mut self, pending: Pending) -> Ticket {
+    pub(super) fn push(&mut self, mut pending: Pending) -> Ticket {
         self.waiting_weight += pending.question.weight();
-        self.waiting_refunds += usize::from(pending.is_refund());
-        self.waiting.push_back(pending);
-        Ticket(self.left + self.waiting.len() as u64)
+        self.arrivals += 1;
+        pending.number = self.arrivals;
+        if Pending::settles(pending.question.template.operation) {
+            self.settlements.push_back(pending);
+        } else {
+            self.waiting.push_back(pending);
+        }
+        Ticket(self.arrivals)
     }
 
     /// Returns whether a decision still waits.
     pub(super) fn is_waiting(&self, ticket: Ticket) -> bool {
-        ticket.0 > self.left
+        self.waiting
+            .binary_search_by_key(&ticket.0, |pending| pending.number)
+            .is_ok()
     }
 
-    /// Returns whether decisions wait that may be sent.
-    pub(super) fn has_work(&self) -> bool {
-        !self.waiting.is_empty() && !self.free_slots.is_empty() && self.room() > 0
+    /// Returns whether to start another sender.
+    pub(super) fn needs_sender(&self, now: Instant) -> bool {
+        let may_pace = !self.is_pacing || self.waiting_weight >= MOST_WEIGHT;
+        let is_needed = self.senders < self.regular_senders || may_pace && self.window.is_calm(now);
+        is_needed && self.has_work()
     }
 
-    /// Takes a slot for a task, if one is free.
-    pub(super) fn take_slot(&mut self) -> Option<usize> {
-        self.free_slots.pop()
+    /// Starts a sender if one is needed.
+    pub(super) fn begin_sender(&mut self, now: Instant) -> bool {
+        let begins = self.needs_sender(now);
+        self.senders += usize::from(begins);
+        begins
     }
 
-    /// Takes the slot for a direct call, if nothing is under way and only one decision waits.
-    pub(super) fn take_direct_slot(&mut self) -> Option<usize> {
-        let is_idle = self.calls_under_way() == 0 && self.waiting.len() == 1;
-        is_idle.then(|| {
-            self.is_direct_free = false;
-            self.direct_weight = self
-                .waiting
-                .front()
-                .map_or(0, |pending| pending.question.weight());
-            self.slots
-        })
+    pub(super) fn sender_ended(&mut self, is_pacing: bool) {
+        self.senders -= 1;
+        self.is_pacing &= !is_pacing;
     }
 
-    pub(super) fn free_slot(&mut self, slot: usize) {
-        if slot == self.slots {
-            (self.is_direct_free, self.direct_weight) = (true, 0);
-        } else {
-            self.free_slots.push(slot);
+    /// Returns what a sender does next.
+    ///
+    /// A few regular senders keep a near server busy, and what arrives meanwhile shares a call. If the server is far, the
+    /// regular senders wait for answers most of the time. Further senders then send a call in each [`PACE`].
+    pub(super) fn next_step(&mut self, now: Instant) -> Step {
+        if !self.has_work() {
+            return Step::End;
         }
+        let is_regular = self.senders <= self.regular_senders;
+        if !is_regular && !self.window.is_calm(now) {
+            return Step::End;
+        }
+        let due = self.last_sent.map_or(now, |last_sent| last_sent + PACE);
+        if is_regular || self.waiting_weight >= MOST_WEIGHT || due <= now {
+            return Step::Send(self.take_batch(now));
+        }
+        if self.is_pacing {
+            return Step::End;
+        }
+        self.is_pacing = true;
+        Step::WaitUntil(due)
     }
 
-    /// Takes those that have waited longest, as many as may be sent in one call. A decision that weighs more than that
-    /// is sent alone. Decisions that cannot be answered in time are set apart, and those that lost their callers
-    /// dropped; refunds are sent all the same.
-    pub(super) fn take_batch(&mut self, now: Instant) -> Batch {
-        self.take(now, usize::MAX)
+    pub(super) fn has_paced(&mut self) {
+        self.is_pacing = false;
     }
 
-    /// Takes the decision that has waited longest, for the call that its caller makes: others would depend on that caller.
-    pub(super) fn take_first(&mut self, now: Instant) -> Batch {
-        self.take(now, 1)
-    }
-
-    fn take(&mut self, now: Instant, most: usize) -> Batch {
-        let (room, needed) = (self.room(), self.flow.time_needed(now));
+    /// Takes the decisions of the next call.
+    ///
+    /// What arrived first comes first. If the oldest decision has waited for half of the deadline, settlements come first,
+    /// and then the newest decisions, which still have most of their time. Decisions without a caller are dropped. The
+    /// server decides a call in the order of arrival.
+    fn take_batch(&mut self, now: Instant) -> Batch {
         let mut batch = Batch::default();
-        if room == 0 {
+        let room = MOST_WEIGHT.min(self.window.limit().saturating_sub(self.weight_under_way));
+        while let Some(pending) = self.take_next(now, room, batch.weight) {
+            let weight = pending.question.weight();
+            self.waiting_weight -= weight;
+            let is_settlement = Pending::settles(pending.question.template.operation);
+            if is_settlement || !pending.answer.is_closed() {
+                batch.weight += weight;
+                batch.decisions.push(pending);
+            }
+        }
+        if batch.decisions.is_empty() {
+            self.note_left_trial(now);
             return batch;
         }
-        if self.weight_under_way == 0 {
-            batch.load = Load::Alone;
-        }
-        while let Some(next) = self
-            .waiting
-            .front()
-            .filter(|_| batch.decisions.len() < most)
-        {
-            let weight = next.question.weight();
-            let is_refund = next.is_refund();
-            let has_no_time = next
-                .expiry
-                .is_some_and(|expiry| expiry.saturating_duration_since(now) <= needed);
-            let is_late = has_no_time && !is_refund;
-            let is_sent = is_refund || !next.answer.is_closed() && !is_late;
-            if is_sent && batch.weight + weight > room && !batch.decisions.is_empty() {
-                batch.load = Load::HeldBack;
-                break;
-            }
-            let Some(next) = self.waiting.pop_front() else {
-                break;
-            };
-            self.waiting_weight -= weight;
-            self.waiting_refunds -= usize::from(is_refund);
-            self.left += 1;
-            if is_sent {
-                batch.weight += weight;
-                batch.decisions.push(next);
-            } else if is_late {
-                batch.late.push(next);
-            }
-        }
+        batch
+            .decisions
+            .sort_unstable_by_key(|pending| pending.number);
         self.weight_under_way += batch.weight;
-        self.note_left_trial(now);
+        self.calls_under_way += 1;
+        self.last_sent = Some(now);
         self.decisions += batch.decisions.len() as u64;
-        self.calls += u64::from(!batch.decisions.is_empty());
+        self.calls += 1;
+        batch.number = self.calls;
         batch
     }
 
-    /// Adds what is known here to a store's figures.
+    /// Takes what is sent next, if its weight fits. A decision that weighs more than a call is sent alone.
+    fn take_next(&mut self, now: Instant, room: usize, taken: usize) -> Option<Pending> {
+        let oldest = self.waiting.front();
+        let is_backlog = oldest.is_some_and(|oldest| {
+            now.saturating_duration_since(oldest.arrived) > self.deadline / 2
+        });
+        let is_settlement = self.settlements.front().is_some_and(|settlement| {
+            is_backlog || oldest.is_none_or(|oldest| settlement.number < oldest.number)
+        });
+        let next = match (is_settlement, is_backlog) {
+            (true, _) => self.settlements.front(),
+            (false, true) => self.waiting.back(),
+            (false, false) => oldest,
+        };
+        if taken > 0 && taken + next?.question.weight() > room {
+            return None;
+        }
+        match (is_settlement, is_backlog) {
+            (true, _) => self.settlements.pop_front(),
+            (false, true) => self.waiting.pop_back(),
+            (false, false) => self.waiting.pop_front(),
+        }
+    }
+
+    /// Takes the decisions that have waited for the whole deadline.
+    pub(super) fn take_expired(&mut self, now: Instant) -> Vec<Pending> {
+        let mut expired = Vec::new();
+        while let Some(oldest) = self.waiting.front()
+            && now.saturating_duration_since(oldest.arrived) >= self.deadline
+        {
+            self.waiting_weight -= oldest.question.weight();
+            expired.extend(self.waiting.pop_front());
+        }
+        expired
+    }
+
+    /// Adds the statistics of the partition.
     pub(super) fn add_to(&self, stats: &mut RedisStats) {
         if self.breaker.is_closed() {
             stats.closed_partitions += 1;
         } else {
             stats.open_partitions += 1;
         }
-        stats.queued += self.waiting.len();
-        stats.calls_under_way += self.calls_under_way();
+        stats.queued += self.waiting.len() + self.settlements.len();
+        stats.calls_under_way += self.calls_under_way;
         stats.decisions += self.decisions;
         stats.calls += self.calls;
         stats.breaker_openings += self.openings;
         stats.breaker_closings += self.closings;
     }
 
-    /// Notes the end of a call, `None` if it was cut short. Returns the waiting decisions if that opens the breaker.
+    /// Notes the end of a call, `None` if it was cut short. Returns the waiting decisions if the breaker opens.
     pub(super) fn call_ended(
         &mut self,
-        batch: &CallSpan,
+        call: &CallSpan,
         end: Option<CallEnd>,
         now: Instant,
     ) -> Vec<Pending> {
-        self.weight_under_way -= batch.weight;
+        let under_way = self.weight_under_way;
+        self.weight_under_way -= call.weight;
+        self.calls_under_way -= 1;
         match end {
             Some(CallEnd::Answered) => {
-                self.flow.measure(batch.began, now, batch.load);
-                if self.breaker.answered(batch.began) {
+                self.window.note(call, now, under_way);
+                if self.breaker.answered(call.began) {
                     self.closings += 1;
-                    self.flow.restart(now);
+                    self.window.restart();
                 }
                 return Vec::new();
             }
-            Some(CallEnd::Late) => self.flow.measure(batch.began, now, batch.load),
+            Some(CallEnd::Late) => self.window.note(call, now, under_way),
             Some(CallEnd::Broken) => {}
             None => return Vec::new(),
         }
-        if !self.breaker.failed(batch.began, now) {
+        if !self.breaker.failed(call.began, now) {
             return Vec::new();
         }
         self.openings += 1;
-        self.left += self.waiting.len() as u64;
-        (self.waiting_weight, self.waiting_refunds) = (0, 0);
-        core::mem::take(&mut self.waiting).into()
+        self.take_all()
     }
 
-    /// Takes the decisions that no task will send, since the runtime has ended. Refunds wait for another one, if there may
-    /// be one.
+    fn take_all(&mut self) -> Vec<Pending> {
+        self.waiting_weight = 0;
+        let waiting = self.waiting.drain(..);
+        waiting.chain(self.settlements.drain(..)).collect()
+    }
+
+    /// Takes the decisions that nothing will send, because the runtime has ended. Settlements wait for another runtime, if
+    /// one may come.
     pub(super) fn take_stranded(&mut self, has_successor: bool, now: Instant) -> Vec<Pending> {
-        if self.free_slots.len() < self.slots {
-            // A task that has a slot looks again before it ends.
+        if self.senders > 0 {
+            // A sender looks at the queue again before it ends.
             return Vec::new();
         }
-        let (refunds, stranded): (Vec<_>, Vec<_>) = self
-            .waiting
-            .drain(..)
-            .partition(|pending| has_successor && pending.is_refund());
-        self.left += stranded.len() as u64;
-        self.waiting_weight = refunds
-            .iter()
-            .map(|pending| pending.question.weight())
-            .sum();
-        self.waiting_refunds = refunds.len();
-        self.waiting = refunds.into();
+        let settlements = core::mem::take(&mut self.settlements);
+        let mut stranded = self.take_all();
+        if has_successor {
+            let weights = settlements.iter().map(|pending| pending.question.weight());
+            self.waiting_weight = weights.sum();
+            self.settlements = settlements;
+        } else {
+            stranded.extend(settlements);
+        }
         self.note_left_trial(now);
         stranded
     }
 
-    /// Lets the next decision be the trial, if the present one is neither waiting nor under way.
+    /// Lets the next decision be the trial, if the trial neither waits nor is under way.
     fn note_left_trial(&mut self, now: Instant) {
-        if self.waiting.is_empty() && self.weight_under_way == 0 {
+        if self.is_idle() {
             self.breaker.trial_left(now);
         }
     }
 
-    /// Returns the weight that the next call may carry: nothing while as much is under way as may be.
-    fn room(&self) -> usize {
-        let limit = self.flow.limit();
-        // A direct call does not count: its caller may poll no more, and others would wait for it.
-        if self.weight_under_way.saturating_sub(self.direct_weight) >= limit {
-            0
-        } else {
-            limit.div_ceil(self.slots).min(MOST_WEIGHT)
-        }
+    fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.settlements.is_empty()
+    }
+
+    fn has_work(&self) -> bool {
+        !self.is_empty() && self.weight_under_way < self.window.limit()
     }
 }
 

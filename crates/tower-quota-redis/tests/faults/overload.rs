@@ -150,7 +150,7 @@ async fn overload_keeps_goodput_near_capacity() {
     let _alone = alone().await;
     let (_server, _link, capacity, stores) = rig().await;
     let mut shares = Vec::new();
-    for (times, seconds) in [(1, 4), (2, 10), (4, 10), (8, 10)] {
+    for (times, seconds) in [(1, 10), (2, 10), (4, 10), (8, 10)] {
         let tally = Arc::new(Tally::default());
         let goodput = offer(
             &stores,

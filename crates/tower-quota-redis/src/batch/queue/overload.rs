@@ -7,147 +7,154 @@ use super::tests::{Answered, pending};
 use super::*;
 
 const DEADLINE: Duration = Duration::from_millis(50);
-const SLOTS: usize = 2;
+const SENDERS: usize = 2;
 /// The time of a simulation.
 const SPAN: Duration = Duration::from_secs(3);
-/// The time that a call and its answer are on the way.
-const ON_THE_WAY: Duration = Duration::from_micros(200);
+/// The time that a call and its answer travel.
+const DISTANCE: Duration = Duration::from_micros(200);
 
 /// A server that takes its calls one after the other.
 #[derive(Clone, Copy)]
 struct SlowServer {
     per_call: Duration,
     per_decision: Duration,
+    /// The server stops for the first duration in every second duration.
+    stalls: Option<(Duration, Duration)>,
 }
 
-/// Stores that are asked at random instants, and their calls under way.
+/// Stores that are asked at random instants, and what happens next.
 struct Simulation {
     server: SlowServer,
+    start: Instant,
     stores: Vec<Queue>,
     /// The end of the last call in the server.
     free_at: Instant,
-    calls: Vec<SimulatedCall>,
+    events: Vec<(Instant, usize, Event)>,
     answered: u64,
+    asked: u64,
     /// Callers that may still wait, with the instants at which they give up.
     callers: Vec<(Instant, Answered)>,
     random: u64,
 }
 
-/// A call under way. The client gives it up after a deadline, the server does it all the same.
-struct SimulatedCall {
-    ends_at: Instant,
-    end: CallEnd,
-    store: usize,
-    slot: usize,
-    began: Instant,
-    batch: Batch,
+enum Event {
+    /// The client gives a call up after a deadline, and the server runs it all the same.
+    CallEnds {
+        end: CallEnd,
+        began: Instant,
+        batch: Batch,
+    },
+    PaceEnds,
 }
 
 impl Simulation {
-    /// Returns the answers in time per second, if so many decisions are asked for in a second.
-    fn answers(server: SlowServer, stores: usize, offered: u64) -> u64 {
+    fn run(server: SlowServer, stores: usize, offered: u64) -> Self {
         let start = now();
-        // The breaker stays closed: its pauses differ from run to run.
-        let queue = || Queue::new(SLOTS, DEADLINE, Breaker::new(NonZeroU32::MAX, DEADLINE));
+        // The breaker stays closed, because its pauses differ from run to run.
+        let queue = || Queue::new(SENDERS, DEADLINE, Breaker::new(NonZeroU32::MAX, DEADLINE));
         let mut simulation = Self {
             server,
+            start,
             stores: (0..stores).map(|_| queue()).collect(),
             free_at: start,
-            calls: Vec::new(),
+            events: Vec::new(),
             answered: 0,
+            asked: 0,
             callers: Vec::new(),
             random: 1,
         };
         let mut arrival = start;
         while arrival < start + SPAN {
-            while let Some(first) = simulation
-                .first_end()
-                .filter(|(ends_at, _)| *ends_at <= arrival)
-            {
-                simulation.end(first.1);
-            }
+            simulation.play_until(arrival);
             simulation.arrive(arrival);
             arrival += Duration::from_micros(simulation.random(2_000_000 / offered));
         }
-        simulation.answered / SPAN.as_secs()
+        simulation.play_until(arrival + SPAN);
+        simulation
     }
 
-    fn first_end(&self) -> Option<(Instant, usize)> {
-        self.calls
-            .iter()
-            .enumerate()
-            .map(|(number, call)| (call.ends_at, number))
-            .min()
+    /// Returns the answers in time per second, if so many decisions are asked for in a second.
+    fn answers(server: SlowServer, stores: usize, offered: u64) -> u64 {
+        Self::run(server, stores, offered).answered / SPAN.as_secs()
+    }
+
+    fn play_until(&mut self, until: Instant) {
+        loop {
+            let events = self.events.iter().enumerate();
+            let first = events.min_by_key(|(_, (at, _, _))| *at);
+            let Some((number, _)) = first.filter(|(_, (at, _, _))| *at <= until) else {
+                return;
+            };
+            let (at, store, event) = self.events.swap_remove(number);
+            match event {
+                Event::PaceEnds => self.stores[store].has_paced(),
+                Event::CallEnds { end, began, batch } => {
+                    if end == CallEnd::Answered {
+                        let in_time = batch.decisions.iter();
+                        let in_time = in_time.filter(|pending| at <= pending.arrived + DEADLINE);
+                        self.answered += in_time.count() as u64;
+                    }
+                    let weight = batch.weight;
+                    let span = CallSpan { began, weight };
+                    self.stores[store].call_ended(&span, Some(end), at);
+                }
+            }
+            self.step(store, at);
+        }
     }
 
     fn arrive(&mut self, at: Instant) {
+        self.asked += 1;
         let store = usize::try_from(self.random(self.stores.len() as u64 - 1)).unwrap();
         let queue = &mut self.stores[store];
         if queue.admit(Operation::Check, at).is_err() {
             return;
         }
-        let (decision, caller) = pending(Some(at + DEADLINE));
+        let (decision, caller) = pending(at);
         queue.push(decision);
+        let begins = queue.begin_sender(at);
         self.callers.retain(|(gives_up_at, _)| *gives_up_at > at);
         self.callers.push((at + DEADLINE, caller));
-        if let Some(slot) = queue.has_work().then(|| queue.take_slot()).flatten() {
-            self.send(store, slot, at);
+        if begins {
+            self.step(store, at);
         }
     }
 
-    fn send(&mut self, store: usize, slot: usize, at: Instant) {
+    fn step(&mut self, store: usize, at: Instant) {
         let queue = &mut self.stores[store];
-        let mut batch = queue.take_batch(at);
-        while batch.decisions.is_empty() && !batch.late.is_empty() {
-            batch = queue.take_batch(at);
+        queue.take_expired(at);
+        match queue.next_step(at) {
+            Step::End => queue.sender_ended(false),
+            Step::WaitUntil(due) => self.events.push((due, store, Event::PaceEnds)),
+            Step::Send(batch) if batch.decisions.is_empty() => self.step(store, at),
+            Step::Send(batch) => self.send(store, batch, at),
         }
-        if batch.decisions.is_empty() {
-            return queue.free_slot(slot);
-        }
+    }
+
+    fn send(&mut self, store: usize, batch: Batch, at: Instant) {
         let weight = u32::try_from(batch.weight).unwrap();
         let work = self.server.per_call + self.server.per_decision * weight;
         // From 80 to 120 percent of that.
         self.free_at =
             self.free_at.max(at) + work * u32::try_from(80 + self.random(40)).unwrap() / 100;
-        let answer_at = self.free_at + ON_THE_WAY;
+        if let Some((stall, every)) = self.server.stalls {
+            let since_stall = (self.free_at - self.start).as_nanos() % every.as_nanos();
+            let since_stall = Duration::from_nanos(u64::try_from(since_stall).unwrap());
+            self.free_at += stall.saturating_sub(since_stall);
+        }
+        let answer_at = self.free_at + DISTANCE;
         let end = if answer_at <= at + DEADLINE {
             CallEnd::Answered
         } else {
             CallEnd::Late
         };
-        self.calls.push(SimulatedCall {
-            ends_at: answer_at.min(at + DEADLINE),
+        let event = Event::CallEnds {
             end,
-            store,
-            slot,
             began: at,
             batch,
-        });
-    }
-
-    fn end(&mut self, call: usize) {
-        let SimulatedCall {
-            ends_at,
-            end,
-            store,
-            slot,
-            began,
-            batch,
-        } = self.calls.swap_remove(call);
-        if end == CallEnd::Answered {
-            let in_time = batch
-                .decisions
-                .iter()
-                .filter(|pending| pending.expiry.is_some_and(|expiry| ends_at <= expiry));
-            self.answered += in_time.count() as u64;
-        }
-        let span = CallSpan {
-            began,
-            weight: batch.weight,
-            load: batch.load,
         };
-        self.stores[store].call_ended(&span, Some(end), ends_at);
-        self.send(store, slot, ends_at);
+        self.events
+            .push((answer_at.min(at + DEADLINE), store, event));
     }
 
     /// Returns a number up to `most`: the same ones in each simulation.
@@ -172,6 +179,7 @@ fn goodput_lasts_under_overload() {
         let server = SlowServer {
             per_call: Duration::from_micros(per_call),
             per_decision: Duration::from_micros(150),
+            stalls: None,
         };
         for multiple in [2, 4, 8] {
             let answers = Simulation::answers(server, stores, multiple * rate);
@@ -180,5 +188,18 @@ fn goodput_lasts_under_overload() {
                 "{stores} stores, {per_call} us a call, {multiple}x: {answers}"
             );
         }
+    }
+}
+
+#[test]
+fn stalls_below_half_the_deadline_fail_no_decision() {
+    for (stall, offered) in [(20, 1_000), (20, 4_000), (24, 1_000), (24, 4_000)] {
+        let server = SlowServer {
+            per_call: Duration::from_micros(100),
+            per_decision: Duration::from_micros(3),
+            stalls: Some((Duration::from_millis(stall), Duration::from_millis(110))),
+        };
+        let simulation = Simulation::run(server, 1, offered);
+        assert_eq!(simulation.answered, simulation.asked, "{stall} ms");
     }
 }

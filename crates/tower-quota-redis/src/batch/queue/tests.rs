@@ -26,191 +26,209 @@ fn queue() -> Queue {
 }
 
 /// Makes a decision of weight 1.
-pub(super) fn pending(expiry: Option<Instant>) -> (Pending, Answered) {
-    pending_of(Operation::Check, expiry)
+pub(super) fn pending(arrived: Instant) -> (Pending, Answered) {
+    pending_of(Operation::Check, arrived)
 }
 
-fn pending_of(operation: Operation, expiry: Option<Instant>) -> (Pending, Answered) {
+fn pending_of(operation: Operation, arrived: Instant) -> (Pending, Answered) {
     let (quota, key) = (Quota::per_hour(10), Key::owned(Name::new("user"), "ann"));
     let question = Question::new(operation, &[Charge::new("hour", &quota, &key)], &KEYS);
     let (answer, answered) = oneshot::channel();
-    (
-        Pending {
-            question,
-            answer,
-            expiry,
-        },
-        answered,
-    )
+    let pending = Pending {
+        number: 0,
+        question,
+        answer,
+        arrived,
+    };
+    (pending, answered)
 }
 
-fn fill(queue: &mut Queue, decisions: usize, expiry: Instant) -> Vec<Answered> {
+fn fill(queue: &mut Queue, decisions: usize, arrived: Instant) -> Vec<Answered> {
     let each = (0..decisions).map(|_| {
-        let (pending, answered) = pending(Some(expiry));
+        let (pending, answered) = pending(arrived);
         queue.push(pending);
         answered
     });
     each.collect()
 }
 
-fn ended(queue: &mut Queue, batch: &Batch, began: Instant, ended: Instant) {
-    let span = CallSpan {
-        began,
-        weight: batch.weight,
-        load: batch.load,
+fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+/// Returns how long before `now` the decisions of a call have arrived, in milliseconds.
+fn waits(decisions: &[Pending], now: Instant) -> Vec<u128> {
+    let waits = decisions.iter();
+    waits
+        .map(|pending| (now - pending.arrived).as_millis())
+        .collect()
+}
+
+/// Starts a sender, and returns its call.
+fn send(queue: &mut Queue, now: Instant) -> Option<Batch> {
+    if !queue.begin_sender(now) {
+        return None;
+    }
+    match queue.next_step(now) {
+        Step::Send(batch) => Some(batch),
+        _ => {
+            queue.sender_ended(false);
+            None
+        }
+    }
+}
+
+fn end(queue: &mut Queue, weight: usize, end: CallEnd, began: Instant, now: Instant) -> usize {
+    queue.calls_under_way += 1;
+    queue.weight_under_way += weight;
+    let span = CallSpan { began, weight };
+    queue.call_ended(&span, Some(end), now).len()
+}
+
+const REFUND: Operation = Operation::Refund {
+    taken_at: Timestamp::EPOCH,
+};
+
+#[test]
+fn newest_leave_first_after_half_the_deadline() {
+    let start = now();
+    let sent_after = |wait: Duration| {
+        let mut queue = queue();
+        let _callers: Vec<Answered> = [0, 10, 20]
+            .into_iter()
+            .flat_map(|after| fill(&mut queue, 1, start + millis(after)))
+            .collect();
+        // The call has room for two.
+        queue.weight_under_way = queue.window.limit() - 2;
+        waits(&queue.take_batch(start + wait).decisions, start + wait)
     };
-    assert!(
-        queue
-            .call_ended(&span, Some(CallEnd::Answered), ended)
-            .is_empty()
-    );
+    assert_eq!(sent_after(millis(30)), [30, 20]);
+    assert_eq!(sent_after(millis(31)), [21, 11]);
 }
 
 #[test]
-fn late_and_abandoned_decisions_are_not_sent() {
+fn expired_and_abandoned_decisions_are_not_sent() {
     let (start, mut queue, mut callers) = (now(), queue(), Vec::new());
-    for millis in [Some(10), Some(20), Some(30), Some(40), None] {
-        let (pending, answered) =
-            pending(millis.map(|millis| start + Duration::from_millis(millis)));
-        queue.push(pending);
-        callers.push(answered);
+    for after in [0, 10, 20, 30] {
+        callers.extend(fill(&mut queue, 1, start + millis(after)));
     }
     drop(callers.remove(2));
-    let batch = queue.take_batch(start + Duration::from_millis(20));
-    let expiries = |decisions: &[Pending]| -> Vec<_> {
-        decisions
-            .iter()
-            .map(|pending| pending.expiry.map(|expiry| (expiry - start).as_millis()))
-            .collect()
-    };
-    assert_eq!(expiries(&batch.decisions), [Some(40), None]);
-    assert_eq!(expiries(&batch.late), [Some(10), Some(20)]);
-    assert!(queue.take_batch(start).decisions.is_empty());
+    let now = start + DEADLINE + millis(10);
+    assert_eq!(waits(&queue.take_expired(now), now), [70, 60]);
+    assert_eq!(waits(&queue.take_batch(now).decisions, now), [40]);
+    assert_eq!(queue.waiting_weight, 0);
 }
 
 #[test]
-fn late_and_abandoned_refunds_are_sent() {
-    let (start, mut queue) = (now(), queue());
-    let refund = Operation::Refund {
-        taken_at: Timestamp::EPOCH,
-    };
-    let (late, _caller) = pending_of(refund, Some(start));
-    queue.push(late);
-    queue.push(pending_of(refund, None).0);
-    let batch = queue.take_batch(start + DEADLINE);
-    assert_eq!(
-        (
-            batch.decisions.len(),
-            batch.late.len(),
-            queue.waiting_refunds
-        ),
-        (2, 0, 0)
-    );
+fn late_and_abandoned_settlements_are_sent_first() {
+    for operation in [REFUND, Operation::Charge] {
+        let (start, mut queue) = (now(), queue());
+        let _callers = fill(&mut queue, 1, start);
+        let (late, _caller) = pending_of(operation, start);
+        queue.push(late);
+        queue.push(pending_of(operation, start).0);
+        let now = start + 2 * DEADLINE;
+        assert_eq!(queue.take_expired(now).len(), 1);
+        assert_eq!(queue.take_batch(now).decisions.len(), 2);
+        assert_eq!(queue.waiting_weight, 0);
+    }
 }
 
 #[test]
-fn waiting_refunds_are_bounded() {
+fn waiting_settlements_are_bounded() {
     let (start, mut queue) = (now(), queue());
-    let refund = Operation::Refund {
-        taken_at: Timestamp::EPOCH,
-    };
-    queue.waiting_refunds = MOST_REFUNDS - 1;
-    assert_eq!(queue.admit(refund, start), Ok(()));
-    queue.push(pending_of(refund, None).0);
-    assert_eq!(queue.admit(refund, start), Err(NotSent::Overloaded));
+    for _ in 0..MOST_WAITING {
+        assert_eq!(queue.admit(REFUND, start), Ok(()));
+        queue.push(pending_of(REFUND, start).0);
+    }
+    assert_eq!(queue.admit(REFUND, start), Err(NotSent::Overloaded));
+    let charge = Operation::Charge;
+    assert_eq!(queue.admit(charge, start), Err(NotSent::Overloaded));
     assert_eq!(queue.admit(Operation::Check, start), Ok(()));
 }
 
 #[test]
-fn decision_without_time_is_not_sent() {
+fn waiting_decisions_are_bounded() {
     let (start, mut queue) = (now(), queue());
-    let callers = fill(&mut queue, 1, start + DEADLINE);
-    let batch = queue.take_batch(start);
-    let now = start + DEADLINE / 2;
-    ended(&mut queue, &batch, start, now);
-    ended(&mut queue, &Batch::default(), start, now);
-    let more = fill(&mut queue, 1, now + DEADLINE / 3);
-    let batch = queue.take_batch(now);
-    assert_eq!(
-        (batch.decisions.len(), batch.late.len()),
-        (0, 1),
-        "a call takes half the deadline"
-    );
-    drop((callers, more));
+    let _callers = fill(&mut queue, MOST_WAITING, start);
+    let refused = queue.admit(Operation::Check, start);
+    assert_eq!(refused, Err(NotSent::Overloaded));
+    assert_eq!(queue.admit(REFUND, start), Ok(()));
 }
 
 #[test]
-fn weight_under_way_stays_below_the_limit() {
-    let (mut now, mut queue) = (now(), queue());
-    let _callers = fill(&mut queue, 10_000, now + 100 * DEADLINE);
-    // Each call takes 1 ms for each decision under way, so that at most 20 may be.
-    for _ in 0..20 {
-        let batches = [queue.take_batch(now), queue.take_batch(now)];
-        let weight = batches[0].weight + batches[1].weight;
-        assert_eq!(queue.weight_under_way, weight);
-        let began = now;
-        now += Duration::from_millis(weight as u64);
-        batches
-            .iter()
-            .for_each(|batch| ended(&mut queue, batch, began, now));
+fn near_server_has_two_calls_and_far_server_more() {
+    let (start, mut queue) = (now(), queue());
+    let mut callers = Vec::new();
+    for _ in 0..2 {
+        callers.extend(fill(&mut queue, 1, start));
+        assert_eq!(send(&mut queue, start).unwrap().decisions.len(), 1);
     }
-    let limit = queue.flow.limit();
-    assert!((16..=24).contains(&limit), "{limit}");
-    let (first, second) = (queue.take_batch(now), queue.take_batch(now));
-    assert!(first.weight + second.weight <= limit + 1 && first.load == Load::HeldBack);
-    assert!(!queue.has_work(), "as much is under way as may be");
+    callers.extend(fill(&mut queue, 10, start));
+    assert!(queue.begin_sender(start));
+    assert!(matches!(queue.next_step(start), Step::WaitUntil(due) if due == start + PACE));
+    callers.extend(fill(&mut queue, 10, start));
+    assert!(!queue.begin_sender(start), "one sender waits already");
+    queue.has_paced();
+    let later = start + PACE;
+    assert!(matches!(queue.next_step(later), Step::Send(batch) if batch.weight == 20));
+    // A full call does not wait.
+    callers.extend(fill(&mut queue, MOST_WEIGHT, later));
+    let room = queue.window.limit() - 22;
+    assert_eq!(send(&mut queue, later).unwrap().weight, room);
+}
+
+#[test]
+fn weight_under_way_shrinks_while_calls_are_slow() {
+    let (mut now, mut queue) = (now(), queue());
+    let most = queue.window.limit();
+    for calls in 1..=3 {
+        let began = now;
+        now += DEADLINE;
+        for _ in 0..10 {
+            end(&mut queue, 1, CallEnd::Late, began, now);
+        }
+        assert_eq!(queue.window.limit(), most >> calls);
+    }
+    queue.window = Window::new(DEADLINE);
+    queue.window.restart();
+    let limit = queue.window.limit();
+    let _callers = fill(&mut queue, limit + 1, now);
+    queue.weight_under_way = limit;
+    assert!(!queue.begin_sender(now));
+    queue.weight_under_way = limit - 1;
+    assert!(queue.begin_sender(now));
+    for _ in 0..2_000 {
+        end(&mut queue, 128, CallEnd::Answered, now, now + DEADLINE / 2);
+    }
+    assert!(queue.window.limit() >= most);
 }
 
 #[test]
 fn opening_breaker_returns_waiting_decisions() {
     let (start, mut queue) = (now(), queue());
-    let _callers = fill(&mut queue, 200, start + 100 * DEADLINE);
-    let ticket = queue.push(pending(None).0);
+    let _callers = fill(&mut queue, 200, start);
+    let ticket = queue.push(pending(start).0);
+    assert!(queue.is_waiting(ticket));
     let mut now = start;
     for failure in 1..=DEFAULT_FAILURES.get() {
-        let span = CallSpan {
-            began: now,
-            weight: 0,
-            load: Load::Shared,
-        };
+        let began = now;
         now += DEADLINE;
-        let returned = queue.call_ended(&span, Some(CallEnd::Broken), now);
-        assert_eq!(
-            returned.len(),
-            if failure == DEFAULT_FAILURES.get() {
-                201
-            } else {
-                0
-            }
-        );
+        let returned = end(&mut queue, 0, CallEnd::Broken, began, now);
+        let is_last = failure == DEFAULT_FAILURES.get();
+        assert_eq!(returned, if is_last { 201 } else { 0 });
     }
     assert!(!queue.is_waiting(ticket) && queue.waiting_weight == 0);
-    assert_eq!(
-        queue.admit(Operation::Check, now),
-        Err(NotSent::BreakerOpen)
-    );
+    let refused = queue.admit(Operation::Check, now);
+    assert_eq!(refused, Err(NotSent::BreakerOpen));
 
     let later = now + 100 * DEADLINE;
     assert_eq!(queue.admit(Operation::Check, later), Ok(()), "the trial");
-    queue.call_ended(
-        &CallSpan {
-            began: later,
-            weight: 0,
-            load: Load::Shared,
-        },
-        Some(CallEnd::Answered),
-        later,
-    );
+    end(&mut queue, 0, CallEnd::Answered, later, later);
     let mut stats = RedisStats::default();
     queue.add_to(&mut stats);
-    assert_eq!(
-        (
-            stats.breaker_openings,
-            stats.breaker_closings,
-            stats.closed_partitions
-        ),
-        (1, 1, 1)
-    );
+    let breaker = (stats.breaker_openings, stats.breaker_closings);
+    assert_eq!((breaker, stats.closed_partitions), ((1, 1), 1));
 }
 
 #[test]
@@ -218,117 +236,38 @@ fn trial_whose_caller_left_gives_way() {
     let (start, mut queue) = (now(), queue());
     for failure in 0..DEFAULT_FAILURES.get() {
         let began = start + DEADLINE * failure;
-        queue.call_ended(
-            &CallSpan {
-                began,
-                weight: 0,
-                load: Load::Shared,
-            },
-            Some(CallEnd::Broken),
-            began + DEADLINE,
-        );
+        end(&mut queue, 0, CallEnd::Broken, began, began + DEADLINE);
     }
     let later = start + 100 * DEADLINE;
-    assert_eq!(queue.admit(Operation::Check, later), Ok(()), "the trial");
-    let callers = fill(&mut queue, 1, later + DEADLINE);
-    assert_eq!(
-        queue.admit(Operation::Check, later),
-        Err(NotSent::BreakerOpen)
-    );
+    let admit = |queue: &mut Queue| queue.admit(Operation::Check, later);
+    assert_eq!(admit(&mut queue), Ok(()), "the trial");
+    let callers = fill(&mut queue, 1, later);
+    assert_eq!(admit(&mut queue), Err(NotSent::BreakerOpen));
     drop(callers);
     assert!(queue.take_batch(later).decisions.is_empty());
-    assert_eq!(
-        queue.admit(Operation::Check, later),
-        Ok(()),
-        "the next trial"
-    );
-    let _callers = fill(&mut queue, 1, later + DEADLINE);
+    assert_eq!(admit(&mut queue), Ok(()), "the next trial");
+    let _callers = fill(&mut queue, 1, later);
     assert_eq!(queue.take_batch(later).decisions.len(), 1);
     assert!(queue.take_batch(later).decisions.is_empty());
-    assert_eq!(
-        queue.admit(Operation::Check, later),
-        Err(NotSent::BreakerOpen),
-        "it is under way"
-    );
+    let refused = admit(&mut queue);
+    assert_eq!(refused, Err(NotSent::BreakerOpen), "it is under way");
 }
 
 #[test]
-fn stranded_decisions_leave_refunds() {
+fn stranded_decisions_leave_settlements() {
     let start = now();
     for has_successor in [true, false] {
         let mut queue = queue();
-        let _callers = fill(&mut queue, 3, start + DEADLINE);
-        queue.push(
-            pending_of(
-                Operation::Refund {
-                    taken_at: Timestamp::EPOCH,
-                },
-                None,
-            )
-            .0,
-        );
-        let _last = fill(&mut queue, 1, start + DEADLINE);
-        let slot = queue.take_slot().unwrap();
-        assert_eq!(
-            queue.take_stranded(has_successor, start).len(),
-            0,
-            "a task has a slot"
-        );
-        queue.free_slot(slot);
-        assert_eq!(
-            queue.take_stranded(has_successor, start).len(),
-            if has_successor { 4 } else { 5 }
-        );
-        assert_eq!(queue.waiting_refunds, usize::from(has_successor));
-        let batch = queue.take_batch(start);
-        assert_eq!(
-            (batch.decisions.len(), queue.waiting_weight),
-            (usize::from(has_successor), 0)
-        );
+        let _callers = fill(&mut queue, 3, start);
+        queue.push(pending_of(REFUND, start).0);
+        let _last = fill(&mut queue, 1, start);
+        assert!(queue.begin_sender(start));
+        assert!(queue.take_stranded(has_successor, start).is_empty());
+        queue.sender_ended(false);
+        let stranded = queue.take_stranded(has_successor, start).len();
+        assert_eq!(stranded, if has_successor { 4 } else { 5 });
+        let left = queue.take_batch(start).decisions.len();
+        assert_eq!(left, usize::from(has_successor));
+        assert_eq!(queue.waiting_weight, 0);
     }
-}
-
-#[test]
-fn long_queue_refuses_on_arrival() {
-    let (start, mut queue) = (now(), queue());
-    let _callers = fill(&mut queue, 10_000, start + 100 * DEADLINE);
-    assert_eq!(
-        queue.admit(Operation::Check, start),
-        Ok(()),
-        "nothing is known of the server yet"
-    );
-    let batch = queue.take_batch(start);
-    let now = start + DEADLINE / 3;
-    ended(&mut queue, &batch, start, now);
-    ended(&mut queue, &Batch::default(), start, now);
-    assert_eq!(queue.admit(Operation::Check, now), Err(NotSent::Overloaded));
-    let refund = Operation::Refund {
-        taken_at: Timestamp::EPOCH,
-    };
-    assert_eq!(
-        queue.admit(refund, now),
-        Ok(()),
-        "what was taken for nothing is given back"
-    );
-}
-
-#[test]
-fn abandoned_direct_call_delays_no_others() {
-    let (start, mut queue) = (now(), queue());
-    let expiry = start + DEADLINE;
-    // As after the breaker has closed: one decision may be under way.
-    queue.flow.restart(start);
-    let _direct = fill(&mut queue, 1, expiry);
-    let slot = queue.take_direct_slot().unwrap();
-    assert_eq!(queue.take_batch(start).decisions.len(), 1);
-    let _other = fill(&mut queue, 1, expiry);
-    assert!(queue.take_direct_slot().is_none());
-    assert!(queue.has_work());
-    let other = queue.take_slot().unwrap();
-    assert_eq!(queue.take_batch(start).decisions.len(), 1);
-    // The limit holds among the calls of tasks.
-    let _third = fill(&mut queue, 1, expiry);
-    assert!(!queue.has_work());
-    queue.free_slot(other);
-    queue.free_slot(slot);
 }

@@ -1,0 +1,97 @@
+//! A call under way.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::runtime::Handle;
+
+use super::Batcher;
+use super::queue::NotSent;
+
+/// How a call ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallEnd {
+    /// With an answer of any kind.
+    Answered,
+    /// Without an answer by the deadline.
+    Late,
+    /// Without a connection, or with the loss of the connection.
+    Broken,
+}
+
+/// The weight and the beginning of a call.
+pub(super) struct CallSpan {
+    pub(super) began: Instant,
+    pub(super) weight: usize,
+}
+
+/// A task that sends what waits. A dropped task leaves its work to another task.
+pub(super) struct Sender {
+    pub(super) batcher: Arc<Batcher>,
+    pub(super) call: Option<CallSpan>,
+    pub(super) is_pacing: bool,
+}
+
+impl Sender {
+    pub(super) const fn new(batcher: Arc<Batcher>) -> Self {
+        Self {
+            batcher,
+            call: None,
+            is_pacing: false,
+        }
+    }
+
+    /// Notes the end of the call, and fails the waiting decisions if the breaker opens. `None` if the call was cut short.
+    pub(super) fn call_ended(&mut self, end: Option<CallEnd>) {
+        if let Some(call) = self.call.take() {
+            let refused = self.batcher.lock().call_ended(&call, end, super::now());
+            self.batcher.refuse(refused, NotSent::BreakerOpen);
+        }
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        self.call_ended(None);
+        let needs_sender = {
+            let mut queue = self.batcher.lock();
+            queue.sender_ended(self.is_pacing);
+            queue.needs_sender(super::now())
+        };
+        if !needs_sender {
+            return;
+        }
+        let runtime = self.batcher.caller.settings.runtime.clone();
+        let successor = Successor(Some(Arc::clone(&self.batcher)));
+        if let Some(runtime) = runtime.or_else(|| Handle::try_current().ok()) {
+            runtime.spawn(successor.run());
+        }
+    }
+}
+
+/// The task that takes over the work.
+///
+/// A runtime that has ended drops the task at once. The waiting decisions then fail, because nothing would send them in
+/// time.
+struct Successor(Option<Arc<Batcher>>);
+
+impl Successor {
+    async fn run(mut self) {
+        if let Some(batcher) = self.0.take()
+            && batcher.lock().begin_sender(super::now())
+        {
+            Batcher::send_waiting(Sender::new(batcher)).await;
+        }
+    }
+}
+
+impl Drop for Successor {
+    fn drop(&mut self) {
+        if let Some(batcher) = self.0.take() {
+            // No task will run on a named runtime again.
+            let has_successor = batcher.caller.settings.runtime.is_none();
+            let stranded = batcher.lock().take_stranded(has_successor, super::now());
+            batcher.refuse(stranded, NotSent::NoRuntime);
+        }
+    }
+}
