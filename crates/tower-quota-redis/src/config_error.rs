@@ -41,6 +41,23 @@ pub enum RedisConfigError {
         /// The URL, without user and password.
         url: String,
     },
+    /// A node of a cluster in the URL of a single server.
+    ///
+    /// The store would count some clients, and fail for all others.
+    ClusterNode {
+        /// The node.
+        server: String,
+    },
+    /// A replica in the URL of a single server. Replicas count nothing.
+    Replica {
+        /// The replica.
+        server: String,
+    },
+    /// A `rediss` URL without the feature `tls`.
+    NoTls {
+        /// The URL, without user and password.
+        url: String,
+    },
     /// A connection beside a store on a pool, which does not say where its server is.
     PoolAddress,
 }
@@ -75,6 +92,17 @@ impl fmt::Display for RedisConfigError {
                     "{url:?} has an @ behind a /, ? or #: write %2F, %3F or %23 for these in a user or password, and %40 \
                  for an @ elsewhere"
                 )
+            }
+            Self::ClusterNode { server } => write!(
+                f,
+                "{server} is a node of a cluster: connect by redis+cluster://{server} (rediss+cluster for TLS)"
+            ),
+            Self::Replica { server } => write!(
+                f,
+                "{server} is a read-only replica: connect to its primary, or by redis+sentinel or redis+cluster"
+            ),
+            Self::NoTls { url } => {
+                write!(f, "{url:?} is a URL for TLS: enable the feature \"tls\"")
             }
             Self::PoolAddress => f.write_str("a pool does not say where its server is: connect the store by a URL"),
         }

@@ -143,6 +143,16 @@ impl RedisStoreError {
         })
     }
 
+    /// Returns whether the server is a read-only replica.
+    pub(crate) fn is_read_only(&self) -> bool {
+        matches!(self, Self::Refused { source, .. } if code_of(&**source) == Some("READONLY"))
+    }
+
+    /// Returns whether the server answers, but cannot decide for the moment.
+    pub(crate) fn is_unavailable(&self) -> bool {
+        matches!(self, Self::Refused { source, .. } if matches!(code_of(&**source), Some("BUSY" | "LOADING")))
+    }
+
     /// Makes the error of a decision that the server has no memory for, in the server's words.
     pub(crate) fn out_of_memory(server: &Arc<str>) -> Self {
         let detail = "command not allowed when used memory > 'maxmemory'.".to_owned();
@@ -174,6 +184,19 @@ impl RedisStoreError {
                 source: Arc::new(error),
             },
         }
+    }
+}
+
+fn code_of<'e>(source: &'e (dyn Error + 'static)) -> Option<&'e str> {
+    source.downcast_ref::<RedisError>()?.code()
+}
+
+/// Returns the code and the words of the server, as the server wrote them.
+fn words_of(source: &(dyn Error + 'static)) -> String {
+    let error = source.downcast_ref::<RedisError>();
+    match error.and_then(|error| Some((error.code()?, error.detail()?))) {
+        Some((code, detail)) => format!("{code} {detail}"),
+        None => source.to_string(),
     }
 }
 
@@ -223,7 +246,11 @@ impl fmt::Display for RedisStoreError {
         match self {
             Self::Config(error) => error.fmt(f),
             Self::Connect { server, source } => {
-                write!(f, "no connection to Redis at {server}: {source}")
+                write!(
+                    f,
+                    "no connection to Redis at {server}: {}",
+                    words_of(&**source)
+                )
             }
             Self::BreakerOpen { server } => {
                 write!(
@@ -234,19 +261,24 @@ impl fmt::Display for RedisStoreError {
             Self::Overloaded { server, deadline } => {
                 write!(
                     f,
-                    "Redis at {server} has more to do than fits into {deadline:?}; nothing was charged"
+                    "the decision was not sent to Redis at {server} within {deadline:?}; nothing was charged"
                 )
             }
             Self::Deadline { server, after } => {
                 write!(f, "no answer from Redis at {server} within {after:?}")
             }
             Self::Refused { server, source } => {
-                write!(f, "Redis at {server} refused the call: {source}")
+                write!(
+                    f,
+                    "Redis at {server} refused the call: {}",
+                    words_of(&**source)
+                )
             }
             Self::Moving { server, source } => {
                 write!(
                     f,
-                    "the cluster at {server} is moving the keys of the call: {source}"
+                    "the cluster at {server} is moving the keys of the call: {}",
+                    words_of(&**source)
                 )
             }
             Self::Lost { server, source } => {

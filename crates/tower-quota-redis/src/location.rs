@@ -160,6 +160,11 @@ fn address(url: &str, trust: Option<&[u8]>) -> Result<ConnectionInfo, RedisConfi
             url: without_credentials(url),
         });
     }
+    if cfg!(not(feature = "tls")) && url.starts_with("rediss:") {
+        return Err(RedisConfigError::NoTls {
+            url: without_credentials(url),
+        });
+    }
     link::address(url, trust).map_err(|error| wrong(url, error))
 }
 
@@ -170,25 +175,20 @@ fn wrong(url: &str, error: RedisError) -> RedisConfigError {
     }
 }
 
-/// Removes user and password from a URL: all between the scheme and the last `@`, and its settings.
-///
-/// The URL of a Unix socket has the password among its settings.
+/// Returns the scheme and the host of a URL, or the path of a socket, without anything that may be part of a password.
 fn without_credentials(url: &str) -> String {
-    let without_settings = |url: &str| {
-        url.split_once('?')
-            .map_or(url, |(before, _)| before)
-            .to_owned()
-    };
-    let (scheme, rest) = url
-        .split_once("://")
-        .map_or(("", url), |(scheme, rest)| (scheme, rest));
+    let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let separator = if scheme.is_empty() { "" } else { "://" };
-    match rest.rsplit_once('@') {
-        Some((_, host)) if !is_of_socket(url) => {
-            format!("{scheme}{separator}...@{}", without_settings(host))
-        }
-        _ => without_settings(url),
-    }
+    let is_path = is_of_socket(url) && (rest.starts_with('/') || scheme.is_empty());
+    let before_settings = rest.split('?').next().unwrap_or_default();
+    let shown = match rest.rsplit_once('@') {
+        None => before_settings.to_owned(),
+        Some(_) if is_path => before_settings.to_owned(),
+        // The sign may be part of a password among the settings.
+        Some((before, _)) if before.contains('?') => "...".to_owned(),
+        Some((_, host)) => format!("...@{}", host.split('?').next().unwrap_or_default()),
+    };
+    format!("{scheme}{separator}{shown}")
 }
 
 /// Returns whether this is the URL of a Unix socket: `unix:`, `unix://` or `redis+unix://`.
@@ -210,7 +210,7 @@ mod tests {
         );
         assert_eq!(without_credentials("user:pass@host"), "...@host");
         assert_eq!(
-            without_credentials("redis://:pa?ss@host/?protocol=resp3"),
+            without_credentials("redis://:pass@host/?protocol=resp3"),
             "redis://...@host/"
         );
         for socket in [
@@ -224,6 +224,20 @@ mod tests {
         }
     }
 
+    #[cfg(not(feature = "tls"))]
+    #[test]
+    fn tls_url_without_tls_names_feature() {
+        for url in [
+            "rediss://host",
+            "rediss+cluster://host",
+            "rediss+sentinel://host/primary",
+        ] {
+            let error = Location::parse(url, None).err().unwrap();
+            assert!(matches!(error, RedisConfigError::NoTls { .. }), "{error:?}");
+            assert!(error.to_string().contains("\"tls\""), "{error}");
+        }
+    }
+
     #[test]
     fn errors_of_urls_show_no_password() {
         for url in [
@@ -232,6 +246,9 @@ mod tests {
             "redis://finder:s3cr/et@one",
             "redis+unix:///run/redis.sock?db=cache&pass=s3cret",
             "redis+unix://run/redis.sock?pass=s3cret",
+            "redis+unix://:s3cret@127.0.0.1",
+            "redis:///run/x?user=u&pass=a@s3cret",
+            "redis://:s3cr?et@host:port",
         ] {
             let error = Location::parse(url, None).err().unwrap().to_string();
             assert!(!error.contains("s3cr"), "{error}");

@@ -112,9 +112,9 @@ impl RedisStore {
         }
     }
 
-    /// Has a server make no decision. The error says whether it would make any.
-    pub(crate) async fn try_call(&self) -> Result<(), RedisStoreError> {
-        self.inner.batchers[0].try_call().await
+    /// Finds out whether the server would decide and write.
+    pub(crate) async fn probe(&self) -> Result<(), RedisStoreError> {
+        self.inner.batchers[0].probe().await
     }
 
     /// Returns another connection to the servers of this store, for other data.

@@ -8,7 +8,7 @@
 
 mod common;
 
-use core::num::NonZeroUsize;
+use core::num::{NonZeroU32, NonZeroUsize};
 use std::error::Error;
 use std::net::TcpListener;
 use std::time::Duration;
@@ -51,6 +51,85 @@ async fn url_client_and_pool_share_counters() {
     assert_eq!(check(&by_pool).await.unwrap(), 997);
     assert_eq!(check(&by_pool).await.unwrap(), 996);
     assert_eq!(entries(&server).len(), 1);
+}
+
+#[tokio::test]
+async fn node_of_cluster_is_wrong_single_server() {
+    let cluster = RedisCluster::start();
+    for number in 0..3 {
+        let node = cluster.node(number);
+        let error = options().connect(&node.url()).await.unwrap_err();
+        let wrong = matches!(
+            error,
+            RedisStoreError::Config(RedisConfigError::ClusterNode { .. })
+        );
+        assert!(wrong && !error.is_transient(), "{error:?}");
+        let url = format!("redis+cluster://127.0.0.1:{}", node.port());
+        assert!(error.to_string().contains(&url), "{error}");
+        let store = options().connect(&url).await.unwrap();
+        assert!(check(&store).await.is_ok());
+        // Without a call at the start, a decision finds out, if the node does not own its slot.
+        let lazy = options().connect_lazily().connect(&node.url()).await;
+        match check(&lazy.unwrap()).await {
+            Ok(_) => {}
+            Err(RedisStoreError::Config(RedisConfigError::ClusterNode { .. })) => {}
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn replica_is_wrong_single_server() {
+    let primary = RedisServer::start();
+    let port = primary.port().to_string();
+    let replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &port]);
+    // A replica that has not found its primary loads data.
+    while !replica
+        .command("INFO replication")
+        .unwrap()
+        .contains("master_link_status:up")
+    {
+        tokio::task::yield_now().await;
+    }
+    let error = options().connect(&replica.url()).await.unwrap_err();
+    let wrong = matches!(
+        error,
+        RedisStoreError::Config(RedisConfigError::Replica { .. })
+    );
+    assert!(wrong && error.to_string().contains("primary"), "{error:?}");
+    assert_eq!(check(&store_on(&primary).await).await.unwrap(), 999);
+}
+
+/// A server that runs somebody's endless script answers every call at once, and decides nothing.
+#[tokio::test]
+async fn busy_server_opens_breaker() {
+    let server = RedisServer::start_with(&["--lua-time-limit", "1"]);
+    let store = options()
+        .breaker(NonZeroU32::MIN)
+        .connect(&server.url())
+        .await
+        .unwrap();
+    let port = server.port();
+    let endless = std::thread::spawn(move || {
+        let client = redis::Client::open(format!("redis://127.0.0.1:{port}/")).unwrap();
+        let mut connection = client.get_connection().unwrap();
+        let script = redis::cmd("EVAL").arg("while true do end").arg(0).clone();
+        script.query::<()>(&mut connection).unwrap_err();
+    });
+    let mut errors = Vec::new();
+    while !matches!(errors.last(), Some(RedisStoreError::BreakerOpen { .. })) {
+        errors.extend(check(&store).await.err());
+    }
+    let busy = errors
+        .iter()
+        .find(|error| error.to_string().contains("BUSY Redis is busy"));
+    assert!(
+        busy.is_some_and(RedisStoreError::is_transient),
+        "{errors:?}"
+    );
+    server.command("SCRIPT KILL").unwrap();
+    endless.join().unwrap();
+    until_answered(&store).await;
 }
 
 #[tokio::test]

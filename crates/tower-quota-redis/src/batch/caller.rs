@@ -10,10 +10,14 @@ use tower_quota_core::{Clock, Decision, Timestamp};
 
 use super::call::CallEnd;
 use super::queue::NotSent;
+use crate::config_error::RedisConfigError;
 use crate::error::RedisStoreError;
-use crate::link::{CallError, Link, LinkSettings};
+use crate::link::{CallError, Link, LinkRequest, LinkSettings, Several};
 use crate::question::Question;
 use crate::wire::{Reply, Request, Unreadable};
+
+/// The keys that are written at the start. The nodes of a cluster own some of their slots each.
+const PROBES: usize = 16;
 
 /// The parts that every call of a partition needs.
 pub(crate) struct Caller {
@@ -42,14 +46,59 @@ impl Caller {
         let call = request.into_call();
         let number = usize::try_from(number).unwrap_or(0);
         let link = &self.links[number % self.links.len()];
-        match tokio::time::timeout(self.deadline, link.run(&self.partition_key, &call)).await {
+        self.run(link, &self.partition_key, &call).await
+    }
+
+    /// Runs the script without a decision, and writes keys that live for a millisecond.
+    ///
+    /// The keys are in different slots, so that a node of a cluster refuses some of them.
+    pub(super) async fn probe(&self) -> Result<(), RedisStoreError> {
+        self.call(0, core::iter::empty()).await?;
+        let link = &self.links[0];
+        if link.is_cluster() {
+            let write = redis::Cmd::pset_ex(&self.partition_key, "", 1);
+            return self.run(link, "", &write).await.map(drop);
+        }
+        let prefix = self.partition_key.split('{').next().unwrap_or_default();
+        let mut writes = redis::pipe();
+        for number in 0..PROBES {
+            writes.pset_ex(format!("{prefix}probe:{number}"), "", 1);
+        }
+        let writes = Several {
+            commands: &writes,
+            offset: 0,
+            count: PROBES,
+        };
+        self.run(link, "", &writes).await.map(drop)
+    }
+
+    async fn run(
+        &self,
+        link: &Link,
+        key: &str,
+        request: &impl LinkRequest,
+    ) -> Result<Value, RedisStoreError> {
+        match tokio::time::timeout(self.deadline, link.run(key, request)).await {
             Ok(Ok(reply)) => Ok(reply),
-            Ok(Err(CallError::NotSent(source))) => Err(RedisStoreError::Connect {
+            Ok(Err(error)) => Err(self.error_of(link, error)),
+            Err(_) => Err(self.too_late()),
+        }
+    }
+
+    fn error_of(&self, link: &Link, error: CallError) -> RedisStoreError {
+        let is_moved = |error: &redis::RedisError| {
+            error.kind() == redis::ErrorKind::Server(redis::ServerErrorKind::Moved)
+        };
+        match error {
+            CallError::NotSent(error) if is_moved(&error) && !link.is_cluster() => {
+                let server = self.server.as_ref().to_owned();
+                RedisConfigError::ClusterNode { server }.into()
+            }
+            CallError::NotSent(source) => RedisStoreError::Connect {
                 server: Arc::clone(&self.server),
                 source: Arc::new(source),
-            }),
-            Ok(Err(CallError::Failed(error))) => Err(RedisStoreError::of_call(&self.server, error)),
-            Err(_) => Err(self.too_late()),
+            },
+            CallError::Failed(error) => RedisStoreError::of_call(&self.server, error),
         }
     }
 
@@ -117,11 +166,12 @@ impl Caller {
     }
 }
 
-/// Returns how a call ended, as the breaker sees it: a server that refuses is there.
+/// Returns how a call ended, as the breaker sees it. A server that refuses is there, unless it runs a script or loads data.
 pub(super) fn end_of(reply: &Result<Value, RedisStoreError>) -> CallEnd {
     match reply {
         Err(RedisStoreError::Deadline { .. }) => CallEnd::Late,
         Err(RedisStoreError::Connect { .. } | RedisStoreError::Lost { .. }) => CallEnd::Broken,
+        Err(error) if error.is_unavailable() => CallEnd::Broken,
         _ => CallEnd::Answered,
     }
 }

@@ -96,9 +96,9 @@ impl Batcher {
         }
     }
 
-    /// Makes a call without decisions. Its error says whether the server would make any.
-    pub(crate) async fn try_call(&self) -> Result<(), RedisStoreError> {
-        self.caller.call(0, core::iter::empty()).await.map(drop)
+    /// Finds out whether the server would decide and write.
+    pub(crate) async fn probe(&self) -> Result<(), RedisStoreError> {
+        self.caller.probe().await
     }
 
     /// Returns whether it refused the last request that counted everyone.

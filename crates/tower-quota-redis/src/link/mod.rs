@@ -27,8 +27,7 @@ use self::cluster::Cluster;
 use self::election::Address;
 use self::pool::Pooled;
 use self::reconnecting::Reconnecting;
-use self::request::LinkRequest;
-pub(crate) use self::request::Several;
+pub(crate) use self::request::{LinkRequest, Several};
 use self::sentinel::Sentinels;
 use self::server::Server;
 
@@ -126,6 +125,10 @@ impl Link {
                 runtime,
             ))),
         })
+    }
+
+    pub(crate) const fn is_cluster(&self) -> bool {
+        matches!(self, Self::Cluster(_))
     }
 
     /// Waits until there is a connection, or an attempt to make one has failed.

@@ -43,7 +43,11 @@ impl RedisOptions {
     /// [`RedisStoreError::Config`] for a wrong URL or option; [`RedisStoreError::Connect`] when the server is away,
     /// knows no such database, does not accept the password, or does not answer within the
     /// [`connect_timeout`](Self::connect_timeout); [`RedisStoreError::Refused`] when it wants a password, or the user may
-    /// not call scripts.
+    /// not call scripts or write.
+    ///
+    /// `connect` runs the script and writes keys that live for a millisecond. A node of a cluster and a read-only replica
+    /// are errors of the URL, [`RedisConfigError::ClusterNode`] and [`RedisConfigError::Replica`]. Errors that pass by
+    /// themselves are ignored, such as a full or loading server, or a call that is late.
     pub async fn connect(self, url: &str) -> Result<RedisStore, RedisStoreError> {
         let location = Location::parse(url, self.trust.as_deref())?;
         self.connected(location).await
@@ -121,6 +125,7 @@ impl RedisOptions {
 
     async fn connected(self, location: Location) -> Result<RedisStore, RedisStoreError> {
         let (is_lazy, timeout) = (self.lazy, self.connect_timeout);
+        let is_one = matches!(location.servers, Servers::One(_));
         let name: Arc<str> = self
             .server_name
             .as_ref()
@@ -141,11 +146,13 @@ impl RedisOptions {
             RedisResult::Ok(())
         };
         let source = match tokio::time::timeout(timeout, connect).await {
-            // A server may let everyone in and refuse to decide. What passes by itself is no reason to stay down.
-            Ok(Ok(())) => match store.try_call().await {
-                Err(error @ RedisStoreError::Refused { .. }) if !error.is_transient() => {
-                    return Err(error);
+            Ok(Ok(())) => match store.probe().await {
+                Err(error) if error.is_read_only() && is_one => {
+                    let server = name.as_ref().to_owned();
+                    return Err(RedisConfigError::Replica { server }.into());
                 }
+                // What passes by itself is no reason to stay down.
+                Err(error) if !error.is_transient() => return Err(error),
                 _ => return Ok(store),
             },
             Ok(Err(error)) => error,
