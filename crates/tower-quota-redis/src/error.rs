@@ -153,10 +153,10 @@ impl RedisStoreError {
         matches!(self, Self::Refused { source, .. } if matches!(code_of(&**source), Some("BUSY" | "LOADING")))
     }
 
-    /// Makes the error of a decision that the server has no memory for, in the server's words.
-    pub(crate) fn out_of_memory(server: &Arc<str>) -> Self {
-        let detail = "command not allowed when used memory > 'maxmemory'.".to_owned();
-        let source = redis::make_extension_error("OOM".to_owned(), Some(detail));
+    /// Makes the error of a write that the server refused in these words.
+    pub(crate) fn not_written(server: &Arc<str>, words: &str) -> Self {
+        let (code, detail) = words.split_once(' ').unwrap_or((words, ""));
+        let source = redis::make_extension_error(code.to_owned(), Some(detail.to_owned()));
         Self::Refused {
             server: Arc::clone(server),
             source: Arc::new(source),
@@ -230,7 +230,7 @@ fn is_transient(error: &RedisError) -> bool {
         // Codes that the client has no kind for: out of memory, a script running, too few replicas, a failing disk.
         _ => matches!(
             error.code(),
-            Some("OOM" | "BUSY" | "NOREPLICAS" | "MISCONF")
+            Some("OOM" | "BUSY" | "NOREPLICAS" | "MISCONF" | "READONLY")
         ),
     }
 }

@@ -70,33 +70,71 @@ async fn waiting_decisions_leave_in_few_calls() {
     assert!((3..=7).contains(&calls), "{calls} calls");
 }
 
+/// A write that the server refuses fails the decisions that need it, and no others of their call.
 #[tokio::test]
-async fn refusals_hold_beside_clients_without_memory() {
-    let server = RedisServer::start_with(&["--maxmemory-policy", "noeviction"]);
+async fn refusals_hold_while_server_refuses_writes() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().to_str().unwrap().to_owned();
+    let server = RedisServer::start_with(&["--save", "3600 1", "--dir", &path]);
     let store = store_on(&server).await;
     let (ann, quota) = (user("ann"), Quota::per_hour(3));
     let spent = Charge::new("few", &quota, &ann);
     assert!(store.check(&[spent.cost(3)]).await.unwrap().is_allowed());
-    server.command("CONFIG SET maxmemory 1").unwrap();
-    pause(&server);
-    let under_way = occupy(&store).await;
-    let refused: Vec<_> = (0..20)
-        .map(|_| tokio::spawn(store.check(&[spent])))
-        .collect();
-    let new: Vec<Asked> = (0..20).map(|i| ask(&store, &format!("user {i}"))).collect();
-    tokio::task::yield_now().await;
-    unpause(&server);
-    for answer in refused {
-        assert!(answer.await.unwrap().unwrap().retry_after().is_some());
+    drop(home);
+    let faults = [
+        ("OOM", "CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0"),
+        (
+            "NOREPLICAS",
+            "CONFIG SET min-replicas-to-write 1",
+            "CONFIG SET min-replicas-to-write 0",
+        ),
+        // The folder for the snapshot is gone.
+        (
+            "MISCONF",
+            "BGSAVE",
+            "CONFIG SET stop-writes-on-bgsave-error no",
+        ),
+        ("READONLY", "REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"),
+    ];
+    for (code, fault, mend) in faults {
+        server.command(fault).unwrap();
+        while code == "MISCONF"
+            && !server
+                .command("INFO persistence")
+                .unwrap()
+                .contains("rdb_last_bgsave_status:err")
+        {
+            tokio::task::yield_now().await;
+        }
+        pause(&server);
+        let under_way = occupy(&store).await;
+        let refused: Vec<_> = (0..20)
+            .map(|_| tokio::spawn(store.check(&[spent])))
+            .collect();
+        let new: Vec<Asked> = (0..20).map(|i| ask(&store, &format!("user {i}"))).collect();
+        tokio::task::yield_now().await;
+        unpause(&server);
+        for answer in refused {
+            assert!(
+                answer.await.unwrap().unwrap().retry_after().is_some(),
+                "{code}"
+            );
+        }
+        for answer in new.into_iter().chain(under_way) {
+            let error = answer.await.unwrap().unwrap_err();
+            let is_refused = matches!(error, RedisStoreError::Refused { .. });
+            assert!(is_refused && error.is_transient(), "{error:?}");
+            let words = format!("refused the call: {code} ");
+            assert!(error.to_string().contains(&words), "{error}");
+        }
+        let reset = store.apply(Operation::Reset, &[spent]).await;
+        // A server without memory may delete.
+        assert_eq!(reset.is_ok(), code == "OOM", "{code}");
+        server.command(mend).unwrap();
+        if reset.is_ok() {
+            assert!(store.check(&[spent.cost(3)]).await.unwrap().is_allowed());
+        }
     }
-    for answer in new.into_iter().chain(under_way) {
-        let error = answer.await.unwrap().unwrap_err();
-        assert!(
-            matches!(error, RedisStoreError::Refused { .. }) && error.is_transient(),
-            "{error:?}"
-        );
-    }
-    server.command("CONFIG SET maxmemory 0").unwrap();
     // Nothing was counted meanwhile.
     assert_eq!(left(ask(&store, "user 0")).await, 999);
 }

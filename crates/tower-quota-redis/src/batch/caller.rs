@@ -119,7 +119,14 @@ impl Caller {
                 Unreadable::State => RedisStoreError::State {
                     server: Arc::clone(&self.server),
                 },
-                Unreadable::Memory => RedisStoreError::out_of_memory(&self.server),
+                Unreadable::NotWritten(words) => {
+                    let error = RedisStoreError::not_written(&self.server, &words);
+                    if error.is_read_only() {
+                        // The server has become a replica. The same name may lead to the new primary by now.
+                        self.links.iter().for_each(Link::replace);
+                    }
+                    error
+                }
                 Unreadable::Reply => RedisStoreError::Garbled {
                     server: Arc::clone(&self.server),
                     source: None,

@@ -25,22 +25,18 @@ while not pcall(decide_rest) do
   number, place = number + 1, place + 1 + template.clients
 end
 
--- Writes what has changed. What may need memory comes first: a server without any refuses that, and nothing is done.
-local keys, deleted, write, is_full = KEYS, nil, redis.pcall, false
+-- Writes what has changed. A server that may not write, or has no memory, refuses the first write, and nothing is done.
+local keys, deleted, write, refusal = KEYS, nil, redis.pcall, nil
 for client = 1, #keys do
   local full = full_at[client]
   if full then
     local key, state = keys[client], states[client]
     if state then
       -- A tenth faster than SET with PX, whose options Redis would read.
-      local lifetime = lifetimes[full] or lifetime_until(full)
-      local answer = write('PSETEX', key, lifetime, state)
-      if answer.err then
-        is_full = string.find(answer.err, '^-?OOM')
-        if is_full then
-          break
-        end
-        call('PSETEX', key, lifetime, state)
+      local answer = write('PSETEX', key, lifetimes[full] or lifetime_until(full), state)
+      refusal = answer.err
+      if refusal then
+        break
       end
       write = call
     else
@@ -49,19 +45,23 @@ for client = 1, #keys do
     end
   end
 end
-if is_full then
-  -- Nothing is kept. Decisions that change nothing, such as refusals, hold all the same.
+if deleted and not refusal then
+  local answer = write('DEL', unpack(deleted))
+  refusal = type(answer) == 'table' and answer.err
+end
+if refusal then
+  -- Decisions that change nothing, such as refusals, hold all the same. The others fail with the words of the server.
+  local words = string.sub(string.gsub(refusal, '^-', ''), 1, 255)
+  local failure = string.char(NOT_WRITTEN, #words) .. words
   place = 1
   for refused = 1, decision_count do
     local clients = templates[decisions[place]].clients
     for client = place + 1, place + clients do
       if full_at[decisions[client]] then
-        replies[refused] = string.char(NO_MEMORY)
+        replies[refused] = failure
       end
     end
     place = place + 1 + clients
   end
-elseif deleted then
-  call('DEL', unpack(deleted))
 end
 return table.concat(replies)

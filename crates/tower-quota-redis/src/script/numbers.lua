@@ -33,7 +33,7 @@
 --               WITH_ENTRIES, of a check that is refused: as DECIDED, then for each client:
 --                 u16  bytes that follow: its entry, with long logs abridged; none if that is too long
 --               UNREADABLE: what is stored of a client makes no sense: nothing was done
---               NO_MEMORY: the server has no memory for what it would change: nothing was done
+--               NOT_WRITTEN, B length, words: the server refused to write what the decision changes, and nothing was done
 --
 -- An entry is stored as `Entry::encode` in tower-quota-core describes. buckets.lua decides plain decisions. All others
 -- are decided by that crate's model, function by function: each file has the name of the file it follows. A change

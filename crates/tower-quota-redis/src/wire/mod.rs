@@ -55,7 +55,7 @@ shared_constants! {
     TAKEN: u8 = 1;
     DECIDED: u8 = 2;
     UNREADABLE: u8 = 3;
-    NO_MEMORY: u8 = 4;
+    NOT_WRITTEN: u8 = 4;
     WITH_ENTRIES: u8 = 5;
     // The stamps of an abridged log that are kept as they are, and the longest entry in a reply.
     KEPT_STAMPS: usize = stored::KEPT_STAMPS;

@@ -8,7 +8,7 @@ use tower_quota_core::{
     Decision, Entry, Left, LimitStatus, Name, Operation, Outcome, Quota, Timestamp,
 };
 
-use super::{ADMIT, DECIDED, NEVER, NO_MEMORY, REFUSE, REFUSED, TAKEN, UNREADABLE, WITH_ENTRIES};
+use super::{ADMIT, DECIDED, NEVER, NOT_WRITTEN, REFUSE, REFUSED, TAKEN, UNREADABLE, WITH_ENTRIES};
 use crate::template::{ChargeTemplate, Template};
 
 /// The reason for which a reply has no decision.
@@ -16,8 +16,8 @@ use crate::template::{ChargeTemplate, Template};
 pub(crate) enum Unreadable {
     /// The stored value makes no sense to the script; nothing was done.
     State,
-    /// The server has no memory for what the decision would change; nothing was done.
-    Memory,
+    /// The server refused to write what the decision changes, in these words. Nothing was done.
+    NotWritten(String),
     /// The reply makes no sense, from here to its end.
     Reply,
 }
@@ -39,13 +39,23 @@ impl<'a> Reply<'a> {
             Some(DECIDED) => self.statuses(template),
             Some(WITH_ENTRIES) => self.statuses_with_entries(template),
             Some(UNREADABLE) => return Err(Unreadable::State),
-            Some(NO_MEMORY) => return Err(Unreadable::Memory),
+            Some(NOT_WRITTEN) => match self.words() {
+                Some(words) => return Err(Unreadable::NotWritten(words)),
+                None => None,
+            },
             _ => None,
         };
         if decision.is_none() {
             self.0 = &[];
         }
         decision.ok_or(Unreadable::Reply)
+    }
+
+    fn words(&mut self) -> Option<String> {
+        let length = byte(&mut self.0)?;
+        let (words, rest) = self.0.split_at_checked(length.into())?;
+        self.0 = rest;
+        Some(String::from_utf8_lossy(words).into_owned())
     }
 
     /// Reads a plain decision: each limit's status follows from what is used of its bucket.
