@@ -61,7 +61,9 @@ impl Left {
         Self::of_balance(balance, reset_after)
     }
 
-    pub(crate) const fn of_balance(balance: i64, reset_after: Duration) -> Self {
+    /// Creates the state from a balance, which is negative for a debt.
+    #[doc(hidden)]
+    pub const fn of_balance(balance: i64, reset_after: Duration) -> Self {
         Self(Amount::Known {
             balance,
             reset_after: micros(reset_after),
@@ -107,7 +109,6 @@ impl LimitStatus {
     /// Returns the units taken beyond the limit, rounded up.
     ///
     /// Only [forced](crate::ChargeMode::Forced) charges and [`Charge`](crate::Operation::Charge) cause debts.
-    /// `RedisStore` does not report the debts of windows and logs yet.
     pub const fn debt(&self) -> u64 {
         match self.left.0 {
             Amount::Known { balance, .. } if balance < 0 => balance.unsigned_abs(),

@@ -6,7 +6,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
-use tower_quota_core::{Charge, ChargeMode, Name, Operation};
+use tower_quota_core::Name;
 
 use crate::config_error::RedisConfigError;
 
@@ -84,12 +84,12 @@ pub enum RedisStoreError {
         /// The most that a request may have.
         most: usize,
     },
-    /// The request has a charge that this store cannot decide yet. No call was made, and nothing was charged.
-    UnsupportedCharge {
-        /// The limit of the charge.
+    /// A request with concurrency limits on several keys in different partitions of a cluster. Nothing was charged.
+    ///
+    /// The instant of a decision identifies its holds, and each partition has a clock of its own.
+    HoldsOfSeveralKeys {
+        /// The limit of the second key.
         limit: Name,
-        /// What the store does not support.
-        feature: &'static str,
     },
     /// The answer is not one that the script gives. The charges may have been taken.
     Garbled {
@@ -113,7 +113,7 @@ impl RedisStoreError {
             | Self::Garbled { .. }
             | Self::State { .. }
             | Self::TooManyCharges { .. }
-            | Self::UnsupportedCharge { .. }
+            | Self::HoldsOfSeveralKeys { .. }
             | Self::Closed => false,
             Self::BreakerOpen { .. }
             | Self::Overloaded { .. }
@@ -124,23 +124,6 @@ impl RedisStoreError {
                 .downcast_ref::<RedisError>()
                 .is_some_and(is_transient),
         }
-    }
-
-    /// Returns the error of a request that the script cannot decide.
-    pub(crate) fn of_unsupported(operation: Operation, charges: &[Charge<'_>]) -> Option<Self> {
-        let feature = |charge: &Charge<'_>| match charge.mode() {
-            _ if charge.is_hold() => Some("concurrency limits"),
-            _ if matches!(operation, Operation::Renew { .. }) => Some("renewals"),
-            ChargeMode::Checked => None,
-            ChargeMode::Reported | ChargeMode::ReportedUntilDebt => Some("reported charges"),
-            ChargeMode::Forced => Some("forced charges"),
-        };
-        charges.iter().find_map(|charge| {
-            Some(Self::UnsupportedCharge {
-                limit: charge.name(),
-                feature: feature(charge)?,
-            })
-        })
     }
 
     /// Returns whether the server is a read-only replica.
@@ -296,10 +279,11 @@ impl fmt::Display for RedisStoreError {
                     "{charges} charges are too many for one request: give at most {most}"
                 )
             }
-            Self::UnsupportedCharge { limit, feature } => {
+            Self::HoldsOfSeveralKeys { limit } => {
                 write!(
                     f,
-                    "the Redis store has no {feature} yet, and the limit {limit:?} needs them: count it in a MemoryStore"
+                    "the concurrency limit {limit:?} is on another key than an earlier one, and a cluster holds units of one \
+                     key for a request: count both by one key, or give the store one partition"
                 )
             }
             Self::Garbled { server, .. } => {
@@ -324,7 +308,7 @@ impl Error for RedisStoreError {
             | Self::Deadline { .. }
             | Self::State { .. }
             | Self::TooManyCharges { .. }
-            | Self::UnsupportedCharge { .. }
+            | Self::HoldsOfSeveralKeys { .. }
             | Self::Closed => None,
         }
     }

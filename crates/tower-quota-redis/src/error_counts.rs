@@ -24,7 +24,7 @@ pub struct RedisErrorCounts {
     pub lost: u64,
     /// [`RedisStoreError::State`] and [`RedisStoreError::Garbled`].
     pub unreadable: u64,
-    /// [`RedisStoreError::TooManyCharges`], [`RedisStoreError::UnsupportedCharge`], [`RedisStoreError::Closed`] and
+    /// [`RedisStoreError::TooManyCharges`], [`RedisStoreError::HoldsOfSeveralKeys`], [`RedisStoreError::Closed`] and
     /// [`RedisStoreError::Config`].
     pub other: u64,
 }
@@ -45,7 +45,7 @@ impl ErrorCounters {
             RedisStoreError::Lost { .. } => 6,
             RedisStoreError::State { .. } | RedisStoreError::Garbled { .. } => 7,
             RedisStoreError::TooManyCharges { .. }
-            | RedisStoreError::UnsupportedCharge { .. }
+            | RedisStoreError::HoldsOfSeveralKeys { .. }
             | RedisStoreError::Closed
             | RedisStoreError::Config(_) => 8,
         };

@@ -85,7 +85,7 @@ impl Question {
     }
 
     /// Returns the question as a part of a request that is refused already. Charges that have been `counted` as such
-    /// are only judged.
+    /// are only judged. Forced charges are taken.
     pub(crate) fn to_refuse(&self, counted: impl Iterator<Item = bool>) -> Self {
         let mut refusal = self.clone();
         refusal.template.operation = Operation::Refuse;
@@ -105,7 +105,7 @@ impl Question {
         self.template
             .charges
             .iter()
-            .any(|part| part.counts_refusals || part.penalty.is_some())
+            .any(|part| part.counts_refusals || part.penalty.is_some() || part.is_forced())
     }
 
     /// Returns how much work this is for the server, in multiples of about 2 microseconds.

@@ -22,7 +22,9 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
-use tower_quota_core::{Charge, Decision, Key, Left, LimitStatus, Operation, Timestamp};
+use tower_quota_core::{
+    Algorithm, Charge, Decision, Key, Left, LimitStatus, Name, Operation, Timestamp,
+};
 
 use crate::batch::Batcher;
 use crate::error::RedisStoreError;
@@ -73,7 +75,12 @@ impl Spread {
         if groups.len() == 1 {
             return None;
         }
-        groups.sort_by_key(|(is_wide, _, _)| *is_wide);
+        let has_hold = |positions: &[usize]| {
+            let mut positions = positions.iter();
+            positions.any(|position| charges[*position].is_hold())
+        };
+        // Holds come first, because the decision has their instant.
+        groups.sort_by_key(|(is_wide, _, positions)| (!has_hold(positions), *is_wide));
         let parts = groups.into_iter().map(|(_, partition, positions)| {
             let charges: SmallVec<[Charge<'_>; 4]> = positions
                 .iter()
@@ -92,6 +99,11 @@ impl Spread {
             operation,
             parts: parts.collect(),
         })
+    }
+
+    /// Returns the first concurrency limit of a second part.
+    pub(crate) fn second_hold(&self) -> Option<Name> {
+        self.parts.iter().filter_map(Part::hold).nth(1)
     }
 
     /// Fails if a breaker is open and units would be taken for nothing. Puts parts first whose server is in doubt, then
@@ -258,15 +270,15 @@ impl Spread {
 
     /// Joins the answers of all parts, in the order of the request's charges.
     ///
-    /// The decision's instant is the earliest of all parts. A refund says that its units were taken then: the later a
-    /// bucket believes that, the more it gives back.
+    /// The decision has the instant of its holds, which identifies them. Otherwise the instant is the earliest of all parts. A
+    /// refund says that its units were taken then: the later a bucket believes that, the more it gives back.
     fn join(&self, answers: &[Decision]) -> Decision {
         let mut statuses: SmallVec<[(usize, LimitStatus); 4]> = SmallVec::new();
-        let at = answers
-            .iter()
-            .map(Decision::at)
-            .min()
-            .unwrap_or(Timestamp::EPOCH);
+        let mut of_parts = self.parts.iter().zip(answers);
+        let of_hold = of_parts.find(|(part, _)| part.hold().is_some());
+        let earliest = answers.iter().map(Decision::at).min();
+        let at = of_hold.map_or(earliest, |(_, answer)| Some(answer.at()));
+        let at = at.unwrap_or(Timestamp::EPOCH);
         for (part, answer) in self.parts.iter().zip(answers) {
             statuses.extend(
                 part.positions
@@ -286,6 +298,13 @@ impl Spread {
 }
 
 impl Part {
+    /// Returns the first concurrency limit.
+    fn hold(&self) -> Option<Name> {
+        let mut charges = self.question.template.charges.iter();
+        let hold = charges.find(|charge| charge.quota.algorithm() == Algorithm::Concurrent);
+        hold.map(|charge| charge.name)
+    }
+
     /// Returns the charges of this part, each with its status.
     fn charges<'a>(
         &'a self,
@@ -343,11 +362,7 @@ impl Part {
                 } else {
                     before.outcome
                 };
-                LimitStatus {
-                    outcome,
-                    taken: 0,
-                    ..*after
-                }
+                LimitStatus { outcome, ..*after }
             });
         Some(Decision::from_statuses(
             Operation::Refuse,

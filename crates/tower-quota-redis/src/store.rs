@@ -31,8 +31,8 @@ const CLOSE_POLL: Duration = Duration::from_millis(1);
 /// all or nothing, also when they count different keys. Decisions that wait for the server leave together, many in a
 /// call. Clones share the connections.
 ///
-/// Requests with a [concurrency limit](tower_quota_core::Quota::concurrent), or with a charge in another
-/// [mode](tower_quota_core::ChargeMode) than the default, fail with [`RedisStoreError::UnsupportedCharge`].
+/// If a cluster counts several keys of a request, only one of the keys may have
+/// [concurrency limits](tower_quota_core::Quota::concurrent).
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -199,10 +199,11 @@ impl Store for RedisStore {
             };
             return Box::pin(async move { inner.count_error(Err(error)) });
         }
-        if let Some(error) = RedisStoreError::of_unsupported(operation, charges) {
-            return Box::pin(async move { inner.count_error(Err(error)) });
-        }
         if let Some(spread) = Spread::over_partitions(operation, charges, &inner.keys) {
+            if let Some(limit) = spread.second_hold() {
+                let error = RedisStoreError::HoldsOfSeveralKeys { limit };
+                return Box::pin(async move { inner.count_error(Err(error)) });
+            }
             return Box::pin(async move {
                 let outcome = inner.decide_in_parts(spread).await;
                 drop(unsettled);

@@ -1,7 +1,7 @@
 //! Templates: all that similar decisions have in common, which is all but the clients they count.
 
 use smallvec::SmallVec;
-use tower_quota_core::{Charge, Name, Operation, Penalty, Quota};
+use tower_quota_core::{Charge, ChargeMode, Name, Operation, Penalty, Quota};
 
 /// A decision without its clients: what to do, and each limit's part in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +29,7 @@ pub(crate) struct ChargeTemplate {
     pub(crate) is_shadow: bool,
     pub(crate) is_at_most: bool,
     pub(crate) is_refundable: bool,
+    pub(crate) mode: ChargeMode,
     /// Boxed: few limits have one.
     pub(crate) penalty: Option<Box<Penalty>>,
 }
@@ -57,6 +58,7 @@ impl Template {
                 is_shadow: charge.is_shadow(),
                 is_at_most: charge.is_at_most(),
                 is_refundable: charge.is_refundable(),
+                mode: charge.mode(),
                 penalty: charge.penalised_by().map(|penalty| Box::new(*penalty)),
             })
             .collect();
@@ -96,6 +98,10 @@ impl Template {
 }
 
 impl ChargeTemplate {
+    pub(crate) fn is_forced(&self) -> bool {
+        self.mode == ChargeMode::Forced
+    }
+
     /// Returns whether one of these charges counts the same limit of the same client.
     fn is_counted_by(&self, others: &[Self]) -> bool {
         others

@@ -12,13 +12,11 @@ use std::num::NonZeroU32;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use tower_quota_core::{
-    Charge, ChargeMode, Clock, MonotonicClock, Operation, Quota, Store, Timestamp,
-};
+use tower_quota_core::{Charge, Clock, MonotonicClock, Operation, Quota, Store};
 use tower_quota_redis::{RedisStore, RedisStoreError};
 use tower_quota_testkit::RedisServer;
 
-use self::common::{Asked, HOUR, ask, calls, check, options, store_on, until_answered, user};
+use self::common::{Asked, HOUR, ask, calls, options, store_on, until_answered, user};
 
 /// The time that a slow machine may take beyond a deadline.
 const MARGIN: Duration = Duration::from_secs(10);
@@ -232,32 +230,6 @@ async fn too_many_charges_are_an_error() {
         store.check(&charges[1..]).await.unwrap().statuses().len(),
         32
     );
-}
-
-#[tokio::test]
-async fn unsupported_charge_is_an_error() {
-    let server = RedisServer::start();
-    let store = store_on(&server).await;
-    let (ann, holds) = (user("ann"), Quota::concurrent(2));
-    let hour = Charge::new("hour", &HOUR, &ann);
-    let cases = [
-        (Charge::new("uploads", &holds, &ann), "uploads"),
-        (hour.in_mode(ChargeMode::Reported), "reported"),
-        (hour.in_mode(ChargeMode::Forced), "forced"),
-    ];
-    for (charge, named) in cases {
-        let error = store.check(&[hour, charge]).await.unwrap_err();
-        let is_unsupported = matches!(error, RedisStoreError::UnsupportedCharge { .. });
-        assert!(is_unsupported && !error.is_transient(), "{error:?}");
-        assert!(error.to_string().contains(named), "{error}");
-    }
-    let taken_at = Timestamp::EPOCH;
-    let renewed = store.apply(Operation::Renew { taken_at }, &[hour]).await;
-    assert!(renewed.unwrap_err().to_string().contains("renewals"));
-    let empty = store.apply(Operation::Renew { taken_at }, &[]).await;
-    assert!(empty.unwrap().statuses().is_empty());
-    // Nothing was charged.
-    assert_eq!(check(&store).await.unwrap(), 999);
 }
 
 #[test]

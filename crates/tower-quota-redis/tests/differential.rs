@@ -20,24 +20,20 @@ use tower_quota_core::{
     Algorithm, Charge, Decision, Entry, Key, Operation, Penalty, Quota, Store, Timestamp,
 };
 use tower_quota_redis::{RedisStore, RedisStoreError};
-use tower_quota_testkit::conformance::Capability;
 use tower_quota_testkit::differential::Differential;
 use tower_quota_testkit::{ManualClock, RedisServer};
-
-/// Features that the script does not have yet.
-const LACKS: &[Capability] = &[Capability::Holds, Capability::ChargeModes];
 
 /// A day in November 2025, in microseconds since the epoch.
 const NOW: u64 = 1_763_683_212_345_678;
 
 #[test]
 fn script_agrees_with_model() {
-    agrees(Differential::new().lacks(LACKS));
+    agrees(Differential::new());
 }
 
 #[test]
 fn plain_decisions_agree_with_model() {
-    agrees(Differential::new().lacks(LACKS).plain());
+    agrees(Differential::new().plain());
 }
 
 /// Entries live for a minute of the server's time at least, and no trace takes that long.

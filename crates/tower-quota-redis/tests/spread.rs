@@ -16,7 +16,8 @@ use proptest::sample::select;
 use proptest::test_runner::{Config, TestCaseResult, TestRunner};
 use tokio::runtime::Runtime;
 use tower_quota_core::{
-    Algorithm, Charge, Decision, Entry, Key, Operation, Outcome, Penalty, Quota, Store, decide,
+    Algorithm, Charge, ChargeMode, Decision, Entry, Key, Operation, Outcome, Penalty, Quota, Store,
+    decide,
 };
 use tower_quota_redis::{RedisStore, RedisStoreError};
 use tower_quota_testkit::{Fault, FaultProxy, ManualClock, RedisServer};
@@ -380,4 +381,82 @@ fn play(
         prop_assert_eq!(decided, expected);
     }
     Ok(())
+}
+
+/// Returns a store with several partitions, and two users in different ones.
+async fn store_in_parts(server: &RedisServer) -> (RedisStore, [Key<'static>; 2]) {
+    let options = options().partitions(NonZeroUsize::new(12).unwrap());
+    let store = options.connect(&server.url()).await.unwrap();
+    let partition = |key: &Key<'_>| {
+        let name = store.key_of(key);
+        name.split(['{', '}']).nth(1).unwrap().to_owned()
+    };
+    let ann = user("ann");
+    let mut others = (0..).map(|number| user(&format!("user {number}")));
+    let other = others
+        .find(|key| partition(key) != partition(&ann))
+        .unwrap();
+    (store, [ann, other])
+}
+
+#[tokio::test]
+async fn hold_in_one_part_is_released_and_renewed() {
+    let server = RedisServer::start();
+    let (store, [ann, bob]) = store_in_parts(&server).await;
+    let (hour, uploads) = (Quota::per_hour(10), Quota::concurrent(2));
+    let charges = [
+        Charge::new("hour", &hour, &bob),
+        Charge::new("uploads", &uploads, &ann),
+    ];
+    let mut first = store.check(&charges).await.unwrap();
+    assert!(store.check(&charges).await.unwrap().is_allowed());
+    let refused = store.check(&charges).await.unwrap();
+    assert!(!refused.is_allowed());
+    assert_eq!(refused.status("hour").unwrap().remaining(), 8);
+
+    let taken_at = first.at();
+    let renewed = store.apply(Operation::Renew { taken_at }, &charges).await;
+    assert_eq!(renewed.unwrap().status("uploads").unwrap().taken, 1);
+    let refund = first.refund().unwrap();
+    for _ in 0..2 {
+        // The second release finds no hold.
+        let released = store.apply(refund, &charges).await.unwrap();
+        assert_eq!(released.status("uploads").unwrap().remaining(), 1);
+    }
+    assert!(store.check(&charges).await.unwrap().is_allowed());
+    assert!(!store.check(&charges).await.unwrap().is_allowed());
+}
+
+#[tokio::test]
+async fn holds_in_two_parts_are_an_error() {
+    let server = RedisServer::start();
+    let (store, [ann, bob]) = store_in_parts(&server).await;
+    let uploads = Quota::concurrent(2);
+    let charges = [
+        Charge::new("own", &uploads, &ann),
+        Charge::new("shared", &uploads, &bob),
+    ];
+    let error = store.check(&charges).await.unwrap_err();
+    let is_named = matches!(error, RedisStoreError::HoldsOfSeveralKeys { .. });
+    assert!(is_named && error.to_string().contains("one key"), "{error}");
+    assert!(store.check(&charges[..1]).await.unwrap().is_allowed());
+}
+
+#[tokio::test]
+async fn forced_charges_of_all_parts_survive_refusal() {
+    let server = RedisServer::start();
+    let (store, [ann, bob]) = store_in_parts(&server).await;
+    let (few, many) = (Quota::per_hour(1), Quota::per_hour(10));
+    for (own, other) in [(&ann, &bob), (&bob, &ann)] {
+        let charges = [
+            Charge::new("attempts", &many, own).in_mode(ChargeMode::Forced),
+            Charge::new("few", &few, other),
+        ];
+        for left in [9, 8, 7] {
+            let decision = store.check(&charges).await.unwrap();
+            assert_eq!(decision.is_allowed(), left == 9);
+            let attempts = decision.status("attempts").unwrap();
+            assert_eq!((attempts.remaining(), attempts.taken), (left, 1));
+        }
+    }
 }

@@ -13,7 +13,7 @@ use crate::bytes::{push_u56, read_u56};
 use crate::quota::{LONGEST_LOG, Quota, YEAR};
 
 /// The longest retry time in microseconds. Nobody knows when a hold is released.
-const LONGEST_RETRY: u64 = 1_000_000;
+pub const LONGEST_RETRY: u64 = 1_000_000;
 const MOST_UNITS: u64 = MOST_COUNTED / LONGEST_LOG;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -16,6 +16,7 @@ use core::ops::{Deref, DerefMut};
 pub(crate) use self::bucket::{Bucket, longest_wait};
 pub(crate) use self::counting::Counting;
 use self::hold::Holds;
+pub use self::hold::LONGEST_RETRY;
 pub use self::lows::MOST_MARKS;
 pub use self::sliding_log::KEPT_STAMPS;
 use self::sliding_log::SlidingLog;

@@ -77,8 +77,8 @@ function bucket.judge(quota, state, now, cost, max_wait, queues)
   return REFUSE, retry
 end
 
-function bucket.remaining(quota, state, now)
-  return div(saturating_sub(quota.capacity * quota.grain, bucket.used(quota, state, now)), quota.grain)
+function bucket.balance(quota, state, now)
+  return quota.capacity - div_ceil(bucket.used(quota, state, now), quota.grain)
 end
 
 function bucket.full_at(_, state)

@@ -35,7 +35,8 @@ function convert.state(state, old, new, now)
     return bucket.set(new, {}, converted_used(used, conversion(old.capacity, grain, new)), now)
   end
   local converted = ALGORITHMS[new.kind].fresh(new, now)
-  take(new, converted, now, convert.to_units(used, old.capacity, grain, new))
+  -- A hold of the request that converts the state must have an instant of its own.
+  take(new, converted, new.kind == HOLDS and max(now - 1, 0) or now, convert.to_units(used, old.capacity, grain, new))
   return converted
 end
 

@@ -36,13 +36,25 @@ local function pick_windows(charges, now)
   end
 end
 
+local function has_hold(charges)
+  for _, charge in ipairs(charges) do
+    if charge.quota.kind == HOLDS then
+      return true
+    end
+  end
+end
+
+local function is_left_out(charge, refused, verdict)
+  return (refused or verdict ~= ADMIT) and not has(charge.flags, FORCED)
+end
+
 -- How many units each charge asks for: its cost, or, of those that take at most that, as many as all of them have left.
 local function units_of(operation, charges, entries, now, judges)
   local units, together = {}, nil
   for i, charge in ipairs(charges) do
     units[i] = charge.cost
     if judges and charge.cost > 0 and has(charge.flags, AT_MOST) then
-      units[i] = min(charge.cost, (entry.left(entries[charge.client], charge, now)))
+      units[i] = min(charge.cost, max(entry.left(entries[charge.client], charge, now), 0))
       -- Shadow charges do not reduce what the others take.
       if not has(charge.flags, SHADOW) then
         together = min(together or units[i], units[i])
@@ -65,6 +77,10 @@ local function change(counted, charge, units, template, stays_out, now)
   if operation == RESET then
     entry.forget(counted, charge.id)
     entry.forget(counted, charge.strikes_id)
+  elseif operation == RENEW then
+    if charge.quota.kind == HOLDS and entry.may_refund(counted, charge, template.taken_at, now) then
+      return entry.edit(counted, charge, now, renew, template.taken_at)
+    end
   elseif operation == PEEK or units == 0 then
     return 0
   elseif operation == REFUND then
@@ -118,10 +134,20 @@ local function decide(template, place)
     refused = refused or verdict ~= ADMIT and not has(charge.flags, SHADOW)
   end
 
+  if not refused and (operation == CHECK or operation == CHARGE_ANYWAY) and has_hold(charges) then
+    -- The instant of a hold is later than all earlier changes, so that it identifies the hold.
+    for _, counted in ipairs(entries) do
+      now = max(now, counted.at + 1)
+    end
+  end
+
   local taken = {}
   for i, charge in ipairs(charges) do
     local counted = entries[charge.client]
-    local stays_out = refused or verdicts[i][1] ~= ADMIT
+    local stays_out = is_left_out(charge, refused, verdicts[i][1])
+    if is_report(charge) then
+      units[i] = 0
+    end
     taken[i] = change(counted, charge, units[i], template, stays_out, now)
     strike(counted, charge, units[i], operation, verdicts[i][1] ~= ADMIT, now)
   end
@@ -137,12 +163,13 @@ local function decide(template, place)
   for i, charge in ipairs(charges) do
     local counted = entries[charge.client]
     local verdict, micros = verdicts[i][1], verdicts[i][2]
-    if (refused or verdict ~= ADMIT) and (has(charge.flags, COUNTS_REFUSALS) or charge.strikes) then
+    local may_differ = has(charge.flags, COUNTS_REFUSALS) or charge.strikes
+    if may_differ and is_left_out(charge, refused, verdict) then
       -- A refusal that was counted may have changed what the limit says.
       verdict, micros = entry.judge(counted, charge, units[i], now)
     end
     local left, reset = entry.left(counted, charge, now)
-    reply[i + 1] = pack('<I7I7BI7I7', left, reset, verdict, micros, taken[i])
+    reply[i + 1] = pack('<I7I7BI7I7', left + BALANCE_OFFSET, reset, verdict, micros, taken[i])
   end
   for _, counted in ipairs(is_explained and entries or {}) do
     local bytes = entry.abridged(counted, now)

@@ -1,3 +1,8 @@
+-- Returns whether a charge only reports and takes nothing.
+local function is_report(charge)
+  return has(charge.flags, REPORTED) or has(charge.flags, REPORTED_UNTIL_DEBT)
+end
+
 -- Everything stored of one client. A slot is parsed when its limit is asked for.
 local entry = {}
 
@@ -123,9 +128,19 @@ end
 
 -- Judges so many units of a charge.
 function entry.judge(self, charge, units, now)
+  local is_report = is_report(charge)
+  if has(charge.flags, FORCED) or units == 0 and not is_report then
+    return ADMIT, 0
+  elseif is_report then
+    units = has(charge.flags, REPORTED) and 1 or 0
+  end
   local state = entry.state_for(self, charge, now)
   local verdict, micros = judge(charge.quota, state, now, units, charge.max_wait, has(charge.flags, QUEUES))
-  if units > 0 and verdict ~= NEVER then
+  if is_report and verdict == ADMIT then
+    -- A report makes no request wait.
+    micros = 0
+  end
+  if verdict ~= NEVER then
     local blocked = entry.blocked(self, charge, now)
     if blocked > 0 then
       return REFUSE, verdict == REFUSE and max(micros, blocked) or blocked
@@ -134,16 +149,17 @@ function entry.judge(self, charge, units, now)
   return verdict, micros
 end
 
--- Returns the units that a charge's limit has left, without fractions, and microseconds until nothing is used. It has
--- none left while the client is blocked.
+-- Returns the units that a charge's limit has left, less than 0 for a debt, and microseconds until nothing is used. A
+-- blocked client has none left.
 function entry.left(self, charge, now)
   local state = entry.state_for(self, charge, now)
   local reset = saturating_sub(ALGORITHMS[charge.quota.kind].full_at(charge.quota, state), now)
+  local balance = ALGORITHMS[charge.quota.kind].balance(charge.quota, state, now)
   local blocked = entry.blocked(self, charge, now)
   if blocked > 0 then
-    return 0, max(reset, blocked)
+    return min(balance, 0), max(reset, blocked)
   end
-  return ALGORITHMS[charge.quota.kind].remaining(charge.quota, state, now), reset
+  return balance, reset
 end
 
 -- Returns whether a refused request has to convert a counter: it is stored under another quota, and some of it is used

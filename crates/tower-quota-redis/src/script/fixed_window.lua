@@ -43,9 +43,9 @@ function fixed_window.judge(quota, state, now, cost)
   return REFUSE, fixed_window.ends(quota, start) - now
 end
 
-function fixed_window.remaining(quota, state, now)
+function fixed_window.balance(quota, state, now)
   local _, count = fixed_window.at(quota, state, now)
-  return saturating_sub(quota.capacity, count)
+  return quota.capacity - count
 end
 
 -- The units that a window that is as of `now` has counted.

@@ -20,6 +20,7 @@ const BODY: &str = concat!(
     include_str!("fixed_window.lua"),
     include_str!("sliding_window.lua"),
     include_str!("sliding_log.lua"),
+    include_str!("hold.lua"),
     include_str!("state.lua"),
     include_str!("convert.lua"),
     include_str!("entry.lua"),

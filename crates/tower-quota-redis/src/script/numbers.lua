@@ -7,11 +7,11 @@
 --        templates: what decisions that look alike have in common, each
 --          u8   1 if it is plain: a check of charges that are plain (`Charge::is_plain`) or would be if they
 --               were not refundable
---          u8   operation    u56  of a refund: the instant the charges were taken at
+--          u8   operation    u56  of a refund or a renewal: the instant the charges were taken at
 --          u16  clients of a decision
 --          u16  charges that follow, client after client, each
 --            u16  which of the decision's clients, from 1
---            u8   flags        u56  cost          u56  longest accepted wait, in microseconds;
+--            u16  flags        u56  cost          u56  longest accepted wait, in microseconds;
 --                 of a refund: microseconds from the charge to the end of its turn
 --            u32  number of the limit's name      u32  number of its strikes
 --            u8   kind of state, with the flag of windows that start with their first request
@@ -26,7 +26,7 @@
 --          u8   TAKEN or REFUSED, of a plain decision: u56 its instant, then for each charge: u56 grains used, after
 --                 the taking or, of a refusal, before it
 --               DECIDED: u56 its instant, then for each charge:
---                 u56  units left     u56  microseconds until nothing is used
+--                 u56  units left + 2^52, less for a debt     u56  microseconds until nothing is used
 --                 u8   verdict        u56  microseconds to wait, or until it fits
 --                 u56  units taken
 --               A penalty has no answer of its own.

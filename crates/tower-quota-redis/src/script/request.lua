@@ -5,7 +5,7 @@ local request = ARGV[1]
 local is_given, clock, template_count, decision_count, position = unpack_from('<BI7HH', request)
 
 -- Without its numbers each field of a charge but the last has a fixed width.
-local CHARGE, CHARGE_WIDTH = '<HBI7I7I4I4BI7I7I7I7Bc0', 55
+local CHARGE, CHARGE_WIDTH = '<HHI7I7I4I4BI7I7I7I7Bc0', 56
 
 local templates = {}
 for i = 1, template_count do

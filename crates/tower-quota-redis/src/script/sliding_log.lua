@@ -75,8 +75,8 @@ function sliding_log.judge(quota, state, now, cost)
   return REFUSE, sliding_log.entry(state, last_to_go) + quota.period - now
 end
 
-function sliding_log.remaining(quota, state, now)
-  return saturating_sub(quota.capacity, sliding_log.used(quota, state, now))
+function sliding_log.balance(quota, state, now)
+  return quota.capacity - sliding_log.used(quota, state, now)
 end
 
 -- The instant at which the newest stamp expires; 0 if there is none.

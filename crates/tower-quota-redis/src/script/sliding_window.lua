@@ -32,16 +32,15 @@ function sliding_window.overlap(quota, start, now)
   return min(div_ceil(start + quota.period - now, quota.grain), sliding_window.steps(quota))
 end
 
-function sliding_window.units_left(quota, start, before, count, now)
+-- The estimate of the used units, rounded up.
+function sliding_window.estimate(quota, start, before, count, now)
   local steps = sliding_window.steps(quota)
-  local counted = before * sliding_window.overlap(quota, start, now) + count * steps
-  return div(saturating_sub(quota.capacity * steps, counted), steps)
+  return div_ceil(before * sliding_window.overlap(quota, start, now) + count * steps, steps)
 end
 
--- The units that the estimate of a state that is as of `now` comes to, rounded up.
+-- The used units of a state that is as of `now`.
 function sliding_window.used(quota, state, now)
-  local steps = sliding_window.steps(quota)
-  return div_ceil(state.before * sliding_window.overlap(quota, state.start, now) + state.count * steps, steps)
+  return sliding_window.estimate(quota, state.start, state.before, state.count, now)
 end
 
 -- How far into a window an earlier count of `before` first weighs at most `room` units.
@@ -55,7 +54,7 @@ end
 
 function sliding_window.judge(quota, state, now, cost)
   local start, before, count = sliding_window.at(quota, state, now)
-  if cost <= sliding_window.units_left(quota, start, before, count, now) then
+  if sliding_window.estimate(quota, start, before, count, now) + cost <= quota.capacity then
     return ADMIT, 0
   end
   local into = now - start
@@ -67,9 +66,9 @@ function sliding_window.judge(quota, state, now, cost)
   return REFUSE, quota.period - into + sliding_window.first_light_enough(quota, count, quota.capacity - cost)
 end
 
-function sliding_window.remaining(quota, state, now)
+function sliding_window.balance(quota, state, now)
   local start, before, count = sliding_window.at(quota, state, now)
-  return sliding_window.units_left(quota, start, before, count, now)
+  return quota.capacity - sliding_window.estimate(quota, start, before, count, now)
 end
 
 function sliding_window.full_at(quota, state)

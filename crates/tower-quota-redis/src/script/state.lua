@@ -25,15 +25,12 @@ end
 local function has_windows_of(one, other)
   return one.kind == other.kind
     and one.kind ~= BUCKET
-    and one.period == other.period
+    and (one.period == other.period or one.kind == HOLDS)
     and one.grain == other.grain
     and one.offset == other.offset
 end
 
 local function judge(quota, state, now, cost, max_wait, queues)
-  if cost == 0 then
-    return ADMIT, 0
-  end
   if cost > quota.capacity then
     return NEVER, 0
   end
@@ -57,9 +54,14 @@ end
 local function penalise(quota, state, now, cost)
   if quota.kind == BUCKET then
     bucket.penalise(quota, state, now, cost)
-  else
-    take(quota, state, now, min(cost, ALGORITHMS[quota.kind].remaining(quota, state, now)))
+  elseif quota.kind ~= HOLDS then
+    -- A refused request has no hold that it could release.
+    take(quota, state, now, min(cost, max(ALGORITHMS[quota.kind].balance(quota, state, now), 0)))
   end
+end
+
+local function renew(quota, state, now, taken_at)
+  return ALGORITHMS[quota.kind].renew(quota, state, now, taken_at)
 end
 
 local function refund(quota, state, now, cost, taken_at)

@@ -31,6 +31,7 @@ shared_constants! {
     FIXED_WINDOW: u8 = Algorithm::FixedWindow.state_code();
     SLIDING_WINDOW: u8 = Algorithm::SlidingWindow.state_code();
     SLIDING_LOG: u8 = Algorithm::SlidingLog.state_code();
+    HOLDS: u8 = Algorithm::Concurrent.state_code();
     FROM_FIRST_REQUEST: u8 = stored::FROM_FIRST_REQUEST;
     WATCHED: u8 = stored::WATCHED;
     // The offset of a quota whose windows start with their first request, in the script.
@@ -42,14 +43,22 @@ shared_constants! {
     RESET: u8 = 3;
     REFUSED_ALREADY: u8 = 4;
     PEEK: u8 = 5;
+    RENEW: u8 = 6;
     // Flags of a charge.
-    QUEUES: u8 = 1;
-    COUNTS_REFUSALS: u8 = 2;
-    SHADOW: u8 = 4;
-    AT_MOST: u8 = 8;
-    PENALTY: u8 = 16;
-    REFUNDABLE: u8 = 32;
-    LATER_WINDOW: u8 = 64;
+    QUEUES: u16 = 1;
+    COUNTS_REFUSALS: u16 = 2;
+    SHADOW: u16 = 4;
+    AT_MOST: u16 = 8;
+    PENALTY: u16 = 16;
+    REFUNDABLE: u16 = 32;
+    LATER_WINDOW: u16 = 64;
+    REPORTED: u16 = 128;
+    REPORTED_UNTIL_DEBT: u16 = 256;
+    FORCED: u16 = 512;
+    // The longest retry time of a hold, in microseconds.
+    LONGEST_RETRY: u64 = stored::LONGEST_RETRY;
+    // A balance is sent as a number that is never negative.
+    BALANCE_OFFSET: u64 = 1 << 52;
     // What a reply to one decision begins with.
     REFUSED: u8 = 0;
     TAKEN: u8 = 1;

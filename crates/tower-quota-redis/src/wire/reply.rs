@@ -8,7 +8,10 @@ use tower_quota_core::{
     Decision, Entry, Left, LimitStatus, Name, Operation, Outcome, Quota, Timestamp,
 };
 
-use super::{ADMIT, DECIDED, NEVER, NOT_WRITTEN, REFUSE, REFUSED, TAKEN, UNREADABLE, WITH_ENTRIES};
+use super::{
+    ADMIT, BALANCE_OFFSET, DECIDED, NEVER, NOT_WRITTEN, REFUSE, REFUSED, TAKEN, UNREADABLE,
+    WITH_ENTRIES,
+};
 use crate::template::{ChargeTemplate, Template};
 
 /// The reason for which a reply has no decision.
@@ -88,13 +91,15 @@ impl<'a> Reply<'a> {
 
     fn statuses(&mut self, template: &Template) -> Option<Decision> {
         self.decision(template, template.operation, |rest, part| {
-            let remaining =
-                read_u56(rest).filter(|&remaining| remaining <= part.quota.capacity())?;
+            let balance = read_u56(rest)?.cast_signed() - BALANCE_OFFSET.cast_signed();
+            if balance > part.quota.capacity().cast_signed() {
+                return None;
+            }
             let (reset, verdict, micros) = (read_u56(rest)?, byte(rest)?, read_u56(rest)?);
             Some(LimitStatus {
                 name: part.name,
                 limit: part.quota.capacity(),
-                left: Left::new(remaining, Duration::from_micros(reset)),
+                left: Left::of_balance(balance, Duration::from_micros(reset)),
                 outcome: outcome(verdict, micros)?,
                 taken: read_u56(rest)?,
                 is_shadow: part.is_shadow,
@@ -173,7 +178,7 @@ mod tests {
 
     fn reply(remaining: u64, verdict: u8) -> Vec<u8> {
         let mut bytes = vec![DECIDED];
-        [7, remaining, 5]
+        [7, remaining + BALANCE_OFFSET, 5]
             .into_iter()
             .for_each(|number| push_u56(&mut bytes, number));
         bytes.push(verdict);

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use tower_quota_core::stored::{SlotHead, push_u56};
-use tower_quota_core::{Algorithm, Clock, MonotonicClock, Operation, Quota, Timestamp};
+use tower_quota_core::{Algorithm, ChargeMode, Clock, MonotonicClock, Operation, Quota, Timestamp};
 
 use super::{
-    AT_MOST, CHARGE_ANYWAY, CHECK, COUNTS_REFUSALS, LATER_WINDOW, PEEK, PENALTY, QUEUES, REFUND,
-    REFUNDABLE, REFUSED_ALREADY, RESET, SHADOW,
+    AT_MOST, CHARGE_ANYWAY, CHECK, COUNTS_REFUSALS, FORCED, LATER_WINDOW, PEEK, PENALTY, QUEUES,
+    REFUND, REFUNDABLE, REFUSED_ALREADY, RENEW, REPORTED, REPORTED_UNTIL_DEBT, RESET, SHADOW,
 };
 use crate::keys::EntryKey;
 use crate::template::{ChargeTemplate, Template};
@@ -88,8 +88,8 @@ impl<'a> Request<'a> {
             Operation::Refund { taken_at } => (REFUND, taken_at.as_micros()),
             Operation::Reset => (RESET, 0),
             Operation::Refuse => (REFUSED_ALREADY, 0),
-            // A renewal of no charges: the store refuses all others.
-            Operation::Peek | Operation::Renew { .. } => (PEEK, 0),
+            Operation::Peek => (PEEK, 0),
+            Operation::Renew { taken_at } => (RENEW, taken_at.as_micros()),
         };
         self.template_bytes
             .extend_from_slice(&[u8::from(template.is_plain), operation]);
@@ -119,7 +119,13 @@ impl<'a> Request<'a> {
             | flag(COUNTS_REFUSALS, part.counts_refusals)
             | flag(SHADOW, part.is_shadow)
             | flag(AT_MOST, part.is_at_most)
-            | flag(REFUNDABLE, part.is_refundable);
+            | flag(REFUNDABLE, part.is_refundable)
+            | match part.mode {
+                ChargeMode::Checked => 0,
+                ChargeMode::Reported => REPORTED,
+                ChargeMode::ReportedUntilDebt => REPORTED_UNTIL_DEBT,
+                ChargeMode::Forced => FORCED,
+            };
         let (id, strikes_id) = (part.name.id(), part.name.strikes_id());
         let ids = [id, strikes_id];
         let borders = self.borders(&part.quota);
@@ -156,10 +162,10 @@ impl<'a> Request<'a> {
         vec![now.saturating_sub(elapsed), now + pace - elapsed]
     }
 
-    fn counter(&mut self, part: &ChargeTemplate, flags: u8, cost: u64, span: u64, ids: [u32; 2]) {
+    fn counter(&mut self, part: &ChargeTemplate, flags: u16, cost: u64, span: u64, ids: [u32; 2]) {
         let bytes = &mut self.template_bytes;
         bytes.extend_from_slice(&count(part.client + 1).to_le_bytes());
-        bytes.push(flags);
+        bytes.extend_from_slice(&flags.to_le_bytes());
         push_u56(bytes, cost.min(MOST_EXACT));
         push_u56(bytes, span);
         ids.into_iter()
@@ -191,7 +197,7 @@ impl<'a> Request<'a> {
     }
 }
 
-const fn flag(bit: u8, is_set: bool) -> u8 {
+const fn flag(bit: u16, is_set: bool) -> u16 {
     if is_set { bit } else { 0 }
 }
 
