@@ -9,7 +9,7 @@ use redis::aio::{ConnectionLike, PubSub};
 use redis::{Cmd, ErrorKind, Pipeline, RedisFuture, RedisResult, Value};
 
 use crate::config_error::RedisConfigError;
-use crate::link::{CallError, Link, LinkSettings, Several};
+use crate::link::{CallError, Certificates, Link, LinkSettings, Several};
 use crate::location::Location;
 
 /// A connection to the Redis of a store, for other data than its counters.
@@ -32,10 +32,11 @@ impl RedisConnection {
     /// # Errors
     /// [`RedisConfigError::Url`] for an invalid URL.
     pub fn new(url: &str, deadline: Duration) -> Result<Self, RedisConfigError> {
-        let location = Location::parse(url, None)?;
+        let location = Location::parse(url, &Certificates::default())?;
         let settings = LinkSettings {
             connect_timeout: LinkSettings::CONNECT_TIMEOUT,
             runtime: None,
+            credentials: None,
         };
         Self::to(&location, settings, location.name.as_str().into(), deadline)
     }

@@ -164,6 +164,8 @@ mod batch;
 mod breaker;
 mod config_error;
 mod connection;
+#[cfg(feature = "credentials")]
+mod credentials;
 mod error;
 mod error_counts;
 mod keys;
@@ -182,6 +184,8 @@ mod wire;
 
 pub use self::config_error::RedisConfigError;
 pub use self::connection::RedisConnection;
+#[cfg(feature = "credentials")]
+pub use self::credentials::Credentials;
 pub use self::error::RedisStoreError;
 pub use self::error_counts::RedisErrorCounts;
 pub use self::options::RedisOptions;

@@ -6,7 +6,7 @@ use deadpool_redis::Pool;
 use redis::{ConnectionInfo, RedisError};
 
 use crate::config_error::RedisConfigError;
-use crate::link::{self, Link, LinkSettings, Servers};
+use crate::link::{self, Certificates, Link, LinkSettings, Servers};
 
 /// The port of sentinels in a URL that names none.
 const SENTINEL_PORT: u16 = 26_379;
@@ -20,8 +20,8 @@ pub(crate) struct Location {
 
 impl Location {
     /// Reads a URL of a server, of sentinels or of a cluster.
-    pub(crate) fn parse(url: &str, trust: Option<&[u8]>) -> Result<Self, RedisConfigError> {
-        Self::parse_parts(url, trust).map_err(|error| match error {
+    pub(crate) fn parse(url: &str, certificates: &Certificates) -> Result<Self, RedisConfigError> {
+        Self::parse_parts(url, certificates).map_err(|error| match error {
             // A part may end within the password, which then looks like a host.
             RedisConfigError::Url { source, .. } => RedisConfigError::Url {
                 url: without_credentials(url),
@@ -34,7 +34,7 @@ impl Location {
         })
     }
 
-    fn parse_parts(url: &str, trust: Option<&[u8]>) -> Result<Self, RedisConfigError> {
+    fn parse_parts(url: &str, certificates: &Certificates) -> Result<Self, RedisConfigError> {
         match url
             .split_once("://")
             .and_then(|(scheme, rest)| Some((scheme.split_once('+')?, rest)))
@@ -46,14 +46,14 @@ impl Location {
                     return Err(RedisConfigError::NoPrimary { url });
                 }
                 let sentinels = each_host(scheme, hosts, "", Some(SENTINEL_PORT))?;
-                Self::sentinels(sentinels, &format!("{scheme}://{primary}"), trust)
+                Self::sentinels(sentinels, &format!("{scheme}://{primary}"), certificates)
             }
             Some(((scheme, "cluster"), rest)) => {
                 let end = rest.find(['/', '?']).unwrap_or(rest.len());
                 let (hosts, settings) = rest.split_at(end);
-                Self::cluster(each_host(scheme, hosts, settings, None)?, trust)
+                Self::cluster(each_host(scheme, hosts, settings, None)?, certificates)
             }
-            _ => Ok(Self::server(address(url, trust)?)),
+            _ => Ok(Self::server(address(url, certificates)?)),
         }
     }
 
@@ -68,7 +68,7 @@ impl Location {
     pub(crate) fn sentinels(
         sentinels: impl IntoIterator<Item = impl AsRef<str>>,
         primary: &str,
-        trust: Option<&[u8]>,
+        certificates: &Certificates,
     ) -> Result<Self, RedisConfigError> {
         let primary = if primary.contains("://") {
             primary.to_owned()
@@ -76,7 +76,10 @@ impl Location {
             format!("redis://{primary}/")
         };
         let name = without_credentials(&primary);
-        let (sentinels, primary) = (addresses(sentinels, trust)?, address(&primary, trust)?);
+        let (sentinels, primary) = (
+            addresses(sentinels, certificates)?,
+            address(&primary, certificates)?,
+        );
         Ok(Self {
             name,
             servers: Servers::Sentinels { sentinels, primary },
@@ -85,16 +88,16 @@ impl Location {
 
     pub(crate) fn cluster(
         nodes: impl IntoIterator<Item = impl AsRef<str>>,
-        trust: Option<&[u8]>,
+        certificates: &Certificates,
     ) -> Result<Self, RedisConfigError> {
-        let nodes = addresses(nodes, trust)?;
+        let nodes = addresses(nodes, certificates)?;
         let names: Vec<String> = nodes.iter().map(|node| node.addr().to_string()).collect();
         let name = format!("the cluster of {}", names.join(", "));
         Ok(Self {
             name,
             servers: Servers::Cluster {
                 nodes,
-                trust: trust.map(<[u8]>::to_vec),
+                certificates: certificates.clone(),
             },
         })
     }
@@ -143,14 +146,14 @@ fn each_host(
 
 fn addresses(
     urls: impl IntoIterator<Item = impl AsRef<str>>,
-    trust: Option<&[u8]>,
+    certificates: &Certificates,
 ) -> Result<Vec<ConnectionInfo>, RedisConfigError> {
     urls.into_iter()
-        .map(|url| address(url.as_ref(), trust))
+        .map(|url| address(url.as_ref(), certificates))
         .collect()
 }
 
-fn address(url: &str, trust: Option<&[u8]>) -> Result<ConnectionInfo, RedisConfigError> {
+fn address(url: &str, certificates: &Certificates) -> Result<ConnectionInfo, RedisConfigError> {
     let (_, rest) = url.split_once("://").unwrap_or(("", url));
     let ends_early = rest
         .split_once(['/', '?', '#'])
@@ -165,7 +168,7 @@ fn address(url: &str, trust: Option<&[u8]>) -> Result<ConnectionInfo, RedisConfi
             url: without_credentials(url),
         });
     }
-    link::address(url, trust).map_err(|error| wrong(url, error))
+    link::address(url, certificates).map_err(|error| wrong(url, error))
 }
 
 fn wrong(url: &str, error: RedisError) -> RedisConfigError {
@@ -220,7 +223,10 @@ mod tests {
         ] {
             let url = format!("{socket}?pass=p@ss");
             assert_eq!(without_credentials(&url), socket);
-            assert!(Location::parse(&url, None).is_ok(), "{url}");
+            assert!(
+                Location::parse(&url, &Certificates::default()).is_ok(),
+                "{url}"
+            );
         }
     }
 
@@ -232,7 +238,9 @@ mod tests {
             "rediss+cluster://host",
             "rediss+sentinel://host/primary",
         ] {
-            let error = Location::parse(url, None).err().unwrap();
+            let error = Location::parse(url, &Certificates::default())
+                .err()
+                .unwrap();
             assert!(matches!(error, RedisConfigError::NoTls { .. }), "{error:?}");
             assert!(error.to_string().contains("\"tls\""), "{error}");
         }
@@ -250,7 +258,10 @@ mod tests {
             "redis:///run/x?user=u&pass=a@s3cret",
             "redis://:s3cr?et@host:port",
         ] {
-            let error = Location::parse(url, None).err().unwrap().to_string();
+            let error = Location::parse(url, &Certificates::default())
+                .err()
+                .unwrap()
+                .to_string();
             assert!(!error.contains("s3cr"), "{error}");
         }
     }
@@ -259,9 +270,12 @@ mod tests {
     fn password_that_ends_early_is_refused() {
         for (character, encoded) in [('?', "%3F"), ('#', "%23"), ('/', "%2F")] {
             // The user would be taken for the host, and the beginning of the password for its port.
-            let error = Location::parse(&format!("redis://app:12{character}34@one:1/"), None)
-                .err()
-                .unwrap();
+            let error = Location::parse(
+                &format!("redis://app:12{character}34@one:1/"),
+                &Certificates::default(),
+            )
+            .err()
+            .unwrap();
             assert!(
                 matches!(error, RedisConfigError::Unencoded { .. }),
                 "{error:?}"
@@ -271,8 +285,11 @@ mod tests {
                 shown.contains(encoded) && !shown.contains("app") && !shown.contains("34"),
                 "{shown}"
             );
-            let Location { servers, .. } =
-                Location::parse(&format!("redis://app:12{encoded}34@one:1/"), None).unwrap();
+            let Location { servers, .. } = Location::parse(
+                &format!("redis://app:12{encoded}34@one:1/"),
+                &Certificates::default(),
+            )
+            .unwrap();
             let Servers::One(server) = servers else {
                 panic!("one server")
             };
@@ -285,8 +302,11 @@ mod tests {
 
     #[test]
     fn url_of_sentinels_names_all_parts() {
-        let location =
-            Location::parse("redis+sentinel://a:b@one,two:7,[::1]/c:d@mymaster/2", None).unwrap();
+        let location = Location::parse(
+            "redis+sentinel://a:b@one,two:7,[::1]/c:d@mymaster/2",
+            &Certificates::default(),
+        )
+        .unwrap();
         assert_eq!(location.name, "redis://...@mymaster/2");
         let Servers::Sentinels { sentinels, primary } = location.servers else {
             panic!("no sentinels")
@@ -307,7 +327,9 @@ mod tests {
             (Some("c"), Some("d"), 2)
         );
         for url in ["redis+sentinel://one", "redis+sentinel://secret@one/"] {
-            let error = Location::parse(url, None).err().unwrap();
+            let error = Location::parse(url, &Certificates::default())
+                .err()
+                .unwrap();
             assert!(
                 matches!(error, RedisConfigError::NoPrimary { .. }),
                 "{error:?}"
@@ -318,8 +340,11 @@ mod tests {
 
     #[test]
     fn url_of_cluster_names_each_node() {
-        let location =
-            Location::parse("redis+cluster://a:b@one:1,two:2/?protocol=resp3", None).unwrap();
+        let location = Location::parse(
+            "redis+cluster://a:b@one:1,two:2/?protocol=resp3",
+            &Certificates::default(),
+        )
+        .unwrap();
         assert_eq!(location.name, "the cluster of one:1, two:2");
         let Servers::Cluster { nodes, .. } = location.servers else {
             panic!("no cluster")
@@ -329,10 +354,13 @@ mod tests {
                 .iter()
                 .all(|node| node.redis_settings().password() == Some("b"))
         );
-        assert!(Location::parse("redis+ring://one", None).is_err());
-        let error = Location::parse("redis+cluster://a:secret@one,a:secret@two", None)
-            .err()
-            .unwrap();
+        assert!(Location::parse("redis+ring://one", &Certificates::default()).is_err());
+        let error = Location::parse(
+            "redis+cluster://a:secret@one,a:secret@two",
+            &Certificates::default(),
+        )
+        .err()
+        .unwrap();
         assert!(
             matches!(error, RedisConfigError::RepeatedUser { .. }),
             "{error:?}"

@@ -531,3 +531,66 @@ fn silent_listener() -> (String, TcpListener) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     (listener.local_addr().unwrap().to_string(), listener)
 }
+
+/// Changes the password of a user every few hundred milliseconds, as a cloud rotates tokens: the former password stays valid
+/// until the next change.
+#[cfg(feature = "credentials")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn credentials_change_under_load() {
+    use std::sync::{Arc, Mutex};
+
+    use tower_quota_redis::Credentials;
+
+    let lifetime = Duration::from_millis(200);
+    let cluster = RedisCluster::start();
+    let server = RedisServer::start();
+    let nodes: Vec<&RedisServer> = (0..6).map(|number| cluster.node(number)).collect();
+    let servers = [nodes.as_slice(), &[&server]].concat();
+    let set = |rules: &str| {
+        for server in &servers {
+            let reply = server
+                .command(&format!("ACL SETUSER limiter {rules}"))
+                .unwrap();
+            assert!(reply.starts_with("+OK"), "{reply}");
+        }
+    };
+    set("on ~* &* +@all >token0");
+    let current = Arc::new(Mutex::new(0));
+    let connect = |url: String| {
+        let current = Arc::clone(&current);
+        let options = options().credentials(move || {
+            let token = *current.lock().unwrap();
+            let credentials = Credentials::new("limiter", format!("token{token}"), lifetime);
+            std::future::ready(Ok::<_, std::io::Error>(credentials))
+        });
+        async move { options.connect(&url).await.unwrap() }
+    };
+    let stores = [
+        connect(server.url()).await,
+        connect(cluster.urls()[0].replace("redis:", "redis+cluster:")).await,
+    ];
+    let clock = MonotonicClock::new();
+    let mut asked = 0;
+    for token in 1..=10 {
+        set(&format!(">token{token}"));
+        *current.lock().unwrap() = token;
+        let changed = clock.now();
+        while clock.now().since(changed) < 2 * lifetime {
+            for store in &stores {
+                let _ = check(store).await.unwrap();
+                asked += 1;
+            }
+        }
+        set(&format!("<token{}", token - 1));
+    }
+    assert!(asked > 0);
+    // Lost connections are made anew with the present token. The former ones are refused.
+    for server in &servers {
+        server.command("CLIENT KILL USER limiter").unwrap();
+    }
+    for store in &stores {
+        until_answered(store).await;
+    }
+    let url = format!("redis://limiter:token9@127.0.0.1:{}/", server.port());
+    assert!(options().connect(&url).await.is_err());
+}

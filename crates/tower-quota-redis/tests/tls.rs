@@ -40,6 +40,21 @@ async fn trusted_server_is_used() {
     }
 }
 
+#[tokio::test]
+async fn server_that_requires_certificate_is_used() {
+    let files = TlsFiles::new();
+    let server = RedisServer::start_mutual_tls(&files);
+    let pem = fs::read(files.certificate()).unwrap();
+    let key = fs::read(files.key()).unwrap();
+    let url = format!("rediss://localhost:{}/", server.port());
+    let anonymous = options().root_certificates(pem.clone());
+    assert!(anonymous.clone().connect(&url).await.is_err());
+    let store = anonymous.client_certificate(pem, key).connect(&url).await;
+    let (store, ann) = (store.unwrap(), user("ann"));
+    let decision = store.check(&[Charge::new("hour", &QUOTA, &ann)]).await;
+    assert!(decision.unwrap().is_allowed());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn trusted_cluster_is_used() {
     let files = TlsFiles::new();

@@ -49,6 +49,19 @@ impl RedisServer {
         })
     }
 
+    /// Starts a server that accepts TLS only, and only clients with the certificate in these files.
+    #[must_use]
+    pub fn start_mutual_tls(files: &TlsFiles) -> Self {
+        start_with_retries("redis-server", || {
+            let trusted = files.certificate().to_string_lossy().into_owned();
+            let mut options = files.server_options();
+            let mutual = ["--tls-auth-clients", "yes", "--tls-ca-cert-file", &trusted];
+            options.extend(mutual.map(str::to_owned));
+            let options: Vec<&str> = options.iter().map(String::as_str).collect();
+            Self::try_start(&["--port", "0", "--tls-port"], &options)
+        })
+    }
+
     /// Kills the server, as a crash would: connections break and all data is lost.
     pub fn kill(&mut self) {
         self.process.kill();

@@ -169,6 +169,7 @@
 //! | `calendar` | `Quota::calendar`: windows that are days, weeks, months or years in a time zone |
 //! | `redis` | `RedisStore`, a store that instances share, with its options and errors |
 //! | `tls` | `redis`, and `rediss://` URLs |
+//! | `credentials` | `redis`, and `RedisOptions::credentials` for tokens that are renewed before they end |
 //! | `trace` | a span of `tracing` for each decision that goes to a store |
 //! | `metrics` | `metrics`: counters, gauges and histograms for any recorder of the crate `metrics` |
 //! | `lease` | `Leased`: hot clients are decided in memory, and all instances together stay exact; `Regional`: regions share quotas |
@@ -242,6 +243,8 @@ pub use tower_quota_core::{
 pub use tower_quota_lease::{
     LeaseOptions, LeaseStats, Leased, RegionShares, RegionSharesError, Regional,
 };
+#[cfg(feature = "credentials")]
+pub use tower_quota_redis::Credentials;
 #[cfg(feature = "redis")]
 pub use tower_quota_redis::{
     RedisConfigError, RedisConnection, RedisErrorCounts, RedisOptions, RedisStats, RedisStore,

@@ -55,14 +55,15 @@ impl Caller {
     pub(super) async fn probe(&self) -> Result<(), RedisStoreError> {
         self.call(0, core::iter::empty()).await?;
         let link = &self.links[0];
+        let prefix = self.partition_key.split('{').next().unwrap_or_default();
+        let name = |number: usize| format!("{prefix}probe:{number}");
         if link.is_cluster() {
-            let write = redis::Cmd::pset_ex(&self.partition_key, "", 1);
+            let write = redis::Cmd::pset_ex(name(0), "", 1);
             return self.run(link, "", &write).await.map(drop);
         }
-        let prefix = self.partition_key.split('{').next().unwrap_or_default();
         let mut writes = redis::pipe();
         for number in 0..PROBES {
-            writes.pset_ex(format!("{prefix}probe:{number}"), "", 1);
+            writes.pset_ex(name(number), "", 1);
         }
         let writes = Several {
             commands: &writes,

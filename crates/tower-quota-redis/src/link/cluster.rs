@@ -32,6 +32,7 @@ use super::backend::{Backend, Verdict};
 use super::election::Address;
 use super::request::LinkRequest;
 use super::server::Server;
+use super::{Certificates, Provider};
 
 /// The longest that the connected nodes may take to report the slots' owners.
 const SLOTS_TIMEOUT: Duration = Duration::from_millis(100);
@@ -44,8 +45,9 @@ pub(crate) struct Cluster {
         not(feature = "tls"),
         expect(dead_code, reason = "only TLS needs certificates")
     )]
-    trust: Option<Vec<u8>>,
+    certificates: Certificates,
     node_timeout: Duration,
+    credentials: Option<Provider>,
 }
 
 /// Ranges of slots, in order.
@@ -65,13 +67,15 @@ impl Cluster {
     /// Creates the backend. `node_timeout` bounds connecting to a node, and requests that the client makes by itself.
     pub(super) fn new(
         nodes: Vec<ConnectionInfo>,
-        trust: Option<Vec<u8>>,
+        certificates: Certificates,
         node_timeout: Duration,
+        credentials: Option<Provider>,
     ) -> RedisResult<Self> {
         let cluster = Self {
             nodes,
-            trust,
+            certificates,
             node_timeout,
+            credentials,
         };
         // Finds nodes that do not belong together now.
         cluster.client(cluster.nodes.clone())?;
@@ -81,8 +85,13 @@ impl Cluster {
     fn client(&self, nodes: Vec<ConnectionInfo>) -> RedisResult<ClusterClient> {
         let builder = ClusterClient::builder(nodes);
         #[cfg(feature = "tls")]
-        let builder = match &self.trust {
-            Some(pem) => builder.certs(super::tls::trusting(pem)),
+        let builder = match super::tls::of(&self.certificates) {
+            Some(certificates) => builder.certs(certificates),
+            None => builder,
+        };
+        #[cfg(feature = "credentials")]
+        let builder = match self.credentials.clone() {
+            Some(provider) => builder.set_credentials_provider(provider),
             None => builder,
         };
         builder
@@ -93,6 +102,10 @@ impl Cluster {
             .overall_response_timeout(Some(self.node_timeout))
             .tcp_settings(TcpSettings::default().set_nodelay(true))
             .build()
+    }
+
+    fn server(&self, node: ConnectionInfo) -> RedisResult<Server> {
+        Server::new(node, self.node_timeout, self.credentials.clone())
     }
 
     /// Makes a client that learns of the slots, which have these owners, from one node.
@@ -108,7 +121,7 @@ impl Cluster {
     async fn first_to_answer(&self) -> RedisResult<(ConnectionInfo, Owners)> {
         let mut asked = JoinSet::new();
         for node in &self.nodes {
-            let asking = ask_node(node.clone(), self.node_timeout);
+            let asking = ask_node(node.clone(), self.server(node.clone()));
             asked.spawn(tokio::time::timeout(self.node_timeout, asking));
         }
         let mut last = RedisError::from((ErrorKind::Io, "no node of the cluster answers"));
@@ -161,7 +174,7 @@ impl Backend for Cluster {
     /// Makes a connection to any node: each has all announcements.
     async fn subscriber(&self) -> RedisResult<PubSub> {
         let (node, _) = self.first_to_answer().await?;
-        Server::new(node, self.node_timeout)?.subscriber().await
+        self.server(node)?.subscriber().await
     }
 
     async fn run(
@@ -259,9 +272,9 @@ fn has_moved(answer: &RedisResult<Value>) -> bool {
 /// Asks a node for the owners of the slots, on a connection of its own.
 async fn ask_node(
     node: ConnectionInfo,
-    timeout: Duration,
+    server: RedisResult<Server>,
 ) -> RedisResult<(ConnectionInfo, Owners)> {
-    let mut connection = Server::new(node.clone(), timeout)?.dial().await?;
+    let mut connection = server?.dial().await?;
     let slots = ask_for_slots().query_async(&mut connection).await?;
     Ok((node, owners_in(&slots)))
 }
@@ -355,7 +368,7 @@ mod tests {
             .into_iter()
             .map(|url| url.into_connection_info().unwrap())
             .collect();
-        let connected = Cluster::new(nodes, None, Duration::from_secs(5))
+        let connected = Cluster::new(nodes, Certificates::default(), Duration::from_secs(5), None)
             .unwrap()
             .dial()
             .await

@@ -22,6 +22,9 @@ use redis::aio::PubSub;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisError, RedisResult, Value};
 use tokio::runtime::Handle;
 
+#[cfg(feature = "credentials")]
+pub(crate) use crate::credentials::Provider;
+
 pub(crate) use self::call_error::CallError;
 use self::cluster::Cluster;
 use self::election::Address;
@@ -54,7 +57,13 @@ pub(crate) struct LinkSettings {
     pub(crate) connect_timeout: Duration,
     /// The runtime that connections live on; that of the first caller if there is none.
     pub(crate) runtime: Option<Handle>,
+    pub(crate) credentials: Option<Provider>,
 }
+
+/// Without the feature `credentials`, there is no provider.
+#[cfg(not(feature = "credentials"))]
+#[derive(Clone)]
+pub(crate) enum Provider {}
 
 impl LinkSettings {
     /// The longest that an attempt to connect may take, by default.
@@ -69,6 +78,19 @@ impl LinkSettings {
     }
 }
 
+/// Certificates in PEM.
+#[derive(Clone, Default)]
+#[cfg_attr(
+    not(feature = "tls"),
+    expect(dead_code, reason = "only TLS needs certificates")
+)]
+pub(crate) struct Certificates {
+    /// Those to trust, instead of the system's.
+    pub(crate) roots: Option<Vec<u8>>,
+    /// The client's own certificate, and its key.
+    pub(crate) client: Option<(Vec<u8>, Vec<u8>)>,
+}
+
 /// The servers that a link leads to.
 #[derive(Clone)]
 pub(crate) enum Servers {
@@ -80,8 +102,8 @@ pub(crate) enum Servers {
     },
     Cluster {
         nodes: Vec<ConnectionInfo>,
-        /// The certificates to trust for nodes that these nodes name, in PEM, instead of the system's.
-        trust: Option<Vec<u8>>,
+        /// The certificates for nodes that these nodes name.
+        certificates: Certificates,
     },
     Pool(Pool),
 }
@@ -105,19 +127,24 @@ impl Link {
         LinkSettings {
             connect_timeout,
             runtime,
+            credentials,
         }: LinkSettings,
     ) -> RedisResult<Self> {
         Ok(match servers {
             Servers::One(server) => Self::Server(Arc::new(Reconnecting::new(
-                Server::new(server, connect_timeout)?,
+                Server::new(server, connect_timeout, credentials)?,
                 runtime,
             ))),
             Servers::Sentinels { sentinels, primary } => {
-                let sentinels = Sentinels::new(sentinels, primary, connect_timeout)?;
+                let sentinels = Sentinels::new(sentinels, primary, connect_timeout, credentials)?;
                 Self::Sentinels(Arc::new(Reconnecting::new(sentinels, runtime)))
             }
-            Servers::Cluster { nodes, trust } => {
-                let cluster = Cluster::new(nodes, trust, connect_timeout / NODE_SHARE)?;
+            Servers::Cluster {
+                nodes,
+                certificates,
+            } => {
+                let timeout = connect_timeout / NODE_SHARE;
+                let cluster = Cluster::new(nodes, certificates, timeout, credentials)?;
                 Self::Cluster(Arc::new(Reconnecting::new(cluster, runtime)))
             }
             Servers::Pool(pool) => Self::Pool(Arc::new(Reconnecting::new(
@@ -179,15 +206,18 @@ fn at_address(settings: ConnectionInfo, (host, port): Address) -> ConnectionInfo
     settings.set_addr(address)
 }
 
-/// Reads a URL, with the certificates to trust, instead of the system's.
-pub(crate) fn address(url: &str, trust: Option<&[u8]>) -> Result<ConnectionInfo, RedisError> {
+/// Reads a URL of a server that is called with these certificates.
+pub(crate) fn address(
+    url: &str,
+    certificates: &Certificates,
+) -> Result<ConnectionInfo, RedisError> {
     #[cfg(feature = "tls")]
-    if let Some(pem) = trust
-        && url.starts_with("rediss://")
+    if url.starts_with("rediss://")
+        && let Some(certificates) = tls::of(certificates)
     {
-        return redis::Client::build_with_tls(url, tls::trusting(pem))
+        return redis::Client::build_with_tls(url, certificates)
             .map(|client| client.get_connection_info().clone());
     }
-    let _ = trust;
+    let _ = certificates;
     url.into_connection_info()
 }

@@ -6,6 +6,7 @@ use redis::aio::{MultiplexedConnection, PubSub};
 use redis::{ConnectionAddr, ConnectionInfo, ErrorKind, RedisResult, Value};
 use tokio::task::JoinSet;
 
+use super::Provider;
 use super::backend::Backend;
 use super::election::{self, Address, Report};
 use super::request::LinkRequest;
@@ -18,6 +19,7 @@ pub(crate) struct Sentinels {
     /// The settings for the primary, except for its address.
     primary: ConnectionInfo,
     connect_timeout: Duration,
+    credentials: Option<Provider>,
 }
 
 impl Sentinels {
@@ -26,6 +28,7 @@ impl Sentinels {
         sentinels: Vec<ConnectionInfo>,
         primary: ConnectionInfo,
         connect_timeout: Duration,
+        credentials: Option<Provider>,
     ) -> RedisResult<Self> {
         let name = match primary.addr() {
             ConnectionAddr::Tcp(name, _) | ConnectionAddr::TcpTls { host: name, .. } => {
@@ -51,6 +54,7 @@ impl Sentinels {
             name,
             primary,
             connect_timeout,
+            credentials,
         })
     }
 
@@ -63,7 +67,9 @@ impl Sentinels {
             reports.spawn(async move { Report::Named(within(timeout, asking).await) });
         }
         election::elect(reports, |address| {
-            let connecting = connect(self.primary.clone(), address.clone(), timeout);
+            let primary = super::at_address(self.primary.clone(), address.clone());
+            let server = Server::new(primary, timeout, self.credentials.clone());
+            let connecting = connect(server, address.clone());
             async move { Report::Connected(address, within(timeout, connecting).await) }
         })
         .await
@@ -79,7 +85,7 @@ pub(crate) struct Found {
 
 /// Asks one sentinel for the primary's address.
 async fn ask(sentinel: ConnectionInfo, name: String, timeout: Duration) -> RedisResult<Address> {
-    let mut connection = Server::new(sentinel, timeout)?.dial().await?;
+    let mut connection = Server::new(sentinel, timeout, None)?.dial().await?;
     let mut command = redis::cmd("SENTINEL");
     command.arg("GET-MASTER-ADDR-BY-NAME").arg(name);
     let address: Option<Address> = command.query_async(&mut connection).await?;
@@ -93,13 +99,8 @@ async fn ask(sentinel: ConnectionInfo, name: String, timeout: Duration) -> Redis
 }
 
 /// Connects to the server at this address, unless it reports that it is a replica.
-async fn connect(
-    primary: ConnectionInfo,
-    address: Address,
-    timeout: Duration,
-) -> RedisResult<Found> {
-    let primary = super::at_address(primary, address.clone());
-    let mut connection = Server::new(primary, timeout)?.dial().await?;
+async fn connect(server: RedisResult<Server>, address: Address) -> RedisResult<Found> {
+    let mut connection = server?.dial().await?;
     match redis::cmd("ROLE").query_async(&mut connection).await {
         Ok(Value::Array(role)) if role.first() == Some(&Value::BulkString(b"slave".to_vec())) => {
             Err((
@@ -140,7 +141,8 @@ impl Backend for Sentinels {
 
     async fn subscriber(&self) -> RedisResult<PubSub> {
         let primary = super::at_address(self.primary.clone(), self.find().await?.address);
-        Server::new(primary, self.connect_timeout / 2)?
+        let (timeout, credentials) = (self.connect_timeout / 2, self.credentials.clone());
+        Server::new(primary, timeout, credentials)?
             .subscriber()
             .await
     }

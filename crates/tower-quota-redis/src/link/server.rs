@@ -8,6 +8,7 @@ use core::time::Duration;
 use redis::aio::{MultiplexedConnection, PubSub};
 use redis::{AsyncConnectionConfig, Client, ConnectionInfo, RedisResult, Value};
 
+use super::Provider;
 use super::backend::Backend;
 use super::request::LinkRequest;
 
@@ -18,10 +19,15 @@ const QUEUE: usize = 1024;
 pub(crate) struct Server {
     client: Client,
     config: AsyncConnectionConfig,
+    credentials: Option<Provider>,
 }
 
 impl Server {
-    pub(super) fn new(address: ConnectionInfo, connect_timeout: Duration) -> RedisResult<Self> {
+    pub(super) fn new(
+        address: ConnectionInfo,
+        connect_timeout: Duration,
+        credentials: Option<Provider>,
+    ) -> RedisResult<Self> {
         #[cfg(feature = "tls")]
         super::tls::choose_cryptography();
         // Requests are small: holding one back to fill a packet only delays it.
@@ -32,7 +38,16 @@ impl Server {
             // The store's deadline covers a call.
             .set_response_timeout(None)
             .set_pipeline_buffer_size(QUEUE);
-        Ok(Self { client, config })
+        #[cfg(feature = "credentials")]
+        let config = match credentials.clone() {
+            Some(provider) => config.set_credentials_provider(provider),
+            None => config,
+        };
+        Ok(Self {
+            client,
+            config,
+            credentials,
+        })
     }
 }
 
@@ -50,6 +65,17 @@ impl Backend for Server {
     }
 
     async fn subscriber(&self) -> RedisResult<PubSub> {
+        #[cfg(feature = "credentials")]
+        if let Some(provider) = &self.credentials {
+            // The client takes no provider for such a connection. It stays authenticated.
+            let (user, password) = provider.fetch().await?;
+            let info = self.client.get_connection_info().clone();
+            let settings = info.redis_settings().clone();
+            let settings = settings.set_username(user).set_password(password);
+            let client = Client::open(info.set_redis_settings(settings))?;
+            return client.get_async_pubsub().await;
+        }
+        let _ = &self.credentials;
         self.client.get_async_pubsub().await
     }
 

@@ -1,7 +1,9 @@
 //! Settings of TLS.
 
-use redis::TlsCertificates;
+use redis::{ClientTlsConfig, TlsCertificates};
 use rustls::crypto::{CryptoProvider, ring};
+
+use super::Certificates;
 
 /// Makes rustls use ring, unless the program has chosen otherwise: with no choice made it would panic.
 pub(super) fn choose_cryptography() {
@@ -11,10 +13,16 @@ pub(super) fn choose_cryptography() {
     }
 }
 
-/// Trusts these certificates alone, in PEM.
-pub(super) fn trusting(pem: &[u8]) -> TlsCertificates {
-    TlsCertificates {
-        client_tls: None,
-        root_cert: Some(pem.to_vec()),
-    }
+/// Returns the client's form of certificates, if there are any.
+pub(super) fn of(certificates: &Certificates) -> Option<TlsCertificates> {
+    let Certificates { roots, client } = certificates.clone();
+    let is_default = roots.is_none() && client.is_none();
+    let client_tls = client.map(|(client_cert, client_key)| ClientTlsConfig {
+        client_cert,
+        client_key,
+    });
+    (!is_default).then_some(TlsCertificates {
+        client_tls,
+        root_cert: roots,
+    })
 }

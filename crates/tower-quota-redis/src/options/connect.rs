@@ -49,7 +49,7 @@ impl RedisOptions {
     /// are errors of the URL, [`RedisConfigError::ClusterNode`] and [`RedisConfigError::Replica`]. Errors that pass by
     /// themselves are ignored, such as a full or loading server, or a call that is late.
     pub async fn connect(self, url: &str) -> Result<RedisStore, RedisStoreError> {
-        let location = Location::parse(url, self.trust.as_deref())?;
+        let location = Location::parse(url, &self.certificates)?;
         self.connected(location).await
     }
 
@@ -77,7 +77,7 @@ impl RedisOptions {
         sentinels: impl IntoIterator<Item = impl AsRef<str>>,
         primary: &str,
     ) -> Result<RedisStore, RedisStoreError> {
-        let location = Location::sentinels(sentinels, primary, self.trust.as_deref())?;
+        let location = Location::sentinels(sentinels, primary, &self.certificates)?;
         self.connected(location).await
     }
 
@@ -90,7 +90,7 @@ impl RedisOptions {
         self,
         nodes: impl IntoIterator<Item = impl AsRef<str>>,
     ) -> Result<RedisStore, RedisStoreError> {
-        let location = Location::cluster(nodes, self.trust.as_deref())?;
+        let location = Location::cluster(nodes, &self.certificates)?;
         self.connected(location).await
     }
 
@@ -120,6 +120,7 @@ impl RedisOptions {
         LinkSettings {
             connect_timeout: self.connect_timeout.max(self.deadline),
             runtime: self.runtime.clone(),
+            credentials: self.credentials.clone(),
         }
     }
 

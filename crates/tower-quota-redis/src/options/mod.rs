@@ -4,14 +4,21 @@ mod connect;
 mod defaults;
 
 use core::fmt;
+#[cfg(feature = "credentials")]
+use core::future::Future;
 use core::num::{NonZeroU32, NonZeroUsize};
 use core::time::Duration;
+#[cfg(feature = "credentials")]
+use std::error::Error;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use tower_quota_core::Clock;
 
 use crate::breaker;
+#[cfg(feature = "credentials")]
+use crate::credentials::Credentials;
+use crate::link::{Certificates, Provider};
 use crate::store::RedisStore;
 
 /// Choices for a [`RedisStore`], made before it is connected. [`RedisStore::options`] has the defaults.
@@ -30,8 +37,9 @@ pub struct RedisOptions {
     connections: NonZeroUsize,
     partitions: Option<NonZeroUsize>,
     failures: NonZeroU32,
-    trust: Option<Vec<u8>>,
+    certificates: Certificates,
     runtime: Option<Handle>,
+    credentials: Option<Provider>,
 }
 
 impl RedisOptions {
@@ -48,8 +56,9 @@ impl RedisOptions {
             connections: NonZeroUsize::MIN,
             partitions: None,
             failures: breaker::DEFAULT_FAILURES,
-            trust: None,
+            certificates: Certificates::default(),
             runtime: None,
+            credentials: None,
         }
     }
 
@@ -176,7 +185,49 @@ impl RedisOptions {
     #[cfg(feature = "tls")]
     #[must_use]
     pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.trust = Some(pem.into());
+        self.certificates.roots = Some(pem.into());
+        self
+    }
+
+    /// Identifies this client by a certificate and its key, in PEM. For `rediss://` URLs of servers that require one.
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn client_certificate(mut self, pem: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
+        self.certificates.client = Some((pem.into(), key.into()));
+        self
+    }
+
+    /// Takes user and password from a provider, instead of the URL. Use it for tokens that end, such as those of cloud IAM.
+    ///
+    /// Each connection asks the provider when it is made, and again after three quarters of the lifetime. If the provider
+    /// fails, a connection keeps its credentials and asks again after a second. Sentinels have the credentials of their
+    /// URLs.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use tower_quota_redis::{Credentials, RedisStore};
+    ///
+    /// # async fn token_of_cloud() -> Result<String, std::io::Error> { Ok(String::new()) }
+    /// # async fn example() -> Result<(), tower_quota_redis::RedisStoreError> {
+    /// let store = RedisStore::options()
+    ///     .credentials(|| async {
+    ///         let token = token_of_cloud().await?;
+    ///         Ok::<_, std::io::Error>(Credentials::new("limiter", token, Duration::from_secs(900)))
+    ///     })
+    ///     .connect("rediss+cluster://cache.internal:6379")
+    ///     .await?;
+    /// # drop(store);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "credentials")]
+    #[must_use]
+    pub fn credentials<F, E>(mut self, provider: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<Credentials, E>> + Send + 'static,
+        E: Error,
+    {
+        self.credentials = Some(Provider::new(provider));
         self
     }
 

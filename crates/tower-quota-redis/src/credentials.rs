@@ -1,0 +1,115 @@
+//! Credentials that change while a store is in use.
+
+use core::fmt;
+use core::future::Future;
+use core::time::Duration;
+use std::error::Error;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{BoxStream, StreamExt, unfold};
+use redis::auth::{BasicAuth, StreamingCredentialsProvider};
+use redis::{ErrorKind, RedisResult};
+
+/// The pause after a failure of the provider. The former credentials stay in use.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// A user and a password, for example a token of a cloud provider.
+///
+/// ```
+/// use std::time::Duration;
+/// use tower_quota_redis::Credentials;
+///
+/// let token = Credentials::new("limiter", "token", Duration::from_secs(15 * 60));
+/// assert!(!format!("{token:?}").contains("token\""));
+/// ```
+#[derive(Clone)]
+pub struct Credentials {
+    user: String,
+    password: String,
+    lifetime: Duration,
+}
+
+impl Credentials {
+    /// Creates credentials that end after `lifetime`.
+    ///
+    /// The store asks for new ones after three quarters of this time.
+    #[must_use]
+    pub fn new(user: impl Into<String>, password: impl Into<String>, lifetime: Duration) -> Self {
+        Self {
+            user: user.into(),
+            password: password.into(),
+            lifetime,
+        }
+    }
+}
+
+impl fmt::Debug for Credentials {
+    /// Shows no password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials")
+            .field("user", &self.user)
+            .field("lifetime", &self.lifetime)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The source of credentials of all connections of a store.
+#[derive(Clone)]
+pub(crate) struct Provider(
+    Arc<dyn Fn() -> BoxFuture<'static, RedisResult<Credentials>> + Send + Sync>,
+);
+
+impl Provider {
+    pub(crate) fn new<F, E>(fetch: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<Credentials, E>> + Send + 'static,
+        E: Error,
+    {
+        Self(Arc::new(move || {
+            let fetched = fetch();
+            Box::pin(async move {
+                fetched.await.map_err(|error| {
+                    let description = "the credentials provider failed";
+                    (
+                        ErrorKind::AuthenticationFailed,
+                        description,
+                        error.to_string(),
+                    )
+                        .into()
+                })
+            })
+        }))
+    }
+
+    /// Returns the present user and password.
+    pub(crate) async fn fetch(&self) -> RedisResult<(String, String)> {
+        let Credentials { user, password, .. } = (self.0)().await?;
+        Ok((user, password))
+    }
+}
+
+impl StreamingCredentialsProvider for Provider {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "credentials are renewed by a timer"
+    )]
+    fn subscribe(&self) -> BoxStream<'static, RedisResult<BasicAuth>> {
+        let provider = self.clone();
+        let renewed = unfold(Duration::ZERO, move |wait| {
+            let provider = provider.clone();
+            async move {
+                tokio::time::sleep(wait).await;
+                Some(match (provider.0)().await {
+                    Ok(Credentials {
+                        user,
+                        password,
+                        lifetime,
+                    }) => (Ok(BasicAuth::new(user, password)), lifetime * 3 / 4),
+                    Err(error) => (Err(error), RETRY),
+                })
+            }
+        });
+        renewed.boxed()
+    }
+}
