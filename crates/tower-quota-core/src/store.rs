@@ -149,6 +149,13 @@ pub struct BoxStore {
 #[derive(Debug)]
 pub struct BoxStoreError(Box<dyn Error + Send + Sync>);
 
+/// The source of the error of a store that got more requests than it can decide in time.
+///
+/// The layer counts such a request in this process by default, because a flood must not lift the limits. If your store
+/// can be overloaded, return this from [`Error::source`].
+#[derive(Debug)]
+pub struct Overloaded;
+
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 type BoxDecision = BoxFuture<'static, Result<Decision, BoxStoreError>>;
 
@@ -221,6 +228,14 @@ impl fmt::Debug for BoxStore {
         f.write_str("BoxStore")
     }
 }
+
+impl fmt::Display for Overloaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the store is overloaded")
+    }
+}
+
+impl Error for Overloaded {}
 
 impl fmt::Display for BoxStoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

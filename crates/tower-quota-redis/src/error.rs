@@ -6,7 +6,7 @@ use std::error::Error;
 use std::sync::Arc;
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
-use tower_quota_core::Name;
+use tower_quota_core::{Name, Overloaded};
 
 use crate::config_error::RedisConfigError;
 
@@ -303,8 +303,8 @@ impl Error for RedisStoreError {
             | Self::Moving { source, .. }
             | Self::Lost { source, .. } => Some(&**source),
             Self::Garbled { source, .. } => source.as_deref().map(|source| source as _),
+            Self::Overloaded { .. } => Some(&Overloaded),
             Self::BreakerOpen { .. }
-            | Self::Overloaded { .. }
             | Self::Deadline { .. }
             | Self::State { .. }
             | Self::TooManyCharges { .. }

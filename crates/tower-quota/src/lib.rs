@@ -236,8 +236,8 @@ pub use self::throttle::{Throttle, ThrottleError, ThrottleLayer};
 pub use tower_quota_core::{
     Algorithm, Answer, AsKey, BoxStore, BoxStoreError, Charge, Clock, ConfigError, Decision, Entry,
     Key, Left, LimitStatus, Limiter, MemoryStats, MemoryStore, MonotonicClock, Name, NotReady,
-    Operation, Outcome, OwnedCharge, Penalty, Quota, RefusalCache, RefusalFuture, RefusalStats,
-    Store, Timestamp, Turn, UnknownLimit, decide,
+    Operation, Outcome, Overloaded, OwnedCharge, Penalty, Quota, RefusalCache, RefusalFuture,
+    RefusalStats, Store, Timestamp, Turn, UnknownLimit, decide,
 };
 #[cfg(feature = "lease")]
 pub use tower_quota_lease::{

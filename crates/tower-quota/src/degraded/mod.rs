@@ -17,8 +17,8 @@ pub(crate) use self::local::LocalCounters;
 pub enum OnStoreFailure {
     /// Lets the request through, as if the limit did not exist: fail open.
     ///
-    /// It is the default because a limiter must not take the service down: overload is rare, and every request depends
-    /// on the limiter.
+    /// It is the default because every request depends on the limiter. Only an [overloaded](crate::Overloaded) store has
+    /// the default [`Local`](Self::Local).
     #[default]
     #[doc(alias = "fail open")]
     Allow,

@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use http::{Request, Response};
-use tower_quota_core::{Charge, Decision, Key, Name, Outcome, Store};
+use tower_quota_core::{Charge, Decision, Key, Name, Outcome, Overloaded, Store};
 
 use super::admission::Admission;
 use super::pipeline::Step;
@@ -153,20 +153,18 @@ impl<S: Store> Shared<S> {
             return Step::Respond(self.refuse_unavailable(error, context, request));
         }
         context.report.by = Counted::Locally;
+        let mut local = core::mem::take(&mut context.fallback.local);
+        if is_overloaded(error) {
+            local.append(&mut context.fallback.local_if_overloaded);
+        }
         // Shadows refuse nothing: with none but them to decide, the request passes uncounted.
-        if context
-            .fallback
-            .local
-            .iter()
-            .all(|owned| owned.as_charge().is_shadow())
-        {
+        if local.iter().all(|owned| owned.as_charge().is_shadow()) {
             context.rules.metrics.degraded(DegradedChoice::Allow);
             self.notify(&context.rules, None, None, true, &context.keys, request);
             let mut admission = Admission::default();
             admission.report(context);
             return Step::Forward(admission);
         }
-        let local = core::mem::take(&mut context.fallback.local);
         let charges: Vec<Charge<'_>> = local.iter().map(|owned| owned.as_charge()).collect();
         let decision = self
             .settings
@@ -219,4 +217,9 @@ fn over_quota(decision: &Decision) -> Reason<'_> {
         Outcome::Never => Reason::NeverFits(decision),
         _ => Reason::OverQuota(decision),
     }
+}
+
+/// Returns whether a store failed because it got more requests than it can decide.
+fn is_overloaded(error: &(dyn Error + 'static)) -> bool {
+    error.is::<Overloaded>() || error.source().is_some_and(is_overloaded)
 }

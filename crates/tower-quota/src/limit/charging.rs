@@ -174,9 +174,9 @@ impl Limit {
     /// Returns the choice for a failure of the store, given that of the policy.
     ///
     /// A shadow refuses nothing.
-    pub(crate) fn without_store(&self, policy: OnStoreFailure) -> OnStoreFailure {
-        match self.on_store_failure.unwrap_or(policy) {
-            OnStoreFailure::Refuse if self.is_shadow => OnStoreFailure::Allow,
+    pub(crate) fn without_store(&self, policy: Option<OnStoreFailure>) -> Option<OnStoreFailure> {
+        match self.on_store_failure.or(policy) {
+            Some(OnStoreFailure::Refuse) if self.is_shadow => Some(OnStoreFailure::Allow),
             choice => choice,
         }
     }

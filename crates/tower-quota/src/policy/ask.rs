@@ -97,6 +97,8 @@ pub(crate) struct Fallback {
     pub(crate) refuses: bool,
     /// The charges that this instance decides by its share of the quotas.
     pub(crate) local: Vec<OwnedCharge>,
+    /// The charges of limits without a choice, which this instance decides if the store is overloaded.
+    pub(crate) local_if_overloaded: Vec<OwnedCharge>,
     /// True if all limits that apply are shadows.
     pub(crate) only_shadows: bool,
 }
@@ -336,19 +338,21 @@ impl<'p, 'r> Ask<'p, 'r> {
         for part in &self.parts {
             let limit = &part.planned.limit;
             fallback.only_shadows &= limit.is_shadow();
-            match part.planned.on_store_failure {
-                OnStoreFailure::Allow => {}
-                OnStoreFailure::Refuse => fallback.refuses = true,
-                OnStoreFailure::Local => {
-                    let quota = self.other_quota(limit.name).unwrap_or(&limit.quota);
-                    match quota.try_divided(self.plan.instances) {
-                        Ok(share) => fallback
-                            .local
-                            .push(OwnedCharge::from(&self.charge(part)).with_quota(share)),
-                        // If the share of a request's own quota cannot be represented, the limit refuses.
-                        Err(_) => fallback.refuses |= !limit.is_shadow(),
-                    }
+            let choice = part.planned.on_store_failure;
+            let local = match choice {
+                Some(OnStoreFailure::Allow) => continue,
+                Some(OnStoreFailure::Refuse) => {
+                    fallback.refuses = true;
+                    continue;
                 }
+                Some(OnStoreFailure::Local) => &mut fallback.local,
+                None => &mut fallback.local_if_overloaded,
+            };
+            let quota = self.other_quota(limit.name).unwrap_or(&limit.quota);
+            match quota.try_divided(self.plan.instances) {
+                Ok(share) => local.push(OwnedCharge::from(&self.charge(part)).with_quota(share)),
+                // If the share of a request's own quota cannot be represented, the limit refuses.
+                Err(_) => fallback.refuses |= choice.is_some() && !limit.is_shadow(),
             }
         }
         fallback

@@ -56,7 +56,7 @@ pub struct Policy {
     choices: Vec<Choice>,
     /// The names that all limits use.
     names: Names,
-    on_store_failure: OnStoreFailure,
+    on_store_failure: Option<OnStoreFailure>,
     instances: u32,
     lists: Lists,
     look_ups: Vec<LookUp>,
@@ -72,7 +72,7 @@ impl Policy {
             limits: Vec::new(),
             choices: Vec::new(),
             names: Names::new(),
-            on_store_failure: OnStoreFailure::Allow,
+            on_store_failure: None,
             instances: 1,
             lists: Lists::new(),
             look_ups: Vec::new(),
@@ -324,9 +324,10 @@ impl Policy {
 
     /// Sets the choice of limits without their own while the store is unavailable.
     ///
-    /// The default is [`OnStoreFailure::Allow`]. A limit sets its own by [`Limit::on_store_failure`].
+    /// The default is [`OnStoreFailure::Allow`], and [`OnStoreFailure::Local`] for an [overloaded](crate::Overloaded) store.
+    /// A limit sets its own by [`Limit::on_store_failure`].
     pub const fn on_store_failure(mut self, choice: OnStoreFailure) -> Self {
-        self.on_store_failure = choice;
+        self.on_store_failure = Some(choice);
         self
     }
 

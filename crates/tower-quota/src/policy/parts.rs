@@ -109,7 +109,7 @@ impl Policy {
             blocked: list(&self.lists.blocked),
             skipped: list(&self.lists.skipped),
             instances: self.instances,
-            on_store_failure: self.on_store_failure,
+            on_store_failure: self.on_store_failure.unwrap_or_default(),
             look_ups: self.look_ups.len(),
             is_split: self.split.is_some(),
         }

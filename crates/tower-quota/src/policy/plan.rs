@@ -56,7 +56,7 @@ pub(super) struct PlannedLimit {
     /// The charge of every request, if the limit is [simple](Limit::simple_cost).
     pub(super) simple: Option<SimpleCharge>,
     pub(super) limit: Limit,
-    pub(super) on_store_failure: OnStoreFailure,
+    pub(super) on_store_failure: Option<OnStoreFailure>,
 }
 
 /// The charge of a simple limit, without a key.

@@ -1,13 +1,15 @@
 //! A failure of the store leads to a response, never to an error.
 
 use std::error::Error;
+use std::fmt;
+use std::future::{Ready, ready};
 use std::sync::{Arc, Mutex};
 
 use http::{Request, Response, StatusCode};
 use tower::{Layer, ServiceExt};
 use tower_quota::{
-    BoxStore, Limit, MissingKey, OnStoreFailure, Policy, Quota, RateLimit, RateLimitLayer, Reason,
-    key,
+    BoxStore, Charge, Decision, Limit, MissingKey, OnStoreFailure, Operation, Overloaded, Policy,
+    Quota, RateLimit, RateLimitLayer, Reason, Store, key,
 };
 use tower_quota_testkit::ScriptedError;
 
@@ -172,4 +174,63 @@ async fn working_or_unused_store_reports_nothing() {
     assert_eq!(get("/keyed").await, 400);
     assert_eq!(reported.count(), 0);
     assert_eq!((get("/").await, reported.count()), (200, 1));
+}
+
+/// A store that has more to do than it can.
+#[derive(Clone)]
+struct OverloadedStore;
+
+#[derive(Debug)]
+struct TooBusy;
+
+impl fmt::Display for TooBusy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("too busy")
+    }
+}
+
+impl Error for TooBusy {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&Overloaded)
+    }
+}
+
+impl Store for OverloadedStore {
+    type Error = TooBusy;
+    type Future = Ready<Result<Decision, TooBusy>>;
+
+    fn apply(&self, _operation: Operation, _charges: &[Charge<'_>]) -> Self::Future {
+        ready(Err(TooBusy))
+    }
+}
+
+/// Sends two requests to a service on an overloaded store. Returns the statuses.
+async fn statuses_under_overload(policy: Policy) -> [StatusCode; 2] {
+    let layer = RateLimitLayer::new(BoxStore::new(OverloadedStore), policy);
+    let service = layer.layer(Inner::default());
+    let first = service.clone().oneshot(Request::new(())).await.unwrap();
+    let second = service.oneshot(Request::new(())).await.unwrap();
+    [first.status(), second.status()]
+}
+
+#[tokio::test]
+async fn overloaded_store_counts_locally_by_default() {
+    let policy = Policy::new().limit(Limit::new("minute", Quota::per_minute(1)));
+    assert_eq!(
+        statuses_under_overload(policy).await,
+        [StatusCode::OK, StatusCode::TOO_MANY_REQUESTS]
+    );
+}
+
+#[tokio::test]
+async fn overloaded_store_obeys_explicit_choice() {
+    for (choice, status) in [
+        (OnStoreFailure::Allow, StatusCode::OK),
+        (OnStoreFailure::Refuse, StatusCode::SERVICE_UNAVAILABLE),
+    ] {
+        assert_eq!(statuses_under_overload(policy(choice)).await, [status; 2]);
+        let limit = Limit::new("minute", Quota::per_minute(1)).on_store_failure(choice);
+        let by_limit = Policy::new().limit(limit);
+        assert_eq!(statuses_under_overload(by_limit).await, [status; 2]);
+    }
 }
