@@ -67,11 +67,6 @@ impl Breaker {
         matches!(self.state, BreakerState::Closed { .. })
     }
 
-    /// Returns whether the last calls have failed.
-    pub(crate) fn has_failed(&self) -> bool {
-        !matches!(self.state, BreakerState::Closed { failures: 0, .. })
-    }
-
     /// Returns whether a decision that arrives now would be sent.
     pub(crate) fn would_admit(&self, now: Instant) -> bool {
         match self.state {

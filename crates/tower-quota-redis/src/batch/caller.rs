@@ -28,8 +28,8 @@ pub(crate) struct Caller {
     pub(crate) deadline: Duration,
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) server: Arc<str>,
-    /// In-flight slots that all partitions share. They keep the partitions from sending many small calls.
-    pub(crate) shared_slots: Arc<Semaphore>,
+    /// In-flight slots that several partitions share. They keep the partitions from sending many small calls.
+    pub(crate) shared_slots: Option<Arc<Semaphore>>,
     /// The settings of the connections, whose runtime makes the calls.
     pub(crate) settings: LinkSettings,
 }

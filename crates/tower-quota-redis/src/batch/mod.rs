@@ -25,6 +25,7 @@ mod queue;
 mod window;
 
 use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -51,8 +52,8 @@ pub(crate) struct Batcher {
     refuses_everyone: AtomicBool,
 }
 
-/// The part of the deadline for which a call waits for a slot that all partitions share.
-const SHARED_SLOT_SHARE: u32 = 8;
+/// The time for which a call waits for a slot that all partitions share. A silent node may hold the slots for longer.
+const SHARED_SLOT_WAIT: Duration = Duration::from_millis(1);
 
 type Outcome = Result<Decision, RedisStoreError>;
 
@@ -186,23 +187,13 @@ impl Batcher {
         }
     }
 
-    /// Waits for one of the slots that all partitions share.
-    ///
-    /// Calls to a silent server hold theirs for a deadline, and others must not wait for them: a partition whose server
-    /// has just failed does without, and after a part of the deadline each does.
+    /// Waits for a slot that all partitions share, so that they send few large calls instead of many small ones.
     async fn shared_slot(&self) -> Option<SemaphorePermit<'_>> {
-        if self.lock().breaker.has_failed() {
-            return None;
-        }
-        let Caller {
-            shared_slots,
-            deadline,
-            ..
-        } = &self.caller;
-        if let Ok(slot) = shared_slots.try_acquire() {
+        let slots = self.caller.shared_slots.as_ref()?;
+        if let Ok(slot) = slots.try_acquire() {
             return Some(slot);
         }
-        tokio::time::timeout(*deadline / SHARED_SLOT_SHARE, shared_slots.acquire())
+        tokio::time::timeout(SHARED_SLOT_WAIT, slots.acquire())
             .await
             .ok()?
             .ok()

@@ -17,10 +17,10 @@ use crate::link::{Link, LinkSettings, Servers};
 use crate::location::Location;
 use crate::store::RedisStore;
 
-/// In-flight slots of a partition on each connection. Two keep the server busy while a reply is read and the next call
-/// is put together. Where there are several partitions, their calls do that for each other.
-const SLOTS: usize = 2;
-const SLOTS_OF_SEVERAL_PARTITIONS: usize = 1;
+/// Regular senders of a partition on each connection. Two keep the server busy while a reply is read and the next call
+/// is put together. The calls of several partitions do that for each other.
+const SENDERS: usize = 2;
+const SENDERS_OF_SEVERAL_PARTITIONS: usize = 1;
 /// In-flight slots on each connection that several partitions share. Few, so that batches fill; enough for two calls
 /// to each of three nodes.
 const SHARED_SLOTS: usize = 6;
@@ -189,12 +189,12 @@ impl RedisOptions {
             .unwrap_or(&location.name)
             .as_str()
             .into();
-        let slots = if partitions.get() == 1 {
-            SLOTS
+        let (senders, shared_slots) = if partitions.get() == 1 {
+            (SENDERS, None)
         } else {
-            SLOTS_OF_SEVERAL_PARTITIONS
+            let slots = Semaphore::new(links.len() * SHARED_SLOTS);
+            (SENDERS_OF_SEVERAL_PARTITIONS, Some(Arc::new(slots)))
         };
-        let shared_slots = Arc::new(Semaphore::new(links.len() * SHARED_SLOTS));
         let batchers = (0..keys.partitions())
             .map(|partition| {
                 let caller = Caller {
@@ -203,12 +203,12 @@ impl RedisOptions {
                     deadline: self.deadline,
                     clock: self.clock.clone(),
                     server: Arc::clone(&server),
-                    shared_slots: Arc::clone(&shared_slots),
+                    shared_slots: shared_slots.clone(),
                     settings: settings.clone(),
                 };
                 Batcher::new(
                     caller,
-                    links.len() * slots,
+                    links.len() * senders,
                     Breaker::new(self.failures, self.deadline),
                 )
             })
