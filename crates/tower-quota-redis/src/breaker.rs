@@ -1,18 +1,13 @@
-//! Decides whether a partition's server is asked, from how its calls end.
+//! The breaker decides whether you may call a partition's server, by how earlier calls ended.
 //!
-//! 1. Closed: every call is sent. Failures are counted as spans of time: one counts only if its call began after the
-//!    last one that counted had ended. So calls that fail together count once, however many connections there are: a
-//!    silent server opens the breaker after as many deadlines as failures are allowed. An answer of any kind, also one
-//!    that refuses, resets the count.
-//! 2. Open: no call is sent for a pause with jitter. Decisions fail at once, and nothing was charged.
-//! 3. Trial: the next decision after the pause is sent. Its answer closes the breaker; its failure opens it again for
-//!    twice the pause, at most 400 ms. Decisions that arrive meanwhile fail at once.
-//! 4. Successor: a pause ends once calls go to another server than the call whose failure began it.
+//! | state | decisions |
+//! |---|---|
+//! | closed | are sent; a few failed spans in a row open the breaker, and an answer resets the count |
+//! | open | fail at once and uncharged, for a pause with jitter |
+//! | trial | the first decision after the pause is sent, the others fail; an answer closes the breaker, a failure doubles the pause |
 //!
-//! There is no task and no probe: a real decision finds out whether the server keeps up. After it closes, the load
-//! returns in steps (`batch/flow.rs`).
-//!
-//! The breaker knows no server and reads no clock: instants are passed in.
+//! Calls that overlap are one span, so the number of connections does not matter. A pause ends early once calls go to
+//! another server than the failed call. The breaker reads no clock. Instants are passed in.
 
 use core::num::NonZeroU32;
 use core::time::Duration;
@@ -20,7 +15,7 @@ use std::time::Instant;
 
 use crate::pause;
 
-/// Failed spans in a row that open the breaker by default: a quarter of a second of silence at the default deadline.
+/// Failed spans in a row that open the breaker by default, a quarter of a second of silence.
 pub(crate) const DEFAULT_FAILURES: NonZeroU32 = NonZeroU32::new(5).unwrap();
 
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
@@ -31,7 +26,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 #[derive(Debug)]
 pub(crate) struct Breaker {
     allowed_failures: NonZeroU32,
-    /// A trial that has not ended after this long was lost, for instance with its runtime.
+    /// A trial that has not ended after this long was lost, perhaps with its runtime.
     trial_limit: Duration,
     state: BreakerState,
 }
@@ -104,7 +99,7 @@ impl Breaker {
                 self.state = BreakerState::CLOSED;
                 true
             }
-            // Answers to calls that were sent before it opened say nothing about the server now.
+            // The answer to an earlier call says nothing about the server now.
             BreakerState::Open { .. } | BreakerState::Trial { .. } => false,
         }
     }
@@ -136,7 +131,7 @@ impl Breaker {
         }
     }
 
-    /// Notes that the trial, if there is one, was not sent: its caller has left. The next decision takes its place.
+    /// Lets the next decision be the trial, because the caller of the present trial has left.
     pub(crate) fn trial_left(&mut self, now: Instant) {
         if let BreakerState::Trial { since, trials } = self.state {
             self.state = BreakerState::Open {
@@ -147,8 +142,7 @@ impl Breaker {
         }
     }
 
-    /// Notes the instant since which calls go to another server than before. Its trial is not delayed by a failure of the
-    /// last one.
+    /// Ends the pause if calls go to another server since this instant.
     pub(crate) fn server_changed(&mut self, since: Instant) {
         if let BreakerState::Open {
             until,

@@ -15,9 +15,9 @@
 //! 5. **Nothing is counted twice.** The only call that is repeated is one that the server answered with `NOSCRIPT`,
 //!    which it has not run, or sent elsewhere with `MOVED`. Any other failure is an error that says whether the
 //!    charges may have been taken.
-//! 6. **A server that cannot keep up is not asked for more.** So much is under way at once as comes back within a
-//!    third of the deadline. What cannot be answered in time is refused at once, uncharged, with
-//!    [`Overloaded`](RedisStoreError::Overloaded), and the rest is answered in time.
+//! 6. **An overloaded server answers as much as it can in time.** The weight under way shrinks while calls take most of
+//!    the deadline. A decision that cannot be sent before its deadline fails uncharged, with
+//!    [`Overloaded`](RedisStoreError::Overloaded).
 //! 7. **A server that does not answer is left alone.** After five failures in a row, 0.25 s of silence, decisions fail
 //!    within microseconds, uncharged. A single decision tries the server again after a pause of at most 400 ms.
 //!    When it is answered the load returns in steps.

@@ -72,9 +72,9 @@ impl RedisOptions {
 
     /// Sets the longest that a decision may take; 50 ms by default.
     ///
-    /// Waiting for a connection and in the queue counts. It also says what the server can do: calls are kept so small,
-    /// and so few at a time, that they take about a third of the deadline at most. Decisions beyond that are refused,
-    /// uncharged, with [`Overloaded`](crate::RedisStoreError::Overloaded).
+    /// The deadline covers the wait for a connection, the time in the queue and the call. Give at least twice the round
+    /// trip time to your server. A decision that is not sent before its deadline fails uncharged, with
+    /// [`Overloaded`](crate::RedisStoreError::Overloaded).
     #[must_use]
     pub const fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
@@ -134,10 +134,10 @@ impl RedisOptions {
         self
     }
 
-    /// Sets how many connections calls are made on; 1 by default. Each has two in-flight slots, or six that the
-    /// partitions of a cluster share while calls are short: so many calls may be under way, and decisions that arrive
-    /// meanwhile leave together in the next. One connection carries more decisions than a Redis server can make. Several help where a network
-    /// limits each stream, or where the server reads with more than one thread; batches are smaller then.
+    /// Sets how many connections calls are made on; 1 by default.
+    ///
+    /// One connection carries more decisions than a Redis server can make, at any distance. Use several if your network
+    /// limits each stream, or if your server reads with more than one thread. Batches are smaller then.
     #[must_use]
     pub const fn connections(mut self, connections: NonZeroUsize) -> Self {
         self.connections = connections;
