@@ -6,6 +6,13 @@
 //! cargo test -p tower-quota-lease --test redis -- --ignored --nocapture regions
 //! ```
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::cast_precision_loss,
+    clippy::float_arithmetic,
+    reason = "real servers are asked in real time, and a table shows shares"
+)]
+
 use std::fs;
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
@@ -138,7 +145,7 @@ impl World {
         let proxies: Vec<FaultProxy> = locals.iter().map(|_| FaultProxy::to(home.port())).collect();
         let shares = NAMES[..regions]
             .iter()
-            .map(|name| (*name, 60 / regions as u32));
+            .map(|name| (*name, 60 / u32::try_from(regions).unwrap()));
         let shares = RegionShares::new(shares).unwrap();
         let mut stores = Vec::new();
         for (number, name) in NAMES[..regions].iter().enumerate() {
