@@ -72,10 +72,14 @@ pub enum RedisStoreError {
         /// The cause.
         source: Arc<dyn Error + Send + Sync>,
     },
-    /// The value stored for a key was not written by this store. Nothing was charged.
+    /// The value stored for a client was not written by this store. Nothing was charged.
+    ///
+    /// The client stays unlimited or refused, as your `on_store_failure` says, until you delete the Redis key.
     State {
         /// The server.
         server: Arc<str>,
+        /// The Redis keys of the request, of which one is unreadable.
+        keys: Vec<String>,
     },
     /// A request has more charges than a call may carry. Nothing was charged.
     TooManyCharges {
@@ -267,10 +271,11 @@ impl fmt::Display for RedisStoreError {
             Self::Lost { server, source } => {
                 write!(f, "the connection to Redis at {server} was lost: {source}")
             }
-            Self::State { server } => {
+            Self::State { server, keys } => {
                 write!(
                     f,
-                    "what Redis at {server} has stored makes no sense: is the prefix shared?"
+                    "what Redis at {server} has stored under one of {keys:?} makes no sense: is the prefix shared? \
+                     Delete the key to forget its client"
                 )
             }
             Self::TooManyCharges { charges, most } => {

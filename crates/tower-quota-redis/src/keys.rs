@@ -24,6 +24,10 @@ impl EntryKey {
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
+
+    pub(crate) fn to_text(&self) -> String {
+        String::from_utf8_lossy(&self.0).into_owned()
+    }
 }
 
 /// Names the keys of clients.
@@ -83,7 +87,7 @@ impl KeyNames {
 
     /// Returns the name of a client's key.
     pub(crate) fn key_of(&self, key: &Key<'_>) -> String {
-        String::from_utf8_lossy(self.locate(key).1.as_bytes()).into_owned()
+        self.locate(key).1.to_text()
     }
 
     /// Returns a client's partition, and the name of its key.

@@ -15,9 +15,9 @@
 //! 5. **Nothing is counted twice.** The only call that is repeated is one that the server answered with `NOSCRIPT`,
 //!    which it has not run, or sent elsewhere with `MOVED`. Any other failure is an error that says whether the
 //!    charges may have been taken.
-//! 6. **An overloaded server answers as much as it can in time.** The weight under way shrinks while calls take most of
-//!    the deadline. A decision that cannot be sent before its deadline fails uncharged, with
-//!    [`Overloaded`](RedisStoreError::Overloaded).
+//! 6. **An overloaded server still answers in time.** The store sends less at once while calls are slow. Decisions wait
+//!    their turn, and the newest go first when the oldest has waited for half of the deadline. A decision that is not sent
+//!    within the deadline fails uncharged with [`Overloaded`](RedisStoreError::Overloaded).
 //! 7. **A server that does not answer is left alone.** After five failures in a row, 0.25 s of silence, decisions fail
 //!    within microseconds, uncharged. A single decision tries the server again after a pause of at most 400 ms.
 //!    When it is answered the load returns in steps.
@@ -101,9 +101,14 @@
 //!
 //! # When memory runs out
 //!
-//! Under `noeviction` the server refuses calls that would write ([`RedisStoreError::Refused`], code `OOM`); what a
-//! request gets then is the limiter's choice. That is what we recommend, with enough memory. Under any policy that
-//! evicts, single clients are lost, and all their limits are full again.
+//! A client with one limit takes about 200 bytes until its limits are full again. Your server therefore needs 200 bytes
+//! times the new clients a second times the seconds in which their limits refill. A flood of made-up keys takes the same,
+//! and 5 million keys fill a gigabyte.
+//!
+//! Under `noeviction`, a full server refuses to write new clients ([`RedisStoreError::Refused`], code `OOM`), and your
+//! `on_store_failure` decides. Clients over their limit stay refused. Under `volatile-ttl`, the server evicts the entries
+//! that are full soonest, and the limits of an evicted client are full again. Use `noeviction` with enough memory, and
+//! alert on `OOM`.
 //!
 //! A replica that is promoted may lack the last writes of the server it replaces: what was charged in them is given
 //! back.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "pool")]
 use deadpool_redis::Pool;
 use redis::{ConnectionInfo, RedisError};
 
@@ -102,6 +103,7 @@ impl Location {
         })
     }
 
+    #[cfg(feature = "pool")]
     pub(crate) fn pool(pool: Pool) -> Self {
         Self {
             name: "the pool".to_owned(),

@@ -16,7 +16,9 @@ use crate::connection::RedisConnection;
 use crate::error::RedisStoreError;
 use crate::error_counts::ErrorCounters;
 use crate::keys::KeyNames;
-use crate::link::{LinkSettings, Servers};
+use crate::link::LinkSettings;
+#[cfg(feature = "pool")]
+use crate::link::Servers;
 use crate::location::Location;
 use crate::question::Question;
 use crate::spread::Spread;
@@ -125,6 +127,7 @@ impl RedisStore {
     /// [`RedisConfigError::PoolAddress`] for a store on a pool.
     pub fn connection(&self, deadline: Duration) -> Result<RedisConnection, RedisConfigError> {
         let inner = &self.inner;
+        #[cfg(feature = "pool")]
         if matches!(inner.location.servers, Servers::Pool(_)) {
             return Err(RedisConfigError::PoolAddress);
         }

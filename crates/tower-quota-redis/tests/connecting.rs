@@ -1,5 +1,6 @@
 //! Tests of connecting, and of servers that are away or silent.
 
+#![cfg(feature = "pool")]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,5 +1,6 @@
 //! Connections from a pool.
 
+#![cfg(feature = "pool")]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,5 +1,6 @@
 //! The documented rights suffice, and each of them is needed.
 
+#![cfg(feature = "pool")]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -221,6 +221,7 @@ async fn unreadable_entry_is_an_error_and_stays() {
                 matches!(error, RedisStoreError::State { .. }) && !error.is_transient(),
                 "{wrong:x?}: {error:?}"
             );
+            assert!(error.to_string().contains(&name), "{error}");
             let both = [charge, Charge::new("day", &DAY, &bob)];
             assert!(
                 matches!(store.check(&both).await, Err(RedisStoreError::State { .. })),

@@ -169,6 +169,7 @@
 //! | `calendar` | `Quota::calendar`: windows that are days, weeks, months or years in a time zone |
 //! | `redis` | `RedisStore`, a store that instances share, with its options and errors |
 //! | `tls` | `redis`, and `rediss://` URLs |
+//! | `pool` | `redis`, and `RedisOptions::pool` for a pool of `deadpool-redis` |
 //! | `credentials` | `redis`, and `RedisOptions::credentials` for tokens that are renewed before they end |
 //! | `trace` | a span of `tracing` for each decision that goes to a store |
 //! | `metrics` | `metrics`: counters, gauges and histograms for any recorder of the crate `metrics` |

@@ -12,6 +12,7 @@ use super::call::CallEnd;
 use super::queue::NotSent;
 use crate::config_error::RedisConfigError;
 use crate::error::RedisStoreError;
+use crate::keys::EntryKey;
 use crate::link::{CallError, Link, LinkRequest, LinkSettings, Several};
 use crate::question::Question;
 use crate::wire::{Reply, Request, Unreadable};
@@ -119,6 +120,7 @@ impl Caller {
             .map_err(|unreadable| match unreadable {
                 Unreadable::State => RedisStoreError::State {
                     server: Arc::clone(&self.server),
+                    keys: question.clients.iter().map(EntryKey::to_text).collect(),
                 },
                 Unreadable::NotWritten(words) => {
                     let error = RedisStoreError::not_written(&self.server, &words);

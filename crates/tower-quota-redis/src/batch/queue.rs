@@ -18,7 +18,9 @@ pub(super) const MOST_WEIGHT: usize = 128;
 /// The most decisions that wait, and the most settlements.
 const MOST_WAITING: usize = 10_000;
 /// The shortest time between two calls, except for full calls and while fewer than two senders run.
-const PACE: Duration = Duration::from_millis(1);
+const SHORTEST_PACE: Duration = Duration::from_millis(1);
+/// The paced calls in the time of a call. More calls would carry fewer decisions each.
+const PACED_CALLS: u32 = 8;
 
 pub(super) struct Queue {
     deadline: Duration,
@@ -31,9 +33,11 @@ pub(super) struct Queue {
     /// The senders that take turns on a server that is near.
     regular_senders: usize,
     senders: usize,
-    /// Whether a sender waits for the end of [`PACE`].
+    /// Whether a sender waits for its turn.
     is_pacing: bool,
     last_sent: Option<Instant>,
+    /// The time of the last call.
+    last_took: Duration,
     calls_under_way: usize,
     weight_under_way: usize,
     window: Window,
@@ -84,6 +88,7 @@ impl Queue {
             senders: 0,
             is_pacing: false,
             last_sent: None,
+            last_took: Duration::ZERO,
             calls_under_way: 0,
             weight_under_way: 0,
             window: Window::new(deadline),
@@ -159,7 +164,7 @@ impl Queue {
     /// Returns what a sender does next.
     ///
     /// A few regular senders keep a near server busy, and what arrives meanwhile shares a call. If the server is far, the
-    /// regular senders wait for answers most of the time. Further senders then send a call in each [`PACE`].
+    /// regular senders wait for answers most of the time. Further senders then send paced calls.
     pub(super) fn next_step(&mut self, now: Instant) -> Step {
         if !self.has_work() {
             return Step::End;
@@ -168,7 +173,8 @@ impl Queue {
         if !is_regular && !self.window.is_calm(now) {
             return Step::End;
         }
-        let due = self.last_sent.map_or(now, |last_sent| last_sent + PACE);
+        let pace = SHORTEST_PACE.max(self.last_took / PACED_CALLS);
+        let due = self.last_sent.map_or(now, |last_sent| last_sent + pace);
         if is_regular || self.waiting_weight >= MOST_WEIGHT || due <= now {
             return Step::Send(self.take_batch(now));
         }
@@ -275,6 +281,7 @@ impl Queue {
         now: Instant,
     ) -> Vec<Pending> {
         let under_way = self.weight_under_way;
+        self.last_took = now.saturating_duration_since(call.began);
         self.weight_under_way -= call.weight;
         self.calls_under_way -= 1;
         match end {

@@ -5,6 +5,7 @@ mod backend;
 mod call_error;
 mod cluster;
 mod election;
+#[cfg(feature = "pool")]
 mod pool;
 mod reconnecting;
 mod request;
@@ -17,6 +18,7 @@ use core::time::Duration;
 use std::sync::Arc;
 use std::time::Instant;
 
+#[cfg(feature = "pool")]
 use deadpool_redis::Pool;
 use redis::aio::PubSub;
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisError, RedisResult, Value};
@@ -28,6 +30,7 @@ pub(crate) use crate::credentials::Provider;
 pub(crate) use self::call_error::CallError;
 use self::cluster::Cluster;
 use self::election::Address;
+#[cfg(feature = "pool")]
 use self::pool::Pooled;
 use self::reconnecting::Reconnecting;
 pub(crate) use self::request::{LinkRequest, Several};
@@ -47,6 +50,7 @@ pub(crate) enum Link {
     /// To all nodes of a cluster.
     Cluster(Arc<Reconnecting<Cluster>>),
     /// Out of the user's pool.
+    #[cfg(feature = "pool")]
     Pool(Arc<Reconnecting<Pooled>>),
 }
 
@@ -105,6 +109,7 @@ pub(crate) enum Servers {
         /// The certificates for nodes that these nodes name.
         certificates: Certificates,
     },
+    #[cfg(feature = "pool")]
     Pool(Pool),
 }
 
@@ -115,6 +120,7 @@ macro_rules! with_each {
             Self::Server($link) => $action,
             Self::Sentinels($link) => $action,
             Self::Cluster($link) => $action,
+            #[cfg(feature = "pool")]
             Self::Pool($link) => $action,
         }
     };
@@ -147,6 +153,7 @@ impl Link {
                 let cluster = Cluster::new(nodes, certificates, timeout, credentials)?;
                 Self::Cluster(Arc::new(Reconnecting::new(cluster, runtime)))
             }
+            #[cfg(feature = "pool")]
             Servers::Pool(pool) => Self::Pool(Arc::new(Reconnecting::new(
                 Pooled::new(pool, connect_timeout),
                 runtime,

@@ -3,6 +3,7 @@
 use core::num::NonZeroUsize;
 use std::sync::Arc;
 
+#[cfg(feature = "pool")]
 use deadpool_redis::Pool;
 use redis::{Client, ErrorKind, RedisResult};
 use tokio::sync::Semaphore;
@@ -102,8 +103,19 @@ impl RedisOptions {
     /// the [`connect_timeout`](Self::connect_timeout). Whether connections use `TCP_NODELAY` is up to the pool's
     /// configuration; they should.
     ///
+    /// ```no_run
+    /// use tower_quota_redis::RedisStore;
+    ///
+    /// let config = deadpool_redis::Config::from_url("redis://127.0.0.1:6379/");
+    /// let pool = config.create_pool(Some(deadpool_redis::Runtime::Tokio1))?;
+    /// let store = RedisStore::options().pool(pool)?;
+    /// # drop(store);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// [`RedisStoreError::Config`] for a wrong option.
+    #[cfg(feature = "pool")]
     pub fn pool(self, pool: Pool) -> Result<RedisStore, RedisStoreError> {
         let location = Location::pool(pool);
         let links = self.links(&location)?;

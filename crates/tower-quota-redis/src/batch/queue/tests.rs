@@ -166,11 +166,11 @@ fn near_server_has_two_calls_and_far_server_more() {
     }
     callers.extend(fill(&mut queue, 10, start));
     assert!(queue.begin_sender(start));
-    assert!(matches!(queue.next_step(start), Step::WaitUntil(due) if due == start + PACE));
+    assert!(matches!(queue.next_step(start), Step::WaitUntil(due) if due == start + SHORTEST_PACE));
     callers.extend(fill(&mut queue, 10, start));
     assert!(!queue.begin_sender(start), "one sender waits already");
     queue.has_paced();
-    let later = start + PACE;
+    let later = start + SHORTEST_PACE;
     assert!(matches!(queue.next_step(later), Step::Send(batch) if batch.weight == 20));
     // A full call does not wait.
     callers.extend(fill(&mut queue, MOST_WEIGHT, later));
