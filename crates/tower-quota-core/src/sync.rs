@@ -11,8 +11,8 @@ const PAUSES: u32 = 16;
 
 /// Locks a mutex, even if a thread panicked while holding the lock.
 ///
-/// The function tries several times before the thread sleeps, because waking a thread costs the holder a system call. Two
-/// threads on one key take half as long as with `Mutex::lock` alone.
+/// A thread tries several times before it sleeps, because waking costs the holder a system call. Two threads on one key take
+/// half as long as with `Mutex::lock` alone.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     #[cfg(test)]
     collisions::count(mutex);

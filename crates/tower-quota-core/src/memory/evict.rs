@@ -3,7 +3,7 @@
 //! 1. The first full row among the next few buckets of a sweep.
 //! 2. The candidate with the lowest cost. The shard remembers spent limits and uses.
 //!
-//! Uses are halved from time to time. A client who was busy long ago gives way to a busy client.
+//! Uses are halved from time to time, so that a client who was busy long ago gives way.
 
 use super::capacity::Capacity;
 use super::row::Row;
@@ -43,8 +43,8 @@ impl Cost {
 impl Shard {
     /// Drops a full row, or evicts the candidate with the lowest cost. Returns `false` if the request holds all rows.
     ///
-    /// The candidates are the rows near the bucket of the new row. If they came from each part of the table in turn, some
-    /// parts would run out of new keys, and busy clients there would be evicted for new keys elsewhere.
+    /// The candidates are near the bucket of the new row. Otherwise some parts of the table would run out of new keys, and
+    /// busy clients there would be evicted for new keys elsewhere.
     pub(super) fn make_room(&mut self, hash: u64, context: &Context<'_>) -> bool {
         let is_own = |row: &Row| context.together.iter().any(|place| place.hash == row.hash);
         let buckets = self.rows.num_buckets();

@@ -67,14 +67,15 @@ use crate::time::Timestamp;
 ///
 /// The store keeps at most `capacity` entries, one million by default. [`Key::EVERYONE`] has an entry of its own, which
 /// takes no place and is never evicted. An entry with one limit takes 44 to 90 bytes, and an entry with up to three limits
-/// 72 bytes more, for keys of any length. In a store for 1,000 entries, the two figures are 68 and 132 bytes. Entries with logs, holds, windows that start with a request, and buckets that
-/// queue or settle requests take hundreds of bytes. A log takes one more place of the capacity for each kilobyte.
+/// 72 bytes more, for keys of any length. In a store for 1,000 entries, the figures are 68 and 132 bytes. Entries with logs,
+/// holds, windows that start with a request, and buckets that queue or settle requests take hundreds of bytes. A log takes
+/// one more place of the capacity for each kilobyte.
 ///
-/// A full store makes room for each new entry. The store removes the first that applies:
+/// For each new entry, a full store removes the first that applies:
 ///
 /// 1. An entry that is full again. Your clients lose no count.
 /// 2. The least used of the next few entries, except for limited clients. The evicted client starts full. The store
-///    remembers how often the client came, so a returning client is soon used more than made-up keys.
+///    remembers how often the client came.
 /// 3. The least used limited entry. The store remembers the spent limits until one unit fits again, and refuses a client
 ///    who returns before.
 ///
@@ -85,7 +86,7 @@ use crate::time::Timestamp;
 /// loss. The store mistakes at most 1 new key in 8,000 for an evicted key, for one limit and for the wait of the evicted
 /// client.
 ///
-/// Give a store more places than you have clients. If clients can make up keys, limit them by address as well.
+/// Give a store more places than you have clients. If clients can make up keys, also limit addresses.
 ///
 /// # Security
 ///
@@ -134,11 +135,10 @@ impl Time {
 #[repr(align(64))]
 struct Aligned(Mutex<Shard>);
 
-/// Rows of each shard of a full store, which fill three quarters of the buckets of the table.
-///
-/// A table of this size does not grow while rows are evicted. Growing to this size takes some tens of microseconds.
+/// Rows of each shard of a full store, which fill three quarters of the table. The table then does not grow while rows are
+/// evicted.
 const ROWS_OF_A_SHARD: usize = 3_072;
-/// Rows of each shard of a small store. A small store has several shards, so that threads seldom collide.
+/// Rows of each shard of a small store, which has several so that threads seldom collide.
 const ROWS_OF_A_SMALL_SHARD: usize = 384;
 const MOST_SHARDS_OF_A_SMALL_STORE: usize = 64;
 const MOST_SHARDS: usize = 1 << 14;

@@ -96,7 +96,7 @@ impl Shard {
 
     /// Drops the rows that have been full for a while, and moves the rest to a table with room for more.
     ///
-    /// Removed rows leave tombstones. Without `renew`, the table would double in size at the same number of rows.
+    /// Removed rows leave tombstones, for which the table would double in size.
     fn renew(&mut self, context: &Context<'_>) {
         let instant = context.now.saturating_sub(KEPT_FULL);
         self.rows.retain(|row| {

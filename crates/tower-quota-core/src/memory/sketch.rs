@@ -1,8 +1,7 @@
 //! The uses of evicted keys.
 //!
-//! A client who returns after an eviction continues with the former number of uses. After a few evictions, a busy client
-//! has more uses than made-up keys, as in TinyLFU (Einziger, Friedman and Manes, 2017). The sketch has fingerprints next to
-//! the counters, so that made-up keys do not inherit uses.
+//! A client who returns after an eviction continues with the former number of uses, as in TinyLFU (Einziger, Friedman and
+//! Manes, 2017). Fingerprints next to the counters keep made-up keys from inheriting uses.
 
 const CELLS: usize = 4;
 

@@ -87,7 +87,7 @@ pub type RefusalFuture<S> =
 /// * The cache passes all calls to a store that is not [shared](Store::is_shared).
 /// * While a call is in flight, the client may be refused for up to a round trip too long, if another process has taken the
 ///   unit of the call.
-/// * If you drop the future of a refund, the cache may use old refusals for up to `max_age`.
+/// * If you drop the future of a refund, old refusals may hold for up to `max_age`.
 #[must_use]
 pub struct RefusalCache<S> {
     store: Arc<S>,

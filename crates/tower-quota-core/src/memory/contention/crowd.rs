@@ -21,7 +21,7 @@ struct Meeting {
     now: AtomicU64,
     busy: AtomicUsize,
     collisions: Arc<AtomicUsize>,
-    /// Only one thread is held up, because two could wait for each other.
+    /// Only one, because two could wait for each other.
     was_held_up: AtomicBool,
 }
 

@@ -1,7 +1,6 @@
 //! Histories of calls, and whether the model explains them in any order.
 //!
-//! A history is linearizable if the model gives each call its answer in some order that respects the ends of calls. The search
-//! is by Wing and Gong ("Testing and verifying concurrent objects", 1993).
+//! The search is by Wing and Gong ("Testing and verifying concurrent objects", 1993).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
