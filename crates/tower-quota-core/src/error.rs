@@ -74,7 +74,7 @@ pub enum ConfigError {
         /// Instances that share the units.
         instances: u32,
     },
-    /// A limit beyond the most limits that stores decide in one step.
+    /// A limit beyond those that stores decide in one step.
     TooManyLimits(Name),
     /// Two limits of a policy with the same name.
     DuplicateLimit(Name),

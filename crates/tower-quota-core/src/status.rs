@@ -61,7 +61,7 @@ impl Left {
         Self::of_balance(balance, reset_after)
     }
 
-    /// Creates the state from a balance, which is negative for a debt.
+    /// Creates the state from a balance, negative for a debt.
     #[doc(hidden)]
     pub const fn of_balance(balance: i64, reset_after: Duration) -> Self {
         Self(Amount::Known {

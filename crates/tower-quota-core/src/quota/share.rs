@@ -38,7 +38,7 @@ impl Quota {
 
     /// Returns a percentage of this quota, with the same algorithm and the same windows.
     ///
-    /// Rate and capacity are rounded down. Returns `None` if less than a unit remains, or if the share cannot be counted.
+    /// Rate and capacity are rounded down. Returns `None` for less than a unit, or if the share cannot be counted.
     #[doc(hidden)]
     #[must_use]
     pub fn percent(self, percent: u32) -> Option<Self> {
@@ -71,7 +71,7 @@ impl Quota {
 }
 
 fn part(units: u64, parts: u32, of: u32) -> u64 {
-    // No quota has more than 2^50 units.
+    // No quota has more than 2^50.
     units * u64::from(parts) / u64::from(of)
 }
 
