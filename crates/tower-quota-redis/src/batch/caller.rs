@@ -8,7 +8,7 @@ use redis::Value;
 use tokio::sync::Semaphore;
 use tower_quota_core::{Clock, Decision, Timestamp};
 
-use super::call::CallEnd;
+use super::call_span::CallEnd;
 use super::queue::NotSent;
 use crate::config_error::RedisConfigError;
 use crate::error::RedisStoreError;

@@ -15,13 +15,14 @@
 //! |---|---|
 //! | `queue.rs` | what waits, what is under way, and what may be sent, under one lock |
 //! | `window.rs` | the limit of the weight under way |
-//! | `call.rs` | the tasks that send, and their successors |
+//! | `sender.rs` | the tasks that send, and their successors |
 //! | `caller.rs` | the call itself, and its errors |
 
-mod call;
+mod call_span;
 mod caller;
 mod pending;
 mod queue;
+mod sender;
 mod window;
 
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -33,11 +34,12 @@ use redis::Value;
 use tokio::sync::{SemaphorePermit, oneshot};
 use tower_quota_core::Decision;
 
-use self::call::{CallSpan, Sender};
+use self::call_span::CallSpan;
 pub(crate) use self::caller::Caller;
 use self::caller::{end_of, now};
 use self::pending::Pending;
 use self::queue::{Batch, NotSent, Queue, Step, Ticket};
+use self::sender::Sender;
 use crate::breaker::Breaker;
 use crate::error::RedisStoreError;
 use crate::question::Question;

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use tower_quota_core::Operation;
 
-use super::call::{CallEnd, CallSpan};
+use super::call_span::{CallEnd, CallSpan};
 use super::pending::Pending;
 use super::window::Window;
 use crate::breaker::Breaker;

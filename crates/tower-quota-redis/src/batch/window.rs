@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::time::Instant;
 
-use super::call::CallSpan;
+use super::call_span::CallSpan;
 
 /// The most weight under way, enough for a server that is 20 ms away.
 const MOST: usize = 4_096;

@@ -1,29 +1,12 @@
-//! A call under way.
+//! The tasks that send what waits.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use tokio::runtime::Handle;
 
 use super::Batcher;
+use super::call_span::{CallEnd, CallSpan};
 use super::queue::NotSent;
-
-/// How a call ended.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum CallEnd {
-    /// With an answer of any kind.
-    Answered,
-    /// Without an answer by the deadline.
-    Late,
-    /// Without a connection, or with the loss of the connection.
-    Broken,
-}
-
-/// The weight and the beginning of a call.
-pub(super) struct CallSpan {
-    pub(super) began: Instant,
-    pub(super) weight: usize,
-}
 
 /// A task that sends what waits. A dropped task leaves its work to another task.
 pub(super) struct Sender {
