@@ -24,12 +24,12 @@ pub(super) enum Report<C> {
     Connected(Address, RedisResult<C>),
 }
 
+/// A server that sentinels name, unless connecting to it has failed.
 struct Candidate<C> {
     address: Address,
     votes: usize,
-    /// `None` until it has answered.
+    /// `None` until the server has answered.
     connection: Option<C>,
-    is_out: bool,
 }
 
 /// Collects reports until it is clear where the primary is. `reports` has a task for each sentinel.
@@ -48,10 +48,8 @@ where
         "no sentinel knows a primary that is there",
     ));
     loop {
-        let is_there = candidates
-            .iter()
-            .any(|candidate| candidate.connection.is_some());
-        let next = if silent == 0 && is_there {
+        let is_connected = |candidate: &Candidate<C>| candidate.connection.is_some();
+        let next = if silent == 0 && candidates.iter().any(is_connected) {
             // The sentinels differ, and the server with more votes has not answered yet.
             tokio::time::timeout(MAJORITY_GRACE, reports.join_next())
                 .await
@@ -60,74 +58,60 @@ where
             reports.join_next().await
         };
         match next {
-            Some(Ok(Report::Named(answer))) => {
+            Some(Ok(Report::Named(Ok(address)))) => {
                 silent -= 1;
-                match answer {
-                    Ok(address) => match candidates
-                        .iter_mut()
-                        .find(|candidate| candidate.address == address)
-                    {
-                        Some(known) => known.votes += 1,
-                        None => {
-                            reports.spawn(connect(address.clone()));
-                            candidates.push(Candidate {
-                                address,
-                                votes: 1,
-                                connection: None,
-                                is_out: false,
-                            });
-                        }
-                    },
-                    Err(error) => last = error,
-                }
-            }
-            Some(Ok(Report::Connected(address, outcome))) => {
-                if let Some(candidate) = candidates
-                    .iter_mut()
-                    .find(|candidate| candidate.address == address)
-                {
-                    match outcome {
-                        Ok(connection) => candidate.connection = Some(connection),
-                        Err(error) => {
-                            candidate.is_out = true;
-                            last = error;
-                        }
+                match find(&mut candidates, &address) {
+                    Some(known) => known.votes += 1,
+                    None => {
+                        reports.spawn(connect(address.clone()));
+                        candidates.push(Candidate {
+                            address,
+                            votes: 1,
+                            connection: None,
+                        });
                     }
                 }
             }
+            Some(Ok(Report::Named(Err(error)))) => {
+                silent -= 1;
+                last = error;
+            }
+            Some(Ok(Report::Connected(address, Ok(connection)))) => {
+                if let Some(candidate) = find(&mut candidates, &address) {
+                    candidate.connection = Some(connection);
+                }
+            }
+            // A sentinel that names the server later has it tried again.
+            Some(Ok(Report::Connected(address, Err(error)))) => {
+                candidates.retain(|candidate| candidate.address != address);
+                last = error;
+            }
             // The task was stopped, with its runtime.
             Some(Err(_)) => {}
+            // Nothing more is expected in time: take the best candidate that answered.
             None => {
-                // Nothing more is expected in time: take the best candidate that answered.
-                candidates.sort_by_key(|candidate| candidate.votes);
-                return candidates
-                    .into_iter()
-                    .rev()
+                let mut best_first = candidates.into_iter().rev();
+                return best_first
                     .find_map(|candidate| candidate.connection)
                     .ok_or(last);
             }
         }
-        if let Some(chosen) = chosen(&candidates, sentinels, silent == 0)
-            && let Some(connection) = candidates.swap_remove(chosen).connection
-        {
+        candidates.sort_by_key(|candidate| candidate.votes);
+        let settled = candidates
+            .pop_if(|best| is_connected(best) && (silent == 0 || best.votes * 2 > sentinels));
+        if let Some(connection) = settled.and_then(|best| best.connection) {
             return Ok(connection);
         }
     }
 }
 
-/// Returns the candidate that no further report can change.
-fn chosen<C>(
-    candidates: &[Candidate<C>],
-    sentinels: usize,
-    have_all_answered: bool,
-) -> Option<usize> {
-    let in_question = candidates
-        .iter()
-        .enumerate()
-        .filter(|(_, candidate)| !candidate.is_out);
-    let (best, candidate) = in_question.max_by_key(|(_, candidate)| candidate.votes)?;
-    let is_settled = have_all_answered || candidate.votes * 2 > sentinels;
-    (candidate.connection.is_some() && is_settled).then_some(best)
+fn find<'a, C>(
+    candidates: &'a mut [Candidate<C>],
+    address: &Address,
+) -> Option<&'a mut Candidate<C>> {
+    candidates
+        .iter_mut()
+        .find(|candidate| candidate.address == *address)
 }
 
 #[cfg(test)]
@@ -200,6 +184,31 @@ mod tests {
                 "{down}"
             );
         }
+    }
+
+    #[tokio::test]
+    async fn failed_server_is_tried_when_named_again() {
+        let mut reports = JoinSet::new();
+        let (failed, has_failed) = tokio::sync::oneshot::channel();
+        let failed = std::sync::Mutex::new(Some(failed));
+        reports.spawn(async { Report::Named(Ok(address(2))) });
+        reports.spawn(async {
+            has_failed.await.unwrap();
+            Report::Named(Ok(address(2)))
+        });
+        let elected = elect(reports, |address| {
+            let first = failed.lock().unwrap().take();
+            async move {
+                match first {
+                    Some(failed) => {
+                        failed.send(()).unwrap();
+                        Report::Connected(address, Err((ErrorKind::Io, "starting").into()))
+                    }
+                    None => Report::Connected(address, Ok(2)),
+                }
+            }
+        });
+        assert_eq!(elected.await.unwrap(), 2);
     }
 
     #[tokio::test]
