@@ -113,23 +113,14 @@ impl<B: Backend> Reconnecting<B> {
             self.drop_connection(&tracked.calls);
             tracked = self.connection().await.map_err(CallError::NotSent)?;
         }
-        let mut waiting = Waiting {
+        let mut under_way = CallUnderWay {
             link: self,
             calls: &tracked.calls,
             began: now(),
-            is_over: false,
+            verdict: Verdict::Doubt,
         };
         let answer = B::run(&mut tracked.connection, key, request).await;
-        waiting.is_over = true;
-        match answer.as_ref().err().map(B::verdict) {
-            Some(Verdict::Drop) => self.drop_connection(&tracked.calls),
-            Some(Verdict::Doubt) => self.went_unanswered(&tracked.calls, waiting.began),
-            Some(Verdict::Replace) => {
-                locked(&tracked.calls).unanswered = 0;
-                self.replace();
-            }
-            Some(Verdict::Keep) | None => locked(&tracked.calls).unanswered = 0,
-        }
+        under_way.verdict = answer.as_ref().err().map_or(Verdict::Keep, B::verdict);
         answer.map_err(CallError::of_call)
     }
 
@@ -355,18 +346,24 @@ impl<B: Backend> Drop for Attempt<B> {
     }
 }
 
-/// A call under way. Dropped before it is over, it was given up at its deadline.
-struct Waiting<'a, B: Backend> {
+/// A call under way, which acts on its verdict when dropped. A caller that gives up leaves the verdict at doubt.
+struct CallUnderWay<'a, B: Backend> {
     link: &'a Arc<Reconnecting<B>>,
     calls: &'a Arc<Mutex<Calls>>,
     began: Instant,
-    is_over: bool,
+    verdict: Verdict,
 }
 
-impl<B: Backend> Drop for Waiting<'_, B> {
+impl<B: Backend> Drop for CallUnderWay<'_, B> {
     fn drop(&mut self) {
-        if !self.is_over {
-            self.link.went_unanswered(self.calls, self.began);
+        match self.verdict {
+            Verdict::Drop => self.link.drop_connection(self.calls),
+            Verdict::Doubt => self.link.went_unanswered(self.calls, self.began),
+            Verdict::Replace => {
+                locked(self.calls).unanswered = 0;
+                self.link.replace();
+            }
+            Verdict::Keep => locked(self.calls).unanswered = 0,
         }
     }
 }
