@@ -1,6 +1,5 @@
 //! Tests of connecting, and of servers that are away or silent.
 
-#![cfg(feature = "pool")]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -36,21 +35,14 @@ fn shown(error: &RedisStoreError) -> String {
 }
 
 #[tokio::test]
-async fn url_client_and_pool_share_counters() {
+async fn url_and_client_share_counters() {
     let server = RedisServer::start();
     let by_url = store_on(&server).await;
     let client = redis::Client::open(server.url()).unwrap();
     let by_client = options().client(client).await.unwrap();
-    let pool = deadpool_redis::Config::from_url(server.url());
-    let pool = pool
-        .create_pool(Some(deadpool_redis::Runtime::Tokio1))
-        .unwrap();
-    let by_pool = options().pool(pool).unwrap();
 
     assert_eq!(check(&by_url).await.unwrap(), 999);
     assert_eq!(check(&by_client).await.unwrap(), 998);
-    assert_eq!(check(&by_pool).await.unwrap(), 997);
-    assert_eq!(check(&by_pool).await.unwrap(), 996);
     assert_eq!(entries(&server).len(), 1);
 }
 
@@ -162,27 +154,16 @@ async fn missing_password_is_found_when_connecting() {
 )]
 async fn connection_closed_in_silence_costs_no_decision() {
     let server = RedisServer::start();
-    let pool = deadpool_redis::Config::from_url(server.url());
-    let pool = pool
-        .create_pool(Some(deadpool_redis::Runtime::Tokio1))
+    let store = options()
+        .connections(NonZeroUsize::new(2).unwrap())
+        .connect(&server.url())
+        .await
         .unwrap();
-    let stores = [
-        options()
-            .connections(NonZeroUsize::new(2).unwrap())
-            .connect(&server.url())
-            .await
-            .unwrap(),
-        options().pool(pool).unwrap(),
-    ];
-    for store in &stores {
-        until_answered(store).await;
-    }
+    until_answered(&store).await;
     for _ in 0..3 {
         server.command("CLIENT KILL TYPE normal").unwrap();
         tokio::time::sleep(Duration::from_millis(500)).await;
-        for store in &stores {
-            check(store).await.unwrap();
-        }
+        check(&store).await.unwrap();
     }
 }
 
@@ -198,12 +179,6 @@ async fn slow_handshake_connects_with_default_options() {
         .client(redis::Client::open(proxy.url()).unwrap())
         .await
         .unwrap();
-    until_answered(&store).await;
-    let pool = deadpool_redis::Config::from_url(proxy.url());
-    let pool = pool
-        .create_pool(Some(deadpool_redis::Runtime::Tokio1))
-        .unwrap();
-    let store = RedisStore::options().pool(pool).unwrap();
     until_answered(&store).await;
 }
 
@@ -269,17 +244,14 @@ async fn slow_handshake_does_not_delay_recovery() {
 #[tokio::test]
 async fn default_deadline_is_50_ms() {
     let (address, _listener) = silent_listener();
-    let pool = deadpool_redis::Config::from_url(format!("redis://{address}/"));
-    let pool = pool
-        .create_pool(Some(deadpool_redis::Runtime::Tokio1))
-        .unwrap();
-    let store = RedisStore::options().pool(pool).unwrap();
-    let error = check(&store).await.unwrap_err();
+    let url = format!("redis://{address}/");
+    let lazy = RedisStore::options().connect_lazily();
+    let error = check(&lazy.connect(&url).await.unwrap()).await.unwrap_err();
     assert!(
         matches!(error, RedisStoreError::Deadline { after, .. } if after == Duration::from_millis(50)),
         "{error:?}"
     );
-    assert!(error.to_string().contains("the pool"), "{error}");
+    assert!(error.to_string().contains(&address.to_string()), "{error}");
 }
 
 #[test]

@@ -10,12 +10,13 @@
 mod common;
 
 use core::num::NonZeroU32;
+use core::time::Duration;
 
 use deadpool_redis::{Config, Pool, Runtime};
-use tower_quota_redis::RedisStoreError;
-use tower_quota_testkit::RedisServer;
+use tower_quota_redis::{RedisConfigError, RedisStore, RedisStoreError};
+use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
-use self::common::{TEST_TIMEOUT, calls, check, options, until_answered};
+use self::common::{TEST_TIMEOUT, calls, check, entries, options, store_on, until_answered};
 
 fn pool(url: &str) -> Pool {
     Config::from_url(url)
@@ -88,5 +89,60 @@ async fn closed_pool_is_a_permanent_error() {
     assert!(
         matches!(error, RedisStoreError::Connect { .. }) && !error.is_transient(),
         "{error:?}"
+    );
+}
+
+#[tokio::test]
+async fn pool_and_url_share_counters() {
+    let server = RedisServer::start();
+    let by_url = store_on(&server).await;
+    let by_pool = options().pool(pool(&server.url())).unwrap();
+    assert_eq!(check(&by_url).await.unwrap(), 999);
+    assert_eq!(check(&by_pool).await.unwrap(), 998);
+    assert_eq!(entries(&server).len(), 1);
+}
+
+#[tokio::test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a silence, in which a server's timeout or a balancer closes connections"
+)]
+async fn pooled_connection_closed_in_silence_costs_nothing() {
+    let server = RedisServer::start();
+    let store = options().pool(pool(&server.url())).unwrap();
+    until_answered(&store).await;
+    for _ in 0..3 {
+        server.command("CLIENT KILL TYPE normal").unwrap();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        check(&store).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn slow_handshake_connects_through_pool() {
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    // Longer than the default deadline: a handshake under TLS.
+    proxy.inflict(Fault::SlowStart(Duration::from_millis(60)));
+    let store = RedisStore::options().pool(pool(&proxy.url())).unwrap();
+    until_answered(&store).await;
+}
+
+#[tokio::test]
+async fn silent_server_behind_pool_meets_deadline() {
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    proxy.inflict(Fault::SlowStart(Duration::from_secs(60)));
+    let store = RedisStore::options().pool(pool(&proxy.url())).unwrap();
+    let error = check(&store).await.unwrap_err();
+    assert!(
+        matches!(error, RedisStoreError::Deadline { after, .. } if after == Duration::from_millis(50)),
+        "{error:?}"
+    );
+    assert!(error.to_string().contains("the pool"), "{error}");
+    let other = store.connection(Duration::from_millis(50));
+    assert!(
+        matches!(other, Err(RedisConfigError::PoolAddress)),
+        "{other:?}"
     );
 }

@@ -1,6 +1,5 @@
 //! The documented rights suffice, and each of them is needed.
 
-#![cfg(feature = "pool")]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -128,6 +127,7 @@ async fn documented_rights_suffice_for_a_server() {
     );
 }
 
+#[cfg(feature = "pool")]
 #[tokio::test]
 async fn documented_rights_suffice_behind_a_pool() {
     let server = RedisServer::start();

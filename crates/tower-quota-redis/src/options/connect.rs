@@ -95,13 +95,10 @@ impl RedisOptions {
         self.connected(location).await
     }
 
-    /// Takes connections from a pool. None is made before the first request.
+    /// Connects at the first request, with connections from your pool.
     ///
-    /// A connection is checked out once, kept while it works, and replaced by another from the pool when it fails. So
-    /// the `PING` with which a pool hands one out is not paid for by each decision; and the pool must have one
-    /// connection to spare, or as many as [`connections`](Self::connections) says. The pool's own timeouts apply, and
-    /// the [`connect_timeout`](Self::connect_timeout). Whether connections use `TCP_NODELAY` is up to the pool's
-    /// configuration; they should.
+    /// The store keeps a connection while the connection works, so your pool needs one to spare, or as many as you set by
+    /// [`connections`](Self::connections). The timeouts of the pool apply too. Configure `TCP_NODELAY` in your pool.
     ///
     /// ```no_run
     /// use tower_quota_redis::RedisStore;
@@ -136,15 +133,18 @@ impl RedisOptions {
         }
     }
 
-    async fn connected(self, location: Location) -> Result<RedisStore, RedisStoreError> {
-        let (is_lazy, timeout) = (self.lazy, self.connect_timeout);
-        let is_one = matches!(location.servers, Servers::One(_));
-        let name: Arc<str> = self
-            .server_name
+    fn name_of(&self, location: &Location) -> Arc<str> {
+        self.server_name
             .as_ref()
             .unwrap_or(&location.name)
             .as_str()
-            .into();
+            .into()
+    }
+
+    async fn connected(self, location: Location) -> Result<RedisStore, RedisStoreError> {
+        let (is_lazy, timeout) = (self.lazy, self.connect_timeout);
+        let is_one = matches!(location.servers, Servers::One(_));
+        let name = self.name_of(&location);
         let links = self.links(&location)?;
         let store = self.store(Arc::clone(&links), location)?;
         if is_lazy {
@@ -195,12 +195,7 @@ impl RedisOptions {
             self.readable_keys,
             partitions,
         )?;
-        let server: Arc<str> = self
-            .server_name
-            .as_ref()
-            .unwrap_or(&location.name)
-            .as_str()
-            .into();
+        let server = self.name_of(&location);
         let (senders, shared_slots) = if partitions.get() == 1 {
             (SENDERS, None)
         } else {
