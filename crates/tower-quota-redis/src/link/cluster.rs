@@ -1,20 +1,17 @@
 //! A Redis Cluster, through the client's own cluster connection.
 //!
-//! 1. The client repeats nothing: what it takes for a lost connection may have been counted. A call that a node sends
-//!    elsewhere for good (`MOVED`) has not been run. The client then asks for the slots, and the call is sent once
-//!    more. If that fails too, the owner is not to be reached: as with one server, there is no connection.
-//! 2. `ASK` is not followed. It says that one key was moved to another node already. Keys that are not moved yet look
-//!    missing there: clients over their limit would be admitted again, and entries written for them would block the keys
-//!    that follow. So nothing is decided while a slot is moved.
-//! 3. The client handles a lost node itself: it dials that node alone, and sends calls to its replica meanwhile.
-//! 4. A node that is silent sends nothing elsewhere, so its successor must be looked for. When a call has no answer,
-//!    another node is asked for the slots, on the connection there is. Only if they have other owners than when the
-//!    client was made, another client takes its place. So a dead node costs the healthy ones no connection. The node
-//!    that is asked may be the silent one: then others are asked beside it, each primary at most once. The new client
-//!    learns of the slots from the successor: a node that is behind could name the silent one, and a client waits for
-//!    each node that it learns of.
-//! 5. A client that has lost all nodes connects anew for each call. It is dropped when many calls in a row have no
-//!    answer, and attempts to make another have pauses that double.
+//! 1. The client repeats no call, because the server may have counted the first one. A node that answers `MOVED` has not
+//!    run the call. The client then asks for the slots and sends the call once more. A second failure counts as no
+//!    connection.
+//! 2. The client does not follow `ASK`. Keys that are not moved yet look missing at the new node, so clients over their limit
+//!    would be admitted, and entries written there would block the keys that follow. Decisions fail while a slot moves.
+//! 3. The client dials a lost node again by itself, and sends calls to the replica meanwhile.
+//! 4. A silent node never answers `MOVED`. When a call has no answer, the link asks another node for the slots, on the
+//!    existing connections, and each primary at most once. If the owners have changed, the link makes a new client, which
+//!    learns the slots from the successor. A node that is behind could name the silent node, and a client waits for each node
+//!    that it learns of.
+//! 5. A client that has lost all nodes connects anew for each call. The link drops the client when many calls in a row have
+//!    no answer, and attempts to make another have pauses that double.
 
 use core::time::Duration;
 use std::hash::{BuildHasher, RandomState};

@@ -1,21 +1,18 @@
 //! One shared connection that is replaced when it is lost.
 //!
-//! 1. Calls share a multiplexed connection: many are under way at once, and one that is dropped harms no other.
-//! 2. Connecting goes on in the background when the call that began it has given up, and all calls wait for the same
-//!    attempt. So a server that takes longer to connect to than a deadline allows is still reached.
-//! 3. A connection that worked is replaced at once when it is lost. Further attempts have pauses that double, with
-//!    jitter: one series for all partitions, however many calls fail. A call that fails during a pause has an attempt
-//!    made at its end, since it may be the last call for a while: the breaker opens.
-//! 4. An attempt has the connect timeout. One that is slow does not keep others from beginning: the first to succeed
-//!    counts, so neither a slow handshake nor a server that swallows packets delays recovery. A slow one that leads to
-//!    other servers than a connection made meanwhile has outdated facts, and is dropped.
-//! 5. A connection that leaves calls without an answer is in doubt: it serves until there is a better one. One that
-//!    leaves many in a row without an answer is dropped: the other end may be gone without notice. Calls that were under
-//!    way together count once.
-//! 6. One that was silent for a while may have been closed meanwhile, by the server or by a balancer. It is replaced
-//!    before a call is sent on it.
+//! 1. Calls share a multiplexed connection. A dropped call harms no other call.
+//! 2. Attempts to connect continue in the background after their caller gives up, and all calls wait for the same attempt.
+//!    A server that needs longer than a deadline is therefore still reached.
+//! 3. A lost connection that worked is replaced at once. Further attempts have pauses with jitter that double, in one series
+//!    for all partitions. A call that fails during a pause schedules an attempt at the end of the pause, because the breaker
+//!    may let no other call through.
+//! 4. Attempts overlap when one is slow, and the first to succeed counts. A slow attempt that leads to other servers than a
+//!    connection made meanwhile is outdated, and is dropped.
+//! 5. A connection that leaves calls unanswered is in doubt, and serves until a better one is there. After many unanswered
+//!    calls in a row the connection is dropped, because the other end may be gone. Calls that overlap count once.
+//! 6. After a silence, the server or a balancer may have closed the connection. The link checks before the next call.
 //!
-//! Nothing here sends a call twice.
+//! The link sends each call once.
 
 use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -54,8 +54,7 @@ impl RedisOptions {
         self.connected(location).await
     }
 
-    /// Connects with a client, which may know things that a URL cannot say. Of its settings only `TCP_NODELAY` is
-    /// changed: it is switched on.
+    /// Connects with your client, for settings that a URL does not have. The store switches `TCP_NODELAY` on.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
@@ -64,12 +63,11 @@ impl RedisOptions {
             .await
     }
 
-    /// Connects to the primary that sentinels know by a name. The URLs are those of the sentinels, with their own user
-    /// and password. `primary` is the name alone, or a URL with the name in the place of the host, for user, password,
-    /// database, TLS or protocol: `redis://limiter:password@mymaster/2`.
+    /// Connects to the primary that sentinels know by a name.
     ///
-    /// The sentinels are asked again whenever the connection is lost or in doubt, or leads to a server that has become
-    /// a replica.
+    /// Give the URLs of the sentinels, with their own user and password. `primary` is a name, or a URL such as
+    /// `redis://limiter:password@mymaster/2` with the name in place of the host. The store asks the sentinels again when the
+    /// connection is lost, or leads to a server that has become a replica.
     ///
     /// # Errors
     /// As [`connect`](Self::connect); [`RedisStoreError::Connect`] also when no sentinel answers or knows the name.
@@ -82,8 +80,10 @@ impl RedisOptions {
         self.connected(location).await
     }
 
-    /// Connects to the cluster that the nodes at these URLs belong to. Give several: those that are away are passed
-    /// over. User, password, TLS and protocol must be the same in all.
+    /// Connects to the cluster of the nodes at these URLs.
+    ///
+    /// Give several nodes, so that the store can start while a node is away. Use the same user, password, TLS and protocol
+    /// in all URLs.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).

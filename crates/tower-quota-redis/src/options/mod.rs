@@ -62,8 +62,10 @@ impl RedisOptions {
         }
     }
 
-    /// Sets what every key in Redis begins with; `quota` by default. 1 to 64 letters, digits or characters of `-_.:/`.
-    /// Stores with different prefixes share nothing. A colon follows it, unless it ends in one: `rl:` and `rl` are the same.
+    /// Sets the prefix of all keys in Redis; `quota` by default.
+    ///
+    /// Use 1 to 64 letters, digits or characters of `-_.:/`. Stores with different prefixes share no counters. `rl:` and
+    /// `rl` are the same prefix.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
@@ -83,51 +85,49 @@ impl RedisOptions {
 
     /// Sets the longest that an attempt to connect may take; 5 s by default.
     ///
-    /// It bounds how long the constructors wait, all their connections together, and attempts in the background:
-    /// decisions wait for those no longer than their deadline. A handshake under TLS may well take longer than a deadline, the more so when many instances
-    /// connect at once. Half of it is for asking sentinels, the other half for connecting to the primary they name;
-    /// each node of a cluster has a quarter. Attempts in the background take up to the deadline if that is longer.
+    /// A constructor waits this long for all its connections together. A TLS handshake may take longer than a deadline, so
+    /// attempts continue in the background. Sentinels have half of the timeout, and the primary has the other half. Each
+    /// node of a cluster has a quarter. If your deadline is longer, attempts in the background have the deadline.
     #[must_use]
     pub const fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Sets the secret under which keys are hashed before they are stored: at least 16 random bytes, the same on all
-    /// instances. Without it, no reader of Redis can tell whether a given client is among those counted.
+    /// Sets the secret of the hash of keys, at least 16 random bytes, the same on all instances.
     ///
-    /// By default the hash depends on the prefix alone. That is no secret: a reader of the keys can find out which of
-    /// a list of addresses they stand for. And a client who may choose their own key can look for one that shares
-    /// another's counter: keys are hashed to 96 bits, so any two that collide take about 2^48 hashes to find, which is
-    /// within reach, and one that collides with a given key about 2^96, which is not. With a secret neither can be
-    /// computed.
+    /// By default the hash depends on the prefix alone, so a reader of the keys can test a list of addresses. A client who
+    /// chooses their own keys can also find two keys with the same counter, in about 2^48 hashes. To find a key with the
+    /// counter of another client takes about 2^96. With a secret, your clients and readers of Redis can compute no hash.
     #[must_use]
     pub fn secret(mut self, secret: impl AsRef<[u8]>) -> Self {
         self.secret = Some(secret.as_ref().to_vec());
         self
     }
 
-    /// Stores keys under readable names instead of hashes, for debugging: addresses and user names can then be read in
-    /// Redis. Keys of more than 128 characters are hashed all the same.
+    /// Stores keys under readable names instead of hashes, for debugging.
+    ///
+    /// You can then read addresses and user names in Redis. Keys of more than 128 characters stay hashed.
     #[must_use]
     pub const fn readable_keys(mut self, readable: bool) -> Self {
         self.readable_keys = readable;
         self
     }
 
-    /// Sets a clock to decide by, instead of the server's. For tests that move time by hand: instances with clocks of
-    /// their own disagree about what is left. Keys written under such a clock live for at least a minute of the
-    /// server's.
+    /// Sets a clock to use instead of the clock of the server, for tests that move time by hand.
+    ///
+    /// Instances with different clocks disagree about the remaining units. Keys live for at least a minute in the time of
+    /// the server.
     #[must_use]
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.clock = Some(Arc::new(clock));
         self
     }
 
-    /// Lets the constructors return without waiting for the server: the connection is made in the background, and a
-    /// service can start while the server is away. Wrong URLs and options are errors all the same. Requests that arrive
-    /// before there is a connection wait for one up to the deadline, and then fail as when a server goes away later. A
-    /// wrong password or an unknown database is an error of each request too.
+    /// Lets the constructors return at once, so your service can start while the server is away.
+    ///
+    /// The store connects in the background. Requests wait for the connection up to their deadline. Wrong URLs and options
+    /// are still errors of the constructor. A wrong password or an unknown database is an error of each request.
     #[must_use]
     pub const fn connect_lazily(mut self) -> Self {
         self.lazy = true;
@@ -144,14 +144,24 @@ impl RedisOptions {
         self
     }
 
-    /// Sets into how many parts the keys are divided, each of which one node of a cluster holds: 12 in a cluster by
-    /// default, and 1 elsewhere. A cluster of more than six primaries is used evenly with several for each. All
-    /// instances must agree, and a change of it starts nearly all counts afresh.
+    /// Sets the number of partitions of the keys; 12 in a cluster by default, and 1 elsewhere.
     ///
-    /// Keys in one partition are decided on in one step. A policy that counts keys in several, such as a client and
-    /// everyone, is decided on part by part, global limits last, and what was taken is refunded when a later part
-    /// refuses: it never admits too many, and may for a moment admit too few. With 1 partition each policy is one
-    /// step, and one node of the cluster does all the work.
+    /// Each partition is one hash slot. Give several to each primary of your cluster, and the same number to all instances.
+    /// If you change the number, nearly all counts start afresh, so decide before you have traffic.
+    ///
+    /// With more partitions, a reshard stops fewer clients for less time, and calls carry fewer decisions. We measured three
+    /// primaries on one machine, with 120,000 clients and 256 tasks:
+    ///
+    /// | partitions | clients in a slot | seconds to move the slot | decisions in a call |
+    /// |---|---|---|---|
+    /// | 12 | 10,067 | 0.46 to 0.48 | 10 to 11 |
+    /// | 24 | 4,980 | 0.27 to 0.35 | 4 to 6 |
+    /// | 48 | 2,513 | 0.12 to 0.15 | 3 |
+    /// | 96 | 1,246 | 0.07 | 2 |
+    ///
+    /// The store decides keys of one partition in one step. For a policy with keys in several partitions, such as a client
+    /// and everyone, the store decides each part in turn, global limits last, and refunds the earlier parts if a later part
+    /// refuses. Such a policy never admits too many requests, and may admit too few for a moment.
     #[must_use]
     pub const fn partitions(mut self, partitions: NonZeroUsize) -> Self {
         self.partitions = Some(partitions);
@@ -160,21 +170,21 @@ impl RedisOptions {
 
     /// Sets how many failures in a row open the breaker; 5 by default.
     ///
-    /// Calls that fail together count once, however many connections there are: a call counts if it began after the
-    /// last one that counted had ended. So the breaker opens after this many deadlines of silence, a quarter
-    /// of a second by default, and a pause of 70 ms never opens it. Decisions then fail at once, with
-    /// [`BreakerOpen`](crate::RedisStoreError::BreakerOpen). After a pause of 50 to 100 ms, which doubles up to 400
-    /// ms, one decision is sent; its answer closes the breaker. In a cluster each partition has a breaker of its own.
+    /// Calls that overlap count once. The breaker therefore opens after this many deadlines of silence, 0.25 s by default,
+    /// and decisions fail at once with [`BreakerOpen`](crate::RedisStoreError::BreakerOpen). After a pause of 50 to 100 ms,
+    /// which doubles up to 400 ms, the store sends one decision, and an answer closes the breaker. In a cluster, each
+    /// partition has its own breaker.
     #[must_use]
     pub const fn breaker(mut self, failures: NonZeroU32) -> Self {
         self.failures = failures;
         self
     }
 
-    /// Sets the runtime that connections live on and calls are made on. By default connections live on the runtime of
-    /// the first decision, or of the constructor, and end with it: the next decision makes another. A program that has
-    /// a runtime for each of its threads names one that lasts and is never blocked, or makes a store for each. When a named
-    /// runtime has ended, decisions fail at once.
+    /// Sets the runtime of connections and calls.
+    ///
+    /// By default, connections live on the runtime of the constructor or of the first decision, and end with that runtime.
+    /// The next decision then connects again. If each of your threads has a runtime, name one that lasts and is never
+    /// blocked, or create a store for each. Decisions fail at once when a named runtime has ended.
     #[must_use]
     pub fn runtime(mut self, runtime: Handle) -> Self {
         self.runtime = Some(runtime);
@@ -231,8 +241,7 @@ impl RedisOptions {
         self
     }
 
-    /// Sets the server's name in errors, instead of its host and port. A pool hides its server's address, so errors of a
-    /// store on a pool say `the pool` by default.
+    /// Sets the name of the server in errors, instead of its host and port. The default for a pool is `the pool`.
     #[must_use]
     pub fn server_name(mut self, name: impl Into<String>) -> Self {
         self.server_name = Some(name.into());
