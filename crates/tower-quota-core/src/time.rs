@@ -15,6 +15,9 @@ use core::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(u64);
 
+/// No clock reaches this bit: it is 146,000 years after the epoch.
+const MARK: u64 = 1 << 62;
+
 impl Timestamp {
     /// The Unix epoch.
     pub const EPOCH: Self = Self(0);
@@ -27,6 +30,23 @@ impl Timestamp {
     /// Returns the microseconds since the Unix epoch.
     pub const fn as_micros(self) -> u64 {
         self.0
+    }
+
+    /// Marks this instant as one of the second of two stores, so that a refund finds the store that was charged.
+    #[doc(hidden)]
+    pub const fn marked(self) -> Self {
+        Self(self.0 | MARK)
+    }
+
+    #[doc(hidden)]
+    pub const fn is_marked(self) -> bool {
+        self.0 & MARK != 0
+    }
+
+    /// Returns the instant by the clock of its store.
+    #[doc(hidden)]
+    pub const fn unmarked(self) -> Self {
+        Self(self.0 & !MARK)
     }
 
     /// Returns the time since `earlier`, or zero if `earlier` is later.

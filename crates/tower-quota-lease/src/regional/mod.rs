@@ -18,9 +18,6 @@ use tower_quota_core::{
 use self::quotas::{Quotas, Split};
 pub use self::shares::{RegionShares, RegionSharesError};
 
-/// The epoch of the instants of the home store, far in the future, so that a refund finds the store that was charged.
-const HOME: Timestamp = Timestamp::from_micros(1 << 62);
-
 /// A store for a service in several regions, each with a store of its own.
 ///
 /// Every region has a share of each quota, its floor, and counts the floor in its local store. The rest of the quota is a
@@ -147,10 +144,10 @@ impl<L: Store, H: Store<Error = L::Error>, C: Clock + Clone> Regional<L, H, C> {
         let tiers = match operation {
             Operation::Reset => Tiers::Both,
             Operation::Refund { taken_at } | Operation::Renew { taken_at } => {
-                if taken_at < HOME {
-                    Tiers::Local
-                } else {
+                if taken_at.is_marked() {
                     Tiers::Home
+                } else {
+                    Tiers::Local
                 }
             }
             _ if !has_floor => Tiers::Home,
@@ -198,10 +195,10 @@ impl Request {
     fn operation_at_home(&self) -> Operation {
         match self.operation {
             Operation::Refund { taken_at } => Operation::Refund {
-                taken_at: Timestamp::EPOCH + taken_at.since(HOME),
+                taken_at: taken_at.unmarked(),
             },
             Operation::Renew { taken_at } => Operation::Renew {
-                taken_at: Timestamp::EPOCH + taken_at.since(HOME),
+                taken_at: taken_at.unmarked(),
             },
             operation => operation,
         }
@@ -209,15 +206,14 @@ impl Request {
 
     /// Returns the decision of a store for the limits that the client knows.
     ///
-    /// `epoch` is [`HOME`] for the home store.
-    fn answer(&self, decision: &Decision, epoch: Timestamp) -> Decision {
+    /// `at` is the instant of the decision, marked if the home store decided.
+    fn answer(&self, decision: &Decision, at: Timestamp) -> Decision {
         let statuses = decision.statuses().iter().zip(&self.splits);
         let statuses = statuses.map(|(status, split)| LimitStatus {
             limit: split.capacity,
             left: Left::new(status.remaining(), status.reset_after()),
             ..*status
         });
-        let at = epoch + decision.at().since(Timestamp::EPOCH);
         Decision::from_statuses(self.operation, at, statuses)
     }
 }
@@ -237,7 +233,7 @@ impl<L: Store, H: Store<Error = L::Error>, C: Clock + Clone> Store for Regional<
             if request.tiers != Tiers::Home {
                 let charges = request.at_local(&charges);
                 let answer = inner.local.apply(operation, &charges).await;
-                let answer = answer.map(|decision| request.answer(&decision, Timestamp::EPOCH));
+                let answer = answer.map(|decision| request.answer(&decision, decision.at()));
                 let is_final = match request.tiers {
                     Tiers::LocalThenHome => answer.as_ref().is_ok_and(Decision::is_allowed),
                     tiers => tiers == Tiers::Local,
@@ -249,7 +245,8 @@ impl<L: Store, H: Store<Error = L::Error>, C: Clock + Clone> Store for Regional<
             }
             let charges = request.at_home(&charges);
             let answer = inner.home.apply(request.operation_at_home(), &charges);
-            let pool = answer.await.map(|decision| request.answer(&decision, HOME));
+            let pool = answer.await;
+            let pool = pool.map(|decision| request.answer(&decision, decision.at().marked()));
             match (floor, pool) {
                 (None, pool) => pool,
                 (Some(Ok(floor)), Ok(pool)) => Ok(sooner(floor, pool)),
@@ -268,7 +265,7 @@ impl<L: Store, H: Store<Error = L::Error>, C: Clock + Clone> Store for Regional<
             && self.inner.local.check_at_once(&local, decision)
             && decision.is_allowed();
         if is_admitted {
-            *decision = request.answer(decision, Timestamp::EPOCH);
+            *decision = request.answer(decision, decision.at());
         }
         is_admitted
     }

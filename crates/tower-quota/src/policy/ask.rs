@@ -348,11 +348,14 @@ impl<'p, 'r> Ask<'p, 'r> {
                 Some(OnStoreFailure::Local) => &mut fallback.local,
                 None => &mut fallback.local_if_overloaded,
             };
-            let quota = self.other_quota(limit.name).unwrap_or(&limit.quota);
-            match quota.try_divided(self.plan.instances) {
-                Ok(share) => local.push(OwnedCharge::from(&self.charge(part)).with_quota(share)),
+            let share = match self.other_quota(limit.name) {
+                Some(quota) => quota.try_divided(self.plan.instances).ok(),
+                None => part.planned.share,
+            };
+            match share {
+                Some(share) => local.push(OwnedCharge::from(&self.charge(part)).with_quota(share)),
                 // If the share of a request's own quota cannot be represented, the limit refuses.
-                Err(_) => fallback.refuses |= choice.is_some() && !limit.is_shadow(),
+                None => fallback.refuses |= choice.is_some() && !limit.is_shadow(),
             }
         }
         fallback

@@ -57,6 +57,8 @@ pub(super) struct PlannedLimit {
     pub(super) simple: Option<SimpleCharge>,
     pub(super) limit: Limit,
     pub(super) on_store_failure: Option<OnStoreFailure>,
+    /// The share of this instance while the store is unavailable, unless the share is too small for a quota.
+    pub(super) share: Option<Quota>,
 }
 
 /// The charge of a simple limit, without a key.
@@ -108,6 +110,7 @@ impl Plan {
                 keys.len() - 1
             });
             let on_store_failure = limit.without_store(policy.on_store_failure);
+            let share = limit.quota.try_divided(policy.instances).ok();
             let simple = limit.simple_cost().map(|cost| SimpleCharge {
                 name: limit.name,
                 quota: limit.quota,
@@ -118,6 +121,7 @@ impl Plan {
                 simple,
                 limit,
                 on_store_failure,
+                share,
             }
         });
         let limits = planned.collect();

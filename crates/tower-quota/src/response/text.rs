@@ -20,7 +20,7 @@ pub(crate) const fn ceil_secs(span: Duration) -> u64 {
 
 /// Returns the second of the Unix epoch, rounded up, at which a time span after an instant has passed.
 pub(super) fn epoch_second(at: Timestamp, span: Duration) -> u64 {
-    ceil_secs(Duration::from_micros(at.as_micros()).saturating_add(span))
+    ceil_secs(Duration::from_micros(at.unmarked().as_micros()).saturating_add(span))
 }
 
 /// Appends a String: printable ASCII, as the names of limits are.

@@ -2,7 +2,11 @@
 
 use http::Request;
 use tower::{Layer, ServiceExt};
-use tower_quota::{Leased, Limit, MemoryStore, Penalty, Policy, Quota, RateLimitLayer};
+use tower_quota::{
+    HeaderStyle, Leased, Limit, MemoryStore, Penalty, Policy, Quota, RateLimitLayer, RegionShares,
+    Regional, Reset, Timestamp,
+};
+use tower_quota_testkit::ManualClock;
 
 use crate::fixture::Inner;
 
@@ -62,5 +66,22 @@ async fn grant_counts_as_its_limit_does() {
             .unwrap()
             .remaining();
         assert_eq!(after, before + 300);
+    }
+}
+
+#[tokio::test]
+async fn pool_of_regions_resets_at_epoch_second() {
+    let clock = ManualClock::at(Timestamp::from_micros(1_700_000_000_000_000));
+    let [local, home] = [(); 2].map(|()| MemoryStore::with_clock(100, clock.clone()));
+    let shares = RegionShares::new([("eu", 10)]).unwrap();
+    let store = Regional::with_clock(local, home, "eu", shares, clock).unwrap();
+    let policy = Policy::new().limit(Limit::new("everyone", Quota::per_second(10)));
+    let layer = RateLimitLayer::new(store, policy).headers([HeaderStyle::XRateLimit(Reset::Epoch)]);
+    // The floor has one unit. The pool decides the second request.
+    for _ in 0..2 {
+        let service = layer.layer(Inner::default());
+        let response = service.oneshot(Request::new(())).await.unwrap();
+        let reset = response.headers()["x-ratelimit-reset"].to_str().unwrap();
+        assert_eq!(reset, "1700000001");
     }
 }
