@@ -153,7 +153,7 @@ pub struct BoxStoreError(Box<dyn Error + Send + Sync>);
 ///
 /// The layer counts such a request in this process by default, because a flood must not lift the limits. If your store
 /// can be overloaded, return this from [`Error::source`].
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Overloaded;
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

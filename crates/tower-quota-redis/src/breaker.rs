@@ -6,8 +6,8 @@
 //! | open | fail at once and uncharged, for a pause with jitter |
 //! | trial | the first decision after the pause is sent, the others fail; an answer closes the breaker, a failure doubles the pause |
 //!
-//! Calls that overlap are one span, so the number of connections does not matter. A pause ends early once calls go to
-//! another server than the failed call. The breaker reads no clock. Instants are passed in.
+//! Calls that overlap are one span, so the number of connections does not matter. The breaker
+//! reads no clock. Instants are passed in.
 
 use core::num::NonZeroU32;
 use core::time::Duration;
@@ -37,11 +37,9 @@ enum BreakerState {
         failures: u32,
         last_failure: Option<Instant>,
     },
-    /// `failed` is when the call began whose failure opened it.
     Open {
         until: Instant,
         trials: u32,
-        failed: Instant,
     },
     Trial {
         since: Instant,
@@ -119,12 +117,12 @@ impl Breaker {
                 if *failures < self.allowed_failures.get() {
                     return false;
                 }
-                self.open(began, ended, 0);
+                self.open(ended, 0);
                 true
             }
             BreakerState::Trial { since, trials } if began >= *since => {
                 let trials = trials.saturating_add(1);
-                self.open(began, ended, trials);
+                self.open(ended, trials);
                 true
             }
             BreakerState::Open { .. } | BreakerState::Trial { .. } => false,
@@ -133,35 +131,14 @@ impl Breaker {
 
     /// Lets the next decision be the trial, because the caller of the present trial has left.
     pub(crate) fn trial_left(&mut self, now: Instant) {
-        if let BreakerState::Trial { since, trials } = self.state {
-            self.state = BreakerState::Open {
-                until: now,
-                trials,
-                failed: since,
-            };
+        if let BreakerState::Trial { trials, .. } = self.state {
+            self.state = BreakerState::Open { until: now, trials };
         }
     }
 
-    /// Ends the pause if calls go to another server since this instant.
-    pub(crate) fn server_changed(&mut self, since: Instant) {
-        if let BreakerState::Open {
-            until,
-            trials,
-            failed,
-        } = &mut self.state
-            && *failed < since
-        {
-            (*until, *trials) = (since, 0);
-        }
-    }
-
-    fn open(&mut self, failed: Instant, now: Instant, trials: u32) {
+    fn open(&mut self, now: Instant, trials: u32) {
         let until = now + pause::with_jitter(SHORTEST_PAUSE, LONGEST_PAUSE, trials);
-        self.state = BreakerState::Open {
-            until,
-            trials,
-            failed,
-        };
+        self.state = BreakerState::Open { until, trials };
     }
 }
 
@@ -297,30 +274,6 @@ mod tests {
             assert!(trace.failed(now + pause, now + pause + 50));
             now += pause + 50;
         }
-    }
-
-    #[test]
-    fn changed_server_has_its_trial_at_once() {
-        let mut trace = Trace::opened();
-        trace.breaker.server_changed(trace.at(20));
-        assert!(
-            trace.breaker.admit(trace.at(20)),
-            "a failure of the last server"
-        );
-        trace.breaker.server_changed(trace.at(25));
-        assert!(!trace.breaker.admit(trace.at(25)), "one trial at a time");
-        assert!(trace.failed(20, 30));
-        trace.breaker.server_changed(trace.at(25));
-        assert!(
-            trace.breaker.admit(trace.at(30)),
-            "a trial of the last server"
-        );
-        assert!(trace.failed(30, 40));
-        trace.breaker.server_changed(trace.at(25));
-        assert!(
-            !trace.breaker.admit(trace.at(41)),
-            "a failure of the server that calls go to"
-        );
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Errors of a Redis store.
 
-use core::fmt;
+use core::error;
 use core::time::Duration;
-use std::error::Error;
 use std::sync::Arc;
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
+use thiserror::Error;
 use tower_quota_core::{Name, Overloaded};
 
 use crate::config_error::RedisConfigError;
@@ -14,32 +14,41 @@ use crate::config_error::RedisConfigError;
 ///
 /// Every variant that concerns a server names it, as host and port, and says whether anything was charged. No text, and
 /// no `Debug` form, contains a password.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum RedisStoreError {
     /// Invalid configuration.
-    Config(RedisConfigError),
+    #[error(transparent)]
+    Config(#[from] RedisConfigError),
     /// There is no connection, and none can be made. Nothing was charged.
+    #[error("no connection to Redis at {server}: {}", words_of(source))]
     Connect {
         /// The server.
         server: Arc<str>,
         /// The cause.
-        source: Arc<dyn Error + Send + Sync>,
+        source: Arc<dyn error::Error + Send + Sync>,
     },
     /// The breaker is open: the server has left too many calls in a row unanswered. Nothing was charged.
+    #[error("Redis at {server} does not answer and is not asked for the moment")]
     BreakerOpen {
         /// The server.
         server: Arc<str>,
     },
     /// More decisions are asked for than the server can make within the deadline. This one was not sent: nothing was
     /// charged.
+    #[error(
+        "the decision was not sent to Redis at {server} within {deadline:?}; nothing was charged"
+    )]
     Overloaded {
         /// The server.
         server: Arc<str>,
         /// The time that was allowed.
         deadline: Duration,
+        /// Marks the error, so that a layer counts the request locally.
+        source: Overloaded,
     },
     /// No answer came in time. The charges may have been taken.
+    #[error("no answer from Redis at {server} within {after:?}")]
     Deadline {
         /// The server.
         server: Arc<str>,
@@ -50,31 +59,41 @@ pub enum RedisStoreError {
     /// server did not run the script, is out of memory or may not write, which stops the script at its first write. A
     /// server that denies only some of the commands it writes with may stop it at a later one: then part of the charges
     /// may have been taken.
+    #[error("Redis at {server} refused the call: {}", words_of(source))]
     Refused {
         /// The server.
         server: Arc<str>,
         /// The server's error.
-        source: Arc<dyn Error + Send + Sync>,
+        source: Arc<dyn error::Error + Send + Sync>,
     },
     /// The cluster is moving the slot of the keys, and not all of them are on one node. Calls about these keys may fail
     /// until the slot has its new owner. Almost always nothing was charged: a call that needs a key that has left is
     /// stopped as it reads. Of a call that writes other keys first, part of the charges may have been taken.
+    #[error(
+        "the cluster at {server} is moving the keys of the call: {}",
+        words_of(source)
+    )]
     Moving {
         /// The server.
         server: Arc<str>,
         /// The server's error.
-        source: Arc<dyn Error + Send + Sync>,
+        source: Arc<dyn error::Error + Send + Sync>,
     },
     /// The connection was lost before the answer came. The charges may have been taken.
+    #[error("the connection to Redis at {server} was lost: {source}")]
     Lost {
         /// The server.
         server: Arc<str>,
         /// The cause.
-        source: Arc<dyn Error + Send + Sync>,
+        source: Arc<dyn error::Error + Send + Sync>,
     },
     /// The value stored for a client was not written by this store. Nothing was charged.
     ///
     /// The client stays unlimited or refused, as your `on_store_failure` says, until you delete the Redis key.
+    #[error(
+        "what Redis at {server} has stored under one of {keys:?} makes no sense: is the prefix shared? \
+         Delete the key to forget its client"
+    )]
     State {
         /// The server.
         server: Arc<str>,
@@ -82,6 +101,7 @@ pub enum RedisStoreError {
         keys: Vec<String>,
     },
     /// A request has more charges than a call may carry. Nothing was charged.
+    #[error("{charges} charges are too many for one request: give at most {most}")]
     TooManyCharges {
         /// The charges of the request.
         charges: usize,
@@ -91,18 +111,24 @@ pub enum RedisStoreError {
     /// A request with concurrency limits on several keys in different partitions of a cluster. Nothing was charged.
     ///
     /// The instant of a decision identifies its holds, and each partition has a clock of its own.
+    #[error(
+        "the concurrency limit {limit:?} is on another key than an earlier one, and a cluster holds units of one \
+         key for a request: count both by one key, or give the store one partition"
+    )]
     HoldsOfSeveralKeys {
         /// The limit of the second key.
         limit: Name,
     },
     /// The answer is not one that the script gives. The charges may have been taken.
+    #[error("the answer from Redis at {server} makes no sense")]
     Garbled {
         /// The server.
         server: Arc<str>,
         /// The client's error, if it could not even read the answer as a Redis reply.
-        source: Option<Arc<dyn Error + Send + Sync>>,
+        source: Option<Arc<dyn error::Error + Send + Sync>>,
     },
     /// The store has been [closed](tower_quota_core::Store::close). Nothing was charged.
+    #[error("the store has been closed")]
     Closed,
 }
 
@@ -174,12 +200,12 @@ impl RedisStoreError {
     }
 }
 
-fn code_of<'e>(source: &'e (dyn Error + 'static)) -> Option<&'e str> {
+fn code_of<'e>(source: &'e (dyn error::Error + 'static)) -> Option<&'e str> {
     source.downcast_ref::<RedisError>()?.code()
 }
 
 /// Returns the code and the words of the server, as the server wrote them.
-fn words_of(source: &(dyn Error + 'static)) -> String {
+fn words_of(source: &Arc<dyn error::Error + Send + Sync>) -> String {
     let error = source.downcast_ref::<RedisError>();
     match error.and_then(|error| Some((error.code()?, error.detail()?))) {
         Some((code, detail)) => format!("{code} {detail}"),
@@ -219,103 +245,6 @@ fn is_transient(error: &RedisError) -> bool {
             error.code(),
             Some("OOM" | "BUSY" | "NOREPLICAS" | "MISCONF" | "READONLY")
         ),
-    }
-}
-
-impl From<RedisConfigError> for RedisStoreError {
-    fn from(error: RedisConfigError) -> Self {
-        Self::Config(error)
-    }
-}
-
-impl fmt::Display for RedisStoreError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Config(error) => error.fmt(f),
-            Self::Connect { server, source } => {
-                write!(
-                    f,
-                    "no connection to Redis at {server}: {}",
-                    words_of(&**source)
-                )
-            }
-            Self::BreakerOpen { server } => {
-                write!(
-                    f,
-                    "Redis at {server} does not answer and is not asked for the moment"
-                )
-            }
-            Self::Overloaded { server, deadline } => {
-                write!(
-                    f,
-                    "the decision was not sent to Redis at {server} within {deadline:?}; nothing was charged"
-                )
-            }
-            Self::Deadline { server, after } => {
-                write!(f, "no answer from Redis at {server} within {after:?}")
-            }
-            Self::Refused { server, source } => {
-                write!(
-                    f,
-                    "Redis at {server} refused the call: {}",
-                    words_of(&**source)
-                )
-            }
-            Self::Moving { server, source } => {
-                write!(
-                    f,
-                    "the cluster at {server} is moving the keys of the call: {}",
-                    words_of(&**source)
-                )
-            }
-            Self::Lost { server, source } => {
-                write!(f, "the connection to Redis at {server} was lost: {source}")
-            }
-            Self::State { server, keys } => {
-                write!(
-                    f,
-                    "what Redis at {server} has stored under one of {keys:?} makes no sense: is the prefix shared? \
-                     Delete the key to forget its client"
-                )
-            }
-            Self::TooManyCharges { charges, most } => {
-                write!(
-                    f,
-                    "{charges} charges are too many for one request: give at most {most}"
-                )
-            }
-            Self::HoldsOfSeveralKeys { limit } => {
-                write!(
-                    f,
-                    "the concurrency limit {limit:?} is on another key than an earlier one, and a cluster holds units of one \
-                     key for a request: count both by one key, or give the store one partition"
-                )
-            }
-            Self::Garbled { server, .. } => {
-                write!(f, "the answer from Redis at {server} makes no sense")
-            }
-            Self::Closed => f.write_str("the store has been closed"),
-        }
-    }
-}
-
-impl Error for RedisStoreError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Config(error) => error.source(),
-            Self::Connect { source, .. }
-            | Self::Refused { source, .. }
-            | Self::Moving { source, .. }
-            | Self::Lost { source, .. } => Some(&**source),
-            Self::Garbled { source, .. } => source.as_deref().map(|source| source as _),
-            Self::Overloaded { .. } => Some(&Overloaded),
-            Self::BreakerOpen { .. }
-            | Self::Deadline { .. }
-            | Self::State { .. }
-            | Self::TooManyCharges { .. }
-            | Self::HoldsOfSeveralKeys { .. }
-            | Self::Closed => None,
-        }
     }
 }
 

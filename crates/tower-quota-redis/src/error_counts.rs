@@ -1,7 +1,5 @@
 //! Counts of errors by kind.
 
-use core::sync::atomic::{AtomicU64, Ordering};
-
 use crate::error::RedisStoreError;
 
 /// The decisions that ended in an error, by kind of [`RedisStoreError`].
@@ -29,51 +27,22 @@ pub struct RedisErrorCounts {
     pub other: u64,
 }
 
-/// Counts errors by kind, from any number of threads.
-#[derive(Debug, Default)]
-pub(crate) struct ErrorCounters([AtomicU64; 9]);
-
-impl ErrorCounters {
-    pub(crate) fn count(&self, error: &RedisStoreError) {
+impl RedisErrorCounts {
+    pub(crate) const fn count(&mut self, error: &RedisStoreError) {
         let kind = match error {
-            RedisStoreError::Connect { .. } => 0,
-            RedisStoreError::BreakerOpen { .. } => 1,
-            RedisStoreError::Overloaded { .. } => 2,
-            RedisStoreError::Deadline { .. } => 3,
-            RedisStoreError::Refused { .. } => 4,
-            RedisStoreError::Moving { .. } => 5,
-            RedisStoreError::Lost { .. } => 6,
-            RedisStoreError::State { .. } | RedisStoreError::Garbled { .. } => 7,
+            RedisStoreError::Connect { .. } => &mut self.connect,
+            RedisStoreError::BreakerOpen { .. } => &mut self.breaker_open,
+            RedisStoreError::Overloaded { .. } => &mut self.overloaded,
+            RedisStoreError::Deadline { .. } => &mut self.deadline,
+            RedisStoreError::Refused { .. } => &mut self.refused,
+            RedisStoreError::Moving { .. } => &mut self.moving,
+            RedisStoreError::Lost { .. } => &mut self.lost,
+            RedisStoreError::State { .. } | RedisStoreError::Garbled { .. } => &mut self.unreadable,
             RedisStoreError::TooManyCharges { .. }
             | RedisStoreError::HoldsOfSeveralKeys { .. }
             | RedisStoreError::Closed
-            | RedisStoreError::Config(_) => 8,
+            | RedisStoreError::Config(_) => &mut self.other,
         };
-        self.0[kind].fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn counts(&self) -> RedisErrorCounts {
-        let [
-            connect,
-            breaker_open,
-            overloaded,
-            deadline,
-            refused,
-            moving,
-            lost,
-            unreadable,
-            other,
-        ] = core::array::from_fn(|kind| self.0[kind].load(Ordering::Relaxed));
-        RedisErrorCounts {
-            connect,
-            breaker_open,
-            overloaded,
-            deadline,
-            refused,
-            moving,
-            lost,
-            unreadable,
-            other,
-        }
+        *kind += 1;
     }
 }

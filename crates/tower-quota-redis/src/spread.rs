@@ -5,9 +5,6 @@
 //! parts before it took is refunded. So no more is ever admitted than all limits allow; for as long as it takes to ask
 //! the rest, less may be.
 //!
-//! While global limits refuse, they are asked first. A client's bucket would otherwise be charged and refunded with each
-//! request, and lose what it refills in between.
-//!
 //! Nothing is taken anywhere while the breaker of a part is open, and a part whose server is in doubt is asked first: a
 //! node that is away costs the others no call.
 //!
@@ -41,8 +38,6 @@ pub(crate) struct Spread {
 /// The part of a request that one partition decides.
 struct Part {
     partition: usize,
-    /// Says whether it counts everyone and no client: then its refusals hold for all.
-    counts_everyone: bool,
     question: Question,
     /// The positions of its charges among those of the request.
     positions: SmallVec<[usize; 4]>,
@@ -86,11 +81,9 @@ impl Spread {
                 .iter()
                 .map(|&position| charges[position])
                 .collect();
-            let counts_everyone = charges.iter().all(|charge| *charge.key() == Key::EVERYONE);
             let question = Question::new(operation, &charges, keys);
             Part {
                 partition,
-                counts_everyone,
                 question,
                 positions,
             }
@@ -106,8 +99,7 @@ impl Spread {
         self.parts.iter().filter_map(Part::hold).nth(1)
     }
 
-    /// Fails if a breaker is open and units would be taken for nothing. Puts parts first whose server is in doubt, then
-    /// those that refuse everyone.
+    /// Fails if a breaker is open and units would be taken for nothing. Puts parts first whose server is in doubt.
     pub(crate) fn ask_breakers(
         &mut self,
         batchers: &[Arc<Batcher>],
@@ -120,13 +112,8 @@ impl Spread {
         {
             return Err(error);
         }
-        self.parts.sort_by_key(|part| {
-            let batcher = &batchers[part.partition];
-            (
-                batcher.is_closed(),
-                !(part.counts_everyone && batcher.refuses_everyone()),
-            )
-        });
+        self.parts
+            .sort_by_key(|part| batchers[part.partition].is_closed());
         Ok(())
     }
 
@@ -161,9 +148,6 @@ impl Spread {
                 Ok(decision) => {
                     if self.operation == Operation::Check && !is_refused {
                         is_refused = !decision.is_allowed();
-                        if part.counts_everyone {
-                            batchers[part.partition].note_everyone(is_refused);
-                        }
                         if is_refused {
                             self.turn_into_refusals(batchers, answers).await;
                         }

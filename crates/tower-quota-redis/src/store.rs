@@ -5,7 +5,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use core::time::Duration;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 use tower_quota_core::{Charge, Decision, Key, Operation, Store};
@@ -14,7 +14,7 @@ use crate::batch::Batcher;
 use crate::config_error::RedisConfigError;
 use crate::connection::RedisConnection;
 use crate::error::RedisStoreError;
-use crate::error_counts::ErrorCounters;
+use crate::error_counts::RedisErrorCounts;
 use crate::keys::KeyNames;
 use crate::link::LinkSettings;
 #[cfg(feature = "pool")]
@@ -66,7 +66,7 @@ struct Inner {
     server: Arc<str>,
     location: Location,
     settings: LinkSettings,
-    errors: ErrorCounters,
+    errors: Mutex<RedisErrorCounts>,
     is_closed: AtomicBool,
     /// Refunds, settlements and decisions over several partitions that may outlive their callers.
     detached: Arc<AtomicUsize>,
@@ -105,7 +105,7 @@ impl RedisStore {
             server,
             location,
             settings,
-            errors: ErrorCounters::default(),
+            errors: Mutex::default(),
             is_closed: AtomicBool::new(false),
             detached: Arc::default(),
         };
@@ -152,7 +152,7 @@ impl RedisStore {
     #[must_use]
     pub fn stats(&self) -> RedisStats {
         let mut stats = RedisStats {
-            errors: self.inner.errors.counts(),
+            errors: *self.inner.errors(),
             ..RedisStats::default()
         };
         self.inner
@@ -261,7 +261,11 @@ impl Inner {
         &self,
         outcome: Result<Decision, RedisStoreError>,
     ) -> Result<Decision, RedisStoreError> {
-        outcome.inspect_err(|error| self.errors.count(error))
+        outcome.inspect_err(|error| self.errors().count(error))
+    }
+
+    fn errors(&self) -> MutexGuard<'_, RedisErrorCounts> {
+        self.errors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

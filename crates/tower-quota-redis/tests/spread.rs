@@ -197,40 +197,6 @@ async fn refusal_stands_without_later_parts() {
     assert!(refusal.at() > tower_quota_core::Timestamp::EPOCH);
 }
 
-#[tokio::test]
-async fn refusals_of_everyone_take_nothing_from_clients() {
-    let server = RedisServer::start();
-    let store = options()
-        .partitions(NonZeroUsize::new(64).unwrap())
-        .connect(&server.url())
-        .await
-        .unwrap();
-    let (ann, everyone, quota) = (user("ann"), Key::EVERYONE, Quota::per_hour(5));
-    let (own, global) = (
-        Charge::new("one", &quota, &ann),
-        Charge::new("all", &quota, &everyone),
-    );
-    assert!(store.check(&[global.cost(5)]).await.unwrap().is_allowed());
-    // The first refusal is refunded. Those after it ask each part once.
-    for (request, decisions) in [(0, 3), (1, 2), (2, 2)] {
-        let before = store.stats().decisions;
-        let refusal = store.check(&[own, global]).await.unwrap();
-        assert_eq!(
-            refusal.tightest().map(|status| status.name.as_str()),
-            Some("all"),
-            "{request}"
-        );
-        assert_eq!(store.stats().decisions - before, decisions, "{request}");
-    }
-    store.apply(Operation::Reset, &[global]).await.unwrap();
-    // The client is asked first again once everyone is admitted.
-    for decisions in [2, 2] {
-        let before = store.stats().decisions;
-        assert!(store.check(&[own, global]).await.unwrap().is_allowed());
-        assert_eq!(store.stats().decisions - before, decisions);
-    }
-}
-
 /// Cuts the connection at one place of the replies after another: in each part's answer, and in that to the refund.
 #[tokio::test]
 async fn unanswered_surplus_refund_is_not_repeated() {

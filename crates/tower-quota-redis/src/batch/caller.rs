@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use redis::Value;
 use tokio::sync::Semaphore;
-use tower_quota_core::{Clock, Decision, Timestamp};
+use tower_quota_core::{Clock, Decision, Overloaded, Timestamp};
 
 use super::call_span::CallEnd;
 use super::queue::NotSent;
@@ -104,11 +104,6 @@ impl Caller {
         }
     }
 
-    /// Returns the last instant from which on calls went to other servers than before.
-    pub(super) fn target_since(&self) -> Option<Instant> {
-        self.links.iter().filter_map(Link::target_since).max()
-    }
-
     /// Reads the next decision of a reply.
     pub(super) fn read(
         &self,
@@ -144,6 +139,7 @@ impl Caller {
             NotSent::Overloaded => RedisStoreError::Overloaded {
                 server,
                 deadline: self.deadline,
+                source: Overloaded,
             },
             NotSent::NoRuntime => {
                 let source = Arc::new(std::io::Error::other(

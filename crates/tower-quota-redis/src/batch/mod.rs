@@ -25,7 +25,6 @@ mod queue;
 mod sender;
 mod window;
 
-use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -50,8 +49,6 @@ use crate::wire::Reply;
 pub(crate) struct Batcher {
     caller: Caller,
     queue: Mutex<Queue>,
-    /// Says whether it refused the last request that counted everyone, beside clients of other partitions.
-    refuses_everyone: AtomicBool,
 }
 
 /// The time for which a call waits for a slot that all partitions share. A silent node may hold the slots for longer.
@@ -63,11 +60,7 @@ impl Batcher {
     /// Creates a batcher with so many calls under way to a server that is near.
     pub(crate) fn new(caller: Caller, senders: usize, breaker: Breaker) -> Arc<Self> {
         let queue = Mutex::new(Queue::new(senders, caller.deadline, breaker));
-        Arc::new(Self {
-            caller,
-            queue,
-            refuses_everyone: AtomicBool::new(false),
-        })
+        Arc::new(Self { caller, queue })
     }
 
     /// Decides within the deadline. Fails at once while the breaker is open.
@@ -104,19 +97,6 @@ impl Batcher {
         self.caller.probe().await
     }
 
-    /// Returns whether it refused the last request that counted everyone.
-    pub(crate) fn refuses_everyone(&self) -> bool {
-        self.refuses_everyone.load(Ordering::Relaxed)
-    }
-
-    /// Notes whether it refuses a request that counts everyone.
-    pub(crate) fn note_everyone(&self, is_refused: bool) {
-        // Written only when it has changed, since every request reads it.
-        if self.refuses_everyone() != is_refused {
-            self.refuses_everyone.store(is_refused, Ordering::Relaxed);
-        }
-    }
-
     /// Returns whether the breaker is closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.lock().breaker.is_closed()
@@ -124,7 +104,7 @@ impl Batcher {
 
     /// Returns the error that a decision would end in without being sent, if the breaker is open.
     pub(crate) fn refusal(&self) -> Option<RedisStoreError> {
-        let is_admitted = self.lock_to_admit().breaker.would_admit(now());
+        let is_admitted = self.lock().breaker.would_admit(now());
         (!is_admitted).then(|| self.caller.not_sent(NotSent::BreakerOpen))
     }
 
@@ -153,7 +133,7 @@ impl Batcher {
             arrived: now,
         };
         let (ticket, begins_sender) = {
-            let mut queue = self.lock_to_admit();
+            let mut queue = self.lock();
             queue.admit(operation, now)?;
             (queue.push(pending), queue.begin_sender(now))
         };
@@ -233,17 +213,6 @@ impl Batcher {
         decisions
             .into_iter()
             .for_each(|pending| pending.answer(Err(self.caller.not_sent(reason))));
-    }
-
-    /// Locks the queue for a decision that arrives. One that finds other servers than those that failed need not wait.
-    fn lock_to_admit(&self) -> MutexGuard<'_, Queue> {
-        let mut queue = self.lock();
-        if !queue.breaker.is_closed()
-            && let Some(since) = self.caller.target_since()
-        {
-            queue.breaker.server_changed(since);
-        }
-        queue
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {

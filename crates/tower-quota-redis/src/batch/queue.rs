@@ -347,6 +347,4 @@ impl Queue {
 }
 
 #[cfg(test)]
-mod overload;
-#[cfg(test)]
 mod tests;

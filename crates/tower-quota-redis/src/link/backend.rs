@@ -9,17 +9,11 @@ use super::request::LinkRequest;
 
 /// A server, or several that act as one, and how to call it.
 pub(crate) trait Backend: Send + Sync + 'static {
-    /// The connection that calls are sent on. Its clones are the same connection.
-    type Connection: Clone + Send + Sync + 'static;
-
-    /// The servers that a connection leads to. One that leads to others may work where the last one did not.
-    type Target: PartialEq + Send;
+    /// The connection that calls are sent on.
+    type Connection: LinkConnection;
 
     /// Calls in a row without an answer that put a connection in doubt.
     const DOUBTED_AFTER: u32 = 3;
-
-    /// Returns the servers that a connection leads to.
-    fn target(connection: &Self::Connection) -> Self::Target;
 
     /// Makes a connection, or gives up when the connect timeout has passed.
     fn dial(&self) -> impl Future<Output = RedisResult<Self::Connection>> + Send;
@@ -33,20 +27,8 @@ pub(crate) trait Backend: Send + Sync + 'static {
         async { self.dial().await.map(Some) }
     }
 
-    /// Returns whether a connection is known to be lost: nothing can be sent on it.
-    fn is_lost(_connection: &mut Self::Connection) -> impl Future<Output = bool> + Send {
-        async { false }
-    }
-
     /// Makes a connection for announcements.
     fn subscriber(&self) -> impl Future<Output = RedisResult<PubSub>> + Send;
-
-    /// Sends a request once, to the partition that a key stands for.
-    fn run(
-        connection: &mut Self::Connection,
-        key: &str,
-        request: &impl LinkRequest,
-    ) -> impl Future<Output = RedisResult<Value>> + Send;
 
     /// Returns what an error of a call says about the connection.
     fn verdict(error: &RedisError) -> Verdict {
@@ -58,6 +40,21 @@ pub(crate) trait Backend: Send + Sync + 'static {
         } else {
             Verdict::Keep
         }
+    }
+}
+
+/// A connection that calls share. Its clones are the same connection.
+pub(crate) trait LinkConnection: Clone + Send + Sync + 'static {
+    /// Sends a request once, to the partition that a key stands for.
+    fn run(
+        &mut self,
+        key: &str,
+        request: &impl LinkRequest,
+    ) -> impl Future<Output = RedisResult<Value>> + Send;
+
+    /// Returns whether the connection is known to be lost.
+    fn is_lost(&self) -> impl Future<Output = bool> + Send {
+        async { false }
     }
 }
 

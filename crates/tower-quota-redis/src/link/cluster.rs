@@ -25,7 +25,7 @@ use redis::io::tcp::TcpSettings;
 use redis::{Cmd, ConnectionInfo, ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 use tokio::task::JoinSet;
 
-use super::backend::{Backend, Verdict};
+use super::backend::{Backend, LinkConnection, Verdict};
 use super::election::Address;
 use super::request::LinkRequest;
 use super::server::Server;
@@ -136,14 +136,9 @@ impl Cluster {
 
 impl Backend for Cluster {
     type Connection = Connected;
-    type Target = Arc<Owners>;
 
     /// The other nodes' answers say nothing about one that is silent.
     const DOUBTED_AFTER: u32 = 1;
-
-    fn target(connected: &Connected) -> Arc<Owners> {
-        Arc::clone(&connected.owners)
-    }
 
     async fn dial(&self) -> RedisResult<Connected> {
         // The client would wait for all nodes, also for a silent one. One is enough to ask for the rest.
@@ -174,19 +169,6 @@ impl Backend for Cluster {
         self.server(node)?.subscriber().await
     }
 
-    async fn run(
-        connected: &mut Connected,
-        key: &str,
-        request: &impl LinkRequest,
-    ) -> RedisResult<Value> {
-        let answer = request.send(&mut connected.client, key).await;
-        if has_moved(&answer) {
-            request.send(&mut connected.client, key).await
-        } else {
-            answer
-        }
-    }
-
     fn verdict(error: &RedisError) -> Verdict {
         match error.kind() {
             ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => Verdict::Doubt,
@@ -194,6 +176,17 @@ impl Backend for Cluster {
                 ServerErrorKind::ReadOnly | ServerErrorKind::Moved | ServerErrorKind::ClusterDown,
             ) => Verdict::Replace,
             _ => Verdict::Keep,
+        }
+    }
+}
+
+impl LinkConnection for Connected {
+    async fn run(&mut self, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {
+        let answer = request.send(&mut self.client, key).await;
+        if has_moved(&answer) {
+            request.send(&mut self.client, key).await
+        } else {
+            answer
         }
     }
 }

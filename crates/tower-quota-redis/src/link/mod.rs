@@ -16,7 +16,6 @@ mod tls;
 
 use core::time::Duration;
 use std::sync::Arc;
-use std::time::Instant;
 
 #[cfg(feature = "pool")]
 use deadpool_redis::Pool;
@@ -168,11 +167,6 @@ impl Link {
     /// Waits until there is a connection, or an attempt to make one has failed.
     pub(crate) async fn connect(&self) -> RedisResult<()> {
         with_each!(self, link => link.connect().await)
-    }
-
-    /// Returns the instant since which calls go to the servers that they go to now.
-    pub(crate) fn target_since(&self) -> Option<Instant> {
-        with_each!(self, link => link.target_since())
     }
 
     /// Makes another connection in the background, to replace one that is in doubt.

@@ -9,11 +9,9 @@ use std::sync::{Mutex, PoisonError};
 
 use deadpool_redis::{Connection, Pool, PoolError};
 use redis::aio::{MultiplexedConnection, PubSub};
-use redis::{ErrorKind, RedisError, RedisResult, Value};
+use redis::{ErrorKind, RedisError, RedisResult};
 
 use super::backend::Backend;
-use super::request::LinkRequest;
-use super::server::Server;
 
 pub(crate) struct Pooled {
     pool: Pool,
@@ -43,10 +41,6 @@ impl Pooled {
 
 impl Backend for Pooled {
     type Connection = MultiplexedConnection;
-    /// The pool does not say.
-    type Target = ();
-
-    fn target(_connection: &MultiplexedConnection) {}
 
     async fn dial(&self) -> RedisResult<MultiplexedConnection> {
         if let Some(doubtful) = self.check_out(None) {
@@ -69,18 +63,6 @@ impl Backend for Pooled {
             "a pool has no connections for announcements",
         )
             .into())
-    }
-
-    async fn is_lost(connection: &mut MultiplexedConnection) -> bool {
-        Server::is_lost(connection).await
-    }
-
-    async fn run(
-        connection: &mut MultiplexedConnection,
-        key: &str,
-        request: &impl LinkRequest,
-    ) -> RedisResult<Value> {
-        Server::run(connection, key, request).await
     }
 }
 

@@ -6,8 +6,7 @@
 //! 3. A lost connection that worked is replaced at once. Further attempts have pauses with jitter that double, in one series
 //!    for all partitions. A call that fails during a pause schedules an attempt at the end of the pause, because the breaker
 //!    may let no other call through.
-//! 4. Attempts overlap when one is slow, and the first to succeed counts. A slow attempt that leads to other servers than a
-//!    connection made meanwhile is outdated, and is dropped.
+//! 4. Attempts overlap when one is slow, and the first to succeed counts.
 //! 5. A connection that leaves calls unanswered is in doubt, and serves until a better one is there. After many unanswered
 //!    calls in a row the connection is dropped, because the other end may be gone. Calls that overlap count once.
 //! 6. After a silence, the server or a balancer may have closed the connection. The link checks before the next call.
@@ -24,7 +23,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use super::attempts::Attempts;
-use super::backend::{Backend, Verdict};
+use super::backend::{Backend, LinkConnection, Verdict};
 use super::call_error::CallError;
 use super::request::LinkRequest;
 
@@ -46,8 +45,6 @@ struct LinkState<B: Backend> {
     connection: Option<Tracked<B::Connection>>,
     attempts: Attempts,
     last_error: Option<RedisError>,
-    /// The servers that the last connection leads to, and since when.
-    target: Option<(B::Target, Instant)>,
 }
 
 /// A connection, and how its calls have ended.
@@ -74,7 +71,6 @@ impl<B: Backend> Reconnecting<B> {
             connection: None,
             attempts: Attempts::default(),
             last_error: None,
-            target: None,
         };
         Self {
             backend,
@@ -94,11 +90,6 @@ impl<B: Backend> Reconnecting<B> {
         self.backend.subscriber().await
     }
 
-    /// Returns the instant since which calls go to the servers that they go to now.
-    pub(super) fn target_since(&self) -> Option<Instant> {
-        self.lock().target.as_ref().map(|(_, since)| *since)
-    }
-
     /// Sends a request once.
     pub(super) async fn run(
         self: &Arc<Self>,
@@ -106,7 +97,7 @@ impl<B: Backend> Reconnecting<B> {
         request: &impl LinkRequest,
     ) -> Result<Value, CallError> {
         let mut tracked = self.connection().await.map_err(CallError::NotSent)?;
-        if tracked.begin_call() && B::is_lost(&mut tracked.connection).await {
+        if tracked.begin_call() && tracked.connection.is_lost().await {
             self.drop_connection(&tracked.calls);
             tracked = self.connection().await.map_err(CallError::NotSent)?;
         }
@@ -116,7 +107,7 @@ impl<B: Backend> Reconnecting<B> {
             began: now(),
             verdict: Verdict::Doubt,
         };
-        let answer = B::run(&mut tracked.connection, key, request).await;
+        let answer = tracked.connection.run(key, request).await;
         under_way.verdict = answer.as_ref().err().map_or(Verdict::Keep, B::verdict);
         answer.map_err(CallError::of_call)
     }
@@ -231,25 +222,11 @@ impl<B: Backend> LinkState<B> {
         }
     }
 
-    /// Takes the connection that an attempt has made, unless that is outdated.
-    fn install(
-        &mut self,
-        connection: B::Connection,
-        doubtful: Option<&Tracked<B::Connection>>,
-        now: Instant,
-    ) {
-        let target = B::target(&connection);
-        let leads_elsewhere = self
-            .target
-            .as_ref()
-            .is_none_or(|(known, _)| *known != target);
-        if leads_elsewhere && self.connection.is_some() && !self.is_current(doubtful) {
-            return;
+    /// Takes the connection that an attempt has made, unless another attempt was first.
+    fn install(&mut self, connection: B::Connection, doubtful: Option<&Tracked<B::Connection>>) {
+        if self.connection.is_none() || self.is_current(doubtful) {
+            self.connection = Some(Tracked::new(connection));
         }
-        if leads_elsewhere {
-            self.target = Some((target, now));
-        }
-        self.connection = Some(Tracked::new(connection));
     }
 }
 
@@ -292,7 +269,7 @@ impl<B: Backend> Attempt<B> {
             };
             let mut state = self.link.lock();
             match outcome {
-                Ok(Some(connection)) => state.install(connection, self.doubtful.as_ref(), now()),
+                Ok(Some(connection)) => state.install(connection, self.doubtful.as_ref()),
                 Ok(None) => {}
                 Err(error) => state.last_error = Some(error),
             }
@@ -391,13 +368,7 @@ mod tests {
     struct Once(AtomicU32);
 
     impl Backend for Once {
-        /// The number of the server that it leads to.
         type Connection = u32;
-        type Target = u32;
-
-        fn target(connection: &u32) -> u32 {
-            *connection
-        }
 
         async fn dial(&self) -> RedisResult<u32> {
             if self.0.fetch_add(1, Ordering::Relaxed) > 0 {
@@ -410,20 +381,18 @@ mod tests {
             pending().await
         }
 
-        async fn run(
-            _connection: &mut u32,
-            key: &str,
-            _request: &impl LinkRequest,
-        ) -> RedisResult<Value> {
+        fn verdict(_error: &RedisError) -> Verdict {
+            Verdict::Doubt
+        }
+    }
+
+    impl LinkConnection for u32 {
+        async fn run(&mut self, key: &str, _request: &impl LinkRequest) -> RedisResult<Value> {
             if key == "answered" {
                 Ok(Value::Nil)
             } else {
                 Err((ErrorKind::Io, "the node is gone").into())
             }
-        }
-
-        fn verdict(_error: &RedisError) -> Verdict {
-            Verdict::Doubt
         }
     }
 
@@ -478,19 +447,17 @@ mod tests {
     fn late_attempt_keeps_a_newer_connection() {
         let link = Arc::new(Reconnecting::new(Once::default(), None));
         let mut state = link.lock();
-        state.install(1, None, now());
+        state.install(1, None);
         let doubtful = state.connection.clone();
-        state.install(2, doubtful.as_ref(), now());
-        let since = state.target;
-        state.install(1, doubtful.as_ref(), now());
-        state.install(1, None, now());
+        state.install(2, doubtful.as_ref());
+        state.install(1, doubtful.as_ref());
+        state.install(1, None);
         assert_eq!(
             state.connection.as_ref().map(|tracked| tracked.connection),
             Some(2)
         );
-        assert!(since == state.target && since.is_some());
         state.connection = None;
-        state.install(1, doubtful.as_ref(), now());
+        state.install(1, doubtful.as_ref());
         assert_eq!(
             state.connection.as_ref().map(|tracked| tracked.connection),
             Some(1)

@@ -9,7 +9,6 @@ use tokio::task::JoinSet;
 use super::Provider;
 use super::backend::Backend;
 use super::election::{self, Address, Report};
-use super::request::LinkRequest;
 use super::server::Server;
 
 /// A primary under this name, at whatever address.
@@ -77,8 +76,7 @@ impl Sentinels {
 }
 
 /// A connection to the primary at an address.
-#[derive(Clone)]
-pub(crate) struct Found {
+struct Found {
     connection: MultiplexedConnection,
     address: Address,
 }
@@ -128,15 +126,10 @@ async fn within<T>(
 }
 
 impl Backend for Sentinels {
-    type Connection = Found;
-    type Target = Address;
+    type Connection = MultiplexedConnection;
 
-    fn target(found: &Found) -> Address {
-        found.address.clone()
-    }
-
-    async fn dial(&self) -> RedisResult<Found> {
-        self.find().await
+    async fn dial(&self) -> RedisResult<MultiplexedConnection> {
+        Ok(self.find().await?.connection)
     }
 
     async fn subscriber(&self) -> RedisResult<PubSub> {
@@ -145,13 +138,5 @@ impl Backend for Sentinels {
         Server::new(primary, timeout, credentials)?
             .subscriber()
             .await
-    }
-
-    async fn is_lost(found: &mut Found) -> bool {
-        Server::is_lost(&mut found.connection).await
-    }
-
-    async fn run(found: &mut Found, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {
-        Server::run(&mut found.connection, key, request).await
     }
 }

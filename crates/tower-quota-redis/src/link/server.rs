@@ -9,7 +9,7 @@ use redis::aio::{MultiplexedConnection, PubSub};
 use redis::{AsyncConnectionConfig, Client, ConnectionInfo, RedisResult, Value};
 
 use super::Provider;
-use super::backend::Backend;
+use super::backend::{Backend, LinkConnection};
 use super::request::LinkRequest;
 
 /// Requests that may wait to be written. The client's default of 50 would make a burst wait.
@@ -53,10 +53,6 @@ impl Server {
 
 impl Backend for Server {
     type Connection = MultiplexedConnection;
-    /// Always the same one.
-    type Target = ();
-
-    fn target(_connection: &MultiplexedConnection) {}
 
     async fn dial(&self) -> RedisResult<MultiplexedConnection> {
         self.client
@@ -78,21 +74,19 @@ impl Backend for Server {
         let _ = &self.credentials;
         self.client.get_async_pubsub().await
     }
+}
 
+impl LinkConnection for MultiplexedConnection {
     /// Begins a command that changes nothing, and does not wait for its reply: of a lost connection it fails at once.
-    async fn is_lost(connection: &mut MultiplexedConnection) -> bool {
+    async fn is_lost(&self) -> bool {
         // The script, too, asks for the time: every user has the right to.
-        let (mut connection, command) = (connection.clone(), redis::cmd("TIME"));
+        let (mut connection, command) = (self.clone(), redis::cmd("TIME"));
         let mut reply = pin!(connection.send_packed_command(&command));
         poll_fn(|context| Poll::Ready(matches!(reply.as_mut().poll(context), Poll::Ready(Err(_)))))
             .await
     }
 
-    async fn run(
-        connection: &mut MultiplexedConnection,
-        key: &str,
-        request: &impl LinkRequest,
-    ) -> RedisResult<Value> {
-        request.send(connection, key).await
+    async fn run(&mut self, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {
+        request.send(self, key).await
     }
 }

@@ -1,5 +1,7 @@
 //! Tests of the queue, with instants passed in.
 
+mod overload;
+
 use core::num::NonZeroUsize;
 use std::sync::LazyLock;
 

@@ -2,9 +2,8 @@
 
 use core::num::NonZeroU32;
 
-use super::super::caller::now;
-use super::tests::{Answered, pending};
-use super::*;
+use super::{Answered, now, pending};
+use crate::batch::queue::*;
 
 const DEADLINE: Duration = Duration::from_millis(50);
 const SENDERS: usize = 2;
