@@ -63,6 +63,20 @@ pub(crate) async fn until_answered(store: &RedisStore) {
     }
 }
 
+/// Closes idle connections, as a server's timeout or a balancer does. The next decision must not fail.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a store looks at its connection after a silence"
+)]
+pub(crate) async fn silences_cost_no_decision(server: &RedisServer, store: &RedisStore) {
+    until_answered(store).await;
+    for _ in 0..3 {
+        server.command("CLIENT KILL TYPE normal").unwrap();
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        check(store).await.unwrap();
+    }
+}
+
 /// Opens a connection of the test's own.
 pub(crate) fn look_at(server: &RedisServer) -> Connection {
     Client::open(server.url())

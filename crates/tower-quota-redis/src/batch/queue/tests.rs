@@ -181,6 +181,22 @@ fn near_server_has_two_calls_and_far_server_more() {
 }
 
 #[test]
+fn dropped_pacing_sender_leaves_its_turn() {
+    let (start, mut queue) = (now(), queue());
+    let mut callers = Vec::new();
+    for _ in 0..2 {
+        callers.extend(fill(&mut queue, 1, start));
+        assert!(send(&mut queue, start).is_some());
+    }
+    callers.extend(fill(&mut queue, 1, start));
+    assert!(queue.begin_sender(start));
+    assert!(matches!(queue.next_step(start), Step::WaitUntil(_)));
+    assert!(!queue.begin_sender(start), "one sender waits already");
+    queue.sender_ended(true);
+    assert!(queue.begin_sender(start));
+}
+
+#[test]
 fn weight_under_way_shrinks_while_calls_are_slow() {
     let (mut now, mut queue) = (now(), queue());
     let most = queue.window.limit();

@@ -1,13 +1,5 @@
 //! A policy that counts keys in several partitions is decided as if in one step.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test stops at the first surprise"
-)]
-
-mod common;
-
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -22,7 +14,7 @@ use tower_quota_core::{
 use tower_quota_redis::{RedisStore, RedisStoreError};
 use tower_quota_testkit::{Fault, FaultProxy, ManualClock, RedisServer};
 
-use self::common::{look_at, options, user};
+use crate::common::{look_at, options, user};
 
 const KEYS: usize = 4;
 const PENALTY: Penalty = Penalty::after(2)

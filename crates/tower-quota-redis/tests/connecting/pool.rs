@@ -1,14 +1,5 @@
 //! Connections from a pool.
 
-#![cfg(feature = "pool")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test stops at the first surprise"
-)]
-
-mod common;
-
 use core::num::NonZeroU32;
 use core::time::Duration;
 
@@ -16,7 +7,10 @@ use deadpool_redis::{Config, Pool, Runtime};
 use tower_quota_redis::{RedisConfigError, RedisStore, RedisStoreError};
 use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
-use self::common::{TEST_TIMEOUT, calls, check, entries, options, store_on, until_answered};
+use crate::common::{
+    TEST_TIMEOUT, calls, check, entries, options, silences_cost_no_decision, store_on,
+    until_answered,
+};
 
 fn pool(url: &str) -> Pool {
     Config::from_url(url)
@@ -103,19 +97,10 @@ async fn pool_and_url_share_counters() {
 }
 
 #[tokio::test]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a silence, in which a server's timeout or a balancer closes connections"
-)]
 async fn pooled_connection_closed_in_silence_costs_nothing() {
     let server = RedisServer::start();
     let store = options().pool(pool(&server.url())).unwrap();
-    until_answered(&store).await;
-    for _ in 0..3 {
-        server.command("CLIENT KILL TYPE normal").unwrap();
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        check(&store).await.unwrap();
-    }
+    silences_cost_no_decision(&server, &store).await;
 }
 
 #[tokio::test]

@@ -1,13 +1,5 @@
 //! Keys spread over the nodes of a cluster.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test stops at the first surprise"
-)]
-
-mod common;
-
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +8,7 @@ use tower_quota_core::{Charge, Key, Operation, Outcome, Quota, Store};
 use tower_quota_redis::{RedisStore, RedisStoreError};
 use tower_quota_testkit::RedisCluster;
 
-use self::common::{calls, options, user};
+use crate::common::{calls, options, user};
 
 const THREE: Quota = Quota::per_hour(3);
 /// A window longer than any test.

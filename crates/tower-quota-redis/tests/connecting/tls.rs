@@ -1,21 +1,12 @@
 //! A server that speaks TLS.
 
-#![cfg(feature = "tls")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test stops at the first surprise"
-)]
-
-mod common;
-
 use std::fs;
 
 use tower_quota_core::{Charge, Quota, Store};
 use tower_quota_redis::RedisStoreError;
 use tower_quota_testkit::{RedisCluster, RedisServer, TlsFiles};
 
-use self::common::{calls, options, user};
+use crate::common::{calls, options, user};
 
 const QUOTA: Quota = Quota::per_hour(10);
 
@@ -53,6 +44,28 @@ async fn server_that_requires_certificate_is_used() {
     let (store, ann) = (store.unwrap(), user("ann"));
     let decision = store.check(&[Charge::new("hour", &QUOTA, &ann)]).await;
     assert!(decision.unwrap().is_allowed());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cluster_that_requires_certificates_is_used() {
+    let files = TlsFiles::new();
+    let cluster = RedisCluster::start_tls(&files);
+    for number in 0..6 {
+        let require = "CONFIG SET tls-auth-clients yes";
+        assert_eq!(cluster.node(number).command(require).unwrap(), "+OK\r\n");
+    }
+    let pem = fs::read(files.certificate()).unwrap();
+    let key = fs::read(files.key()).unwrap();
+    let anonymous = options().root_certificates(pem.clone());
+    let nodes = &cluster.tls_urls()[..1];
+    assert!(anonymous.clone().cluster(nodes).await.is_err());
+    let store = anonymous.client_certificate(pem, key).cluster(nodes).await;
+    let store = store.unwrap();
+    for number in 0..50 {
+        let key = user(&format!("user {number}"));
+        let decision = store.check(&[Charge::new("hour", &QUOTA, &key)]).await;
+        assert!(decision.unwrap().is_allowed());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,14 +1,6 @@
 //! Tests that the script and the model agree, step by step, in every field and every stored byte.
 //!
-//! `PROPTEST_CASES=20000 cargo test -p tower-quota-redis --release --test differential` runs longer.
-
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test stops at the first surprise"
-)]
-
-mod common;
+//! `PROPTEST_CASES=20000 cargo test -p tower-quota-redis --release --test deciding differential` runs longer.
 
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -44,14 +36,14 @@ fn agrees(differential: Differential) {
         .enable_all()
         .build()
         .unwrap();
-    let connection = RefCell::new(common::look_at(&server));
+    let connection = RefCell::new(crate::common::look_at(&server));
     differential
         .bursts()
         .forgets_nothing()
         .regressions("tests/differential-regressions.txt")
         .run(|trace| {
             runtime.block_on(async {
-                let options = common::options()
+                let options = crate::common::options()
                     .clock(trace.clock())
                     .prefix(trace.prefix());
                 let store = InOrder(options.connect(&server.url()).await.unwrap());
@@ -326,13 +318,13 @@ async fn decide_in_few_calls(
     charges: impl for<'c> Fn(usize, usize, &'c Key<'static>) -> Vec<Charge<'c>>,
 ) {
     let (server, clock) = (RedisServer::start(), ManualClock::default());
-    let store = common::options()
+    let store = crate::common::options()
         .clock(clock.clone())
         .connect(&server.url())
         .await
         .unwrap();
     let users: Vec<Key<'static>> = (0..60)
-        .map(|user| common::user(&user.to_string()))
+        .map(|user| crate::common::user(&user.to_string()))
         .collect();
     let mut entries = vec![Entry::default(); users.len()];
     for round in 0..3 {
@@ -349,7 +341,7 @@ async fn decide_in_few_calls(
             assert_eq!(decided.await.unwrap().unwrap(), expected);
         }
     }
-    let mut connection = common::look_at(&server);
+    let mut connection = crate::common::look_at(&server);
     for (user, entry) in users.iter().zip(&entries) {
         assert_eq!(
             stored(&store, user, &mut connection),
@@ -358,7 +350,7 @@ async fn decide_in_few_calls(
         );
     }
     assert!(
-        common::calls(&server, "evalsha") < 60,
+        crate::common::calls(&server, "evalsha") < 60,
         "few calls carry many decisions"
     );
 }
@@ -377,12 +369,12 @@ struct Pair {
 impl Pair {
     async fn new(quota: Quota) -> Self {
         let (server, clock) = (RedisServer::start(), ManualClock::default());
-        let store = common::options()
+        let store = crate::common::options()
             .clock(clock.clone())
             .connect(&server.url())
             .await
             .unwrap();
-        let connection = common::look_at(&server);
+        let connection = crate::common::look_at(&server);
         Self {
             connection,
             clock,
@@ -396,7 +388,7 @@ impl Pair {
 
     /// Decides on both sides, and compares the decision and the bytes.
     async fn decide(&mut self, now: u64, operation: Operation, cost: u64) -> Decision {
-        let (ann, now) = (common::user("ann"), Timestamp::from_micros(now));
+        let (ann, now) = (crate::common::user("ann"), Timestamp::from_micros(now));
         let charge = Charge::new("minute", &self.quota, &ann).cost(cost);
         let charges = [if self.is_refundable {
             charge.refundable()

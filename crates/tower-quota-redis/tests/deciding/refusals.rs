@@ -1,13 +1,5 @@
 //! The refusal cache before a real Redis: floods of refused requests, and a server that is gone.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test stops at the first surprise"
-)]
-
-mod common;
-
 use std::time::Duration;
 
 use tower_quota_core::{
@@ -15,7 +7,7 @@ use tower_quota_core::{
 };
 use tower_quota_testkit::{ManualClock, RedisServer};
 
-use self::common::{store_on, user};
+use crate::common::{store_on, user};
 
 const FLOOD: u64 = 100_000;
 const HOUR: Quota = Quota::per_hour(6);
@@ -55,7 +47,7 @@ async fn flood_costs_one_call_a_second() {
 async fn refusal_of_each_algorithm_is_remembered() {
     let (server, client) = (RedisServer::start(), user("ann"));
     let clock = ManualClock::default();
-    let options = common::options().clock(clock.clone());
+    let options = crate::common::options().clock(clock.clone());
     let store = options.connect(&server.url()).await.unwrap();
     let cache = RefusalCache::with_clock(store.clone(), clock.clone());
     let long = Quota::per_hour(100).sliding_log();
@@ -141,7 +133,7 @@ async fn repeated_charges_add_a_strike_each() {
 #[tokio::test]
 async fn outage_releases_none_of_thousand_clients() {
     let mut server = RedisServer::start();
-    let store = common::options()
+    let store = crate::common::options()
         .deadline(Duration::from_secs(1))
         .connect(&server.url())
         .await

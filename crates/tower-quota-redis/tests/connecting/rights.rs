@@ -1,22 +1,14 @@
 //! The documented rights suffice, and each of them is needed.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test stops at the first surprise"
-)]
-
-mod common;
-
 use tower_quota_core::{Charge, Operation, Store};
 use tower_quota_redis::{RedisStore, RedisStoreError};
 use tower_quota_testkit::{RedisCluster, RedisSentinel, RedisServer};
 
-use self::common::{HOUR, check, options, user};
+use crate::common::{HOUR, check, options, user};
 
 /// Creates a user with the documented rights and further ones, which must be documented too.
 fn grant(server: &RedisServer, further: &str) {
-    let docs = include_str!("../src/lib.rs");
+    let docs = include_str!("../../src/lib.rs");
     let rights = docs
         .lines()
         .find_map(|line| line.strip_prefix("//! ACL SETUSER limiter "))
@@ -172,7 +164,7 @@ async fn documented_rights_suffice_for_a_cluster() {
 async fn documented_rights_suffice_under_sentinels() {
     let group = RedisSentinel::start();
     (0..2).for_each(|server| grant(group.server(server), ""));
-    let docs = include_str!("../src/lib.rs");
+    let docs = include_str!("../../src/lib.rs");
     let rights = docs
         .lines()
         .find_map(|line| line.strip_prefix("//! ACL SETUSER finder "))

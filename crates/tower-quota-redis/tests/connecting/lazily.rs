@@ -1,19 +1,11 @@
 //! A service that starts before its server.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test stops at the first surprise"
-)]
-
-mod common;
-
 use std::time::Duration;
 
 use tower_quota_redis::{RedisOptions, RedisStoreError};
 use tower_quota_testkit::{Fault, FaultProxy, RedisCluster, RedisSentinel, RedisServer};
 
-use self::common::{TEST_TIMEOUT, check, options, until_answered};
+use crate::common::{TEST_TIMEOUT, check, options, until_answered};
 
 fn lazily() -> RedisOptions {
     options().connect_lazily()

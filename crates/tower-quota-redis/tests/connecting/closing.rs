@@ -1,13 +1,5 @@
 //! Figures of a store, and its end.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test stops at the first surprise"
-)]
-
-mod common;
-
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
@@ -15,7 +7,7 @@ use tower_quota_core::{Charge, Key, Quota, Store};
 use tower_quota_redis::RedisStoreError;
 use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
-use self::common::{Asked, HOUR, TEST_TIMEOUT, ask, options, store_on, until_answered, user};
+use crate::common::{Asked, HOUR, TEST_TIMEOUT, ask, options, store_on, until_answered, user};
 
 const ONE: Quota = Quota::per_hour(1);
 const SHORT: Duration = Duration::from_millis(100);

@@ -1,13 +1,5 @@
 //! Tests of what is stored of a client, for how long, and how an operator finds and deletes it.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test stops at the first surprise"
-)]
-
-mod common;
-
 use std::time::Duration;
 
 use redis::Connection;
@@ -15,7 +7,7 @@ use tower_quota_core::{Charge, Entry, LimitStatus, Quota, Store};
 use tower_quota_redis::{RedisStore, RedisStoreError};
 use tower_quota_testkit::{ManualClock, RedisServer};
 
-use self::common::{calls, entries, look_at, options, store_on, user};
+use crate::common::{calls, entries, look_at, options, store_on, user};
 
 const SECOND: Quota = Quota::per_second(10);
 const DAY: Quota = Quota::per_day(2);

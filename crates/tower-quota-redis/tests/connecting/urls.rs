@@ -1,13 +1,5 @@
 //! Tests of connecting, and of servers that are away or silent.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test stops at the first surprise"
-)]
-
-mod common;
-
 use core::num::{NonZeroU32, NonZeroUsize};
 use std::error::Error;
 use std::net::TcpListener;
@@ -17,7 +9,9 @@ use tower_quota_core::{Clock, MonotonicClock, Store};
 use tower_quota_redis::{RedisConfigError, RedisStore, RedisStoreError};
 use tower_quota_testkit::{Fault, FaultProxy, RedisCluster, RedisServer};
 
-use self::common::{TEST_TIMEOUT, check, entries, options, store_on, until_answered};
+use crate::common::{
+    TEST_TIMEOUT, check, entries, options, silences_cost_no_decision, store_on, until_answered,
+};
 
 /// The time that a slow machine may take beyond a deadline.
 const MARGIN: Duration = Duration::from_secs(10);
@@ -148,10 +142,6 @@ async fn missing_password_is_found_when_connecting() {
 }
 
 #[tokio::test]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a silence, in which a server's timeout or a balancer closes connections"
-)]
 async fn connection_closed_in_silence_costs_no_decision() {
     let server = RedisServer::start();
     let store = options()
@@ -159,12 +149,7 @@ async fn connection_closed_in_silence_costs_no_decision() {
         .connect(&server.url())
         .await
         .unwrap();
-    until_answered(&store).await;
-    for _ in 0..3 {
-        server.command("CLIENT KILL TYPE normal").unwrap();
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        check(&store).await.unwrap();
-    }
+    silences_cost_no_decision(&server, &store).await;
 }
 
 #[tokio::test]
@@ -503,67 +488,4 @@ async fn silent_server_fails_at_the_connect_timeout() {
 fn silent_listener() -> (String, TcpListener) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     (listener.local_addr().unwrap().to_string(), listener)
-}
-
-/// Changes the password of a user every few hundred milliseconds, as a cloud rotates tokens: the former password stays valid
-/// until the next change.
-#[cfg(feature = "credentials")]
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn credentials_change_under_load() {
-    use std::sync::{Arc, Mutex};
-
-    use tower_quota_redis::Credentials;
-
-    let lifetime = Duration::from_millis(200);
-    let cluster = RedisCluster::start();
-    let server = RedisServer::start();
-    let nodes: Vec<&RedisServer> = (0..6).map(|number| cluster.node(number)).collect();
-    let servers = [nodes.as_slice(), &[&server]].concat();
-    let set = |rules: &str| {
-        for server in &servers {
-            let reply = server
-                .command(&format!("ACL SETUSER limiter {rules}"))
-                .unwrap();
-            assert!(reply.starts_with("+OK"), "{reply}");
-        }
-    };
-    set("on ~* &* +@all >token0");
-    let current = Arc::new(Mutex::new(0));
-    let connect = |url: String| {
-        let current = Arc::clone(&current);
-        let options = options().credentials(move || {
-            let token = *current.lock().unwrap();
-            let credentials = Credentials::new("limiter", format!("token{token}"), lifetime);
-            std::future::ready(Ok::<_, std::io::Error>(credentials))
-        });
-        async move { options.connect(&url).await.unwrap() }
-    };
-    let stores = [
-        connect(server.url()).await,
-        connect(cluster.urls()[0].replace("redis:", "redis+cluster:")).await,
-    ];
-    let clock = MonotonicClock::new();
-    let mut asked = 0;
-    for token in 1..=10 {
-        set(&format!(">token{token}"));
-        *current.lock().unwrap() = token;
-        let changed = clock.now();
-        while clock.now().since(changed) < 2 * lifetime {
-            for store in &stores {
-                let _ = check(store).await.unwrap();
-                asked += 1;
-            }
-        }
-        set(&format!("<token{}", token - 1));
-    }
-    assert!(asked > 0);
-    // Lost connections are made anew with the present token. The former ones are refused.
-    for server in &servers {
-        server.command("CLIENT KILL USER limiter").unwrap();
-    }
-    for store in &stores {
-        until_answered(store).await;
-    }
-    let url = format!("redis://limiter:token9@127.0.0.1:{}/", server.port());
-    assert!(options().connect(&url).await.is_err());
 }

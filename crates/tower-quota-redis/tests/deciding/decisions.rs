@@ -1,17 +1,9 @@
 //! Tests of what a decision costs, what it leaves behind, and that it is one step.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test stops at the first surprise"
-)]
-
-mod common;
-
 use tower_quota_core::{Charge, Key, Operation, Quota, Store, Timestamp};
 use tower_quota_testkit::RedisServer;
 
-use self::common::{calls, entries, look_at, store_on, user};
+use crate::common::{calls, entries, look_at, store_on, user};
 
 const SECOND: Quota = Quota::per_second(10).burst(20);
 const MINUTE: Quota = Quota::per_minute(100);

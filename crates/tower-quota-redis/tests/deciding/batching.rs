@@ -1,13 +1,5 @@
 //! Decisions that leave in one call, and do not disturb each other.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test stops at the first surprise"
-)]
-
-mod common;
-
 use std::num::NonZeroU32;
 use std::task::{Context, Waker};
 use std::time::Duration;
@@ -16,7 +8,7 @@ use tower_quota_core::{Charge, Clock, MonotonicClock, Operation, Quota, Store};
 use tower_quota_redis::{RedisStore, RedisStoreError};
 use tower_quota_testkit::RedisServer;
 
-use self::common::{Asked, HOUR, ask, calls, options, store_on, until_answered, user};
+use crate::common::{Asked, HOUR, ask, calls, options, store_on, until_answered, user};
 
 /// The time that a slow machine may take beyond a deadline.
 const MARGIN: Duration = Duration::from_secs(10);

@@ -1,0 +1,132 @@
+//! Credentials that change while a store is in use.
+
+use core::time::Duration;
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use tower_quota_core::{Clock, MonotonicClock};
+use tower_quota_redis::{Credentials, RedisStore, RedisStoreError};
+use tower_quota_testkit::{RedisCluster, RedisSentinel, RedisServer};
+
+use crate::common::{check, options, until_answered};
+
+const LIFETIME: Duration = Duration::from_millis(200);
+
+/// The token that a cloud gives out. `None` if the cloud is away.
+#[derive(Clone)]
+struct Cloud(Arc<Mutex<Option<u32>>>);
+
+impl Cloud {
+    fn new() -> Self {
+        Self(Arc::new(Mutex::new(Some(0))))
+    }
+
+    fn give(&self, token: Option<u32>) {
+        *self.0.lock().unwrap() = token;
+    }
+
+    fn fetch(&self) -> io::Result<Credentials> {
+        let token = *self.0.lock().unwrap();
+        let token = token.ok_or_else(|| io::Error::other("the cloud is away"))?;
+        Ok(Credentials::new(
+            "limiter",
+            format!("secret{token}"),
+            LIFETIME,
+        ))
+    }
+
+    async fn connect(&self, url: &str) -> Result<RedisStore, RedisStoreError> {
+        let cloud = self.clone();
+        let options = options().credentials(move || std::future::ready(cloud.fetch()));
+        options.connect(url).await
+    }
+}
+
+fn set_user(server: &RedisServer, rules: &str) {
+    let reply = server.command(&format!("ACL SETUSER limiter {rules}"));
+    let reply = reply.unwrap();
+    assert!(reply.starts_with("+OK"), "{reply}");
+}
+
+/// Changes the password of a user every few hundred milliseconds, as a cloud rotates tokens: the former password stays valid
+/// until the next change.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn credentials_change_under_load() {
+    let (cluster, group, server) = (
+        RedisCluster::start(),
+        RedisSentinel::start(),
+        RedisServer::start(),
+    );
+    let mut servers = vec![&server, group.server(0), group.server(1)];
+    servers.extend((0..6).map(|number| cluster.node(number)));
+    let set = |rules: &str| servers.iter().for_each(|server| set_user(server, rules));
+    set("on ~* &* +@all >secret0");
+    let sentinel = group.urls()[0].replace("redis:", "redis+sentinel:");
+    let sentinel = sentinel.trim_end_matches('/');
+    let urls = [
+        server.url(),
+        format!("{sentinel}/{}", RedisSentinel::MASTER_NAME),
+        cluster.urls()[0].replace("redis:", "redis+cluster:"),
+    ];
+    let cloud = Cloud::new();
+    let mut stores = Vec::new();
+    for url in &urls {
+        stores.push(cloud.connect(url).await.unwrap());
+    }
+    let clock = MonotonicClock::new();
+    let mut asked = 0;
+    for token in 1..=10 {
+        set(&format!(">secret{token}"));
+        cloud.give(Some(token));
+        let changed = clock.now();
+        while clock.now().since(changed) < 2 * LIFETIME {
+            for store in &stores {
+                let _ = check(store).await.unwrap();
+                asked += 1;
+            }
+        }
+        set(&format!("<secret{}", token - 1));
+    }
+    assert!(asked > 0);
+    // Lost connections are made anew with the present token. The former ones are refused.
+    for server in &servers {
+        server.command("CLIENT KILL USER limiter").unwrap();
+    }
+    for store in &stores {
+        until_answered(store).await;
+    }
+    let url = format!("redis://limiter:secret9@127.0.0.1:{}/", server.port());
+    assert!(options().connect(&url).await.is_err());
+}
+
+#[tokio::test]
+async fn missing_credentials_are_an_error() {
+    let (server, cloud) = (RedisServer::start(), Cloud::new());
+    set_user(&server, "on ~* &* +@all >secret0");
+    cloud.give(None);
+    let error = cloud.connect(&server.url()).await.unwrap_err();
+    assert!(
+        matches!(error, RedisStoreError::Connect { .. })
+            && error.to_string().contains("the cloud is away"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn connection_outlives_missing_credentials() {
+    let (server, cloud) = (RedisServer::start(), Cloud::new());
+    set_user(&server, "on ~* &* +@all >secret0");
+    let store = cloud.connect(&server.url()).await.unwrap();
+    cloud.give(None);
+    let clock = MonotonicClock::new();
+    let away = clock.now();
+    while clock.now().since(away) < 3 * LIFETIME {
+        check(&store).await.unwrap();
+    }
+    server.command("CLIENT KILL USER limiter").unwrap();
+    while check(&store).await.is_ok() {}
+    let error = check(&store).await.unwrap_err();
+    assert!(!error.to_string().contains("secret"), "no secret: {error}");
+    cloud.give(Some(0));
+    until_answered(&store).await;
+}

@@ -1,0 +1,18 @@
+//! Decisions by a store.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops at the first surprise"
+)]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod batching;
+mod cluster;
+mod decisions;
+mod differential;
+mod refusals;
+mod spread;
+mod stored;
