@@ -51,7 +51,9 @@ if deleted and not refusal then
 end
 if refusal then
   -- Decisions that change nothing, such as refusals, hold all the same. The others fail with the words of the server.
-  local words = string.sub(string.gsub(refusal, '^-', ''), 1, 255)
+  -- Before version 7, a server puts the line of the script in front of its words, and a line break behind them.
+  local words = string.gsub(refusal, '^@user_script: %d+: ', '')
+  words = string.sub(string.match(words, '^%-?(.-)%s*$'), 1, 255)
   local failure = string.char(NOT_WRITTEN, #words) .. words
   place = 1
   for refused = 1, decision_count do

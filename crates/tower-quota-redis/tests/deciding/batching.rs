@@ -96,6 +96,13 @@ async fn refusals_hold_while_server_refuses_writes() {
         {
             tokio::task::yield_now().await;
         }
+        let write = "EVAL \"return redis.call('PSETEX', KEYS[1], 1, '')\" 1 any";
+        if server.command(write).unwrap().starts_with("+OK") {
+            // Redis 6.2 denies scripts no write for its disk or its replicas.
+            assert!(["MISCONF", "NOREPLICAS"].contains(&code), "{code}");
+            server.command(mend).unwrap();
+            continue;
+        }
         pause(&server);
         let under_way = occupy(&store).await;
         let refused: Vec<_> = (0..20)
