@@ -18,7 +18,7 @@ pub(super) const MOST_WEIGHT: usize = 128;
 /// The most decisions that wait, and the most settlements.
 const MOST_WAITING: usize = 10_000;
 /// The shortest time between two calls, except for full calls and while fewer than two senders run.
-const SHORTEST_PACE: Duration = Duration::from_millis(1);
+const SHORTEST_PACE: Duration = Duration::from_micros(250);
 /// The paced calls in the time of a call. More calls would carry fewer decisions each.
 const PACED_CALLS: u32 = 8;
 
