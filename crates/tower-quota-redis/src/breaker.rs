@@ -1,4 +1,4 @@
-//! The breaker decides whether you may call a partition's server, by how earlier calls ended.
+//! The breaker stops calls to a server that does not answer.
 //!
 //! | state | decisions |
 //! |---|---|
@@ -6,8 +6,7 @@
 //! | open | fail at once and uncharged, for a pause with jitter |
 //! | trial | the first decision after the pause is sent, the others fail; an answer closes the breaker, a failure doubles the pause |
 //!
-//! Calls that overlap are one span, so the number of connections does not matter. The breaker
-//! reads no clock. Instants are passed in.
+//! Calls that overlap are one span, so the number of connections does not matter.
 
 use core::num::NonZeroU32;
 use core::time::Duration;
@@ -19,14 +18,14 @@ use crate::pause;
 pub(crate) const DEFAULT_FAILURES: NonZeroU32 = NonZeroU32::new(5).unwrap();
 
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
-/// Bounds the time for which a healthy server goes unnoticed.
+/// The longest time for which a recovered server goes unnoticed.
 const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 
 /// Counts failed spans, and says whether the next decision may be sent.
 #[derive(Debug)]
 pub(crate) struct Breaker {
     allowed_failures: NonZeroU32,
-    /// A trial that has not ended after this long was lost, perhaps with its runtime.
+    /// The time after which a trial counts as lost, perhaps with its runtime.
     trial_limit: Duration,
     state: BreakerState,
 }
@@ -97,7 +96,7 @@ impl Breaker {
                 self.state = BreakerState::CLOSED;
                 true
             }
-            // The answer to an earlier call says nothing about the server now.
+            // An earlier call says nothing about the server now.
             BreakerState::Open { .. } | BreakerState::Trial { .. } => false,
         }
     }

@@ -9,7 +9,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum RedisConfigError {
-    /// A prefix that is not 1 to 64 letters, digits or characters of `-_.:/`.
+    /// A prefix other than 1 to 64 letters, digits or characters of `-_.:/`.
     #[error(
         "the key prefix {0:?} cannot be used: give 1 to 64 letters, digits or characters of \"-_.:/\""
     )]
@@ -28,7 +28,7 @@ pub enum RedisConfigError {
         /// The length that was given.
         bytes: usize,
     },
-    /// A URL that is not one of a Redis server.
+    /// An invalid URL.
     #[error("{url:?} is no Redis URL ({source}): give one like redis://user:password@host:6379/0")]
     Url {
         /// The URL, without user and password.
@@ -52,7 +52,7 @@ pub enum RedisConfigError {
         /// The URL, without users and passwords.
         url: String,
     },
-    /// A URL whose user or password has a character that ends it: the rest would be taken for settings.
+    /// A URL whose user or password has an unencoded character.
     #[error(
         "{url:?} has an @ behind a /, ? or #: write %2F, %3F or %23 for these in a user or password, and %40 \
          for an @ elsewhere"
@@ -85,7 +85,7 @@ pub enum RedisConfigError {
         /// The URL, without user and password.
         url: String,
     },
-    /// A connection beside a store on a pool, which does not say where its server is.
+    /// [`RedisStore::connection`](crate::RedisStore::connection) of a store on a pool, which hides its address.
     #[error("a pool does not say where its server is: connect the store by a URL")]
     PoolAddress,
 }

@@ -14,9 +14,8 @@ use crate::location::Location;
 
 /// A connection to the Redis of a store, for other data than its counters.
 ///
-/// It is made when it is needed, and replaced when it is lost or leads to a server that has become a replica. In a
-/// cluster each command goes to the owner of its keys. Nothing is sent twice, except what a node has sent elsewhere
-/// and not run. Clones share the connection.
+/// The connection is made when it is needed, and replaced when it is lost or leads to a replica. In a cluster, each command
+/// goes to the owner of its keys. Clones share the connection.
 #[derive(Clone)]
 pub struct RedisConnection {
     link: Link,
@@ -25,9 +24,9 @@ pub struct RedisConnection {
 }
 
 impl RedisConnection {
-    /// Uses the servers at a URL, as [`RedisOptions::connect`](crate::RedisOptions::connect) reads it.
+    /// Uses the servers at a URL of [`RedisOptions::connect`](crate::RedisOptions::connect).
     ///
-    /// Each [call](Self::call) ends within the deadline. No connection is made yet.
+    /// Each [call](Self::call) ends within the deadline. The first call connects.
     ///
     /// # Errors
     /// [`RedisConfigError::Url`] for an invalid URL.
@@ -54,17 +53,16 @@ impl RedisConnection {
         })
     }
 
-    /// Returns the server's name in errors: host and port, without user and password.
+    /// Returns the host and port of the server.
     #[must_use]
     pub fn server(&self) -> &str {
         &self.server
     }
 
-    /// Makes a call on the connection, which is passed to it, within the deadline.
+    /// Passes the connection to a closure, which makes calls within the deadline.
     ///
     /// # Errors
-    /// The client's error; one of the kind [`ErrorKind::Io`] if there is no answer in time. The call may have been
-    /// made all the same.
+    /// The error of the client, or an error of kind [`ErrorKind::Io`] at the deadline. The server may have run the call.
     pub async fn call<T, F>(&self, call: impl FnOnce(Self) -> F) -> RedisResult<T>
     where
         F: Future<Output = RedisResult<T>>,
@@ -72,7 +70,7 @@ impl RedisConnection {
         match tokio::time::timeout(self.deadline, call(self.clone())).await {
             Ok(answer) => answer,
             Err(_) => {
-                // Calls are few: the next one should not have to wait for a connection that is dead.
+                // Calls are rare, so the next call should not wait for a dead connection.
                 self.link.replace();
                 let after = format!("{:?}", self.deadline);
                 Err((ErrorKind::Io, "no answer within the deadline", after).into())
@@ -80,10 +78,10 @@ impl RedisConnection {
         }
     }
 
-    /// Subscribes to a channel, on a connection of its own: to the primary, or to any node of a cluster.
+    /// Subscribes to a channel, on a connection of its own.
     ///
     /// # Errors
-    /// The client's error; one of the kind [`ErrorKind::Io`] if there is no answer within the deadline.
+    /// The error of the client, or an error of kind [`ErrorKind::Io`] at the deadline.
     pub async fn subscribe(&self, channel: &str) -> RedisResult<PubSub> {
         let subscribed = tokio::time::timeout(self.deadline, async {
             let mut subscription = self.link.subscriber().await?;
@@ -130,7 +128,7 @@ impl ConnectionLike for RedisConnection {
         })
     }
 
-    /// Returns 0: the database is that of the URL.
+    /// Returns 0. The URL chooses the database.
     fn get_db(&self) -> i64 {
         0
     }

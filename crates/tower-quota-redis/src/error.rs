@@ -10,17 +10,16 @@ use tower_quota_core::{Name, Overloaded};
 
 use crate::config_error::RedisConfigError;
 
-/// The error of a decision by a [`RedisStore`](crate::RedisStore), or of setting one up.
+/// The error of a [`RedisStore`](crate::RedisStore).
 ///
-/// Every variant that concerns a server names it, as host and port, and says whether anything was charged. No text, and
-/// no `Debug` form, contains a password.
+/// The text names the server by host and port, and never contains a password.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum RedisStoreError {
     /// Invalid configuration.
     #[error(transparent)]
     Config(#[from] RedisConfigError),
-    /// There is no connection, and none can be made. Nothing was charged.
+    /// The store has no connection. The request was not charged.
     #[error("no connection to Redis at {server}: {}", words_of(source))]
     Connect {
         /// The server.
@@ -28,14 +27,13 @@ pub enum RedisStoreError {
         /// The cause.
         source: Arc<dyn error::Error + Send + Sync>,
     },
-    /// The breaker is open: the server has left too many calls in a row unanswered. Nothing was charged.
+    /// The breaker is open, because the server left too many calls in a row unanswered. The request was not charged.
     #[error("Redis at {server} does not answer and is not asked for the moment")]
     BreakerOpen {
         /// The server.
         server: Arc<str>,
     },
-    /// More decisions are asked for than the server can make within the deadline. This one was not sent: nothing was
-    /// charged.
+    /// The decision was not sent within the deadline, because the server is overloaded. The request was not charged.
     #[error(
         "the decision was not sent to Redis at {server} within {deadline:?}; nothing was charged"
     )]
@@ -47,7 +45,7 @@ pub enum RedisStoreError {
         /// Marks the error, so that a layer counts the request locally.
         source: Overloaded,
     },
-    /// No answer came in time. The charges may have been taken.
+    /// The server did not answer within the deadline. The request may have been charged.
     #[error("no answer from Redis at {server} within {after:?}")]
     Deadline {
         /// The server.
@@ -55,10 +53,8 @@ pub enum RedisStoreError {
         /// The time that was allowed.
         after: Duration,
     },
-    /// The server answered with an error, such as `OOM`, `READONLY`, `NOPERM` or `LOADING`. Nothing was charged if the
-    /// server did not run the script, is out of memory or may not write, which stops the script at its first write. A
-    /// server that denies only some of the commands it writes with may stop it at a later one: then part of the charges
-    /// may have been taken.
+    /// The server answered with an error, such as `OOM`, `READONLY`, `NOPERM` or `LOADING`. The request was not charged,
+    /// unless the server denies only some of the commands that the script writes with.
     #[error("Redis at {server} refused the call: {}", words_of(source))]
     Refused {
         /// The server.
@@ -66,9 +62,8 @@ pub enum RedisStoreError {
         /// The server's error.
         source: Arc<dyn error::Error + Send + Sync>,
     },
-    /// The cluster is moving the slot of the keys, and not all of them are on one node. Calls about these keys may fail
-    /// until the slot has its new owner. Almost always nothing was charged: a call that needs a key that has left is
-    /// stopped as it reads. Of a call that writes other keys first, part of the charges may have been taken.
+    /// The cluster is moving the slot of the keys. Decisions about these keys fail until the slot has its new owner. The
+    /// request was not charged.
     #[error(
         "the cluster at {server} is moving the keys of the call: {}",
         words_of(source)
@@ -79,7 +74,7 @@ pub enum RedisStoreError {
         /// The server's error.
         source: Arc<dyn error::Error + Send + Sync>,
     },
-    /// The connection was lost before the answer came. The charges may have been taken.
+    /// The connection was lost before the answer. The request may have been charged.
     #[error("the connection to Redis at {server} was lost: {source}")]
     Lost {
         /// The server.
@@ -87,9 +82,9 @@ pub enum RedisStoreError {
         /// The cause.
         source: Arc<dyn error::Error + Send + Sync>,
     },
-    /// The value stored for a client was not written by this store. Nothing was charged.
+    /// The stored value of a client has another format. The request was not charged.
     ///
-    /// The client stays unlimited or refused, as your `on_store_failure` says, until you delete the Redis key.
+    /// Delete the Redis key. Until then, your `on_store_failure` decides about the client.
     #[error(
         "what Redis at {server} has stored under one of {keys:?} makes no sense: is the prefix shared? \
          Delete the key to forget its client"
@@ -97,10 +92,10 @@ pub enum RedisStoreError {
     State {
         /// The server.
         server: Arc<str>,
-        /// The Redis keys of the request, of which one is unreadable.
+        /// The Redis keys of the request.
         keys: Vec<String>,
     },
-    /// A request has more charges than a call may carry. Nothing was charged.
+    /// The request has too many charges. It was not charged.
     #[error("{charges} charges are too many for one request: give at most {most}")]
     TooManyCharges {
         /// The charges of the request.
@@ -108,7 +103,7 @@ pub enum RedisStoreError {
         /// The most that a request may have.
         most: usize,
     },
-    /// A request with concurrency limits on several keys in different partitions of a cluster. Nothing was charged.
+    /// The request has concurrency limits on keys in different partitions of a cluster. It was not charged.
     ///
     /// The instant of a decision identifies its holds, and each partition has a clock of its own.
     #[error(
@@ -119,7 +114,7 @@ pub enum RedisStoreError {
         /// The limit of the second key.
         limit: Name,
     },
-    /// The answer is not one that the script gives. The charges may have been taken.
+    /// The answer is unreadable. The request may have been charged.
     #[error("the answer from Redis at {server} makes no sense")]
     Garbled {
         /// The server.
@@ -127,15 +122,13 @@ pub enum RedisStoreError {
         /// The client's error, if it could not even read the answer as a Redis reply.
         source: Option<Arc<dyn error::Error + Send + Sync>>,
     },
-    /// The store has been [closed](tower_quota_core::Store::close). Nothing was charged.
+    /// The store has been [closed](tower_quota_core::Store::close). The request was not charged.
     #[error("the store has been closed")]
     Closed,
 }
 
 impl RedisStoreError {
-    /// Returns whether the same call may succeed soon without a change of configuration or program.
-    ///
-    /// That is so if the server is away, busy, overloaded, loading, full, changing roles or moving slots.
+    /// Returns whether the same decision may succeed soon without a change of configuration.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
@@ -161,7 +154,7 @@ impl RedisStoreError {
         matches!(self, Self::Refused { source, .. } if code_of(&**source) == Some("READONLY"))
     }
 
-    /// Returns whether the server answers, but cannot decide for the moment.
+    /// Returns whether the server answers but cannot decide.
     pub(crate) fn is_unavailable(&self) -> bool {
         matches!(self, Self::Refused { source, .. } if matches!(code_of(&**source), Some("BUSY" | "LOADING")))
     }
@@ -213,11 +206,11 @@ fn words_of(source: &Arc<dyn error::Error + Send + Sync>) -> String {
     }
 }
 
-/// Returns whether a node of a cluster says that it has not, or no longer, all keys of a slot.
+/// Returns whether a node of a cluster lacks keys of a slot that is moved.
 fn is_slot_moving(error: &RedisError) -> bool {
     match error.kind() {
         ErrorKind::Server(ServerErrorKind::Ask | ServerErrorKind::TryAgain) => true,
-        // A script that meets a key that has left gets this. There is no code for it.
+        // The error of a script has no code of its own.
         _ => error
             .detail()
             .is_some_and(|text| text.contains("access a non local key")),
@@ -226,7 +219,7 @@ fn is_slot_moving(error: &RedisError) -> bool {
 
 fn is_transient(error: &RedisError) -> bool {
     match error.kind() {
-        // The last is how a failover appears before all sentinels agree.
+        // During a failover, sentinels may not know the primary.
         ErrorKind::Io
         | ErrorKind::ClusterConnectionNotFound
         | ErrorKind::MasterNameNotFoundBySentinel => true,
@@ -240,7 +233,7 @@ fn is_transient(error: &RedisError) -> bool {
                 | ServerErrorKind::MasterDown
                 | ServerErrorKind::ReadOnly
         ),
-        // Codes that the client has no kind for: out of memory, a script running, too few replicas, a failing disk.
+        // The client has no kinds for these codes.
         _ => matches!(
             error.code(),
             Some("OOM" | "BUSY" | "NOREPLICAS" | "MISCONF" | "READONLY")

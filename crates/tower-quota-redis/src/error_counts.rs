@@ -1,4 +1,4 @@
-//! Counts of errors by kind.
+//! Counts of errors.
 
 use crate::error::RedisStoreError;
 

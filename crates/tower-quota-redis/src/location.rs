@@ -65,7 +65,7 @@ impl Location {
         }
     }
 
-    /// Makes the location of a primary. `primary` is a URL with its name in the place of the host, or the name alone.
+    /// Makes the location of a primary. `primary` is a name, or a URL with the name in place of the host.
     pub(crate) fn sentinels(
         sentinels: impl IntoIterator<Item = impl AsRef<str>>,
         primary: &str,
@@ -117,7 +117,7 @@ impl Location {
     }
 }
 
-/// Returns the URL of each of the hosts that one URL lists, with its user and password.
+/// Returns a URL for each host that a URL lists.
 fn each_host(
     scheme: &str,
     hosts: &str,
@@ -128,7 +128,7 @@ fn each_host(
         .rsplit_once('@')
         .map_or(("", hosts), |(user, hosts)| (user, hosts));
     if credentials.contains('@') && credentials.contains(',') {
-        // A host and the next one's user, which would be taken for a password.
+        // The second user would be taken for a part of the first password.
         return Err(RedisConfigError::RepeatedUser {
             url: format!("{scheme}://...@{hosts}"),
         });
@@ -180,7 +180,7 @@ fn wrong(url: &str, error: RedisError) -> RedisConfigError {
     }
 }
 
-/// Returns the scheme and the host of a URL, or the path of a socket, without anything that may be part of a password.
+/// Returns the scheme and the host of a URL, or the path of a socket.
 fn without_credentials(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
     let separator = if scheme.is_empty() { "" } else { "://" };

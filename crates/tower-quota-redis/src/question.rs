@@ -35,8 +35,8 @@ impl Question {
             client_of[charge]
         }));
         if matches!(operation, Operation::Refund { .. }) && keys.partitions() > 1 {
-            // The instant is that of the decision's first part. A bucket that was full until a later part charged it
-            // has no history from before that charge, and would refund nothing.
+            // The decision has the instant of its first part. A bucket that a later part charged when full has no history
+            // of that instant, and would refund nothing.
             template
                 .charges
                 .iter_mut()
@@ -72,7 +72,7 @@ impl Question {
         refund
     }
 
-    /// Returns the question with no more than so many units for those charges that take at most their cost.
+    /// Returns the question with at most so many units for at-most charges.
     pub(crate) fn capped(&self, most: u64) -> Self {
         let mut capped = self.clone();
         let takes_what_is_left = capped
@@ -84,8 +84,7 @@ impl Question {
         capped
     }
 
-    /// Returns the question as a part of a request that is refused already. Charges that have been `counted` as such
-    /// are only judged. Forced charges are taken.
+    /// Returns the question as a part of a refused request. Charges that have `counted` the refusal do not count it again.
     pub(crate) fn to_refuse(&self, counted: impl Iterator<Item = bool>) -> Self {
         let mut refusal = self.clone();
         refusal.template.operation = Operation::Refuse;
@@ -110,10 +109,9 @@ impl Question {
 
     /// Returns how much work this is for the server, in multiples of about 2 microseconds.
     ///
-    /// Measured on Redis 7.0.15, with 64 decisions to a call. A plain decision takes 2.1 microseconds with one limit,
-    /// 2.7 with three and 11 with 32. It takes up to twice that where its limits are stored in another order, by other
-    /// quotas or prepared for refunds. The model takes 3 microseconds, and 3.6 for each counter that it looks at; a log 9
-    /// more for every 100 of its stamps, which are rarely all there.
+    /// Redis 7.0.15 needs 2.1 microseconds for a plain decision with one limit, 2.7 with three limits and 11 with 32, and up
+    /// to twice as much for another order, other quotas or refundable charges. The model needs 3 microseconds, 3.6 for each
+    /// counter, and 9 for every 100 stamps of a log.
     pub(crate) fn weight(&self) -> usize {
         let charges = &self.template.charges;
         if self.template.is_plain {

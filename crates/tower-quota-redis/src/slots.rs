@@ -1,16 +1,15 @@
 //! Hash tags at equidistant slots of a cluster.
 //!
-//! A cluster has 16,384 hash slots. A key is in the slot of the part of its name in braces: CRC16 of it, modulo the
-//! number of slots ([the specification](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)).
-//! Nodes mostly hold equal ranges of slots, so tags at equal distances are shared out evenly over any number of nodes.
+//! The slot of a key is the CRC16 of its tag, the part in braces, modulo 16,384
+//! ([specification](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)). Nodes mostly own equal
+//! ranges of slots, so tags at equal distances spread evenly over any number of nodes.
 
 /// The hash slots of a cluster.
 pub(crate) const SLOTS: usize = 16_384;
 
 /// Returns the tags of so many partitions, at most one for each slot.
 ///
-/// They are the shortest numbers to the base of 36 whose slots lie in the middles of as many equal ranges. Each byte of
-/// a tag is stored with every client.
+/// The tags are the shortest base-36 numbers whose slots lie in the middles of equal ranges. Every key contains a tag.
 pub(crate) fn tags(partitions: usize) -> Vec<String> {
     let count = partitions.clamp(1, SLOTS);
     let mut partition_at = vec![None; SLOTS];

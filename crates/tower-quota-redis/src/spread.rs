@@ -1,19 +1,14 @@
 //! Decisions about keys in several partitions.
 //!
-//! No script can reach two nodes of a cluster, so each partition decides its part, one after the other, global limits
-//! last: they are the most contended, and the most expensive to hold for nothing. When one refuses, or fails, what the
-//! parts before it took is refunded. So no more is ever admitted than all limits allow; for as long as it takes to ask
-//! the rest, less may be.
+//! A script cannot reach two nodes of a cluster, so each partition decides its part in turn, global limits last, because
+//! they are the most contended.
 //!
-//! Nothing is taken anywhere while the breaker of a part is open, and a part whose server is in doubt is asked first: a
-//! node that is away costs the others no call.
-//!
-//! A refund, a charge or a reset is asked of all parts, also when one fails: its first error is the answer.
-//!
-//! Once a part has refused, all of them learn of it: those before it after their refund, those after it instead of
-//! being asked to take. So each judges its charges at their cost and counts the refusal where charges do, and the
-//! decision is what one step would have decided. If one of those after it fails, the request is refused all the same,
-//! without a status of its limits.
+//! 1. If a part refuses or fails, the earlier parts are refunded. The request therefore never exceeds a limit. Until the
+//!    refund, other requests may be refused.
+//! 2. After a refusal, the other parts judge their charges and count the refusal, so that the decision equals the decision
+//!    of a single step. If such a part fails, the request is still refused, without the statuses of the part.
+//! 3. While the breaker of a part is open, no part takes units. A part in doubt is asked first.
+//! 4. Refunds, charges and resets reach all parts even if one fails. The first error is the answer.
 
 use std::sync::Arc;
 
@@ -99,7 +94,7 @@ impl Spread {
         self.parts.iter().filter_map(Part::hold).nth(1)
     }
 
-    /// Fails if a breaker is open and units would be taken for nothing. Puts parts first whose server is in doubt.
+    /// Fails a check if a breaker is open. Puts parts in doubt first.
     pub(crate) fn ask_breakers(
         &mut self,
         batchers: &[Arc<Batcher>],
@@ -154,7 +149,7 @@ impl Spread {
                     }
                     answers.push(decision);
                 }
-                // The request is refused without it. Of its limits nothing is known.
+                // The request is refused without the statuses of this part.
                 Err(_) if is_refused => {
                     let at = answers.first().map_or(Timestamp::EPOCH, Decision::at);
                     answers.push(Decision::from_statuses(
@@ -169,7 +164,7 @@ impl Spread {
                     }
                     return Err(error);
                 }
-                // What a refund, a charge or a reset does in one part holds without the others.
+                // The other parts keep their refund, charge or reset.
                 Err(error) => {
                     first_error.get_or_insert(error);
                 }
@@ -184,7 +179,7 @@ impl Spread {
         Ok(self.join(answers))
     }
 
-    /// Returns the least units that an at-most charge has taken; `None` if there is no such charge.
+    /// Returns the fewest units that an at-most charge has taken, or `None` without such a charge.
     fn common_units(&self, answers: &[Decision]) -> Option<u64> {
         if self.operation != Operation::Check {
             return None;
@@ -199,7 +194,7 @@ impl Spread {
         at_most.map(|(_, status)| status.taken).min()
     }
 
-    /// Refunds what the parts that have been asked took.
+    /// Refunds the parts that have answered.
     async fn refund(&self, batchers: &[Arc<Batcher>], answers: &[Decision]) {
         for (part, answer) in self.parts.iter().zip(answers) {
             part.refund(batchers, answer, |_, status| status.taken)
@@ -207,7 +202,7 @@ impl Spread {
         }
     }
 
-    /// Refunds what charges that take at most their cost have taken beyond what all of them have.
+    /// Refunds the units of at-most charges above the fewest that one of them has taken.
     async fn level(&self, batchers: &[Arc<Batcher>], answers: &mut [Decision], most: u64) {
         for (part, answer) in self.parts.iter().zip(answers) {
             let surplus = |charge: &ChargeTemplate, status: &LimitStatus| match charge.is_at_most {
@@ -225,9 +220,9 @@ impl Spread {
                 .charges(answer)
                 .enumerate()
                 .map(|(position, (charge, before))| {
-                    // Without an answer, too: the refund may have been made, and what is refunded twice is created.
+                    // Without an answer too, because a second refund would create units.
                     let taken = before.taken - surplus(charge, before);
-                    // What is left is then a lower bound, of which nothing more is known.
+                    // The remaining units are then a lower bound.
                     let left = Left::new(before.remaining(), before.reset_after());
                     let unknown = LimitStatus { left, ..*before };
                     let after = after
@@ -243,7 +238,7 @@ impl Spread {
         }
     }
 
-    /// Refunds what the parts that have been asked took, and turns their answers into refusals.
+    /// Refunds the parts that have answered, and turns their answers into refusals.
     async fn turn_into_refusals(&self, batchers: &[Arc<Batcher>], answers: &mut [Decision]) {
         for (part, answer) in self.parts.iter().zip(answers) {
             if let Some(refusal) = part.turn_into_refusal(batchers, answer).await {
@@ -254,8 +249,8 @@ impl Spread {
 
     /// Joins the answers of all parts, in the order of the request's charges.
     ///
-    /// The decision has the instant of its holds, which identifies them. Otherwise the instant is the earliest of all parts. A
-    /// refund says that its units were taken then: the later a bucket believes that, the more it gives back.
+    /// The decision has the instant of its holds, which identifies them. Otherwise the instant is the earliest of all parts,
+    /// because a later instant would let a bucket give back too much.
     fn join(&self, answers: &[Decision]) -> Decision {
         let mut statuses: SmallVec<[(usize, LimitStatus); 4]> = SmallVec::new();
         let mut of_parts = self.parts.iter().zip(answers);
@@ -297,8 +292,7 @@ impl Part {
         self.question.template.charges.iter().zip(answer.statuses())
     }
 
-    /// Refunds some of what this part took. Returns `None` if the server does not answer: it keeps what was taken, so
-    /// too little is admitted, never too much.
+    /// Refunds some units of this part. Returns `None` if the server does not answer.
     async fn refund(
         &self,
         batchers: &[Arc<Batcher>],
@@ -314,7 +308,7 @@ impl Part {
             .ok()
     }
 
-    /// Refunds what this part took, and returns its answer to a request that another part refuses.
+    /// Refunds this part, and returns its answer to a request that another part refuses.
     async fn turn_into_refusal(
         &self,
         batchers: &[Arc<Batcher>],
@@ -340,7 +334,7 @@ impl Part {
             .iter()
             .zip(answer.statuses())
             .map(|(after, before)| {
-                // A refund judges nothing: each limit's outcome for the request still holds.
+                // A refund has no outcomes, so the outcomes of the request still hold.
                 let outcome = if counts && !before.outcome.is_refusal() {
                     after.outcome
                 } else {

@@ -1,27 +1,27 @@
-//! Figures of a store, to be shown and watched.
+//! Statistics of a store.
 
 use crate::error_counts::RedisErrorCounts;
 
-/// The counts of a [`RedisStore`](crate::RedisStore) since it was made, and its present state. Cheap to get.
+/// The statistics of a [`RedisStore`](crate::RedisStore) since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RedisStats {
-    /// Partitions whose breaker is closed: their server is asked.
+    /// Partitions with a closed breaker.
     pub closed_partitions: usize,
-    /// Partitions whose breaker is open or tries one call: decisions about their keys fail at once.
+    /// Partitions with an open breaker. Decisions about their keys fail at once.
     pub open_partitions: usize,
-    /// Times that a breaker has opened. A trial that fails opens it again.
+    /// Times that a breaker has opened, failed trials included.
     pub breaker_openings: u64,
-    /// Times that a breaker has closed after it was open.
+    /// Times that a breaker has closed.
     pub breaker_closings: u64,
     /// Decisions that wait for a call.
     pub queued: usize,
     /// Calls under way.
     pub calls_under_way: usize,
-    /// Decisions sent so far. A decision about keys in several partitions counts once for each step it takes.
+    /// Decisions sent. A decision about keys in several partitions counts once for each step.
     pub decisions: u64,
-    /// Calls made so far. `decisions` over `calls` is how many a call carries.
+    /// Calls made. Divide `decisions` by `calls` for the decisions of a call.
     pub calls: u64,
-    /// Decisions that ended in an error, by its kind.
+    /// Decisions that ended in an error.
     pub errors: RedisErrorCounts,
 }

@@ -29,12 +29,9 @@ const CLOSE_POLL: Duration = Duration::from_millis(1);
 
 /// Counters in Redis, shared by every instance that uses the same server and prefix.
 ///
-/// All charges of a request are decided in one call of one script: one round trip, one reading of the server's clock,
-/// all or nothing, also when they count different keys. Decisions that wait for the server leave together, many in a
-/// call. Clones share the connections.
+/// The server decides all charges of a request in one step and one round trip. Clones share the connections.
 ///
-/// If a cluster counts several keys of a request, only one of the keys may have
-/// [concurrency limits](tower_quota_core::Quota::concurrent).
+/// In a cluster, a request may have [concurrency limits](tower_quota_core::Quota::concurrent) on one key only.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -78,12 +75,12 @@ impl RedisStore {
     /// The longest that an attempt to connect may take, by default.
     pub const DEFAULT_CONNECT_TIMEOUT: Duration = LinkSettings::CONNECT_TIMEOUT;
 
-    /// Returns the name of the key in Redis under which a client's counters are stored.
+    /// Returns the Redis key of a client.
     ///
     /// ```text
-    /// redis-cli PTTL KEY    milliseconds until nothing is used of any limit; -2 if that is so now
-    /// redis-cli GET KEY     the stored form, as documented at tower_quota_core::Entry::encode
-    /// redis-cli DEL KEY     forgets all that was counted for the client
+    /// redis-cli PTTL KEY    milliseconds until all limits are full; -2 if they are full
+    /// redis-cli GET KEY     the entry, in the format of tower_quota_core::Entry::encode
+    /// redis-cli DEL KEY     resets all limits of the client
     /// ```
     #[must_use]
     pub fn key_of(&self, key: &Key<'_>) -> String {
@@ -114,14 +111,13 @@ impl RedisStore {
         }
     }
 
-    /// Finds out whether the server would decide and write.
     pub(crate) async fn probe(&self) -> Result<(), RedisStoreError> {
         self.inner.batchers[0].probe().await
     }
 
     /// Returns another connection to the servers of this store, for other data.
     ///
-    /// Its calls end within the deadline. No connection is made yet. Commands of it hold up no decision.
+    /// Calls on the connection end within the deadline. It connects when it is first used.
     ///
     /// # Errors
     /// [`RedisConfigError::PoolAddress`] for a store on a pool.
@@ -139,7 +135,7 @@ impl RedisStore {
         )
     }
 
-    /// Returns figures of this store and its clones: what they have done, and what they are doing.
+    /// Returns statistics of this store and its clones.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), tower_quota_redis::RedisStoreError> {
@@ -167,12 +163,11 @@ impl Store for RedisStore {
     type Error = RedisStoreError;
     type Future = Pin<Box<dyn Future<Output = Result<Decision, RedisStoreError>> + Send>>;
 
-    /// Closes this store and its clones, and returns whether all work was done by the deadline.
+    /// Closes this store and its clones. Returns whether all work was done by the deadline.
     ///
-    /// It waits for queued decisions, calls under way and refunds. Decisions that are asked for from now on fail with
-    /// [`RedisStoreError::Closed`], refunds too: let the requests that may still settle end first. A refund or a
-    /// settlement asked for before holds this up until its future has ended or is dropped, also if it is not polled.
-    /// What is not done by the deadline goes on for as long as the runtime does.
+    /// `close` waits for queued decisions, calls under way and refunds. From now on all decisions and refunds fail with
+    /// [`RedisStoreError::Closed`], so end the requests that may still settle first. The rest of the work continues after
+    /// the deadline, until the runtime ends.
     async fn close(&self, deadline: Duration) -> bool {
         self.inner.is_closed.store(true, Ordering::SeqCst);
         tokio::time::timeout(deadline, self.inner.until_idle())
@@ -187,14 +182,12 @@ impl Store for RedisStore {
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         let inner = Arc::clone(&self.inner);
         let is_settlement = matches!(operation, Operation::Refund { .. } | Operation::Charge);
-        // Counted before the look at `is_closed`: either this sees that the store is closed, or `close` sees this.
+        // Counted before the look at `is_closed`, so that `close` misses no settlement.
         let unsettled = is_settlement.then(|| Detached::new(&inner.detached));
         if inner.is_closed.load(Ordering::SeqCst) {
             return Box::pin(async move { inner.count_error(Err(RedisStoreError::Closed)) });
         }
-        // More would hold up the server, and all its other clients. This many take it 0.2 ms where they are plain, 0.5 ms
-        // otherwise, and twice to three times that where each has a penalty or takes what is left; a sliding log takes up
-        // to 1 ms by itself when it holds its 10,000 stamps. (Redis 7.0.15, two busy cores.)
+        // More charges would hold up the server. The server needs 0.2 ms for 32 plain charges, and 0.5 to 1.5 ms for others.
         if charges.len() > Charge::MOST {
             let error = RedisStoreError::TooManyCharges {
                 charges: charges.len(),
@@ -223,8 +216,7 @@ impl Store for RedisStore {
 }
 
 impl Inner {
-    /// Decides in parts within one deadline. The parts go on by themselves, so that what they take is refunded when the
-    /// caller no longer waits for the answer.
+    /// Decides in parts within one deadline. The parts are a task of their own, which refunds them if the caller leaves.
     async fn decide_in_parts(&self, mut spread: Spread) -> Result<Decision, RedisStoreError> {
         spread.ask_breakers(&self.batchers)?;
         let (answer, answered) = oneshot::channel();
@@ -249,7 +241,7 @@ impl Inner {
         reason = "a store that is being closed waits for what is under way"
     )]
     async fn until_idle(&self) {
-        // What is counted here is in a queue before it ends, so it is looked at first.
+        // Detached work enters a queue before it ends, so this looks at detached work first.
         while self.detached.load(Ordering::SeqCst) > 0
             || !self.batchers.iter().all(|batcher| batcher.is_idle())
         {

@@ -17,7 +17,7 @@ use crate::link::{CallError, Link, LinkRequest, LinkSettings, Several};
 use crate::question::Question;
 use crate::wire::{Reply, Request, Unreadable};
 
-/// The keys that are written at the start. The nodes of a cluster own some of their slots each.
+/// The keys that the probe writes. Each node of a cluster owns some of their slots.
 const PROBES: usize = 16;
 
 /// The parts that every call of a partition needs.
@@ -29,7 +29,7 @@ pub(crate) struct Caller {
     pub(crate) deadline: Duration,
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) server: Arc<str>,
-    /// In-flight slots that several partitions share. They keep the partitions from sending many small calls.
+    /// In-flight slots that several partitions share.
     pub(crate) shared_slots: Option<Arc<Semaphore>>,
     /// The settings of the connections, whose runtime makes the calls.
     pub(crate) settings: LinkSettings,
@@ -120,7 +120,7 @@ impl Caller {
                 Unreadable::NotWritten(words) => {
                     let error = RedisStoreError::not_written(&self.server, &words);
                     if error.is_read_only() {
-                        // The server has become a replica. The same name may lead to the new primary by now.
+                        // The server has become a replica. Its name may lead to the new primary now.
                         self.links.iter().for_each(Link::replace);
                     }
                     error
@@ -172,7 +172,7 @@ impl Caller {
     }
 }
 
-/// Returns how a call ended, as the breaker sees it. A server that refuses is there, unless it runs a script or loads data.
+/// Returns how a call ended. A server that refuses a call is available, unless it runs a script or loads data.
 pub(super) fn end_of(reply: &Result<Value, RedisStoreError>) -> CallEnd {
     match reply {
         Err(RedisStoreError::Deadline { .. }) => CallEnd::Late,

@@ -1,19 +1,18 @@
 //! Batches put several decisions into one call.
 //!
-//! A round trip is expensive, and a decision inside a call is cheap. A decision that finds a free sender leaves at once.
-//! The decisions that arrive while the senders wait for answers share the next call.
+//! A decision that finds a free sender leaves at once. The decisions that arrive while the senders wait for answers share
+//! the next call.
 //!
 //! 1. A call has a bounded weight, so that it holds up the server for less than a millisecond.
-//! 2. Each decision has a deadline and an outcome of its own. A decision whose caller has left is not sent, except for
-//!    refunds and settled charges.
-//! 3. Nothing is refused that might be answered in time. Decisions wait in the order of their arrival. If the oldest has
-//!    waited for half of the deadline, the newest go first. A decision that has waited for the deadline fails uncharged.
+//! 2. Decisions wait in the order of arrival. If the oldest has waited for half of the deadline, the newest leave first. A
+//!    decision that has waited for the whole deadline fails uncharged.
+//! 3. A decision whose caller has left is not sent. Refunds and settled charges are always sent.
 //! 4. The weight under way shrinks while calls are slow, so that an overloaded server still answers in time.
 //! 5. The breaker stops calls to a server that does not answer.
 //!
 //! | file | content |
 //! |---|---|
-//! | `queue.rs` | what waits, what is under way, and what may be sent, under one lock |
+//! | `queue.rs` | the waiting decisions, and the choice of the next call |
 //! | `window.rs` | the limit of the weight under way |
 //! | `sender.rs` | the tasks that send, and their successors |
 //! | `caller.rs` | the call itself, and its errors |
@@ -51,7 +50,7 @@ pub(crate) struct Batcher {
     queue: Mutex<Queue>,
 }
 
-/// The time for which a call waits for a slot that all partitions share. A silent node may hold the slots for longer.
+/// The longest wait for a slot that all partitions share. A silent node may hold the slots.
 const SHARED_SLOT_WAIT: Duration = Duration::from_millis(1);
 
 type Outcome = Result<Decision, RedisStoreError>;
@@ -71,7 +70,7 @@ impl Batcher {
             Ok(asked) => asked,
             Err(reason) => {
                 if reason == NotSent::Overloaded {
-                    // Without this, a caller that asks again at once would starve the tasks that read the answers.
+                    // A caller that tries again at once would starve the tasks that read answers.
                     tokio::task::yield_now().await;
                 }
                 return Err(caller.not_sent(reason));
@@ -81,7 +80,7 @@ impl Batcher {
             // The runtime of the call may have ended.
             return answer.unwrap_or_else(|_| Err(caller.cut_short()));
         }
-        // After a pause of the whole process, timers end before the answers that wait in the socket are read.
+        // After a pause of the process, timers end before the answers in the socket are read.
         tokio::task::yield_now().await;
         match answered.try_recv() {
             Ok(outcome) => outcome,
@@ -92,7 +91,7 @@ impl Batcher {
         }
     }
 
-    /// Finds out whether the server would decide and write.
+    /// Fails if the server would not decide or write.
     pub(crate) async fn probe(&self) -> Result<(), RedisStoreError> {
         self.caller.probe().await
     }
@@ -102,7 +101,7 @@ impl Batcher {
         self.lock().breaker.is_closed()
     }
 
-    /// Returns the error that a decision would end in without being sent, if the breaker is open.
+    /// Returns the error of a decision while the breaker is open.
     pub(crate) fn refusal(&self) -> Option<RedisStoreError> {
         let is_admitted = self.lock().breaker.would_admit(now());
         (!is_admitted).then(|| self.caller.not_sent(NotSent::BreakerOpen))
@@ -169,7 +168,7 @@ impl Batcher {
         }
     }
 
-    /// Waits for a slot that all partitions share, so that they send few large calls instead of many small ones.
+    /// Waits for a slot that all partitions share, so that they send few large calls.
     async fn shared_slot(&self) -> Option<SemaphorePermit<'_>> {
         let slots = self.caller.shared_slots.as_ref()?;
         if let Ok(slot) = slots.try_acquire() {

@@ -1,4 +1,4 @@
-//! The queue of a partition: what waits, what is under way, and what may be sent.
+//! The queue of a partition.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -12,8 +12,7 @@ use super::window::Window;
 use crate::breaker::Breaker;
 use crate::stats::RedisStats;
 
-/// The most weight of a call, in plain decisions about one key. The server needs 2 to 5 microseconds for each, so a call
-/// holds up other clients of the server for a quarter to six tenths of a millisecond.
+/// The most weight of a call, in plain decisions about one key. The server needs 2 to 5 microseconds for each.
 pub(super) const MOST_WEIGHT: usize = 128;
 /// The most decisions that wait, and the most settlements.
 const MOST_WAITING: usize = 10_000;
@@ -105,8 +104,7 @@ impl Queue {
         self.is_empty() && self.calls_under_way == 0
     }
 
-    /// Admits a decision or settlement that arrives. A settlement waits until it is sent, because its units would be lost
-    /// otherwise.
+    /// Admits a decision that arrives, or fails it at once.
     pub(super) fn admit(&mut self, operation: Operation, now: Instant) -> Result<(), NotSent> {
         if !self.breaker.admit(now) {
             return Err(NotSent::BreakerOpen);
@@ -163,8 +161,8 @@ impl Queue {
 
     /// Returns what a sender does next.
     ///
-    /// A few regular senders keep a near server busy, and what arrives meanwhile shares a call. If the server is far, the
-    /// regular senders wait for answers most of the time. Further senders then send paced calls.
+    /// The regular senders keep a near server busy, and the decisions that arrive meanwhile share a call. If the server is
+    /// far, further senders make paced calls.
     pub(super) fn next_step(&mut self, now: Instant) -> Step {
         if !self.has_work() {
             return Step::End;
@@ -191,9 +189,8 @@ impl Queue {
 
     /// Takes the decisions of the next call.
     ///
-    /// What arrived first comes first. If the oldest decision has waited for half of the deadline, settlements come first,
-    /// and then the newest decisions, which still have most of their time. Decisions without a caller are dropped. The
-    /// server decides a call in the order of arrival.
+    /// Decisions leave in the order of arrival. If the oldest has waited for half of the deadline, settlements come first,
+    /// and then the newest decisions, which still have time. Decisions without a caller are dropped.
     fn take_batch(&mut self, now: Instant) -> Batch {
         let mut batch = Batch::default();
         let room = MOST_WEIGHT.min(self.window.limit().saturating_sub(self.weight_under_way));
@@ -222,7 +219,7 @@ impl Queue {
         batch
     }
 
-    /// Takes what is sent next, if its weight fits. A decision that weighs more than a call is sent alone.
+    /// Takes the next decision, if its weight fits. A heavier decision than a call is sent alone.
     fn take_next(&mut self, now: Instant, room: usize, taken: usize) -> Option<Pending> {
         let oldest = self.waiting.front();
         let is_backlog = oldest.is_some_and(|oldest| {
@@ -310,8 +307,7 @@ impl Queue {
         waiting.chain(self.settlements.drain(..)).collect()
     }
 
-    /// Takes the decisions that nothing will send, because the runtime has ended. Settlements wait for another runtime, if
-    /// one may come.
+    /// Takes all waiting decisions after the runtime has ended. Settlements wait for another runtime, if one may come.
     pub(super) fn take_stranded(&mut self, has_successor: bool, now: Instant) -> Vec<Pending> {
         if self.senders > 0 {
             // A sender looks at the queue again before it ends.

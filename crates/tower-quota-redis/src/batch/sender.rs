@@ -1,4 +1,4 @@
-//! The tasks that send what waits.
+//! The tasks that send.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use super::Batcher;
 use super::call_span::{CallEnd, CallSpan};
 use super::queue::NotSent;
 
-/// A task that sends what waits. A dropped task leaves its work to another task.
+/// A task that sends the waiting decisions. A dropped task leaves its work to another task.
 pub(super) struct Sender {
     pub(super) batcher: Arc<Batcher>,
     pub(super) call: Option<CallSpan>,
@@ -54,8 +54,7 @@ impl Drop for Sender {
 
 /// The task that takes over the work.
 ///
-/// A runtime that has ended drops the task at once. The waiting decisions then fail, because nothing would send them in
-/// time.
+/// A runtime that has ended drops the task at once. The waiting decisions then fail.
 struct Successor(Option<Arc<Batcher>>);
 
 impl Successor {

@@ -15,8 +15,7 @@ const CALM: Duration = Duration::from_secs(1);
 /// The limit grows by this part of the weight of an answered call, and by at least 1.
 const GROWTH: usize = 8;
 
-/// An overloaded server answers all calls late, and late answers are useless. The window therefore shrinks while calls are
-/// slow, until the calls of all stores fit into the server's queue.
+/// The window shrinks while calls are slow, until the calls of all stores fit into the queue of the server.
 #[derive(Debug)]
 pub(super) struct Window {
     limit: usize,
@@ -51,7 +50,7 @@ impl Window {
     /// Notes the end of a call, with an answer or at the deadline.
     pub(super) fn note(&mut self, call: &CallSpan, ended: Instant, under_way: usize) {
         if ended.saturating_duration_since(call.began) < self.slow {
-            // A window that is not used says nothing about a larger window.
+            // An unused window says nothing about a larger window.
             if 2 * under_way >= self.limit {
                 self.limit = MOST.min(self.limit + (call.weight / GROWTH).max(1));
             }

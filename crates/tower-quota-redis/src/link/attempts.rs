@@ -10,9 +10,9 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(300);
 /// Attempts that may be under way at once.
 const MOST_ATTEMPTS: usize = 8;
-/// The time after which another attempt begins beside one that is under way.
+/// The time after which a second attempt begins while one is under way.
 const OVERLAP_AFTER: Duration = Duration::from_millis(500);
-/// After this long without an attempt, pauses begin at the shortest again.
+/// The time without an attempt after which pauses begin at the shortest again.
 const PAUSES_RESET_AFTER: Duration = Duration::from_secs(5);
 
 /// The attempts to connect, past and under way.
@@ -34,7 +34,7 @@ impl Attempts {
         self.due_at().is_none_or(|due| now >= due) && self.under_way < MOST_ATTEMPTS
     }
 
-    /// Returns the earliest instant for another, if it is not at once. It may come sooner when an attempt ends.
+    /// Returns the earliest instant for another attempt, unless it may begin now.
     pub(super) fn due_at(&self) -> Option<Instant> {
         let overlap = self
             .last

@@ -7,7 +7,7 @@ use redis::{ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 
 use super::request::LinkRequest;
 
-/// A server, or several that act as one, and how to call it.
+/// A kind of server, and how to connect to it.
 pub(crate) trait Backend: Send + Sync + 'static {
     /// The connection that calls are sent on.
     type Connection: LinkConnection;
@@ -15,10 +15,10 @@ pub(crate) trait Backend: Send + Sync + 'static {
     /// Calls in a row without an answer that put a connection in doubt.
     const DOUBTED_AFTER: u32 = 3;
 
-    /// Makes a connection, or gives up when the connect timeout has passed.
+    /// Makes a connection within the connect timeout.
     fn dial(&self) -> impl Future<Output = RedisResult<Self::Connection>> + Send;
 
-    /// Makes a connection to replace one that is in doubt; returns `None` to keep the old one.
+    /// Makes a connection to replace one in doubt. Returns `None` to keep the old one.
     fn replace(
         &self,
         doubtful: Self::Connection,
@@ -35,7 +35,7 @@ pub(crate) trait Backend: Send + Sync + 'static {
         if error.is_io_error() || error.is_unrecoverable_error() {
             Verdict::Drop
         } else if error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly) {
-            // It has become a replica. The same name may lead to the new primary by now.
+            // The server has become a replica. Its name may lead to the new primary now.
             Verdict::Replace
         } else {
             Verdict::Keep
@@ -62,9 +62,9 @@ pub(crate) trait LinkConnection: Clone + Send + Sync + 'static {
 pub(crate) enum Verdict {
     /// The connection works.
     Keep,
-    /// The connection may lead to the wrong server: it serves until a new one is made in the background.
+    /// The connection may lead to the wrong server. It serves until another one is made.
     Replace,
-    /// No reply was received: as `Replace`, but the connection is dropped after many of these in a row.
+    /// The call had no reply. As `Replace`, but many of these in a row drop the connection.
     Doubt,
     /// The connection is lost.
     Drop,

@@ -1,17 +1,12 @@
 //! A Redis Cluster, through the client's own cluster connection.
 //!
-//! 1. The client repeats no call, because the server may have counted the first one. A node that answers `MOVED` has not
-//!    run the call. The client then asks for the slots and sends the call once more. A second failure counts as no
-//!    connection.
-//! 2. The client does not follow `ASK`. Keys that are not moved yet look missing at the new node, so clients over their limit
-//!    would be admitted, and entries written there would block the keys that follow. Decisions fail while a slot moves.
-//! 3. The client dials a lost node again by itself, and sends calls to the replica meanwhile.
-//! 4. A silent node never answers `MOVED`. When a call has no answer, the link asks another node for the slots, on the
-//!    existing connections, and each primary at most once. If the owners have changed, the link makes a new client, which
-//!    learns the slots from the successor. A node that is behind could name the silent node, and a client waits for each node
-//!    that it learns of.
-//! 5. A client that has lost all nodes connects anew for each call. The link drops the client when many calls in a row have
-//!    no answer, and attempts to make another have pauses that double.
+//! 1. A call is repeated only after `MOVED`, because a node that answers `MOVED` has not run the call.
+//! 2. `ASK` is not followed. Keys that are not moved yet look missing at the new node, so clients over their limit would be
+//!    admitted. Decisions fail while a slot moves.
+//! 3. A silent node never answers `MOVED`. After a call without an answer, the link asks another node for the slots, on the
+//!    existing connections. If the owners have changed, the link makes a new client, which learns the slots from the
+//!    successor.
+//! 4. A client that has lost all nodes would connect for each call, so the link drops it after many calls without an answer.
 
 use core::time::Duration;
 use std::hash::{BuildHasher, RandomState};
@@ -31,9 +26,9 @@ use super::request::LinkRequest;
 use super::server::Server;
 use super::{Certificates, Provider};
 
-/// The longest that the connected nodes may take to report the slots' owners.
+/// The longest that the connected nodes may take to report the owners of the slots.
 const SLOTS_TIMEOUT: Duration = Duration::from_millis(100);
-/// The time after which another node is asked beside those that have not answered.
+/// The time after which another node is asked as well.
 const ASK_ANOTHER_AFTER: Duration = Duration::from_millis(25);
 
 pub(crate) struct Cluster {
@@ -61,7 +56,7 @@ pub(crate) struct Connected {
 }
 
 impl Cluster {
-    /// Creates the backend. `node_timeout` bounds connecting to a node, and requests that the client makes by itself.
+    /// Creates the backend. `node_timeout` bounds connecting to a node, and the requests of the client itself.
     pub(super) fn new(
         nodes: Vec<ConnectionInfo>,
         certificates: Certificates,
@@ -94,7 +89,7 @@ impl Cluster {
         builder
             .retries(0)
             .connection_timeout(self.node_timeout)
-            // Each call has the store's deadline. This bounds requests that the client makes by itself.
+            // Calls have the deadline of the store. This bounds the requests of the client itself.
             .response_timeout(self.node_timeout)
             .overall_response_timeout(Some(self.node_timeout))
             .tcp_settings(TcpSettings::default().set_nodelay(true))
@@ -105,7 +100,7 @@ impl Cluster {
         Server::new(node, self.node_timeout, self.credentials.clone())
     }
 
-    /// Makes a client that learns of the slots, which have these owners, from one node.
+    /// Makes a client that learns the slots from one node.
     async fn connect(&self, node: ConnectionInfo, owners: Owners) -> RedisResult<Connected> {
         let client = self.client(vec![node])?.get_async_connection().await?;
         Ok(Connected {
@@ -114,7 +109,7 @@ impl Cluster {
         })
     }
 
-    /// Returns the first of the nodes to answer, and the owners of the slots as it knows them.
+    /// Returns the first node to answer, with the owners of the slots.
     async fn first_to_answer(&self) -> RedisResult<(ConnectionInfo, Owners)> {
         let mut asked = JoinSet::new();
         for node in &self.nodes {
@@ -137,11 +132,11 @@ impl Cluster {
 impl Backend for Cluster {
     type Connection = Connected;
 
-    /// The other nodes' answers say nothing about one that is silent.
+    /// The answers of other nodes say nothing about a silent node.
     const DOUBTED_AFTER: u32 = 1;
 
     async fn dial(&self) -> RedisResult<Connected> {
-        // The client would wait for all nodes, also for a silent one. One is enough to ask for the rest.
+        // With all nodes, the client would wait for a silent node.
         let (node, owners) = self.first_to_answer().await?;
         self.connect(node, owners).await
     }
@@ -163,7 +158,7 @@ impl Backend for Cluster {
         connected.map(Some)
     }
 
-    /// Makes a connection to any node: each has all announcements.
+    /// Connects to any node, because each node has all announcements.
     async fn subscriber(&self) -> RedisResult<PubSub> {
         let (node, _) = self.first_to_answer().await?;
         self.server(node)?.subscriber().await
@@ -192,7 +187,7 @@ impl LinkConnection for Connected {
 }
 
 impl Connected {
-    /// Returns the slots as the first node to answer knows them. Nodes are asked until one does.
+    /// Asks nodes until one answers, and returns the slots.
     async fn ask_for_slots(&self) -> RedisResult<Value> {
         let mut asked = JoinSet::new();
         let mut last = RedisError::from((ErrorKind::Io, "no node of the cluster answers"));
@@ -202,7 +197,7 @@ impl Connected {
         let primaries = slot_of_each_primary(&self.owners, start)
             .into_iter()
             .map(primary);
-        // At last any node, since the owners may be unknown.
+        // Any node comes last, in case the owners are unknown.
         let mut nodes = primaries.chain([SingleNodeRoutingInfo::Random]);
         loop {
             let node = nodes.next();
@@ -248,12 +243,12 @@ fn slot_of_each_primary(owners: &Owners, start: usize) -> Vec<u16> {
     primaries.into_iter().map(|(_, slot)| slot).collect()
 }
 
-/// Returns whether a node has sent a call elsewhere.
+/// Returns whether a node answered `MOVED`.
 fn has_moved(answer: &RedisResult<Value>) -> bool {
     let moved = ErrorKind::Server(ServerErrorKind::Moved);
     match answer {
         Err(error) => error.kind() == moved,
-        // It may also come as a value.
+        // The error may also come as a value.
         Ok(Value::ServerError(error)) => RedisError::from(error.clone()).kind() == moved,
         Ok(_) => false,
     }
@@ -282,14 +277,14 @@ fn owners_in(slots: &Value) -> Owners {
     owners
 }
 
-/// Returns the address of an owner that was not known as one, if a reply to `CLUSTER SLOTS` has it.
+/// Returns the address of a new owner in a reply to `CLUSTER SLOTS`.
 fn successor_in(slots: &Value, known: &Owners) -> Option<Address> {
     ranges_in(slots)
         .filter(|(range, _)| !known.contains(range))
         .find_map(|(_, address)| address)
 }
 
-/// Reads a reply to `CLUSTER SLOTS`: ranges with the primary first among their nodes. Its host may be unknown.
+/// Reads a reply to `CLUSTER SLOTS`. The host of a primary may be unknown.
 fn ranges_in(slots: &Value) -> impl Iterator<Item = (OwnedRange, Option<Address>)> {
     let ranges = if let Value::Array(ranges) = slots {
         ranges.as_slice()

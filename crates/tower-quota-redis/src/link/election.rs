@@ -1,17 +1,17 @@
 //! Chooses the primary among the addresses that sentinels name.
 //!
-//! 1. Every address that is named is connected to at once, and a server that reports to be a replica is skipped.
-//! 2. An address that more than half of the sentinels name is taken as soon as there is a connection. So a sentinel
-//!    that is down or silent costs nothing, and one that is cut off from the others is outvoted.
-//! 3. Just after a failover most sentinels still name the old primary. If that is down, or stays silent for a moment,
-//!    the address that fewer name is taken.
+//! 1. The store connects to each named address at once, and skips replicas.
+//! 2. The first connection to an address that more than half of the sentinels name wins. A silent sentinel costs no time,
+//!    and an isolated sentinel is outvoted.
+//! 3. After a failover, most sentinels still name the old primary for a moment. If the old primary does not answer, the
+//!    address with fewer votes wins.
 
 use core::time::Duration;
 
 use redis::{ErrorKind, RedisError, RedisResult};
 use tokio::task::JoinSet;
 
-/// The time that the server with most votes has to answer once another has answered.
+/// The time that the server with most votes has after another server has answered.
 const MAJORITY_GRACE: Duration = Duration::from_millis(50);
 
 pub(super) type Address = (String, u16);
@@ -32,7 +32,7 @@ struct Candidate<C> {
     connection: Option<C>,
 }
 
-/// Collects reports until it is clear where the primary is. `reports` has a task for each sentinel.
+/// Collects reports until the primary is known. `reports` has a task for each sentinel.
 pub(super) async fn elect<C: Send + 'static, F>(
     mut reports: JoinSet<Report<C>>,
     connect: impl Fn(Address) -> F,
@@ -50,7 +50,7 @@ where
     loop {
         let is_connected = |candidate: &Candidate<C>| candidate.connection.is_some();
         let next = if silent == 0 && candidates.iter().any(is_connected) {
-            // The sentinels differ, and the server with more votes has not answered yet.
+            // The server with more votes has not answered yet.
             tokio::time::timeout(MAJORITY_GRACE, reports.join_next())
                 .await
                 .unwrap_or_default()
@@ -81,14 +81,14 @@ where
                     candidate.connection = Some(connection);
                 }
             }
-            // A sentinel that names the server later has it tried again.
+            // The store tries the server again if another sentinel names it later.
             Some(Ok(Report::Connected(address, Err(error)))) => {
                 candidates.retain(|candidate| candidate.address != address);
                 last = error;
             }
             // The task was stopped, with its runtime.
             Some(Err(_)) => {}
-            // Nothing more is expected in time: take the best candidate that answered.
+            // No report is left in time. The best candidate that answered wins.
             None => {
                 let mut best_first = candidates.into_iter().rev();
                 return best_first

@@ -1,4 +1,4 @@
-//! Connections to a server, a primary under sentinels, a cluster or a pool, behind one type.
+//! Connections to a server, to a primary under sentinels, to a cluster, or from a pool.
 
 mod attempts;
 mod backend;
@@ -36,10 +36,10 @@ pub(crate) use self::request::{LinkRequest, Several};
 use self::sentinel::Sentinels;
 use self::server::Server;
 
-/// A cluster's client waits for each of its nodes. It has this share of the connect timeout for one.
+/// The share of the connect timeout for each node of a cluster.
 const NODE_SHARE: u32 = 4;
 
-/// A connection to the server, replaced when lost, shared by all calls that are made on it.
+/// A connection that all calls share. The link replaces a lost connection.
 #[derive(Clone)]
 pub(crate) enum Link {
     /// To one server.
@@ -58,7 +58,7 @@ pub(crate) enum Link {
 pub(crate) struct LinkSettings {
     /// The longest that an attempt to connect may take.
     pub(crate) connect_timeout: Duration,
-    /// The runtime that connections live on; that of the first caller if there is none.
+    /// The runtime of the connections, by default the runtime of the first caller.
     pub(crate) runtime: Option<Handle>,
     pub(crate) credentials: Option<Provider>,
 }
@@ -88,9 +88,9 @@ impl LinkSettings {
     expect(dead_code, reason = "only TLS needs certificates")
 )]
 pub(crate) struct Certificates {
-    /// Those to trust, instead of the system's.
+    /// The certificates to trust, instead of the certificates of the system.
     pub(crate) roots: Option<Vec<u8>>,
-    /// The client's own certificate, and its key.
+    /// The certificate of this client, and its key.
     pub(crate) client: Option<(Vec<u8>, Vec<u8>)>,
 }
 
@@ -169,7 +169,7 @@ impl Link {
         with_each!(self, link => link.connect().await)
     }
 
-    /// Makes another connection in the background, to replace one that is in doubt.
+    /// Makes another connection in the background.
     pub(crate) fn replace(&self) {
         with_each!(self, link => link.replace());
     }
@@ -189,7 +189,7 @@ impl Link {
     }
 }
 
-/// Returns the settings for another server that is called in the same way.
+/// Returns the same settings for another address.
 fn at_address(settings: ConnectionInfo, (host, port): Address) -> ConnectionInfo {
     let address = match settings.addr().clone() {
         ConnectionAddr::TcpTls {
@@ -207,7 +207,7 @@ fn at_address(settings: ConnectionInfo, (host, port): Address) -> ConnectionInfo
     settings.set_addr(address)
 }
 
-/// Reads a URL of a server that is called with these certificates.
+/// Reads the URL of a server.
 pub(crate) fn address(
     url: &str,
     certificates: &Certificates,

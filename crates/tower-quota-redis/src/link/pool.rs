@@ -1,8 +1,7 @@
 //! A connection from a pool, kept for as long as it works.
 //!
-//! A pool checks a connection, with a `PING`, whenever it hands one out. That is paid once here, not once for each
-//! request. A connection that is to be replaced is taken away from the pool, which then has room for the next; it
-//! serves until that is there. A good one returns to the pool with the store.
+//! A pool checks connections with a `PING` when it hands them out, so the store keeps its connection. A connection in doubt
+//! is taken away from the pool, which then has room for another one.
 
 use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
@@ -56,7 +55,7 @@ impl Backend for Pooled {
         Ok(connection)
     }
 
-    /// Returns an error: a pool does not say where its server is.
+    /// Returns an error, because a pool hides its address.
     async fn subscriber(&self) -> RedisResult<PubSub> {
         Err((
             ErrorKind::InvalidClientConfig,
@@ -70,7 +69,7 @@ fn of_pool(error: PoolError) -> RedisError {
     let kind = match error {
         PoolError::Backend(error) => return error,
         PoolError::Timeout(_) => ErrorKind::Io,
-        // It has been closed, or was set up wrongly: another attempt will fail too.
+        // The pool is closed or misconfigured.
         _ => ErrorKind::InvalidClientConfig,
     };
     (kind, "the pool handed out no connection", error.to_string()).into()

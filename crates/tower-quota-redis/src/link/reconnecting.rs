@@ -1,17 +1,13 @@
 //! One shared connection that is replaced when it is lost.
 //!
-//! 1. Calls share a multiplexed connection. A dropped call harms no other call.
-//! 2. Attempts to connect continue in the background after their caller gives up, and all calls wait for the same attempt.
-//!    A server that needs longer than a deadline is therefore still reached.
-//! 3. A lost connection that worked is replaced at once. Further attempts have pauses with jitter that double, in one series
-//!    for all partitions. A call that fails during a pause schedules an attempt at the end of the pause, because the breaker
-//!    may let no other call through.
-//! 4. Attempts overlap when one is slow, and the first to succeed counts.
-//! 5. A connection that leaves calls unanswered is in doubt, and serves until a better one is there. After many unanswered
-//!    calls in a row the connection is dropped, because the other end may be gone. Calls that overlap count once.
-//! 6. After a silence, the server or a balancer may have closed the connection. The link checks before the next call.
-//!
-//! The link sends each call once.
+//! 1. Attempts to connect continue in the background after their caller gives up, so the link reaches servers that need
+//!    longer than a deadline. All calls wait for the same attempt.
+//! 2. A lost connection is replaced at once. Further attempts have pauses with jitter that double. A call that fails during
+//!    a pause schedules the next attempt, because the breaker may let no other call through.
+//! 3. Attempts overlap when one is slow, and the first to succeed counts.
+//! 4. A connection that leaves calls unanswered is in doubt, and serves until another one is made. After many unanswered
+//!    calls in a row the link drops the connection. Calls that overlap count once.
+//! 5. After a silence, the link checks the connection before the next call, because a balancer may have closed it.
 
 use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,7 +33,7 @@ pub(crate) struct Reconnecting<B: Backend> {
     state: Mutex<LinkState<B>>,
     /// Changes whenever an attempt ends.
     ended: watch::Sender<()>,
-    /// The runtime that connections live on; that of the first caller if there is none.
+    /// The runtime of the connections, by default the runtime of the first caller.
     runtime: Option<Handle>,
 }
 
@@ -51,7 +47,7 @@ struct LinkState<B: Backend> {
 #[derive(Clone)]
 struct Tracked<C> {
     connection: C,
-    /// Also tells one connection from the next.
+    /// Also identifies the connection.
     calls: Arc<Mutex<Calls>>,
 }
 
@@ -59,9 +55,9 @@ struct Tracked<C> {
 struct Calls {
     /// The instant at which the last one began.
     last: Instant,
-    /// The calls in a row without an answer. Those that were under way together count once.
+    /// The calls in a row without an answer. Calls that overlap count once.
     unanswered: u32,
-    /// The instant at which the last of these was given up.
+    /// The instant at which the last of these calls was given up.
     given_up: Option<Instant>,
 }
 
@@ -112,7 +108,7 @@ impl<B: Backend> Reconnecting<B> {
         answer.map_err(CallError::of_call)
     }
 
-    /// Returns the connection, or waits for the attempts to make one. Between attempts it fails at once.
+    /// Returns the connection, or waits for the attempt to make one. Fails at once between attempts.
     async fn connection(self: &Arc<Self>) -> RedisResult<Tracked<B::Connection>> {
         let mut ended = self.ended.subscribe();
         loop {
@@ -140,7 +136,7 @@ impl<B: Backend> Reconnecting<B> {
 
     /// Makes another connection in the background, as soon as an attempt is due.
     pub(super) fn replace(self: &Arc<Self>) {
-        // Without a runtime, as when a future is dropped after it has ended, nothing can be made.
+        // A future may be dropped after its runtime has ended.
         let Some(runtime) = self.runtime.clone().or_else(|| Handle::try_current().ok()) else {
             return;
         };
@@ -150,7 +146,7 @@ impl<B: Backend> Reconnecting<B> {
         }
     }
 
-    /// Notes a call that a connection has left without an answer.
+    /// Notes a call without an answer.
     fn went_unanswered(self: &Arc<Self>, calls: &Arc<Mutex<Calls>>, began: Instant) {
         let in_a_row = locked(calls).give_up(began);
         if in_a_row >= MOST_UNANSWERED {
@@ -161,7 +157,7 @@ impl<B: Backend> Reconnecting<B> {
         }
     }
 
-    /// Drops a connection, unless it has been replaced already. If it answered its last call, another is made at once.
+    /// Drops a connection, unless another has replaced it. If it answered its last call, the next attempt has no pause.
     fn drop_connection(&self, calls: &Arc<Mutex<Calls>>) {
         let mut state = self.lock();
         let dropped = state
@@ -179,7 +175,7 @@ impl<B: Backend> Reconnecting<B> {
 
 impl<C> Tracked<C> {
     fn new(connection: C) -> Self {
-        // One: it has not answered a call yet.
+        // It has not answered a call yet.
         let calls = Calls {
             last: now(),
             unanswered: 1,
@@ -200,9 +196,7 @@ impl<C> Tracked<C> {
 }
 
 impl Calls {
-    /// Counts a call that began then as unanswered, unless one that was under way with it counts already.
-    ///
-    /// Returns how many there are in a row.
+    /// Counts an unanswered call, unless an overlapping call counts already. Returns the calls in a row.
     fn give_up(&mut self, began: Instant) -> u32 {
         if self.given_up.is_none_or(|given_up| began >= given_up) {
             self.given_up = Some(now());
@@ -213,7 +207,7 @@ impl Calls {
 }
 
 impl<B: Backend> LinkState<B> {
-    /// Returns whether a connection is still the one to be replaced: that which was in doubt, or none.
+    /// Returns whether the connection in doubt is still in use, or there is still no connection.
     fn is_current(&self, doubtful: Option<&Tracked<B::Connection>>) -> bool {
         match (&self.connection, doubtful) {
             (Some(current), Some(doubtful)) => Arc::ptr_eq(&current.calls, &doubtful.calls),
@@ -230,7 +224,7 @@ impl<B: Backend> LinkState<B> {
     }
 }
 
-/// An attempt that is under way, or waits until it is due. Dropped, it has ended.
+/// An attempt that is under way, or waits until it is due. It ends when it is dropped.
 struct Attempt<B: Backend> {
     link: Arc<Reconnecting<B>>,
     /// The connection to replace.
@@ -239,7 +233,7 @@ struct Attempt<B: Backend> {
 }
 
 impl<B: Backend> Attempt<B> {
-    /// Begins an attempt to connect, or to replace the connection there is. If none is due, one waits.
+    /// Begins an attempt, or schedules it if it is not due.
     fn plan(link: &Arc<Reconnecting<B>>, state: &mut LinkState<B>) -> Option<Self> {
         let now = now();
         let is_under_way = state.attempts.is_due(now);
@@ -255,7 +249,7 @@ impl<B: Backend> Attempt<B> {
         })
     }
 
-    /// Goes on in the background. The state must not be locked: a runtime that is shutting down drops the task at once.
+    /// Continues in the background. Unlock the state first, because an ending runtime drops the task at once.
     fn spawn(mut self, caller: &Handle) {
         let runtime = self.link.runtime.clone();
         runtime.as_ref().unwrap_or(caller).spawn(async move {
@@ -283,7 +277,7 @@ impl<B: Backend> Attempt<B> {
             let due = {
                 let (mut state, now) = (self.link.lock(), now());
                 if state.connection.is_none() {
-                    // Dropped meanwhile: there is none to replace.
+                    // The connection was dropped meanwhile.
                     self.doubtful = None;
                 } else if !state.is_current(self.doubtful.as_ref()) {
                     return false;
@@ -296,7 +290,7 @@ impl<B: Backend> Attempt<B> {
                 }
                 state.attempts.due_at().filter(|due| *due > now)
             };
-            // Without an instant there are too many: then one must end first. The sender is never dropped before this.
+            // Without an instant, too many attempts are under way, and one must end first.
             let _ = match due {
                 Some(due) => tokio::time::timeout_at(due.into(), ended.changed())
                     .await

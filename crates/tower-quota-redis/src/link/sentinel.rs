@@ -1,4 +1,4 @@
-//! A primary whose address sentinels know. All of them are asked each time a connection is made.
+//! A primary under sentinels. Each attempt to connect asks all sentinels.
 
 use core::time::Duration;
 
@@ -11,7 +11,7 @@ use super::backend::Backend;
 use super::election::{self, Address, Report};
 use super::server::Server;
 
-/// A primary under this name, at whatever address.
+/// A primary with this name.
 pub(crate) struct Sentinels {
     sentinels: Vec<ConnectionInfo>,
     name: String,
@@ -58,7 +58,7 @@ impl Sentinels {
     }
 
     async fn find(&self) -> RedisResult<Found> {
-        // Half of it: the other half is for the primary.
+        // The other half is for the primary.
         let timeout = self.connect_timeout / 2;
         let mut reports = JoinSet::new();
         for sentinel in &self.sentinels {
@@ -107,7 +107,7 @@ async fn connect(server: RedisResult<Server>, address: Address) -> RedisResult<F
             )
                 .into())
         }
-        // The user may not ask: then the sentinels are trusted.
+        // If the user has no right to ask, the sentinels are trusted.
         Err(error) if error.code() != Some("NOPERM") => Err(error),
         _ => Ok(Found {
             connection,

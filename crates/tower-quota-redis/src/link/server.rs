@@ -12,7 +12,7 @@ use super::Provider;
 use super::backend::{Backend, LinkConnection};
 use super::request::LinkRequest;
 
-/// Requests that may wait to be written. The client's default of 50 would make a burst wait.
+/// Requests that may wait to be written. A burst would wait with the default of 50.
 const QUEUE: usize = 1024;
 
 /// Makes connections to a server with the settings that a limiter needs.
@@ -30,12 +30,12 @@ impl Server {
     ) -> RedisResult<Self> {
         #[cfg(feature = "tls")]
         super::tls::choose_cryptography();
-        // Requests are small: holding one back to fill a packet only delays it.
+        // Requests are small, so waiting for a full packet only delays them.
         let settings = address.tcp_settings().clone().set_nodelay(true);
         let client = Client::open(address.set_tcp_settings(settings))?;
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(connect_timeout))
-            // The store's deadline covers a call.
+            // Calls have the deadline of the store.
             .set_response_timeout(None)
             .set_pipeline_buffer_size(QUEUE);
         #[cfg(feature = "credentials")]
@@ -63,7 +63,7 @@ impl Backend for Server {
     async fn subscriber(&self) -> RedisResult<PubSub> {
         #[cfg(feature = "credentials")]
         if let Some(provider) = &self.credentials {
-            // The client takes no provider for such a connection. It stays authenticated.
+            // The client takes no provider for such a connection.
             let (user, password) = provider.fetch().await?;
             let info = self.client.get_connection_info().clone();
             let settings = info.redis_settings().clone();
@@ -77,9 +77,9 @@ impl Backend for Server {
 }
 
 impl LinkConnection for MultiplexedConnection {
-    /// Begins a command that changes nothing, and does not wait for its reply: of a lost connection it fails at once.
+    /// Sends a command without waiting for the reply. On a lost connection, sending fails at once.
     async fn is_lost(&self) -> bool {
-        // The script, too, asks for the time: every user has the right to.
+        // Every user has the right to `TIME`, because the script needs it.
         let (mut connection, command) = (self.clone(), redis::cmd("TIME"));
         let mut reply = pin!(connection.send_packed_command(&command));
         poll_fn(|context| Poll::Ready(matches!(reply.as_mut().poll(context), Poll::Ready(Err(_)))))

@@ -18,14 +18,14 @@ use crate::link::{Link, LinkSettings, Servers};
 use crate::location::Location;
 use crate::store::RedisStore;
 
-/// Regular senders of a partition on each connection. Two keep the server busy while a reply is read and the next call
-/// is put together. The calls of several partitions do that for each other.
+/// Regular senders of a partition on each connection. Two keep the server busy while the store reads a reply. Several
+/// partitions keep the server busy together.
 const SENDERS: usize = 2;
 const SENDERS_OF_SEVERAL_PARTITIONS: usize = 1;
-/// In-flight slots on each connection that several partitions share. Few, so that batches fill; enough for two calls
-/// to each of three nodes.
+/// In-flight slots on each connection that several partitions share: two calls to each of three nodes. With more slots,
+/// calls carry fewer decisions.
 const SHARED_SLOTS: usize = 6;
-/// Divides evenly among two, three, four and six nodes, and is small enough that batches fill.
+/// Divides evenly among two, three, four and six nodes. With more partitions, calls carry fewer decisions.
 const CLUSTER_PARTITIONS: NonZeroUsize = NonZeroUsize::new(12).unwrap();
 
 impl RedisOptions {
@@ -37,24 +37,23 @@ impl RedisOptions {
     /// redis+cluster://user:password@host:6379,host:6379
     /// ```
     ///
-    /// The first user and password of the second form are those of the sentinels. `rediss` in the place of `redis` is
-    /// TLS, with the feature `tls`.
+    /// In the second form, the first user and password belong to the sentinels. Write `rediss` for TLS.
+    ///
+    /// `connect` runs the script and writes keys that live for a millisecond, so you learn of missing rights at start-up.
     ///
     /// # Errors
-    /// [`RedisStoreError::Config`] for a wrong URL or option; [`RedisStoreError::Connect`] when the server is away,
-    /// knows no such database, does not accept the password, or does not answer within the
-    /// [`connect_timeout`](Self::connect_timeout); [`RedisStoreError::Refused`] when it wants a password, or the user may
-    /// not call scripts or write.
+    /// * [`RedisStoreError::Config`] for a wrong URL or option, such as the URL of a single server for a node of a cluster
+    ///   ([`RedisConfigError::ClusterNode`]) or a replica ([`RedisConfigError::Replica`])
+    /// * [`RedisStoreError::Connect`] if the server is away, or does not accept the password or database
+    /// * [`RedisStoreError::Refused`] if the user may not run scripts or write
     ///
-    /// `connect` runs the script and writes keys that live for a millisecond. A node of a cluster and a read-only replica
-    /// are errors of the URL, [`RedisConfigError::ClusterNode`] and [`RedisConfigError::Replica`]. Errors that pass by
-    /// themselves are ignored, such as a full or loading server, or a call that is late.
+    /// Transient errors, such as a full server, are ignored.
     pub async fn connect(self, url: &str) -> Result<RedisStore, RedisStoreError> {
         let location = Location::parse(url, &self.certificates)?;
         self.connected(location).await
     }
 
-    /// Connects with your client, for settings that a URL does not have. The store switches `TCP_NODELAY` on.
+    /// Connects with the settings of your client.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
@@ -66,11 +65,10 @@ impl RedisOptions {
     /// Connects to the primary that sentinels know by a name.
     ///
     /// Give the URLs of the sentinels, with their own user and password. `primary` is a name, or a URL such as
-    /// `redis://limiter:password@mymaster/2` with the name in place of the host. The store asks the sentinels again when the
-    /// connection is lost, or leads to a server that has become a replica.
+    /// `redis://limiter:password@mymaster/2` with the name in place of the host.
     ///
     /// # Errors
-    /// As [`connect`](Self::connect); [`RedisStoreError::Connect`] also when no sentinel answers or knows the name.
+    /// As [`connect`](Self::connect).
     pub async fn sentinel(
         self,
         sentinels: impl IntoIterator<Item = impl AsRef<str>>,
@@ -82,8 +80,7 @@ impl RedisOptions {
 
     /// Connects to the cluster of the nodes at these URLs.
     ///
-    /// Give several nodes, so that the store can start while a node is away. Use the same user, password, TLS and protocol
-    /// in all URLs.
+    /// Give several nodes, so that the store can start while a node is away. All URLs need the same user and password.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
@@ -97,8 +94,7 @@ impl RedisOptions {
 
     /// Connects at the first request, with connections from your pool.
     ///
-    /// The store keeps a connection while the connection works, so your pool needs one to spare, or as many as you set by
-    /// [`connections`](Self::connections). The timeouts of the pool apply too. Configure `TCP_NODELAY` in your pool.
+    /// The store keeps its connection, so your pool needs one to spare. Configure `TCP_NODELAY` in your pool.
     ///
     /// ```no_run
     /// use tower_quota_redis::RedisStore;

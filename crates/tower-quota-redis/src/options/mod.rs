@@ -21,9 +21,9 @@ use crate::credentials::Credentials;
 use crate::link::{Certificates, Provider};
 use crate::store::RedisStore;
 
-/// Choices for a [`RedisStore`], made before it is connected. [`RedisStore::options`] has the defaults.
+/// Options of a [`RedisStore`]. [`RedisStore::options`] returns the defaults.
 ///
-/// All instances that should share their counters must agree on the prefix, the secret and whether keys are readable.
+/// Use the same prefix, secret, partitions and readable keys in all instances that share counters.
 #[derive(Clone)]
 pub struct RedisOptions {
     prefix: String,
@@ -64,8 +64,7 @@ impl RedisOptions {
 
     /// Sets the prefix of all keys in Redis; `quota` by default.
     ///
-    /// Use 1 to 64 letters, digits or characters of `-_.:/`. Stores with different prefixes share no counters. `rl:` and
-    /// `rl` are the same prefix.
+    /// Use 1 to 64 letters, digits or characters of `-_.:/`. Stores with different prefixes share no counters.
     #[must_use]
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();
@@ -75,8 +74,7 @@ impl RedisOptions {
     /// Sets the longest that a decision may take; 50 ms by default.
     ///
     /// The deadline covers the wait for a connection, the time in the queue and the call. Give at least twice the round
-    /// trip time to your server. A decision that is not sent before its deadline fails uncharged, with
-    /// [`Overloaded`](crate::RedisStoreError::Overloaded).
+    /// trip time to your server.
     #[must_use]
     pub const fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
@@ -85,9 +83,8 @@ impl RedisOptions {
 
     /// Sets the longest that an attempt to connect may take; 5 s by default.
     ///
-    /// A constructor waits this long for all its connections together. A TLS handshake may take longer than a deadline, so
-    /// attempts continue in the background. Sentinels have half of the timeout, and the primary has the other half. Each
-    /// node of a cluster has a quarter. If your deadline is longer, attempts in the background have the deadline.
+    /// Attempts continue in the background when a decision reaches its deadline. Sentinels have half of the timeout, and
+    /// each node of a cluster has a quarter.
     #[must_use]
     pub const fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
@@ -96,9 +93,8 @@ impl RedisOptions {
 
     /// Sets the secret of the hash of keys, at least 16 random bytes, the same on all instances.
     ///
-    /// By default the hash depends on the prefix alone, so a reader of the keys can test a list of addresses. A client who
-    /// chooses their own keys can also find two keys with the same counter, in about 2^48 hashes. To find a key with the
-    /// counter of another client takes about 2^96. With a secret, your clients and readers of Redis can compute no hash.
+    /// Without a secret, readers of Redis can test whether a given address is a client. A client who chooses keys can also
+    /// find two keys with the same counter, in about 2^48 hashes.
     #[must_use]
     pub fn secret(mut self, secret: impl AsRef<[u8]>) -> Self {
         self.secret = Some(secret.as_ref().to_vec());
@@ -107,17 +103,16 @@ impl RedisOptions {
 
     /// Stores keys under readable names instead of hashes, for debugging.
     ///
-    /// You can then read addresses and user names in Redis. Keys of more than 128 characters stay hashed.
+    /// Redis then contains addresses and user names. Keys of more than 128 characters stay hashed.
     #[must_use]
     pub const fn readable_keys(mut self, readable: bool) -> Self {
         self.readable_keys = readable;
         self
     }
 
-    /// Sets a clock to use instead of the clock of the server, for tests that move time by hand.
+    /// Sets a clock to use instead of the clock of the server, for tests.
     ///
-    /// Instances with different clocks disagree about the remaining units. Keys live for at least a minute in the time of
-    /// the server.
+    /// Keys live for at least a minute by the clock of the server.
     #[must_use]
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.clock = Some(Arc::new(clock));
@@ -126,8 +121,8 @@ impl RedisOptions {
 
     /// Lets the constructors return at once, so your service can start while the server is away.
     ///
-    /// The store connects in the background. Requests wait for the connection up to their deadline. Wrong URLs and options
-    /// are still errors of the constructor. A wrong password or an unknown database is an error of each request.
+    /// The store connects in the background, and requests wait up to their deadline. The constructor still finds wrong URLs
+    /// and options. A wrong password is an error of each request.
     #[must_use]
     pub const fn connect_lazily(mut self) -> Self {
         self.lazy = true;
@@ -170,10 +165,9 @@ impl RedisOptions {
 
     /// Sets how many failures in a row open the breaker; 5 by default.
     ///
-    /// Calls that overlap count once. The breaker therefore opens after this many deadlines of silence, 0.25 s by default,
-    /// and decisions fail at once with [`BreakerOpen`](crate::RedisStoreError::BreakerOpen). After a pause of 50 to 100 ms,
-    /// which doubles up to 400 ms, the store sends one decision, and an answer closes the breaker. In a cluster, each
-    /// partition has its own breaker.
+    /// Calls that overlap count once, so the breaker opens after this many deadlines of silence. Decisions then fail at once
+    /// with [`BreakerOpen`](crate::RedisStoreError::BreakerOpen). After a pause of 50 to 400 ms, the store sends one
+    /// decision, and an answer closes the breaker.
     #[must_use]
     pub const fn breaker(mut self, failures: NonZeroU32) -> Self {
         self.failures = failures;
@@ -182,16 +176,15 @@ impl RedisOptions {
 
     /// Sets the runtime of connections and calls.
     ///
-    /// By default, connections live on the runtime of the constructor or of the first decision, and end with that runtime.
-    /// The next decision then connects again. If each of your threads has a runtime, name one that lasts and is never
-    /// blocked, or create a store for each. Decisions fail at once when a named runtime has ended.
+    /// By default, connections live on the runtime that first used the store, and end with that runtime. If each of your
+    /// threads has a runtime, name one that lasts and is never blocked.
     #[must_use]
     pub fn runtime(mut self, runtime: Handle) -> Self {
         self.runtime = Some(runtime);
         self
     }
 
-    /// Trusts servers with these certificates, in PEM, instead of those that the system trusts. For `rediss://` URLs.
+    /// Trusts these certificates, in PEM, instead of the certificates of the system.
     #[cfg(feature = "tls")]
     #[must_use]
     pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
@@ -199,7 +192,7 @@ impl RedisOptions {
         self
     }
 
-    /// Identifies this client by a certificate and its key, in PEM. For `rediss://` URLs of servers that require one.
+    /// Sends a client certificate with its key, in PEM, to servers that require certificates.
     #[cfg(feature = "tls")]
     #[must_use]
     pub fn client_certificate(mut self, pem: impl Into<Vec<u8>>, key: impl Into<Vec<u8>>) -> Self {
@@ -207,10 +200,10 @@ impl RedisOptions {
         self
     }
 
-    /// Takes user and password from a provider, instead of the URL. Use it for tokens that end, such as those of cloud IAM.
+    /// Takes user and password from a provider instead of the URL, such as tokens of cloud IAM.
     ///
-    /// Each connection asks the provider when it is made, and again after three quarters of the lifetime. If the provider
-    /// fails, a connection keeps its credentials and asks again after a second. Sentinels have the credentials of their
+    /// Each connection calls the provider when it is made, and again after three quarters of the lifetime. If the provider
+    /// fails, the connection keeps its credentials and tries again after a second. Sentinels use the credentials of their
     /// URLs.
     ///
     /// ```no_run
@@ -241,7 +234,7 @@ impl RedisOptions {
         self
     }
 
-    /// Sets the name of the server in errors, instead of its host and port. The default for a pool is `the pool`.
+    /// Sets the name of the server in errors; host and port by default.
     #[must_use]
     pub fn server_name(mut self, name: impl Into<String>) -> Self {
         self.server_name = Some(name.into());
