@@ -35,7 +35,6 @@ mod document_text;
 mod explain;
 mod format;
 pub mod live;
-mod of_policy;
 mod print;
 mod problem;
 mod read;
@@ -53,7 +52,6 @@ pub use self::document::{
 };
 pub use self::explain::{Explanation, LimitExplanation, TestFailure, TestReport, readable_key};
 pub use self::format::Format;
-pub use self::of_policy::PolicyPrintError;
 pub use self::problem::{Problem, Problems, Severity};
 pub use self::rules::Rules;
 pub use self::schema::schema;

@@ -294,17 +294,6 @@ proptest! {
     }
 
     #[test]
-    fn policy_prints_the_document_it_was_made_of(document in document()) {
-        // The random names of tiers and limits mostly refer to nothing.
-        let plain = Document { tiers: Default::default(), assign: Vec::new(), overrides: Default::default(), ..document.clone() };
-        for document in [document, plain] {
-            if let Ok(rules) = Rules::new(document.clone()) {
-                prop_assert_eq!(Document::try_from(&rules.policy()), Ok(document));
-            }
-        }
-    }
-
-    #[test]
     fn hostile_texts_are_answered(text in "\\PC{0,200}", format in select(&Format::ALL[..])) {
         let _ = Rules::parse(&text, format).map_err(|problems| problems.render(&text, "hostile"));
     }

@@ -35,10 +35,8 @@
 //! * A cost above the quota's capacity is never admitted.
 
 use http::HeaderMap;
-use http::header::{CONTENT_LENGTH, HeaderName, InvalidHeaderName};
+use http::header::{CONTENT_LENGTH, HeaderName, InvalidHeaderName, TRANSFER_ENCODING};
 
-use crate::described::Described;
-use crate::describing::describing;
 use crate::head::RequestHead;
 use crate::valid::valid_header;
 
@@ -71,53 +69,28 @@ pub fn try_header(
 }
 
 fn header_named(name: HeaderName, default: u64) -> impl Fn(&RequestHead<'_>) -> u64 + Send + Sync {
-    describing(move |head: &RequestHead<'_>| {
-        if head.describe(|| Described::Text(format!("header {name} default {default}"))) {
-            return default;
-        }
-        number_in(head.headers(), &name).unwrap_or(default)
-    })
+    move |head: &RequestHead<'_>| number_in(head.headers(), &name).unwrap_or(default)
 }
 
 /// Charges the length of the request's body, in units of `bytes_per_unit` bytes (0 counts as 1).
 ///
-/// The length is read from `Content-Length` and rounded up to at least 1 unit. Without that header the cost is
-/// `default` units.
+/// The length is read from `Content-Length` and rounded up to at least 1 unit. Without the header, or with
+/// `Transfer-Encoding`, the cost is `default` units.
 ///
-/// Clients choose whether they send it: over HTTP/1.1 a chunked body has no length, and over HTTP/2 any body may lack
-/// it. Set the default to the cost of the longest body that you accept. A length that is sent can be trusted, because
-/// servers read no more than that.
+/// Clients choose whether they send a length. Set the default to the cost of the longest body that you accept. You can
+/// trust a length, because servers read no more.
 pub fn body_size(
     bytes_per_unit: u64,
     default: u64,
 ) -> impl Fn(&RequestHead<'_>) -> u64 + Send + Sync {
     let bytes_per_unit = bytes_per_unit.max(1);
-    describing(
-        move |head: &RequestHead<'_>| match number_in(head.headers(), &CONTENT_LENGTH) {
-            _ if head.describe(|| {
-                Described::Text(format!("body_size {bytes_per_unit} default {default}"))
-            }) =>
-            {
-                default
-            }
-            Some(bytes) => bytes.div_ceil(bytes_per_unit).max(1),
-            None => default,
-        },
-    )
-}
-
-/// Describes a cost of your own, for documents that are made of policies: see [`Policy::parts`](crate::Policy::parts).
-pub fn described(
-    description: Described,
-    cost: impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + 'static,
-) -> impl Fn(&RequestHead<'_>) -> u64 + Send + Sync {
-    describing(move |head: &RequestHead<'_>| {
-        if head.describe(|| description.clone()) {
-            1
-        } else {
-            cost(head)
+    move |head: &RequestHead<'_>| match number_in(head.headers(), &CONTENT_LENGTH) {
+        // A server reads a chunked body in full, whatever length the client announced before.
+        Some(bytes) if !head.headers().contains_key(TRANSFER_ENCODING) => {
+            bytes.div_ceil(bytes_per_unit).max(1)
         }
-    })
+        _ => default,
+    }
 }
 
 /// Returns the non-negative integer in a header, if all lines agree; above 64 bits the largest one.

@@ -3,13 +3,11 @@
 use core::fmt;
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::borrow::Cow;
-use std::sync::PoisonError;
 
 use http::header::{HOST, HeaderValue};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, Method, Request, Uri, Version};
 
-use crate::described::{Described, Description};
 use crate::key::host_of;
 
 /// A borrowed request without its body, for extractors, costs and conditions.
@@ -28,8 +26,6 @@ pub struct RequestHead<'a> {
     is_as_nested: bool,
     /// The flag that is set if the address of the peer is needed and missing.
     lacks_peer: Option<&'a AtomicBool>,
-    /// The place for a description, if that is asked for instead of an answer.
-    description: Option<&'a Description>,
 }
 
 impl<'a> RequestHead<'a> {
@@ -61,7 +57,6 @@ impl<'a> RequestHead<'a> {
             holds_in_doubt: false,
             is_as_nested: false,
             lacks_peer: None,
-            description: None,
         }
     }
 
@@ -153,33 +148,6 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    /// Leaves the description of a closure, if that is asked for instead of an answer. Returns whether it is.
-    #[inline]
-    pub(crate) fn describe(&self, description: impl FnOnce() -> Described) -> bool {
-        self.describe_if_known(|| Some(description()))
-    }
-
-    /// Leaves the description of a closure as [`describe`](Self::describe) does, if it has one.
-    #[inline]
-    pub(crate) fn describe_if_known(
-        &self,
-        description: impl FnOnce() -> Option<Described>,
-    ) -> bool {
-        let Some(place) = self.description else {
-            return false;
-        };
-        *place.lock().unwrap_or_else(PoisonError::into_inner) = description();
-        true
-    }
-
-    /// Asks for a description instead of an answer.
-    pub(crate) const fn describing(self, description: &'a Description) -> Self {
-        Self {
-            description: Some(description),
-            ..self
-        }
-    }
-
     /// Returns whether the request is inside axum's `nest`, where the target has lost a prefix.
     pub(crate) fn is_nested(&self) -> bool {
         self.path() != self.uri.path()
@@ -244,7 +212,6 @@ impl<B> AsRequestHead for Request<B> {
             holds_in_doubt: false,
             is_as_nested: false,
             lacks_peer: None,
-            description: None,
         }
     }
 }

@@ -185,8 +185,6 @@ mod clients;
 pub mod cost;
 mod decided;
 mod degraded;
-mod described;
-mod describing;
 #[cfg(any(doc, doctest))]
 pub mod guide;
 mod handle;
@@ -217,14 +215,11 @@ pub use self::checks::{Check, ChecksReport};
 pub use self::clients::{RefusalRecord, TopClient, TopWindow};
 pub use self::decided::Decided;
 pub use self::degraded::{Degraded, OnStoreFailure};
-pub use self::described::Described;
 pub use self::handle::{ClientKey, HandleError, RateLimitHandle};
 pub use self::head::RequestHead;
 pub use self::layer::{RateLimit, RateLimitLayer, ResponseBody, ResponseFuture};
 pub use self::limit::{Limit, MissingKey};
-pub use self::policy::{
-    Chosen, Explained, ExplainedLimit, Explainer, LimitParts, Policy, PolicyParts,
-};
+pub use self::policy::{Chosen, Explained, ExplainedLimit, Explainer, Policy};
 pub use self::protocol::Protocol;
 #[cfg(feature = "axum")]
 pub use self::request_decision::RequestDecision;

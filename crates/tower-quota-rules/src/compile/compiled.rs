@@ -3,10 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use tower_quota::when;
-use tower_quota::{
-    Chosen, Described, Explained, Explainer, Key, Limit, Name, Policy, Quota, RequestHead,
-};
+use tower_quota::{Chosen, Explained, Explainer, Key, Limit, Name, Policy, Quota, RequestHead};
 
 use super::conditions::Context;
 use super::index::Matches;
@@ -260,9 +257,7 @@ impl<'a> Compiler<'a> {
                 .map(with_tiers),
             choose,
         ) {
-            Ok(policy) => {
-                Some(policy.describe_choice(Described::Value(Arc::clone(self.document) as _)))
-            }
+            Ok(policy) => Some(policy),
             Err(_) => {
                 // Added one by one, to tell the places of all that are invalid.
                 for (limit, place) in limits {
@@ -286,10 +281,7 @@ impl<'a> Compiler<'a> {
                 .zip(places)
                 .map(|(matching, place)| (matching, place, ()));
             let index = Matches::new(entries, self.context(), problems);
-            let description = Described::Value(Arc::new(matches.to_vec()));
-            (!index.is_empty()).then(|| {
-                when::described(description, move |head: &RequestHead<'_>| index.has(head))
-            })
+            (!index.is_empty()).then_some(move |head: &RequestHead<'_>| index.has(head))
         };
         if let Some(allowed) = list("allow", &document.allow) {
             policy = policy.allow(allowed);

@@ -8,7 +8,6 @@ use tower_quota_core::{Key, Name};
 use super::extractor::{KeyExtractor, identity_of};
 use super::mistake::Mistake;
 use super::parts::{IntoExtractors, Parts};
-use crate::described::Described;
 use crate::head::RequestHead;
 
 /// The maximum number of keys that a request may send for one extractor while clients are blocked.
@@ -136,10 +135,6 @@ impl KeyExtractor for All {
 
     fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
         self.parts.mistake(head)
-    }
-
-    fn describe(&self) -> Option<Described> {
-        Some(Described::field("all", self.parts.describe()?))
     }
 
     fn identity(&self) -> u64 {

@@ -8,7 +8,6 @@ use tower_quota_core::{Key, Name};
 
 use super::extractor::{KeyExtractor, identity_of};
 use super::single::key_of;
-use crate::described::Described;
 use crate::head::RequestHead;
 
 /// The prefix of the scopes of closures: a closure named `everyone` is not [`everyone`].
@@ -71,11 +70,6 @@ where
 
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
         owned(self.scope, (self.read)(head)?)
-    }
-
-    /// Describes the closure as a part of code, by its name.
-    fn describe(&self) -> Option<Described> {
-        self.scope.as_str().strip_prefix("fn ").map(Described::code)
     }
 
     fn identity(&self) -> u64 {
@@ -150,14 +144,6 @@ where
         owned(self.scope, (self.read)(head.extensions().get::<T>()?)?)
     }
 
-    /// Describes the closure as a part of code, by its name.
-    fn describe(&self) -> Option<Described> {
-        self.scope
-            .as_str()
-            .strip_prefix("extension ")
-            .map(Described::code)
-    }
-
     fn identity(&self) -> u64 {
         identity_of::<Self>(&self.construction)
     }
@@ -222,10 +208,6 @@ impl KeyExtractor for EveryoneKey {
 
     fn parse(&self, _: &str) -> Option<Key<'static>> {
         Some(Key::EVERYONE)
-    }
-
-    fn describe(&self) -> Option<Described> {
-        Some(Described::Text("none".to_owned()))
     }
 }
 

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use tower_quota_core::{Key, Name};
 
 use super::mistake::Mistake;
-use crate::described::Described;
 use crate::head::RequestHead;
 
 /// Reads the key that a request is counted by.
@@ -93,11 +92,6 @@ pub trait KeyExtractor: Send + Sync + 'static {
         None
     }
 
-    /// Returns the key as rules documents write it; `None` if only code can say it.
-    fn describe(&self) -> Option<Described> {
-        None
-    }
-
     /// Returns a number that is equal for extractors that make the same keys, in this process.
     ///
     /// A policy compares it to find different extractors of one scope, which it
@@ -147,10 +141,6 @@ macro_rules! pointers {
 
             fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
                 (**self).mistake(head)
-            }
-
-            fn describe(&self) -> Option<Described> {
-                (**self).describe()
             }
 
             fn identity(&self) -> u64 {

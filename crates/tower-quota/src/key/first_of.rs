@@ -18,7 +18,6 @@ use super::matched::{PathParameterKey, RouteKey};
 use super::mistake::Mistake;
 use super::parts::{IntoExtractors, Parts};
 use super::uri::{HostKey, MethodKey, PathKey, PathSegmentKey, QueryKey};
-use crate::described::Described;
 use crate::head::RequestHead;
 
 /// Counts by the first of these keys that the request has, such as API key, else address.
@@ -97,10 +96,6 @@ impl KeyExtractor for FirstOf {
 
     fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
         self.parts.mistake(head)
-    }
-
-    fn describe(&self) -> Option<Described> {
-        self.parts.describe()
     }
 
     fn identity(&self) -> u64 {

@@ -6,7 +6,6 @@ use tower_quota_core::{Key, Name};
 use super::extractor::KeyExtractor;
 use super::single::{SentValue, key_of, key_of_values};
 use super::uri::decoded;
-use crate::described::Described;
 use crate::head::RequestHead;
 
 /// Counts by the pattern of axum's matched route, such as `/users/{id}`.
@@ -40,10 +39,6 @@ impl KeyExtractor for RouteKey {
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
         let matched = head.extensions().get::<MatchedPath>()?;
         Some(Key::new(self.scope, matched.as_str().as_bytes()))
-    }
-
-    fn describe(&self) -> Option<Described> {
-        Some(Described::key(self.scope))
     }
 }
 
@@ -83,10 +78,6 @@ impl KeyExtractor for PathParameterKey {
 
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
         key_of_values(self.scope, core::iter::once(self.value(head)))
-    }
-
-    fn describe(&self) -> Option<Described> {
-        Some(Described::key(self.scope))
     }
 }
 

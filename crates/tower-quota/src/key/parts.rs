@@ -2,7 +2,6 @@
 
 use super::extractor::KeyExtractor;
 use super::mistake::Mistake;
-use crate::described::Described;
 use crate::head::RequestHead;
 
 /// Several extractors, for [`all`](super::all()) and [`first_of`](super::first_of()).
@@ -58,14 +57,6 @@ impl Parts {
 
     pub(super) fn identities(&self) -> Vec<u64> {
         self.0.iter().map(KeyExtractor::identity).collect()
-    }
-
-    pub(super) fn describe(&self) -> Option<Described> {
-        self.0
-            .iter()
-            .map(KeyExtractor::describe)
-            .collect::<Option<_>>()
-            .map(Described::List)
     }
 
     /// Returns a mistake of one of the parts, a missing peer address first.

@@ -43,9 +43,6 @@ macro_rules! single_value {
                 self.values(head).flatten().for_each(|value| visit(&value));
             }
 
-            fn describe(&self) -> Option<$crate::described::Described> {
-                Some($crate::described::Described::key(self.scope))
-            }
         })+
     };
 }

@@ -9,7 +9,6 @@ use tower_quota_core::{Key, Name};
 
 use super::extractor::KeyExtractor;
 use super::single::{SentValue, key_of, key_of_values, single_value};
-use crate::described::Described;
 use crate::head::RequestHead;
 
 /// Counts by the path, without the query and with percent-encoding decoded.
@@ -158,10 +157,6 @@ impl KeyExtractor for HostKey {
     fn parse(&self, text: &str) -> Option<Key<'static>> {
         Some(self.key_of(text)).filter(|key| !key.as_bytes().is_empty())
     }
-
-    fn describe(&self) -> Option<Described> {
-        Some(Described::key(self.scope))
-    }
 }
 
 /// Returns the host in an authority (RFC 3986, section 3.2), in one notation.
@@ -234,10 +229,6 @@ impl KeyExtractor for MethodKey {
 
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
         Some(Key::new(self.scope, known(head.method()).as_bytes()))
-    }
-
-    fn describe(&self) -> Option<Described> {
-        Some(Described::key(self.scope))
     }
 }
 

@@ -82,7 +82,7 @@ impl Limit {
     pub(crate) fn units(&self, head: &RequestHead<'_>) -> u64 {
         match &self.cost {
             Cost::Constant(units) => *units,
-            Cost::Computed { of, .. } => of(head),
+            Cost::Computed(of) => of(head),
         }
     }
 

@@ -2,7 +2,6 @@
 
 mod by_id;
 mod charging;
-mod parts;
 
 use core::fmt;
 use core::time::Duration;
@@ -11,8 +10,6 @@ use std::sync::Arc;
 use tower_quota_core::{Key, Name, Penalty, Quota};
 
 use crate::degraded::OnStoreFailure;
-use crate::described::Described;
-use crate::describing::of_closure;
 use crate::head::RequestHead;
 use crate::key::{KeyExtractor, everyone};
 use crate::settle::{Rule, Settle, SettleRule, by_handler};
@@ -91,10 +88,7 @@ type QuotaOfKey = dyn Fn(&Key<'_>) -> Option<Quota> + Send + Sync;
 #[derive(Clone)]
 enum Cost {
     Constant(u64),
-    Computed {
-        of: Arc<CostOf>,
-        description: Option<Described>,
-    },
+    Computed(Arc<CostOf>),
 }
 
 impl Limit {
@@ -172,13 +166,7 @@ impl Limit {
         mut self,
         cost: impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + 'static,
     ) -> Self {
-        let description = of_closure(&cost, |head| {
-            cost(head);
-        });
-        self.cost = Cost::Computed {
-            of: Arc::new(cost),
-            description,
-        };
+        self.cost = Cost::Computed(Arc::new(cost));
         self
     }
 

@@ -62,7 +62,6 @@ impl Policy {
         }
         for mut choice in policy.choices {
             choice.limits = choice.limits.into_iter().map(shadow_of).collect();
-            choice.description = None;
             for limit in &choice.limits {
                 self.examine(limit)?;
             }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use tower_quota_core::Quota;
 
-use crate::described::Described;
 use crate::head::RequestHead;
 use crate::limit::Limit;
 
@@ -17,7 +16,6 @@ pub(super) type Choose = dyn Fn(&RequestHead<'_>, &mut Chosen<'_>) + Send + Sync
 pub(super) struct Choice {
     pub(super) limits: Vec<Limit>,
     pub(super) choose: Arc<Choose>,
-    pub(super) description: Option<Described>,
 }
 
 impl fmt::Debug for Choice {

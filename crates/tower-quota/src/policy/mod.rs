@@ -8,7 +8,6 @@ mod explained_limit;
 mod lists;
 mod look_up;
 mod names;
-mod parts;
 mod plan;
 
 use core::future::Future;
@@ -35,7 +34,6 @@ use self::lists::Lists;
 use self::look_up::LookUp;
 pub(crate) use self::look_up::LookUps;
 use self::names::Names;
-pub use self::parts::{LimitParts, PolicyParts};
 pub(crate) use self::plan::Plan;
 
 /// The limits of a request, decided together in one step: all are charged or none is.
@@ -180,7 +178,6 @@ impl Policy {
         self.choices.push(Choice {
             limits,
             choose: Arc::new(choose),
-            description: None,
         });
         Ok(self)
     }

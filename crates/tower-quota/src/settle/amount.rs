@@ -3,10 +3,8 @@
 use http::header::{HeaderName, InvalidHeaderName};
 use http::response::Parts;
 
-use super::rule::Named;
 use super::{ResponseEnd, Rule, Settle};
 use crate::cost::number_in;
-use crate::described::Described;
 
 /// Settles by the number in a header of the response.
 ///
@@ -36,17 +34,16 @@ pub fn cost_header(name: &str) -> impl Rule + use<> {
 /// [`InvalidHeaderName`] when `name` is empty or not a token (RFC 9110, section 5.1).
 pub fn try_cost_header(name: &str) -> Result<impl Rule + use<>, InvalidHeaderName> {
     let name = HeaderName::from_bytes(name.as_bytes())?;
-    let text = format!("cost_header {name}");
     let rule = move |response: &Parts| {
         number_in(&response.headers, &name).map_or(Settle::Keep, Settle::Cost)
     };
-    Ok(Named { text, rule })
+    Ok(rule)
 }
 
 /// Settles by the length of the response's body, in units of a number of bytes, rounded up.
 ///
-/// A unit has `bytes_per_unit` bytes (0 counts as 1). The bytes that the server accepted for sending are counted, also
-/// if the client disconnects before the end.
+/// A unit has `bytes_per_unit` bytes (0 counts as 1). A response costs at least 1 unit, even without a body. Bytes that the
+/// server accepted for sending count if the client disconnects before the end.
 pub const fn body_bytes(bytes_per_unit: u64) -> BodyBytes {
     let bytes_per_unit = if bytes_per_unit == 0 {
         1
@@ -98,14 +95,7 @@ impl Rule for BodyBytes {
     }
 
     fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {
-        Settle::Cost(end.bytes().div_ceil(self.bytes_per_unit))
-    }
-
-    fn describe(&self) -> Option<Described> {
-        let cut = if self.is_cut { " cut" } else { "" };
-        Some(Described::Text(format!(
-            "body_bytes {}{cut}",
-            self.bytes_per_unit
-        )))
+        // A response without a body costs the server work too.
+        Settle::Cost(end.bytes().div_ceil(self.bytes_per_unit).max(1))
     }
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use http::response::Parts;
 
 use super::ResponseEnd;
-use crate::described::Described;
 
 /// The verdict on a request's estimated cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,11 +58,6 @@ pub trait Rule: Send + Sync + 'static {
         let _ = end;
         Settle::Keep
     }
-
-    /// Returns the rule as rules documents write it; `None` if only code can say it.
-    fn describe(&self) -> Option<Described> {
-        None
-    }
 }
 
 impl<F: Fn(&Parts) -> Settle + Send + Sync + 'static> Rule for F {
@@ -86,10 +80,6 @@ macro_rules! rule_behind {
             fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {
                 (**self).at_end(end)
             }
-
-            fn describe(&self) -> Option<Described> {
-                (**self).describe()
-            }
         }
     )*};
 }
@@ -101,28 +91,5 @@ rule_behind!(Box, Arc);
 /// The handler sets it by its [`Reservation`](super::Reservation).
 #[must_use]
 pub fn by_handler() -> impl Rule {
-    Named {
-        text: "handler".to_owned(),
-        rule: |_: &Parts| Settle::Keep,
-    }
-}
-
-/// A rule with the text that documents write for it.
-pub(super) struct Named<R> {
-    pub(super) text: String,
-    pub(super) rule: R,
-}
-
-impl<R: Rule> Rule for Named<R> {
-    fn at_head(&self, response: &Parts) -> Option<Settle> {
-        self.rule.at_head(response)
-    }
-
-    fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {
-        self.rule.at_end(end)
-    }
-
-    fn describe(&self) -> Option<Described> {
-        Some(Described::Text(self.text.clone()))
-    }
+    |_: &Parts| Settle::Keep
 }

@@ -4,7 +4,6 @@ use http::header::CONTENT_TYPE;
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, StatusCode};
 
-use super::rule::Named;
 use super::{ResponseEnd, Rule, Settle};
 use crate::cost::number_in;
 
@@ -38,10 +37,7 @@ impl Status {
 #[doc(alias = "count_only_failures")]
 #[doc(alias = "skipSuccessfulRequests")]
 pub fn only_failures() -> impl Rule {
-    Named {
-        text: "only_failures".to_owned(),
-        rule: only_status(Status::is_failure),
-    }
+    only_status(Status::is_failure)
 }
 
 /// Counts only requests that do not [fail](Status::is_failure), and refunds others.
@@ -50,10 +46,7 @@ pub fn only_failures() -> impl Rule {
 #[must_use]
 #[doc(alias = "skipFailedRequests")]
 pub fn only_successes() -> impl Rule {
-    Named {
-        text: "only_successes".to_owned(),
-        rule: only_status(|status| !status.is_failure()),
-    }
+    only_status(|status| !status.is_failure())
 }
 
 /// Counts only requests whose status this closure accepts, and refunds others.

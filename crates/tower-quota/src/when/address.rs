@@ -4,10 +4,9 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 
-use super::condition::{Condition, PatternError, boxed};
-use crate::described::Described;
+use super::condition::{Condition, PatternError};
 use crate::head::RequestHead;
-use crate::key::{ClientIp, KeyExtractor, canonical, network};
+use crate::key::{ClientIp, canonical, network};
 use crate::valid::valid;
 
 /// Matches requests from clients whose address is in one of these networks.
@@ -49,18 +48,10 @@ pub fn try_address_in<T: AsRef<str>>(
     networks: impl IntoIterator<Item = T>,
 ) -> Result<Box<dyn Condition>, PatternError> {
     let networks = Networks::parse(networks)?;
-    Ok(boxed(move |head: &RequestHead<'_>| {
-        let described = || {
-            let networks = ("address_in", Described::texts(networks.iter()));
-            Some(Described::Fields(vec![
-                networks,
-                ("key", client.describe()?),
-            ]))
-        };
-        head.describe_if_known(described)
-            || client
-                .address(head)
-                .is_some_and(|address| networks.contain(address))
+    Ok(Box::new(move |head: &RequestHead<'_>| {
+        client
+            .address(head)
+            .is_some_and(|address| networks.contain(address))
     }))
 }
 
@@ -97,29 +88,6 @@ impl Networks {
             v4: Ranges::new(v4),
             v6: Ranges::new(v6),
         })
-    }
-
-    /// Returns the networks, without those that are inside others.
-    fn iter(&self) -> impl Iterator<Item = IpNet> {
-        let v4 = self.v4.0.iter().map(|(first, last)| {
-            IpNet::new(
-                IpAddr::V4(*first),
-                (first.to_bits() ^ last.to_bits())
-                    .leading_zeros()
-                    .try_into()
-                    .unwrap_or(32),
-            )
-        });
-        let v6 = self.v6.0.iter().map(|(first, last)| {
-            IpNet::new(
-                IpAddr::V6(*first),
-                (first.to_bits() ^ last.to_bits())
-                    .leading_zeros()
-                    .try_into()
-                    .unwrap_or(128),
-            )
-        });
-        v4.chain(v6).flatten()
     }
 
     fn contain(&self, address: IpAddr) -> bool {

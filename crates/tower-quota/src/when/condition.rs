@@ -1,11 +1,8 @@
 //! The trait of conditions, combinations of conditions, and the errors of patterns.
 
-use core::any::Any;
 use core::error::Error;
 use core::fmt;
 
-use crate::described::Described;
-use crate::describing::{describing, of_closure};
 use crate::head::RequestHead;
 
 /// Says whether a request matches.
@@ -19,45 +16,9 @@ use crate::head::RequestHead;
     message = "`{Self}` is not a condition on requests",
     note = "use a condition of `tower_quota::when`, such as `when::path(\"/login\")`, or a closure: `|head| ..`"
 )]
-pub trait Condition: Fn(&RequestHead<'_>) -> bool + Send + Sync + 'static {
-    /// Returns the condition as rules documents write it; `None` if only code can say it.
-    #[doc(hidden)]
-    fn describe(&self) -> Option<Described>;
-}
+pub trait Condition: Fn(&RequestHead<'_>) -> bool + Send + Sync + 'static {}
 
-impl<F: Fn(&RequestHead<'_>) -> bool + Send + Sync + 'static> Condition for F {
-    fn describe(&self) -> Option<Described> {
-        match (self as &dyn Any).downcast_ref::<Box<dyn Condition>>() {
-            Some(boxed) => (**boxed).describe(),
-            None => of_closure(self, |head| {
-                self(head);
-            }),
-        }
-    }
-}
-
-/// Describes a condition of your own, for documents that are made of policies: see [`Policy::parts`].
-///
-/// ```
-/// use tower_quota::{Described, Limit, Quota, when};
-///
-/// let is_beta = when::described(Described::code("beta"), |head| head.headers().contains_key("x-beta"));
-/// let limit = Limit::new("beta", Quota::per_minute(10)).when(is_beta);
-/// # let _ = limit;
-/// ```
-///
-/// [`Policy::parts`]: crate::Policy::parts
-#[must_use]
-pub fn described(description: Described, condition: impl Condition) -> Box<dyn Condition> {
-    boxed(move |head| head.describe(|| description.clone()) || condition(head))
-}
-
-/// Boxes a closure that describes itself.
-pub(super) fn boxed(
-    condition: impl Fn(&RequestHead<'_>) -> bool + Send + Sync + 'static,
-) -> Box<dyn Condition> {
-    Box::new(describing(condition))
-}
+impl<F: Fn(&RequestHead<'_>) -> bool + Send + Sync + 'static> Condition for F {}
 
 impl fmt::Debug for dyn Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -69,10 +30,7 @@ impl fmt::Debug for dyn Condition {
 #[must_use]
 pub fn not(condition: impl Condition) -> Box<dyn Condition> {
     // If the inner condition is unsure, the negated answer must be the requested one.
-    boxed(move |head| {
-        head.describe_if_known(|| Some(Described::field("not", condition.describe()?)))
-            || !condition(&head.in_doubt(!head.holds_in_doubt()))
-    })
+    Box::new(move |head: &RequestHead<'_>| !condition(&head.in_doubt(!head.holds_in_doubt())))
 }
 
 /// Matches if at least one of these conditions does, and never if there are none.
@@ -83,10 +41,7 @@ pub fn not(condition: impl Condition) -> Box<dyn Condition> {
 #[doc(alias = "or")]
 pub fn any<C: Condition>(conditions: impl IntoIterator<Item = C>) -> Box<dyn Condition> {
     let conditions: Box<[C]> = conditions.into_iter().collect();
-    boxed(move |head| {
-        head.describe_if_known(|| describe_each("any", &conditions))
-            || conditions.iter().any(|condition| condition(head))
-    })
+    Box::new(move |head: &RequestHead<'_>| conditions.iter().any(|condition| condition(head)))
 }
 
 /// Matches if all of these conditions do, and always if there are none.
@@ -97,19 +52,7 @@ pub fn any<C: Condition>(conditions: impl IntoIterator<Item = C>) -> Box<dyn Con
 #[doc(alias = "all")]
 pub fn every<C: Condition>(conditions: impl IntoIterator<Item = C>) -> Box<dyn Condition> {
     let conditions: Box<[C]> = conditions.into_iter().collect();
-    boxed(move |head| {
-        head.describe_if_known(|| describe_each("every", &conditions))
-            || conditions.iter().all(|condition| condition(head))
-    })
-}
-
-/// Describes a combination of conditions, if each of them describes itself.
-fn describe_each<C: Condition>(how: &'static str, conditions: &[C]) -> Option<Described> {
-    let all = conditions
-        .iter()
-        .map(Condition::describe)
-        .collect::<Option<Vec<_>>>()?;
-    Some(Described::field(how, Described::List(all)))
+    Box::new(move |head: &RequestHead<'_>| conditions.iter().all(|condition| condition(head)))
 }
 
 /// An invalid pattern of a condition. The message names it and says how to fix it.

@@ -6,8 +6,7 @@ use http::Method;
 use http::header::{ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
 use matchit::Router;
 
-use super::condition::{Condition, PatternError, boxed};
-use crate::described::Described;
+use super::condition::{Condition, PatternError};
 use crate::head::RequestHead;
 use crate::key::host_of;
 use crate::valid::valid;
@@ -16,10 +15,7 @@ use crate::valid::valid;
 #[must_use]
 pub fn method(methods: impl IntoIterator<Item = Method>) -> Box<dyn Condition> {
     let methods: Box<[Method]> = methods.into_iter().collect();
-    boxed(move |head: &RequestHead<'_>| {
-        head.describe(|| Described::field("method", Described::texts(&methods)))
-            || methods.contains(head.method())
-    })
+    Box::new(move |head: &RequestHead<'_>| methods.contains(head.method()))
 }
 
 /// Matches requests whose path matches this pattern.
@@ -65,9 +61,8 @@ pub fn try_path(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
     router
         .insert(pattern, ())
         .map_err(|error| refused(error.to_string()))?;
-    let pattern = pattern.to_owned();
-    Ok(boxed(move |head: &RequestHead<'_>| {
-        describe_text(head, "path", &pattern) || router.at(head.path()).is_ok()
+    Ok(Box::new(move |head: &RequestHead<'_>| {
+        router.at(head.path()).is_ok()
     }))
 }
 
@@ -81,9 +76,8 @@ pub fn try_path(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
 #[doc(alias = "MatchedPath")]
 pub fn route(pattern: impl Into<String>) -> Box<dyn Condition> {
     let pattern = pattern.into();
-    boxed(move |head: &RequestHead<'_>| {
+    Box::new(move |head: &RequestHead<'_>| {
         match head.extensions().get::<axum::extract::MatchedPath>() {
-            _ if describe_text(head, "route", &pattern) => true,
             Some(matched) if head.is_as_nested() => inner_route(matched.as_str(), head) == pattern,
             Some(matched) => matched.as_str() == pattern,
             None => head.is_as_nested() && head.is_outside_router(),
@@ -150,11 +144,7 @@ pub fn try_host(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
         return Err(PatternError::Host(pattern.to_owned()));
     }
     let (name, is_domain) = (host_of(name.as_bytes()).into_owned(), domain.is_some());
-    let pattern = pattern.to_owned();
-    Ok(boxed(move |head: &RequestHead<'_>| {
-        if describe_text(head, "host", &pattern) {
-            return true;
-        }
+    Ok(Box::new(move |head: &RequestHead<'_>| {
         let is_asked = |host: Cow<'_, [u8]>| {
             if is_domain {
                 is_under(&host, &name)
@@ -201,9 +191,8 @@ pub fn try_grpc_service(name: &str) -> Result<Box<dyn Condition>, PatternError> 
         return Err(PatternError::GrpcService(name.to_owned()));
     }
     let start = format!("/{name}/");
-    Ok(boxed(move |head: &RequestHead<'_>| {
-        describe_text(head, "grpc_service", start.trim_matches('/'))
-            || head.uri().path().starts_with(&start)
+    Ok(Box::new(move |head: &RequestHead<'_>| {
+        head.uri().path().starts_with(&start)
     }))
 }
 
@@ -231,8 +220,8 @@ pub fn try_grpc_method(name: &str) -> Result<Box<dyn Condition>, PatternError> {
         _ => return Err(PatternError::GrpcMethod(name.to_owned())),
     }
     let path = format!("/{name}");
-    Ok(boxed(move |head: &RequestHead<'_>| {
-        describe_text(head, "grpc_method", &path[1..]) || head.uri().path() == path
+    Ok(Box::new(move |head: &RequestHead<'_>| {
+        head.uri().path() == path
     }))
 }
 
@@ -243,16 +232,9 @@ pub fn try_grpc_method(name: &str) -> Result<Box<dyn Condition>, PatternError> {
 #[must_use]
 #[doc(alias = "options")]
 pub fn cors_preflight() -> Box<dyn Condition> {
-    boxed(|head: &RequestHead<'_>| {
-        head.describe(|| Described::Text("cors_preflight".to_owned()))
-            || head.method() == Method::OPTIONS
-                && head.headers().contains_key(ORIGIN)
-                && head.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD)
+    Box::new(|head: &RequestHead<'_>| {
+        head.method() == Method::OPTIONS
+            && head.headers().contains_key(ORIGIN)
+            && head.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD)
     })
-}
-
-/// Describes a condition on one text.
-#[inline]
-fn describe_text(head: &RequestHead<'_>, field: &'static str, text: &str) -> bool {
-    head.describe(|| Described::field(field, Described::Text(text.to_owned())))
 }

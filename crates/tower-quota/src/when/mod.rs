@@ -65,7 +65,7 @@ mod http;
 mod key;
 
 pub use self::address::{address_in, try_address_in, try_network_range};
-pub use self::condition::{Condition, PatternError, any, described, every, not};
+pub use self::condition::{Condition, PatternError, any, every, not};
 #[cfg(feature = "axum")]
 pub use self::http::route;
 pub use self::http::{

@@ -85,4 +85,7 @@ async fn body_length_is_the_cost() {
         .await,
         Ok(5)
     );
+    let smuggled = [("content-length", "1"), ("transfer-encoding", "chunked")];
+    let cost = cost_of(hundred().cost_with(cost::body_size(1_000, 9)), &smuggled);
+    assert_eq!(cost.await, Ok(9));
 }

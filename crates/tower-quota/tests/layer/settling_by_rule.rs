@@ -291,7 +291,7 @@ async fn body_is_counted_as_sent() {
         (4, Read::All, vec![("refund", vec![7])]),
         (0, Read::All, vec![("refund", vec![1])]),
         (1, Read::Frames(2), vec![("refund", vec![2])]),
-        (1, Read::Frames(0), back()),
+        (1, Read::Frames(0), vec![("refund", vec![9])]),
     ] {
         assert_eq!(
             settled(settle::body_bytes(per_unit), http(200), body(), read).await,
@@ -299,6 +299,14 @@ async fn body_is_counted_as_sent() {
             "{per_unit} {read:?}"
         );
     }
+    // The answers to HEAD and 304 have no body either.
+    let empty = settled(
+        settle::body_bytes(1),
+        http(304),
+        Frames::default(),
+        Read::All,
+    );
+    assert_eq!(empty.await, [("refund", vec![9])]);
     let long = Frames {
         data: vec!["0123456789"; 3],
         ..Frames::default()

@@ -22,7 +22,6 @@ use self::network::Prefix;
 use self::proxies::{Behind, untrusted};
 use super::extractor::{KeyExtractor, identity_of};
 use super::mistake::Mistake;
-use crate::described::Described;
 use crate::head::RequestHead;
 use crate::valid::valid;
 
@@ -211,15 +210,6 @@ impl KeyExtractor for ClientIp {
             (None, Some(peer)) => untrusted(peer, head.headers()),
             (None, None) => Some(Mistake::NoPeerAddress),
         }
-    }
-
-    fn describe(&self) -> Option<Described> {
-        let mut fields = self.prefix.describe();
-        if let Some(behind) = &self.behind {
-            fields.push(behind.proxies.describe());
-            fields.push(("header", Described::Text(behind.source.name().to_owned())));
-        }
-        Some(Described::field("client_ip", Described::Fields(fields)))
     }
 
     fn identity(&self) -> u64 {

@@ -5,8 +5,6 @@ use core::net::{IpAddr, Ipv6Addr};
 use ipnet::{IpNet, Ipv4Net};
 use tower_quota_core::{ConfigError, Key, Name};
 
-use crate::described::Described;
-
 /// The number of bits before an IPv4 address that is written as IPv6.
 const BEFORE_IPV4: u8 = 96;
 
@@ -92,12 +90,6 @@ impl Prefix {
         } else {
             Err(ConfigError::AddressPrefix { bits, most: 128 })
         }
-    }
-
-    /// Returns both lengths as fields.
-    pub(super) fn describe(self) -> Vec<(&'static str, Described)> {
-        let bits = |bits: u8| Described::Number(bits.into());
-        vec![("prefix_v4", bits(self.v4)), ("prefix_v6", bits(self.v6))]
     }
 
     /// Returns the scope of the keys of a source, with the prefixes that differ from the default.

@@ -8,7 +8,6 @@ use tower_quota_core::ConfigError;
 
 use super::network::{is_private, network};
 use super::source::{Source, sent};
-use crate::described::Described;
 use crate::key::mistake::Mistake;
 use crate::valid::valid;
 
@@ -80,14 +79,6 @@ impl Proxies {
             Ok(Self(Trust::Hops(count)))
         } else {
             Err(ConfigError::ProxyHops(count))
-        }
-    }
-
-    /// Returns the trusted proxies as a field.
-    pub(super) fn describe(&self) -> (&'static str, Described) {
-        match &self.0 {
-            Trust::Networks(networks) => ("trusted_proxies", Described::texts(networks)),
-            Trust::Hops(hops) => ("hops", Described::Number((*hops).into())),
         }
     }
 
