@@ -155,8 +155,9 @@
 //!   requests keep their turns.
 //! * **Clients that disconnect** before the store has answered may have been charged. Only limits that settle or make
 //!   requests wait refund the charge.
-//! * **Units and deadlines.** `Retry-After` is in seconds, rounded up; the [`Decision`] has microseconds. A
-//!   [`RedisStore`] has a deadline for each call; for stores without one, set [`RateLimitLayer::store_timeout`].
+//! * **Units and deadlines.** `Retry-After` is in seconds, rounded up; the [`Decision`] has microseconds. A [`RedisStore`]
+//!   answers within 50 ms. Other stores have [5 seconds](RateLimitLayer::store_timeout), and need a tokio runtime with its
+//!   timer if they do not answer at once.
 //!
 //! # Features
 //!

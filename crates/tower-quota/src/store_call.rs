@@ -29,7 +29,7 @@ pub struct StoreTimeout(Duration);
 pin_project! {
     /// A timer that starts when it is first polled, so that only then a runtime is needed.
     pub(crate) struct Deadline {
-        after: Option<Duration>,
+        after: Duration,
         #[pin]
         sleep: Option<Sleep>,
     }
@@ -37,7 +37,7 @@ pin_project! {
 
 /// Waits for a call of the store, at most this long. Without a tokio runtime there is no timeout.
 pub(crate) async fn within<T, E>(
-    timeout: Option<Duration>,
+    timeout: Duration,
     call: impl Future<Output = Result<T, E>>,
 ) -> Result<T, StoreCallError<E>> {
     let (mut call, mut deadline) = (pin!(call), pin!(Deadline::new(timeout)));
@@ -45,43 +45,40 @@ pub(crate) async fn within<T, E>(
         if let Poll::Ready(answer) = call.as_mut().poll(cx) {
             return Poll::Ready(answer.map_err(StoreCallError::Store));
         }
-        if Handle::try_current().is_err() {
-            return Poll::Pending;
-        }
         deadline
             .as_mut()
-            .poll(cx)
-            .map(|()| Err(StoreCallError::TimedOut(deadline.timeout())))
+            .poll_timeout(cx)
+            .map(|timeout| Err(StoreCallError::TimedOut(timeout)))
     })
     .await
 }
 
 impl Deadline {
-    pub(crate) const fn new(after: Option<Duration>) -> Self {
+    pub(crate) const fn new(after: Duration) -> Self {
         Self { after, sleep: None }
     }
 
-    /// Returns the error of a call that has not ended before.
-    pub(crate) fn timeout(&self) -> StoreTimeout {
-        StoreTimeout(self.after.unwrap_or_default())
+    /// Returns the error of a call that has not ended by now. Without a tokio runtime, there is no timeout.
+    pub(crate) fn poll_timeout(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<StoreTimeout> {
+        let timeout = StoreTimeout(self.after);
+        if Handle::try_current().is_err() {
+            return Poll::Pending;
+        }
+        self.poll(cx).map(|()| timeout)
     }
 }
 
 impl Future for Deadline {
     type Output = ();
 
-    /// Waits until the deadline; never ready without a duration.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
-        let Some(after) = *this.after else {
-            return Poll::Pending;
-        };
         if this.sleep.is_none() {
             #[expect(
                 clippy::disallowed_methods,
                 reason = "a turn and a deadline are waited for"
             )]
-            this.sleep.set(Some(tokio::time::sleep(after)));
+            this.sleep.set(Some(tokio::time::sleep(*this.after)));
         }
         match this.sleep.as_pin_mut() {
             Some(sleep) => sleep.poll(cx),

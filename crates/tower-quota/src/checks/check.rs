@@ -35,10 +35,6 @@ pub enum Check {
     /// prefix; or its `when::route` runs before a route is matched. Proved by 100 such requests, and disproved by one
     /// that the limit applies to.
     UnreachableLimit,
-    /// The store has failed from the start.
-    ///
-    /// Proved by 100 failures without an answer before them.
-    StoreNeverAnswered,
     /// Two layers count one limit for the same key in the same store, so each request is counted twice.
     ///
     /// Proved by 20 requests.
@@ -61,14 +57,13 @@ pub enum Check {
 
 impl Check {
     /// All checks, in the order of their numbers.
-    pub(super) const ALL: [Self; 11] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::NoPeerAddress,
         Self::UntrustedProxy,
         Self::NoForwardedAddress,
         Self::WrongHopCount,
         Self::KeyNeverFound,
         Self::UnreachableLimit,
-        Self::StoreNeverAnswered,
         Self::CountedTwice,
         Self::RefusesAll,
         Self::NoLimits,

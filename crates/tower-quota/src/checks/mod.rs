@@ -18,7 +18,7 @@ mod mark;
 mod report;
 mod watch;
 
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tower_quota_core::{Charge, Name};
@@ -50,9 +50,6 @@ pub(crate) struct Checks {
     warnings: Mutex<Vec<Warning>>,
     missing_peers: AtomicU64,
     crowded: AtomicU64,
-    store_failures: AtomicU64,
-    /// Says whether the store has ever answered.
-    has_answered: AtomicBool,
 }
 
 impl Checks {
@@ -63,8 +60,6 @@ impl Checks {
             warnings: Mutex::default(),
             missing_peers: AtomicU64::new(0),
             crowded: AtomicU64::new(0),
-            store_failures: AtomicU64::new(0),
-            has_answered: AtomicBool::new(false),
         }
     }
 
@@ -100,29 +95,6 @@ impl Checks {
                 "a request has more than {} limits, so it is refused with status 500 and not counted: give it fewer limits, \
                  or narrow their conditions",
                 Charge::MOST
-            )
-        });
-    }
-
-    /// Records an answer of a store that does not answer at once.
-    #[inline]
-    pub(crate) fn store_answered(&self) {
-        if !self.has_answered.load(Ordering::Relaxed) {
-            self.has_answered.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Records a failure of the store.
-    #[cold]
-    pub(crate) fn store_failed(&self) {
-        if self.has_answered.load(Ordering::Relaxed) {
-            return;
-        }
-        self.observe(Check::StoreNeverAnswered, None, &self.store_failures, DISPROVABLE_PROOF, || {
-            format!(
-                "the store has not answered since start: {DISPROVABLE_PROOF} calls have failed and none has succeeded, so limits do what \
-                 `on_store_failure` says. Check the store's address, its credentials and the network; \
-                 `RateLimitLayer::on_store_error` hears each error"
             )
         });
     }

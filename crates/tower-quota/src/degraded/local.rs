@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use std::sync::{Mutex, PoisonError};
 
-use tower_quota_core::{Charge, Decision, LimitStatus, MemoryStore, Operation, Store};
+use tower_quota_core::{Charge, Decision, LimitStatus, MemoryStore, Operation, Store, Timestamp};
 
 /// The time without local decisions before the counters are discarded, in microseconds.
 ///
@@ -34,6 +34,11 @@ impl LocalCounters {
             counted_at: AtomicU64::new(NEVER),
             catching_up: Mutex::new(()),
         }
+    }
+
+    /// Returns the present instant.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.store.now()
     }
 
     /// Checks charges by this instance's shares. A client has no more left than after its last refusal by the store.

@@ -1,8 +1,10 @@
 //! Decisions about requests while the store is unavailable.
 
 mod local;
+mod outage;
 
 pub(crate) use self::local::LocalCounters;
+pub(crate) use self::outage::OutageLog;
 
 /// The choice of a limit for requests while the store is unavailable.
 ///

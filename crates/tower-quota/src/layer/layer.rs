@@ -37,6 +37,9 @@ impl<S: Store> RateLimitLayer<S> {
     /// The default of [`max_waiting`](Self::max_waiting): 10,000 requests.
     pub const DEFAULT_MAX_WAITING: usize = 10_000;
 
+    /// The default of [`store_timeout`](Self::store_timeout): 5 seconds.
+    pub const DEFAULT_STORE_TIMEOUT: Duration = Duration::from_secs(5);
+
     /// Makes a layer with this store and this policy.
     pub fn new(store: S, policy: Policy) -> Self {
         let settings = Settings {
@@ -46,7 +49,7 @@ impl<S: Store> RateLimitLayer<S> {
             on_store_error: Arc::new(|_| {}),
             on_decision: None,
             queue: Arc::new(Queue::new(Self::DEFAULT_MAX_WAITING)),
-            store_timeout: None,
+            store_timeout: Self::DEFAULT_STORE_TIMEOUT,
             attaches_decision: false,
             references_of: None,
             counts_busy: false,
@@ -70,17 +73,14 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|settings| settings.local = Arc::new(LocalCounters::new(store)))
     }
 
-    /// Calls this closure with each failure of the store, for logs and metrics.
+    /// Calls this closure with each failure of the store, for metrics of your own.
     ///
-    /// It is called once per request that the store could not decide, whatever its limits do then, and each time the
-    /// store could not [settle](crate::settle) or refund a turn. Without it, a service whose limits
-    /// [allow](crate::OnStoreFailure::Allow) runs without limits and without a log. A second closure replaces the
-    /// first.
+    /// The closure is called once per request that the store could not decide, and each time the store could not
+    /// [settle](crate::settle) or refund a turn. It must never block or panic. You can downcast the error, except for the
+    /// error of a [`BoxStore`](crate::BoxStore). A second closure replaces the first.
     ///
-    /// It runs for every request of an outage, before the request continues or when it is dropped. So it must be quick
-    /// and never block or panic, and it should log one line from time to time, not one per request. The error is the
-    /// store's own and can be downcast; a [`BoxStore`](crate::BoxStore) passes on the text and the source of its
-    /// store's error, not the type. The text may name the server, and with tower-quota's stores it contains no keys.
+    /// You need no closure for logs. The layer logs a warning at the first failure, a warning a minute with the number of
+    /// requests that passed uncounted, and a line at the recovery, by `tracing` with the target `tower_quota`.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -89,11 +89,8 @@ impl<S: Store> RateLimitLayer<S> {
     ///
     /// let failures = Arc::new(AtomicU64::new(0));
     /// let counted = Arc::clone(&failures);
-    /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).on_store_error(move |error| {
-    ///     // Log the first failure, then every thousandth.
-    ///     if counted.fetch_add(1, Ordering::Relaxed) % 1_000 == 0 {
-    ///         eprintln!("rate limits cannot be checked: {error}");
-    ///     }
+    /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).on_store_error(move |_| {
+    ///     counted.fetch_add(1, Ordering::Relaxed);
     /// });
     /// # let _ = layer;
     /// ```
@@ -173,9 +170,10 @@ impl<S: Store> RateLimitLayer<S> {
     /// See [`Limit::on_store_failure`](crate::Limit::on_store_failure). The store may have counted the request.
     ///
     /// It applies to a [handle](crate::RateLimitHandle) too. Refunds and settlements, which no request waits for, get at
-    /// least a minute. The default is no timeout. Set it for stores without a deadline; a `RedisStore` has one.
+    /// least a minute. The default is [`DEFAULT_STORE_TIMEOUT`](Self::DEFAULT_STORE_TIMEOUT). A `RedisStore` has a shorter
+    /// deadline of its own.
     pub fn store_timeout(self, longest: Duration) -> Self {
-        self.with(|settings| settings.store_timeout = Some(longest))
+        self.with(|settings| settings.store_timeout = longest)
     }
 
     /// Sets how long a refusal by a shared store is remembered in this process.

@@ -60,7 +60,7 @@ impl<S: Store> Shared<S> {
                     .answered(context.watch, Some(&decision));
                 context.span.decided(&decision);
                 self.settings.local.store_answered();
-                self.checks().store_answered();
+                self.outage.answered(self.settings.local.now());
                 if decision.is_allowed() && context.rules.watch.is_open() {
                     context.rules.watch.admitted();
                 }
@@ -188,11 +188,8 @@ impl<S: Store> Shared<S> {
         let has_answered = self.store.store().check_at_once(&charges, &mut decision);
         if has_answered {
             rules.metrics.decided_at_once(watch, &decision);
-            if mark.is_some() {
-                self.checks().store_answered();
-                if decision.is_allowed() {
-                    rules.watch.admitted();
-                }
+            if mark.is_some() && decision.is_allowed() {
+                rules.watch.admitted();
             }
         }
         // A refusal from memory is no answer of the store, which may be unavailable by now.

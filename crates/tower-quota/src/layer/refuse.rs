@@ -141,9 +141,11 @@ impl<S: Store> Shared<S> {
         mut context: Box<RequestContext>,
         request: &mut Request<B>,
     ) -> Step<S> {
-        self.checks().store_failed();
         (self.settings.on_store_error)(error);
         request.extensions_mut().insert(Degraded);
+        if context.fallback.refuses || context.fallback.known_refusal.is_some() {
+            self.outage.failed(error, false, self.settings.local.now());
+        }
         if let Some(known_refusal) = context.fallback.known_refusal.take() {
             context.report.by = Counted::Locally;
             context.rules.metrics.degraded(DegradedChoice::Local);
@@ -158,7 +160,10 @@ impl<S: Store> Shared<S> {
             local.append(&mut context.fallback.local_if_overloaded);
         }
         // Shadows refuse nothing: with none but them to decide, the request passes uncounted.
-        if local.iter().all(|owned| owned.as_charge().is_shadow()) {
+        let is_uncounted = local.iter().all(|owned| owned.as_charge().is_shadow());
+        self.outage
+            .failed(error, is_uncounted, self.settings.local.now());
+        if is_uncounted {
             context.rules.metrics.degraded(DegradedChoice::Allow);
             self.notify(&context.rules, None, None, true, &context.keys, request);
             let mut admission = Admission::default();

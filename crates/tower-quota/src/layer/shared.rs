@@ -13,7 +13,7 @@ use tower_quota_core::{Charge, Decision, Key, Name, Operation, RefusalCache, Sto
 use crate::checks::{CheckSet, Checks};
 use crate::clients::{Blocks, References, TopClients};
 use crate::decided::Decided;
-use crate::degraded::LocalCounters;
+use crate::degraded::{LocalCounters, OutageLog};
 use crate::head::RequestHead;
 use crate::metrics::StoreFailureKind;
 use crate::policy::{Ask, Policy};
@@ -30,6 +30,7 @@ pub(crate) struct Shared<S> {
     /// The rules in force. A request loads them once and keeps them.
     rules: ArcSwap<Rules>,
     checks: Checks,
+    pub(super) outage: OutageLog,
     blocks: Blocks,
     top_refused: TopClients,
     top_busy: TopClients,
@@ -48,7 +49,7 @@ pub(super) struct Settings {
     pub(super) on_store_error: Arc<OnStoreError>,
     pub(super) on_decision: Option<Arc<OnDecision>>,
     pub(super) queue: Arc<Queue>,
-    pub(super) store_timeout: Option<Duration>,
+    pub(super) store_timeout: Duration,
     /// True if requests and responses carry the decision.
     pub(super) attaches_decision: bool,
     /// The name of this instance, if refusals carry a reference.
@@ -86,6 +87,7 @@ impl<S: Store> Shared<S> {
             settings,
             rules,
             checks,
+            outage: OutageLog::default(),
             blocks,
             top_refused,
             top_busy,
@@ -140,7 +142,7 @@ impl<S> Shared<S> {
         &self.store
     }
 
-    pub(crate) fn store_timeout(&self) -> Option<Duration> {
+    pub(crate) const fn store_timeout(&self) -> Duration {
         self.settings.store_timeout
     }
 
@@ -233,10 +235,8 @@ impl<S: Store> Settler for Shared<S> {
         detach(call, runtime);
     }
 
-    fn timeout(&self) -> Option<Duration> {
-        self.settings
-            .store_timeout
-            .map(|timeout| timeout.max(SETTLE_TIMEOUT))
+    fn timeout(&self) -> Duration {
+        self.settings.store_timeout.max(SETTLE_TIMEOUT)
     }
 
     fn failed(&self, error: &(dyn Error + 'static)) {

@@ -79,7 +79,7 @@ pub(super) struct Queued {
 impl<S: Store> Stage<S> {
     pub(super) fn decide(
         call: InFlight<CachedStore<S>>,
-        timeout: Option<Duration>,
+        timeout: Duration,
         context: Box<RequestContext>,
     ) -> Self {
         Self::Decide {
@@ -92,7 +92,7 @@ impl<S: Store> Stage<S> {
     pub(super) fn queue(wait: Duration, place: Place, queued: Queued) -> Self {
         let closed = place.closed();
         Self::Queue {
-            turn: Deadline::new(Some(wait)),
+            turn: Deadline::new(wait),
             closed,
             place,
             queued: Some(queued),
@@ -119,7 +119,7 @@ impl<S: Store> Future for Stage<S> {
             }
             StageProjection::Decide {
                 call,
-                mut deadline,
+                deadline,
                 context,
             } => {
                 let polled = match context {
@@ -131,11 +131,8 @@ impl<S: Store> Future for Stage<S> {
                         (answer.map_err(StoreCallError::Store), recorded)
                     }
                     Poll::Pending => {
-                        ready!(deadline.as_mut().poll(cx));
-                        (
-                            Err(StoreCallError::TimedOut(deadline.timeout())),
-                            Vec::new(),
-                        )
+                        let timeout = ready!(deadline.poll_timeout(cx));
+                        (Err(StoreCallError::TimedOut(timeout)), Vec::new())
                     }
                 };
                 let mut context = take(context);

@@ -25,7 +25,7 @@ pub(crate) trait Settler: Send + Sync {
     );
 
     /// Returns the timeout of calls that no request waits for, if there is one.
-    fn timeout(&self) -> Option<Duration>;
+    fn timeout(&self) -> Duration;
 
     /// Reports a call that failed after its request was dropped.
     fn failed(&self, error: &(dyn Error + 'static));

@@ -15,7 +15,6 @@ fn page_has_a_row_for_each_check() {
         Check::WrongHopCount,
         Check::KeyNeverFound,
         Check::UnreachableLimit,
-        Check::StoreNeverAnswered,
         Check::CountedTwice,
         Check::RefusesAll,
         Check::NoLimits,

@@ -1,45 +1,101 @@
 //! Stores that do not answer, and policies that are replaced.
 
-use tower_quota::{Check, Policy, RateLimitLayer};
-use tower_quota_testkit::{ScriptedAnswer, ScriptedStore};
+use std::time::Duration;
+
+use tower_quota::{
+    Check, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, RedisStore,
+};
+use tower_quota_testkit::{ManualClock, RedisServer, ScriptedAnswer, ScriptedStore};
+use tracing::Level;
 use tracing::subscriber::set_default;
 
-use crate::fixture::{Client, app, in_memory, is_silent, minute, proves};
+use crate::fixture::{Client, app, in_memory, minute};
 use crate::log::Log;
 
-fn failing() -> ScriptedStore {
-    let store = ScriptedStore::new();
-    store.set_default(ScriptedAnswer::error("redis://:s3cret@10.0.0.7 is away"));
-    store
+/// Returns the lines since the last call.
+fn lines(log: &Log, seen: &mut usize) -> Vec<(Level, String)> {
+    let lines = log.lines().split_off(*seen);
+    *seen += lines.len();
+    lines
 }
 
 #[tokio::test]
-async fn store_that_never_answered_is_reported() {
-    let layer = || RateLimitLayer::new(failing(), Policy::new().limit(minute()));
-    proves(Check::StoreNeverAnswered, 110, layer, async |layer| {
-        Client::of(app().layer(layer))
-            .await
-            .get_paths(110, "")
-            .await;
-    })
-    .await;
+async fn outage_is_logged_with_its_counts() {
+    let (log, mut seen) = (Log::default(), 0);
+    let _guard = set_default(log.clone());
+    let (store, clock) = (ScriptedStore::new(), ManualClock::default());
+    let layer = RateLimitLayer::new(store.clone(), Policy::new().limit(minute()))
+        .local_store(MemoryStore::with_clock(100, clock.clone()));
+    let mut client = Client::of(app().layer(layer)).await;
+    client.get_paths(3, "").await;
+    assert_eq!(lines(&log, &mut seen), []);
+    store.set_default(ScriptedAnswer::error("away"));
+    client.get_paths(5, "").await;
+    let first =
+        "the store of the rate limits fails, and limits do what `on_store_failure` says: away";
+    assert_eq!(lines(&log, &mut seen), [(Level::WARN, first.to_owned())]);
+    // A breaker has opened.
+    clock.advance(Duration::from_secs(1));
+    store.set_default(ScriptedAnswer::error("not asked"));
+    client.get_paths(5, "").await;
+    let opened = "the store of the rate limits has failed 6 requests in 1s, of which 6 passed uncounted: not asked";
+    assert_eq!(lines(&log, &mut seen), [(Level::WARN, opened.to_owned())]);
+    clock.advance(Duration::from_secs(59));
+    client.get_paths(5, "").await;
+    assert_eq!(lines(&log, &mut seen), []);
+    clock.advance(Duration::from_secs(1));
+    client.get_paths(5, "").await;
+    let minute = "the store of the rate limits has failed 16 requests in 61s, of which 16 passed uncounted: not asked";
+    assert_eq!(lines(&log, &mut seen), [(Level::WARN, minute.to_owned())]);
+    store.set_default(ScriptedAnswer::memory());
+    client.get_paths(5, "").await;
+    assert_eq!(lines(&log, &mut seen), [], "it may fail again at once");
+    clock.advance(Duration::from_secs(5));
+    client.get_paths(5, "").await;
+    let over = "the store of the rate limits answers again. It failed 20 requests in 61s, of which 20 passed uncounted";
+    assert_eq!(lines(&log, &mut seen), [(Level::INFO, over.to_owned())]);
 }
 
 #[tokio::test]
-async fn store_that_answered_once_is_silent() {
-    let store = failing();
-    is_silent(
-        RateLimitLayer::new(store.clone(), Policy::new().limit(minute())),
-        async |layer| {
-            let mut client = Client::of(app().layer(layer)).await;
-            client.get_paths(99, "").await;
-            store.set_default(ScriptedAnswer::memory());
-            client.get("/", "").await;
-            store.set_default(ScriptedAnswer::error("away"));
-            client.get_paths(110, "").await;
-        },
-    )
-    .await;
+async fn refused_requests_are_not_uncounted() {
+    let (log, mut seen) = (Log::default(), 0);
+    let _guard = set_default(log.clone());
+    for choice in [OnStoreFailure::Refuse, OnStoreFailure::Local] {
+        let (store, clock) = (ScriptedStore::new(), ManualClock::default());
+        store.set_default(ScriptedAnswer::error("away"));
+        let policy = Policy::new().limit(minute()).on_store_failure(choice);
+        let layer = RateLimitLayer::new(store.clone(), policy)
+            .local_store(MemoryStore::with_clock(100, clock.clone()));
+        let mut client = Client::of(app().layer(layer)).await;
+        client.get_paths(5, "").await;
+        clock.advance(Duration::from_secs(60));
+        client.get_paths(5, "").await;
+        let (level, line) = lines(&log, &mut seen).pop().unwrap();
+        assert_eq!(level, Level::WARN);
+        assert!(line.contains("of which 0 passed uncounted"), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn killed_redis_is_logged() {
+    let (log, mut seen) = (Log::default(), 0);
+    let _guard = set_default(log.clone());
+    let mut redis = RedisServer::start();
+    let options = RedisStore::options().deadline(Duration::from_secs(5));
+    let store = options.connect(&redis.url()).await.unwrap();
+    let limit = Limit::new("few", Quota::per_hour(3));
+    let layer = RateLimitLayer::new(store, Policy::new().limit(limit));
+    let mut client = Client::of(app().layer(layer)).await;
+    client.get_paths(3, "").await;
+    assert_eq!(lines(&log, &mut seen), []);
+    redis.kill();
+    client.get_paths(50, "").await;
+    let (level, line) = lines(&log, &mut seen).remove(0);
+    assert_eq!(level, Level::WARN);
+    assert!(
+        line.contains("limits fails") && line.contains("127.0.0.1"),
+        "{line}"
+    );
 }
 
 #[tokio::test]

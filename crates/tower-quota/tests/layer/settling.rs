@@ -259,6 +259,7 @@ fn settling_without_runtime_does_not_panic() {
     let (store, kept) = (slow_store(), Arc::new(Mutex::new(None)));
     let keep = Arc::clone(&kept);
     let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
         .build()
         .unwrap();
     runtime.block_on(request(

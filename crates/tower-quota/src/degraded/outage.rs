@@ -1,0 +1,103 @@
+//! Logs outages of the store.
+
+use core::error::Error;
+use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
+use std::sync::{Mutex, PoisonError};
+
+use tower_quota_core::Timestamp;
+
+/// The time between two warnings about the same failure.
+const REPEAT: Duration = Duration::from_secs(60);
+/// The time between two looks at the text of the failure, which changes when a breaker opens.
+const LOOK: Duration = Duration::from_secs(1);
+/// The time without a failure after which the store counts as recovered. An overloaded store fails some calls only.
+const CALM: Duration = Duration::from_secs(5);
+
+/// Logs a warning at the first failure of the store, one a minute with counts, and a line at the recovery.
+#[derive(Debug, Default)]
+pub(crate) struct OutageLog {
+    /// Read by each answer of the store.
+    is_failing: AtomicBool,
+    outage: Mutex<Option<Outage>>,
+}
+
+#[derive(Debug)]
+struct Outage {
+    began: Timestamp,
+    last_failure: Timestamp,
+    last_look: Timestamp,
+    last_warning: Timestamp,
+    text: String,
+    failed: u64,
+    uncounted: u64,
+}
+
+impl OutageLog {
+    /// Notes a request that the store could not decide, and whether it passes uncounted.
+    pub(crate) fn failed(&self, error: &(dyn Error + 'static), is_uncounted: bool, now: Timestamp) {
+        let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = outage.is_none();
+        let outage = outage.get_or_insert_with(|| Outage::new(now));
+        self.is_failing.store(true, Ordering::Relaxed);
+        outage.failed += 1;
+        outage.uncounted += u64::from(is_uncounted);
+        outage.last_failure = now;
+        if !is_first && now.since(outage.last_look) < LOOK {
+            return;
+        }
+        outage.last_look = now;
+        let text = error.to_string();
+        if is_first {
+            tracing::warn!(
+                target: "tower_quota",
+                "the store of the rate limits fails, and limits do what `on_store_failure` says: {text}"
+            );
+        } else if text != outage.text || now.since(outage.last_warning) >= REPEAT {
+            tracing::warn!(
+                target: "tower_quota",
+                "the store of the rate limits has failed {} requests in {:.0?}, of which {} passed uncounted: {text}",
+                outage.failed,
+                now.since(outage.began),
+                outage.uncounted,
+            );
+        } else {
+            return;
+        }
+        outage.last_warning = now;
+        outage.text = text;
+    }
+
+    /// Notes an answer of the store.
+    pub(crate) fn answered(&self, now: Timestamp) {
+        if !self.is_failing.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_over = |outage: &mut Outage| now.since(outage.last_failure) >= CALM;
+        if let Some(over) = outage.take_if(is_over) {
+            self.is_failing.store(false, Ordering::Relaxed);
+            tracing::info!(
+                target: "tower_quota",
+                "the store of the rate limits answers again. It failed {} requests in {:.0?}, of which {} passed uncounted",
+                over.failed,
+                over.last_failure.since(over.began),
+                over.uncounted,
+            );
+        }
+    }
+}
+
+impl Outage {
+    const fn new(now: Timestamp) -> Self {
+        Self {
+            began: now,
+            last_failure: now,
+            last_look: now,
+            last_warning: now,
+            text: String::new(),
+            failed: 0,
+            uncounted: 0,
+        }
+    }
+}
