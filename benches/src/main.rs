@@ -40,6 +40,7 @@ mod redis;
 mod reload;
 mod report;
 mod rules;
+mod simulation;
 mod soak;
 mod timing;
 mod traffic;
@@ -93,13 +94,13 @@ enum Suite {
     /// One scene of it.
     #[command(hide = true)]
     FloodWorker(flood::Scene),
-    /// Several processes behind one Redis, beside peers that count in memory.
+    /// One hot key over several instances with one Redis, beside peers.
     Distributed,
-    /// The same cells in virtual time, and a fleet of 200 instances with ten million clients.
-    Simulation,
-    /// One of those processes.
+    /// One of those instances.
     #[command(hide = true)]
     DistributedNode(distributed::Node),
+    /// A fleet of 200 instances with ten million clients, in virtual time.
+    Simulation,
     /// Rules that change once a second under load, in twenty processes.
     Reload,
     /// An outage of Redis, in which a thousand clients at their limit go on sending.
@@ -169,7 +170,7 @@ fn main() -> ExitCode {
         Suite::FloodWorker(scene) => return done(flood::worker(&scene)),
         Suite::Distributed => distributed::run(arguments.quick),
         Suite::Outage => outage::run(arguments.quick),
-        Suite::Simulation => distributed::simulation::run(arguments.quick),
+        Suite::Simulation => simulation::run(arguments.quick),
         Suite::DistributedNode(node) => return done(distributed::node(&node)),
         Suite::Reload => reload::run(arguments.quick),
         Suite::ReloadNode(node) => return done(reload::node(&node)),

@@ -49,23 +49,6 @@ const WANTED: &[(&str, f64)] = &[
     ("redis/bytes-per-client", 1.9),
     ("redis/overload-goodput", 0.8),
     ("redis/cluster-3", 0.7),
-    // Leases against exact round trips, in decisions a second; 1 is a total within the quota.
-    ("distributed/hot/512", 20.0),
-    ("distributed/hot/512/vs-trypema", 1.0),
-    ("distributed/hot/512/within-quota", 1.0),
-    ("distributed/zipf-1m", 2.0),
-    // Calls of exact round trips over those of leases: at least 40 % fewer.
-    ("distributed/zipf-1m/calls", 1.67),
-    ("distributed/zipf-1m/sent", 1.67),
-    // The memory store's latency and a microsecond, over that of leases.
-    ("distributed/leased-p99", 1.0),
-    ("distributed/refusal-flood", 20.0),
-    // A hundredth of a processor over what Redis uses.
-    ("distributed/refusal-flood/redis-cpu", 1.0),
-    ("distributed/refusal-flood-100k/*/redis-cpu", 1.0),
-    // Twenty calls a second over those that Redis gets.
-    ("distributed/refusal-flood-100k/*/calls", 1.0),
-    ("distributed/all-cells/p99.9", 1.0),
     // The share of requests that did not pass uncounted.
     ("outage/counted", 0.99),
     // Twenty processes whose rules change once a second; 100 ms and 2 s until a document is in force.

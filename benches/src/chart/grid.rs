@@ -8,6 +8,8 @@ pub(super) struct Grid {
     pub(super) picture: Picture,
     pub(super) groups: Vec<String>,
     pub(super) series: Vec<Series>,
+    /// A figure that is drawn as a line over all groups.
+    pub(super) bound: Option<f64>,
 }
 
 /// The bars of one colour: one for each group.
@@ -22,11 +24,16 @@ impl Grid {
             Bars::Contenders => by_contender(report, picture),
             Bars::Cases(cases) => by_case(report, picture, cases),
         };
+        let bound = picture.bound.and_then(|figure| {
+            let figures = report.rows().iter().map(|row| row.figures.get(figure));
+            figures.flatten().next().copied()
+        });
         let groups = picture.groups.iter().map(|group| spoken(group)).collect();
         Self {
             picture: *picture,
             groups,
             series,
+            bound,
         }
         .without_empty_groups()
     }
@@ -35,11 +42,10 @@ impl Grid {
         self.series.is_empty()
     }
 
-    /// Returns all figures that were measured.
+    /// Returns all figures that are drawn.
     pub(super) fn figures(&self) -> impl Iterator<Item = f64> {
-        self.series
-            .iter()
-            .flat_map(|series| series.figures.iter().copied().flatten())
+        let measured = self.series.iter().flat_map(|series| &series.figures);
+        measured.copied().flatten().chain(self.bound)
     }
 
     fn without_empty_groups(mut self) -> Self {

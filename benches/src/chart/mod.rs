@@ -5,7 +5,6 @@
 
 mod algorithms;
 mod before_after;
-mod distributed;
 mod grid;
 mod numbers;
 mod pictures;
@@ -88,7 +87,6 @@ fn page(report: &Report) -> Result<Page, Box<dyn Error>> {
         charts: Vec::new(),
         text: format!("{}.\n", report.conditions()),
     };
-    page.text += &distributed::worst(report);
     let pictures = pictures(report.suite())?;
     for picture in pictures {
         let grid = Grid::of(report, picture);
@@ -107,7 +105,6 @@ fn page(report: &Report) -> Result<Page, Box<dyn Error>> {
     if pictures.iter().all(|picture| !picture.has_table) {
         page.text += &tables::of_rows(report);
     }
-    page.text += &distributed::tables(report);
     page.text += &tables::of_ratios(report);
     Ok(page)
 }

@@ -58,6 +58,13 @@ pub(super) fn drawn(grid: &Grid, conditions: &str) -> String {
     svg += &legend;
     svg += &axis(&scale, top);
     svg += &bars(grid, &scale, top);
+    if let Some(bound) = grid.bound {
+        let y = top + HEIGHT * (1.0 - scale.height(bound));
+        let right = WIDTH - MARGIN;
+        svg += &format!(
+            "<line stroke=\"#cf222e\" stroke-width=\"2\" stroke-dasharray=\"6 4\" x1=\"{LEFT}\" x2=\"{right}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>\n"
+        );
+    }
     svg += &text("conditions", MARGIN, foot + 6.0, &escaped(conditions));
     svg + "</svg>\n"
 }

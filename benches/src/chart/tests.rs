@@ -45,6 +45,28 @@ fn chart_shows_figures_and_conditions() {
 }
 
 #[test]
+fn chart_draws_line_at_bound() {
+    let mut report = Report::default();
+    for (contender, admitted) in [("tower-quota, exact", 800.0), ("another", 1_000.0)] {
+        let figures = vec![("allowed", 800.0), ("admitted", admitted)];
+        report.row("distributed/8-instances/2x", contender, figures);
+    }
+    let page = page(&report).unwrap();
+    let (_, chart) = &page.charts[0];
+    // The axis ends at 1,000: the bar of 800 and the line are as high.
+    assert!(
+        chart.contains("stroke-dasharray=\"6 4\" x1=\"72\" x2=\"856\" y1=\"162.0\""),
+        "{chart}"
+    );
+    assert!(
+        page.text
+            .contains("| `distributed/8-instances/2x` | another | 800 | 1,000 |"),
+        "{}",
+        page.text
+    );
+}
+
+#[test]
 fn table_shows_gaps_and_targets() {
     let text = page(&Report::read(SMALL).unwrap()).unwrap().text;
     for line in [

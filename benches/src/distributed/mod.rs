@@ -1,117 +1,97 @@
-//! Several processes behind one Redis: what they admit together, how long decisions take, and what they cost Redis.
+//! One hot key over several instances with one Redis: what they admit together, next to what the quota allows.
 //!
-//! A coordinator starts a Redis and the processes of each cell. Each process offers its share of a load to a store of its
-//! own. Requests have planned instants, and latencies are counted from these: a slow answer delays no later request,
-//! and the delay of a request that is sent late counts.
+//! Each instance is a process with a store of its own, and sends its share of the load. Every contender counts windows
+//! of a second. The first requests come at a whole second, so the windows that begin with it and the windows that begin
+//! with a request are the same.
 
-mod cell;
-mod faults;
-mod latencies;
+mod contenders;
+#[cfg(feature = "limitador")]
+mod limitador;
 mod node;
-mod offer;
-mod path;
-mod plan;
-pub(crate) mod simulation;
-mod targets;
+mod tally;
 
+use std::env;
 use std::error::Error;
+use std::process::{Command, Stdio};
 
+use tower_quota_core::{Clock, MonotonicClock};
 use tower_quota_testkit::RedisServer;
 
-use self::latencies::Latencies;
 pub(crate) use self::node::{Node, run as node};
-use self::path::Contender;
-use self::plan::{Plan, Traffic};
-use self::targets::Targets;
-use crate::report::{Report, median, median_ratio};
+use self::tally::Tally;
+use crate::load::Meters;
+use crate::report::Report;
 
-/// The numbers of processes, of offered loads in multiples of the quota, and the kinds of traffic.
-struct Cells {
-    nodes: &'static [u32],
-    loads: &'static [f64],
-    traffic: &'static [Traffic],
-}
+/// The units of a window of a second.
+const UNITS: u32 = 4_000;
 
-/// The length of a cell: windows of a second end in its middle, and are counted right on a slow machine too.
-const SECONDS: f64 = 1.5;
+/// The numbers of instances, and the offered load in multiples of the quota.
+const SCENARIOS: [(u64, u64); 3] = [(2, 2), (8, 2), (8, 4)];
 
-/// The passes over all cells whose latencies are compared. In a single one, a few moments decide in which a process waits
-/// for its turn. The table has the first; only exact round trips and leases take part in the others.
-const PASSES: usize = 3;
+const SECOND: u64 = 1_000_000;
 
-const ALL: Cells = Cells {
-    nodes: &[1, 2, 4, 8],
-    loads: &[0.5, 1.0, 2.0, 4.0],
-    traffic: &[Traffic::Even, Traffic::Zipf, Traffic::Bursts, Traffic::Hot],
-};
-const SOME: Cells = Cells {
-    nodes: &[1, 4],
-    loads: &[2.0],
-    traffic: &[Traffic::Zipf, Traffic::Hot],
-};
+/// The microseconds without requests at the end of the last window: a late request does not meet another window.
+const PAUSE: u64 = SECOND / 4;
 
 pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
+    let windows = if quick { 2 } else { 30 };
+    let server = RedisServer::start();
     let mut report = Report::default();
-    Targets::new(quick).measure(&mut report)?;
-    faults::measure(&mut report)?;
-    let (cells, passes) = if quick { (&SOME, 1) } else { (&ALL, PASSES) };
-    measure_cells(cells, passes, &mut report)?;
+    for (instances, load) in SCENARIOS {
+        let case = format!("distributed/{instances}-instances/{load}x");
+        for contender in contenders::ALL {
+            let figures = cell(&server, contender, instances, load, windows)?;
+            report.row(&case, contender, figures);
+        }
+    }
     Ok(report)
 }
 
-fn measure_cells(cells: &Cells, passes: usize, report: &mut Report) -> Result<(), Box<dyn Error>> {
-    const CASE: &str = "distributed/all-cells";
-    let server = RedisServer::start();
-    let mut of_all: Vec<Vec<Latencies>> = Contender::ALL.iter().map(|_| Vec::new()).collect();
-    for pass in 0..passes {
-        for (&contender, latencies) in Contender::ALL.iter().zip(&mut of_all) {
-            if pass == 0 || Contender::OURS.contains(&contender) {
-                latencies.push(Latencies::new());
-            }
-        }
-        for &traffic in cells.traffic {
-            for &load in cells.loads {
-                for &nodes in cells.nodes {
-                    let case = format!("distributed/{}/{load}x/{nodes}", traffic.name());
-                    let plan = Plan {
-                        traffic,
-                        load,
-                        nodes,
-                        node: 0,
-                        seconds: SECONDS,
-                    };
-                    for (&contender, passes) in Contender::ALL.iter().zip(&mut of_all) {
-                        let Some(latencies) = passes.get_mut(pass) else {
-                            continue;
-                        };
-                        let figures = cell::run(&server, contender, plan, latencies)?;
-                        if pass == 0 {
-                            report.row(&case, contender.name(), figures);
-                        }
-                    }
-                }
-            }
-        }
+/// Returns the figures of one contender in one scenario, on an empty server.
+fn cell(
+    server: &RedisServer,
+    contender: &str,
+    instances: u64,
+    load: u64,
+    windows: u64,
+) -> Result<Vec<(&'static str, f64)>, Box<dyn Error>> {
+    server.command("FLUSHALL")?;
+    let before = Meters::read(&[server]);
+    let every = SECOND * instances / (u64::from(UNITS) * load);
+    let requests = (SECOND * windows - PAUSE) / every;
+    // The instances connect within a second.
+    let begin = (MonotonicClock::new().now().as_micros() / SECOND + 2) * SECOND;
+    let mut nodes = Vec::new();
+    for number in 0..instances {
+        let first = begin + every * number / instances;
+        let mut command = Command::new(env::current_exe()?);
+        command
+            .args(["distributed-node", &server.url(), contender])
+            .args([first, every, requests].map(|argument| argument.to_string()))
+            .stdout(Stdio::piped());
+        nodes.push(command.spawn()?);
     }
-    for (contender, passes) in Contender::ALL.iter().zip(&of_all) {
-        let figures = Latencies::PERCENTILES
-            .map(|(name, share)| (name, median(&mut micros_at(passes, share))));
-        report.row(CASE, contender.name(), figures.to_vec());
+    let mut sum = Tally::default();
+    for node in nodes {
+        sum.merge(Tally::read(&node.wait_with_output()?.stdout, requests));
     }
-    // The contenders begin with exact round trips and leases.
-    if let [exact, leased, ..] = of_all.as_slice() {
-        report.ratio(
-            format!("{CASE}/p99.9"),
-            median_ratio(&micros_at(exact, 0.999), &micros_at(leased, 0.999)),
-        );
-    }
-    Ok(())
-}
-
-/// Returns the microseconds that this share of the decisions took at most, in each pass.
-fn micros_at(passes: &[Latencies], share: f64) -> Vec<f64> {
-    passes
-        .iter()
-        .map(|latencies| latencies.micros_at(share))
-        .collect()
+    let after = Meters::read(&[server]);
+    let asked = (requests * instances) as f64;
+    let allowed = f64::from(UNITS) * windows as f64;
+    let share = sum.admitted as f64 * 100.0 / allowed;
+    Ok(vec![
+        ("asked", asked),
+        ("allowed", allowed),
+        ("admitted", sum.admitted as f64),
+        ("exceeded %", (share - 100.0).max(0.0)),
+        ("short %", (100.0 - share).max(0.0)),
+        ("failed", sum.failed as f64),
+        ("p50 us", sum.micros_at(0.5)),
+        ("p99 us", sum.micros_at(0.99)),
+        ("calls", (after.calls - before.calls) / asked),
+        (
+            "redis us",
+            (after.server_cpu - before.server_cpu) * 1e6 / asked,
+        ),
+    ])
 }

@@ -1,89 +1,79 @@
-//! One process of a cell.
+//! One instance: sends requests at their planned instants, whether or not earlier requests were answered.
 
 use std::error::Error;
 use std::fs;
-use std::io;
+use std::task::{Context, Poll, Waker};
+use std::thread;
 use std::time::Duration;
 
 use clap::Args;
-use tokio::runtime::Runtime;
-use tower_quota_lease::Leased;
-use tower_quota_redis::RedisStore;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::timeout;
+use tower_quota_core::{Clock, MonotonicClock};
 
-use super::offer::offer;
-#[cfg(feature = "limitador")]
-use super::path::Limitador;
-use super::path::{Contender, Path, StorePath, Trypema, WindowScript};
-use super::plan::Plan;
+use super::contenders::{Decide, connect};
+use super::tally::Tally;
+use crate::timing::now;
 
-/// The arguments of a process.
+/// A request fails if its answer takes longer.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The arguments of an instance.
 #[derive(Args, Debug)]
 pub(crate) struct Node {
     url: String,
-    contender: Contender,
-    #[command(flatten)]
-    plan: Plan,
-    /// The deadline of a call, in milliseconds.
-    deadline: u64,
-    /// Writes a `+` for each admitted request at once.
-    #[arg(long)]
-    loud: bool,
+    contender: String,
+    /// The instant of the first request, in microseconds of the machine's clock.
+    first: u64,
+    /// The microseconds between two requests.
+    every: u64,
+    requests: u64,
 }
 
-/// Connects, waits for a line of input, runs the plan, and prints the tally as JSON.
+/// Connects, sends the requests, and prints the tally as JSON.
 pub(crate) fn run(node: &Node) -> Result<(), Box<dyn Error>> {
-    // The system may end a sleep 50 us late to save power. Where it does not permit less, it stays so.
+    // Some systems end a sleep 50 us late to save power, and keep to it where they permit no less.
     let _ = fs::write("/proc/self/timerslack_ns", "1000");
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    let runtime = Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()?;
-    let Node { url, plan, .. } = node;
-    let (quota, rate, clients) = (
-        plan.traffic.quota(),
-        plan.traffic.rate(),
-        plan.traffic.clients(),
-    );
-    let deadline = Duration::from_millis(node.deadline);
-    let redis = || RedisStore::options().deadline(deadline).connect(url);
-    match node.contender {
-        Contender::Exact => work(
-            &runtime,
-            StorePath::new(runtime.block_on(redis())?, quota),
-            node,
-        ),
-        Contender::Leased => {
-            let _entered = runtime.enter();
-            let store = Leased::new(runtime.block_on(redis())?);
-            work(
-                &runtime,
-                StorePath::new(store, quota).counting_lost(|store| store.stats().units_lost),
-                node,
-            )
-        }
-        Contender::Trypema => work(
-            &runtime,
-            runtime.block_on(Trypema::connect(url, clients, rate))?,
-            node,
-        ),
-        #[cfg(feature = "limitador")]
-        Contender::Limitador => work(
-            &runtime,
-            runtime.block_on(Limitador::connect(url, rate))?,
-            node,
-        ),
-        Contender::Script => work(
-            &runtime,
-            runtime.block_on(WindowScript::connect(url, rate, deadline))?,
-            node,
-        ),
-    }
-}
-
-fn work(runtime: &Runtime, path: impl Path, node: &Node) -> Result<(), Box<dyn Error>> {
-    println!("ready");
-    io::stdin().read_line(&mut String::new())?;
-    let tally = offer(runtime, &path, &node.plan, node.loud);
+    let decide = runtime.block_on(connect(&node.contender, &node.url))?;
+    let tally = offer(&runtime, &decide, node)?;
     println!("{}", serde_json::to_string(&tally)?);
     Ok(())
+}
+
+/// Polls each request where it is sent, as a handler does, and spawns a task only if the request has to wait.
+fn offer(runtime: &Runtime, decide: &Decide, node: &Node) -> Result<Tally, JoinError> {
+    let _entered = runtime.enter();
+    let clock = MonotonicClock::new();
+    let (mut tally, mut waiting) = (Tally::default(), JoinSet::new());
+    let ahead = node.first.saturating_sub(clock.now().as_micros());
+    let first = now() + Duration::from_micros(ahead);
+    for request in 0..node.requests {
+        let planned = first + Duration::from_micros(node.every * request);
+        #[expect(clippy::disallowed_methods, reason = "the plan is in real time")]
+        thread::sleep(planned.saturating_duration_since(now()));
+        let mut decided = decide();
+        let mut context = Context::from_waker(Waker::noop());
+        match decided.as_mut().poll(&mut context) {
+            Poll::Ready(answer) => tally.count(answer, now() - planned),
+            Poll::Pending => {
+                waiting.spawn(async move {
+                    let answer = timeout(PATIENCE, decided).await.unwrap_or(None);
+                    (answer, now() - planned)
+                });
+            }
+        }
+        while let Some(answered) = waiting.try_join_next() {
+            let (answer, latency) = answered?;
+            tally.count(answer, latency);
+        }
+    }
+    for (answer, latency) in runtime.block_on(waiting.join_all()) {
+        tally.count(answer, latency);
+    }
+    Ok(tally)
 }
