@@ -1,6 +1,7 @@
 //! tower-quota beside its peers, measured in one run on one machine.
 //!
 //!     cargo run --release -p tower-quota-bench -- redis [--quick] [--json FILE]
+//!     cargo run --release -p tower-quota-bench -- distance [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- memory [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- limiter [--quick] [--json FILE]
 //!     cargo run --release -p tower-quota-bench -- layer [--quick] [--json FILE]
@@ -70,6 +71,8 @@ struct Arguments {
 enum Suite {
     /// The shared store, on a Redis of its own.
     Redis,
+    /// The latency of the shared store by the distance of Redis.
+    Distance,
     /// The memory store, beside other limiters in memory.
     Memory,
     /// `Limiter` without HTTP, beside the peers' direct interfaces.
@@ -153,6 +156,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let report = match arguments.suite {
         Suite::Redis => redis::run(arguments.quick),
+        Suite::Distance => redis::distance::run(arguments.quick),
         Suite::Memory => memory::run(arguments.quick),
         Suite::Limiter => memory::limiter::run(arguments.quick),
         Suite::MemoryWorker {

@@ -61,7 +61,7 @@ pub(crate) fn run(files: &[PathBuf], into: &Path) -> Result<(), Box<dyn Error>> 
 /// Returns the document that shows a suite's figures.
 fn document_of(suite: &str) -> &'static str {
     match suite {
-        "redis" => "REDIS.md",
+        "distance" | "redis" => "REDIS.md",
         "distributed" | "outage" | "simulation" => "DISTRIBUTED.md",
         "rules" | "reload" => "RULES.md",
         _ => "MEMORY.md",

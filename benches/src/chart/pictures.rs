@@ -282,7 +282,9 @@ pub(super) fn pictures(suite: &str) -> Result<&'static [Picture], Box<dyn Error>
         "flood" => Ok(FLOOD),
         "limiter" => Ok(LIMITER),
         "distributed" => Ok(DISTRIBUTED),
-        "instructions" | "outage" | "redis" | "reload" | "rules" | "simulation" => Ok(&[]),
+        "distance" | "instructions" | "outage" | "redis" | "reload" | "rules" | "simulation" => {
+            Ok(&[])
+        }
         other => Err(format!("there are no charts of the suite {other:?}").into()),
     }
 }

@@ -107,6 +107,7 @@ fn documents_show_the_kept_figures() {
         "layer",
         "flood",
         "instructions",
+        "distance",
         "redis",
         "rules",
         "reload",

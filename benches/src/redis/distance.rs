@@ -4,6 +4,7 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Builder;
 use tower_quota_redis::RedisStore;
 use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
@@ -16,7 +17,16 @@ use crate::report::Report;
 
 const TASKS: u64 = 64;
 
-pub(super) async fn measure(quick: bool, report: &mut Report) -> Result<(), Box<dyn Error>> {
+pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    runtime.block_on(measure(quick))
+}
+
+async fn measure(quick: bool) -> Result<Report, Box<dyn Error>> {
+    let mut report = Report::default();
     let span = Duration::from_secs(if quick { 1 } else { 5 });
     let server = RedisServer::start();
     let proxy = FaultProxy::to(server.port());
@@ -27,7 +37,7 @@ pub(super) async fn measure(quick: bool, report: &mut Report) -> Result<(), Box<
     let (connection, sha) = connect(&proxy.url(), DEADLINE, GCRA).await?;
     for millis in [0, 1, 5, 20] {
         proxy.inflict(Fault::Delay(Duration::from_millis(millis)));
-        let case = format!("redis/distance/{millis}ms");
+        let case = format!("distance/{millis}-ms");
         let store = store.clone();
         let ours = move |draw| {
             let store = store.clone();
@@ -47,7 +57,7 @@ pub(super) async fn measure(quick: bool, report: &mut Report) -> Result<(), Box<
         let round = load::run(&[&server], TASKS, span, &Arc::new(theirs)).await;
         report.row(&case, MULTIPLEXED, figures(&round));
     }
-    Ok(())
+    Ok(report)
 }
 
 fn figures(round: &Round) -> Vec<(&'static str, f64)> {

@@ -2,7 +2,7 @@
 
 mod bytes;
 mod contenders;
-mod distance;
+pub(crate) mod distance;
 #[cfg(feature = "limitador")]
 mod limitador;
 mod overload;
@@ -60,7 +60,6 @@ async fn measure(quick: bool) -> Result<Report, Box<dyn Error>> {
     } = bench;
     drop(setup);
     bytes::measure(quick, &mut report).await?;
-    distance::measure(quick, &mut report).await?;
     overload::measure(quick, &mut report).await?;
     Ok(report)
 }
