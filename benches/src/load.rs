@@ -9,8 +9,7 @@ use tower_quota_testkit::RedisServer;
 
 use crate::timing::{now, rest};
 
-/// The time of one decision in so many is measured, at random: two readings of the clock take half as long as a decision
-/// from memory.
+/// The time of one decision in so many is measured, at random: latencies take an eighth of the memory.
 const TIMED_EVERY: u64 = 8;
 
 /// The figures of one round of load.
@@ -58,38 +57,19 @@ impl Keys {
     }
 }
 
-/// Makes the decisions of a round.
-///
-/// It is shared once with each task: a count of references that changes with each decision would be most of what a
-/// decision from memory takes.
-pub(crate) trait Deciding: Send + Sync + 'static {
-    /// Makes one decision on a uniform number.
-    fn decide(&self, draw: u64) -> impl Future<Output = ()> + Send;
-}
-
-impl<D, F> Deciding for D
-where
-    D: Fn(u64) -> F + Send + Sync + 'static,
-    F: Future<Output = ()> + Send,
-{
-    fn decide(&self, draw: u64) -> impl Future<Output = ()> + Send {
-        self(draw)
-    }
-}
-
 /// Decides in `tasks` tasks, on one uniform number after another, until `span` has passed.
-pub(crate) async fn run(
+pub(crate) async fn run<F: Future<Output = ()> + Send>(
     servers: &[&RedisServer],
     tasks: u64,
     span: Duration,
-    deciding: &Arc<impl Deciding>,
+    decide: &Arc<impl Fn(u64) -> F + Send + Sync + 'static>,
 ) -> Round {
     let stop = Arc::new(AtomicBool::new(false));
     let before = Meters::read(servers);
     let began = now();
     let workers: Vec<_> = (0..tasks)
         .map(|task| {
-            let (deciding, stop) = (Arc::clone(deciding), Arc::clone(&stop));
+            let (decide, stop) = (Arc::clone(decide), Arc::clone(&stop));
             let mut draws = Keys::new(task + 1, u64::MAX);
             tokio::spawn(async move {
                 let mut latencies = Vec::with_capacity(1 << 16);
@@ -97,7 +77,7 @@ pub(crate) async fn run(
                 while !stop.load(Ordering::Relaxed) {
                     let draw = draws.next();
                     let asked = (draw < u64::MAX / TIMED_EVERY).then(now);
-                    deciding.decide(draw).await;
+                    decide(draw).await;
                     decisions += 1;
                     if let Some(asked) = asked {
                         latencies
@@ -191,7 +171,7 @@ impl Meters {
 }
 
 /// Returns the seconds of CPU that this process has used, from `/proc/self/stat` (in ticks of 10 ms).
-pub(crate) fn client_cpu() -> f64 {
+fn client_cpu() -> f64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The command's name is in parentheses and may hold spaces: count the fields after it. utime and stime.
     let fields: Vec<&str> = stat

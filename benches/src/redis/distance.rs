@@ -4,25 +4,20 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Builder;
 use tower_quota_redis::RedisStore;
 use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
 use super::contenders::{script_per_limit, tower_quota};
 use super::setup::{DEADLINE, GCRA, connect};
 use super::shape::Shape;
-use super::{MULTIPLEXED, TOWER_QUOTA};
+use super::{MULTIPLEXED, TOWER_QUOTA, runtime};
 use crate::load::{self, Round};
 use crate::report::Report;
 
 const TASKS: u64 = 64;
 
 pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
-    let runtime = Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
-    runtime.block_on(measure(quick))
+    runtime()?.block_on(measure(quick))
 }
 
 async fn measure(quick: bool) -> Result<Report, Box<dyn Error>> {

@@ -13,6 +13,8 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::{Builder, Runtime};
+
 use self::contenders::{ping, pooled, script_per_limit, tower_quota};
 use self::setup::Setup;
 pub(crate) use self::setup::connect;
@@ -31,11 +33,14 @@ const PING: &str = "redis-rs, PING";
 const LIMITADOR: &str = "limitador";
 
 pub(crate) fn run(quick: bool) -> Result<Report, Box<dyn Error>> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    runtime()?.block_on(measure(quick))
+}
+
+fn runtime() -> std::io::Result<Runtime> {
+    Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
-        .build()?;
-    runtime.block_on(measure(quick))
+        .build()
 }
 
 async fn measure(quick: bool) -> Result<Report, Box<dyn Error>> {
