@@ -267,7 +267,7 @@ const DISTRIBUTED: &[Picture] = &[Picture {
     ..taken(
         "distributed-admitted",
         "One hot key over several instances with one Redis",
-        "requests admitted, by instances and load; the line is what the quota of 4,000 in each second allows",
+        "requests admitted; the line is what the quota allows; trypema and limitador count in memory and promise no exact total",
         "admitted",
         "distributed",
         &["2-instances/2x", "8-instances/2x", "8-instances/4x"],
