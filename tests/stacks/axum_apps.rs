@@ -16,9 +16,10 @@ use tower::timeout::TimeoutLayer as TowerTimeoutLayer;
 use tower::{BoxError, Layer, ServiceBuilder};
 use tower_http::compression::CompressionLayer;
 use tower_http::cors::CorsLayer;
+use tower_http::normalize_path::NormalizePathLayer;
 use tower_http::timeout::TimeoutLayer;
 use tower_http::trace::TraceLayer;
-use tower_quota::{Limit, Quota};
+use tower_quota::{Limit, Quota, when};
 
 use crate::each_layer::LONG;
 use crate::handler::Handler;
@@ -234,4 +235,32 @@ async fn inner_error_passes_through() {
         .await;
     assert_eq!(failed.status(), 503);
     assert_eq!(failed.body(), "request timed out");
+}
+
+/// A layer between two routers rewrites the path, so that `OriginalUri` and the present path differ.
+#[tokio::test]
+async fn rewritten_path_does_not_evade_limit() {
+    let login = || limited_by(three_per_minute().when(when::path("/login")), false);
+    let inner = || {
+        Router::new()
+            .route("/login", get(|| async { "hello" }))
+            .layer(login())
+    };
+    let fallback =
+        Router::new().fallback_service(NormalizePathLayer::trim_trailing_slash().layer(inner()));
+    let nested = Router::new().nest_service(
+        "/api",
+        NormalizePathLayer::trim_trailing_slash().layer(inner()),
+    );
+    for (app, prefix) in [(fallback, ""), (nested, "/api")] {
+        let server = Server::of_app(app).await;
+        for path in ["/login/", "/login", "/login///"] {
+            let answer = server.get(&format!("{prefix}{path}")).await;
+            assert_eq!(answer.status(), 200, "{path}");
+        }
+        for path in ["/login/", "/login", "/login///"] {
+            let answer = server.get(&format!("{prefix}{path}")).await;
+            assert_eq!(answer.status(), 429, "{path}");
+        }
+    }
 }

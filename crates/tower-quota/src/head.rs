@@ -72,12 +72,36 @@ impl<'a> RequestHead<'a> {
         self.uri
     }
 
-    /// Returns the path that the client asked for, not decoded.
+    /// Returns the path of the request, not decoded.
     ///
-    /// Inside axum's `nest` it includes the prefix, while [`uri`](Self::uri) does not: with the feature `axum` it is
-    /// read from `OriginalUri`, which every axum `Router` adds to the request.
+    /// Inside axum's `nest` the path includes the prefix, unlike the path of [`uri`](Self::uri). If a layer inside a router
+    /// has rewritten the path, this is the new path. Use [`path_matches`](Self::path_matches) to compare a path.
     #[must_use]
     pub fn path(&self) -> &'a str {
+        let original = self.original_path();
+        if original.ends_with(self.uri.path()) {
+            original
+        } else {
+            self.uri.path()
+        }
+    }
+
+    /// Returns whether a path of this request matches.
+    ///
+    /// With the feature `axum`, a request has two paths: the path that the client sent, from the `OriginalUri` of the
+    /// outermost `Router`, and the present path, which lacks the prefix of a `nest` and which layers between routers may
+    /// have rewritten. A limit or a block list applies if either path matches. A condition that exempts a request must
+    /// match the full path, and both paths if the path was rewritten.
+    pub fn path_matches(&self, mut matches: impl FnMut(&str) -> bool) -> bool {
+        let (original, present) = (self.original_path(), self.uri.path());
+        if self.holds_in_doubt {
+            matches(original) || original != present && matches(present)
+        } else {
+            matches(original) && (original.ends_with(present) || matches(present))
+        }
+    }
+
+    fn original_path(&self) -> &'a str {
         if self.is_as_nested {
             return self.uri.path();
         }

@@ -190,7 +190,7 @@ fn path_condition(path: &PathMatch) -> Result<Box<dyn Condition>, when::PatternE
         PathMatch::Regex(regex) => {
             let regex = regex.regex().clone();
             Ok(Box::new(move |head: &RequestHead<'_>| {
-                regex.is_match(head.path())
+                head.path_matches(|path| regex.is_match(path))
             }))
         }
     }

@@ -29,11 +29,10 @@ pub enum Check {
     ///
     /// Proved by 1,000 requests without the key, and disproved by one with it.
     KeyNeverFound,
-    /// A limit applies to no request, because its conditions compare another path than was meant.
+    /// A limit applies to no request, because its `when::route` lacks the prefix of a `nest`, or runs before a route is
+    /// matched.
     ///
-    /// Its [`when::path`](crate::when::path) or `when::route` matches the path inside axum's `nest`, without the
-    /// prefix; or its `when::route` runs before a route is matched. Proved by 100 such requests, and disproved by one
-    /// that the limit applies to.
+    /// Proved by 100 such requests, and disproved by one that the limit applies to.
     UnreachableLimit,
     /// Two layers count one limit for the same key in the same store, so each request is counted twice.
     ///

@@ -34,8 +34,8 @@ impl WatchedLimit {
         }
         checks.observe(Check::UnreachableLimit, Some(limit.name), &self.near_misses, DISPROVABLE_PROOF, || {
             let why = if is_nested {
-                "its condition matches the path inside axum's `nest` and is compared with the path that the client asked \
-                 for. Write the prefix too, as in `when::path(\"/api/items\")` or `when::route(\"/api/items\")`"
+                "its `when::route` lacks the prefix of axum's `nest`. Write the prefix too, as in \
+                 `when::route(\"/api/items\")`"
             } else {
                 "its `when::route` is asked before any `Router` has matched a route. Add the layer by `Router::layer` or \
                  `Router::route_layer` instead of around the app, or write `when::path`"

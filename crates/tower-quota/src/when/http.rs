@@ -23,8 +23,8 @@ pub fn method(methods: impl IntoIterator<Item = Method>) -> Box<dyn Condition> {
 /// Patterns are those of axum's routes. In `/users/{id}` the braces match one segment, in `/files/{*rest}` any text up
 /// to the end; at the end of a pattern neither matches an empty text. `{{` and `}}` are literal braces.
 ///
-/// The path is the [requested one](RequestHead::path), not decoded. With the feature `axum` it includes the prefix
-/// inside axum's `nest`: `"/api/items"`. Without that feature it is the path that this layer sees. The match is [as
+/// The path is not decoded. With the feature `axum`, write the prefix of a `nest` too: `"/api/items"`. If a layer between
+/// routers rewrites the path, the limit applies if [either path matches](RequestHead::path_matches). The match is [as
 /// strict as a router](crate::when#caveats): `/users/` and `/users` are different paths.
 ///
 /// # Panics
@@ -62,7 +62,7 @@ pub fn try_path(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
         .insert(pattern, ())
         .map_err(|error| refused(error.to_string()))?;
     Ok(Box::new(move |head: &RequestHead<'_>| {
-        router.at(head.path()).is_ok()
+        head.path_matches(|path| router.at(path).is_ok())
     }))
 }
 

@@ -81,7 +81,28 @@ impl Paths {
 
     /// Visits the numbers of all patterns and expressions that match a request.
     pub(crate) fn find(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(u32)) {
-        let path = head.path();
+        if head.holds_in_doubt() {
+            head.path_matches(|path| {
+                self.find_path(head, path, visit);
+                false
+            });
+            return;
+        }
+        // A match that exempts a request must hold for each of its paths.
+        let mut common: Option<Vec<u32>> = None;
+        head.path_matches(|path| {
+            let mut found = Vec::new();
+            self.find_path(head, path, &mut |number| found.push(number));
+            if let Some(earlier) = &common {
+                found.retain(|number| earlier.contains(number));
+            }
+            common = Some(found);
+            true
+        });
+        common.into_iter().flatten().for_each(visit);
+    }
+
+    fn find_path(&self, head: &RequestHead<'_>, path: &str, visit: &mut dyn FnMut(u32)) {
         self.trie.find(path, visit);
         if let Some(others) = &self.others {
             let examine = |position| {
