@@ -52,8 +52,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .limit(
             Limit::new("login-name", Quota::per_hour(100).sliding_log())
                 .by(key::basic_user())
-                // Browsers send no credentials at first: 401, uncounted. Otherwise all of them would share one counter,
-                // which any client can use up.
+                // Browsers send no credentials at first: 401, uncounted.
                 .when_missing(MissingKey::Unauthenticated)
                 .settle(settle::only_failures()),
         )

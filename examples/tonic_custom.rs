@@ -63,7 +63,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .limit(
             Limit::new("calls", Quota::per_minute(3))
                 .by(key::metadata("x-api-key"))
-                // By default calls without a key share one counter; `MissingKey::Refuse` is `INVALID_ARGUMENT`.
+                // By default calls without a key get `INVALID_ARGUMENT`.
                 .when_missing(MissingKey::Unauthenticated)
                 .when(when::grpc_method("grpc.health.v1.Health/Check")),
         )

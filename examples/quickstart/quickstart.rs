@@ -14,7 +14,7 @@ use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 async fn main() -> io::Result<()> {
     let policy = Policy::new()
         .limit(Limit::new("burst", Quota::per_second(2).burst(5)).by(key::client_ip()))
-        .limit(Limit::new("minute", Quota::per_minute(30)).by(key::client_ip()))
+        .limit(Limit::new("minute", Quota::per_minute(30).fixed_window()).by(key::client_ip()))
         .limit(Limit::new("everyone", Quota::per_second(1_000))); // no key: all clients together
 
     let app = Router::new()

@@ -82,8 +82,6 @@ pub enum ConfigError {
     CollidingNames(Name, Name),
     /// Different extractors of a policy with the same scope of keys.
     SharedScope(Name),
-    /// A penalty on a limit that counts all requests without a key together.
-    PenaltyOnSharedCounter(Name),
     /// Two header styles that write the same field.
     SharedField(&'static str),
     /// A limit's name that is empty, longer than 64 bytes or not printable ASCII.
@@ -260,11 +258,6 @@ impl fmt::Display for ConfigError {
                 f,
                 "different extractors of one policy make keys of one scope, {scope:?}: give each a scope of its own, or \
                  count by one of them"
-            ),
-            Self::PenaltyOnSharedCounter(limit) => write!(
-                f,
-                "the penalty of \"{limit}\" would let one client without a key block all others without one: choose a key \
-                 that is always there, as by `.or(key::client_ip())`, or say `.when_missing(..)`"
             ),
             Self::SharedField(field) => {
                 write!(

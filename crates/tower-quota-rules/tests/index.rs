@@ -263,8 +263,10 @@ fn document() -> impl Strategy<Value = Document> {
                 overrides: overrides.collect(),
                 ..Document::default()
             };
-            document.defaults =
-                serde_json::from_str(r#"{ "key": ["header x-api-key", "client_ip"] }"#).unwrap();
+            document.defaults = serde_json::from_str(
+                r#"{ "key": ["header x-api-key", "client_ip"], "missing": "share" }"#,
+            )
+            .unwrap();
             (document.skip, document.allow, document.block) = lists;
             document
         },

@@ -6,7 +6,7 @@
 //!
 //! let policy = Policy::new()
 //!     .limit(Limit::new("burst", Quota::per_second(10).burst(20)).by(key::client_ip()))
-//!     .limit(Limit::new("minute", Quota::per_minute(100)).by(key::header("x-api-key").or(key::client_ip())))
+//!     .limit(Limit::new("minute", Quota::per_minute(100).fixed_window()).by(key::client_ip()))
 //!     .limit(Limit::new("everyone", Quota::per_second(5_000)));
 //!
 //! let app: Router = Router::new()

@@ -85,12 +85,18 @@ impl Quota {
     }
 
     /// Makes a token bucket of `units` per minute.
+    ///
+    /// The full bucket and the refill of the first period admit up to twice as many. [`fixed_window`](Self::fixed_window) and
+    /// [`burst`](Self::burst) admit fewer.
     #[track_caller]
     pub const fn per_minute(units: u64) -> Self {
         Self::new(units, Duration::from_secs(60))
     }
 
     /// Makes a token bucket of `units` per hour.
+    ///
+    /// The full bucket and the refill of the first period admit up to twice as many. [`fixed_window`](Self::fixed_window) and
+    /// [`burst`](Self::burst) admit fewer.
     #[track_caller]
     pub const fn per_hour(units: u64) -> Self {
         Self::new(units, Duration::from_secs(3_600))

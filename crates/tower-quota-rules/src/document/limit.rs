@@ -29,7 +29,7 @@ pub struct LimitRule {
     /// The requests that it does not apply to: those that match one of these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unless: Option<Many<Match>>,
-    /// The choice for requests without the key. The default is that of `defaults`, or `share`.
+    /// The choice for requests without the key. The default is the choice of `defaults`, or to refuse.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<MissingRule>,
     /// The longest wait of a request for its turn. The default is 30s for leaky buckets, and none for other quotas.

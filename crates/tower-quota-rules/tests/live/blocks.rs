@@ -328,7 +328,7 @@ async fn adaptive_blocks_grow_and_name_networks() {
 #[tokio::test]
 async fn address_as_api_key_blocks_no_network() {
     let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
-    let document = "limits: [{ name: all, quota: 2 per 300 days fixed_window, key: header user }]\n\
+    let document = "limits: [{ name: all, quota: 2 per 300 days fixed_window, key: header user, missing: share }]\n\
                     adaptive_block: { after: 1s, first: 10m, by: network, prefix_v4: 24 }";
     instance
         .live

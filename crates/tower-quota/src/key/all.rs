@@ -8,6 +8,7 @@ use tower_quota_core::{Key, Name};
 use super::extractor::{KeyExtractor, identity_of};
 use super::mistake::Mistake;
 use super::parts::{IntoExtractors, Parts};
+use super::single::is_conflict;
 use crate::head::RequestHead;
 
 /// The maximum number of keys that a request may send for one extractor while clients are blocked.
@@ -32,10 +33,9 @@ pub const MAX_SENT_KEYS: usize = 64;
 ///
 /// # The key is missing when one part is
 ///
-/// By default all requests without the key share one counter, *whatever their addresses*. If a limit counts by address
-/// and API key, all clients without an API key share one bucket, and one of them can empty it for the others. To count
-/// such clients by their address alone, give the part an alternative: `key::all((key::client_ip(),
-/// key::header("x-api-key").or(key::everyone())))`. Or skip them in this limit, and add a limit that counts them:
+/// A limit by address and API key refuses clients without an API key. To count such clients by their address alone, give the
+/// part an alternative: `key::all((key::client_ip(), key::header("x-api-key").or(key::everyone())))`. Or skip them in this
+/// limit, and add a limit that counts them:
 ///
 /// ```
 /// use tower_quota::{Limit, MissingKey, Policy, Quota, key};
@@ -110,6 +110,9 @@ impl KeyExtractor for All {
             .iter()
             .map(|part| part.extract(head))
             .collect::<Option<_>>()?;
+        if keys.iter().any(is_conflict) {
+            return Some(Key::new(self.scope, &[]));
+        }
         Some(self.key_of(&keys))
     }
 

@@ -47,7 +47,7 @@ pub trait KeyExtractor: Send + Sync + 'static {
     /// Returns the key of a request; `None` if it is missing.
     ///
     /// Return `None` instead of an empty key. The extractors of this crate return an empty key for a request with
-    /// conflicting values: such requests share one counter, whatever the limit does with missing keys.
+    /// conflicting values: such requests are refused, or share one counter if the limit refuses no missing key.
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>>;
 
     /// Calls `visit` with every value that the request sends for the key, conflicting ones too.

@@ -17,8 +17,8 @@ use crate::valid::valid_header;
 ///
 /// * If the header is absent or empty, the key is missing: see [`MissingKey`](crate::MissingKey).
 /// * If it is sent several times with one value, the key is that value.
-/// * If it is sent several times with different values, all such requests share one counter, whatever the limit does
-///   with missing keys. So a repeated header gives neither a new counter nor a way around the limit.
+/// * If it is sent several times with different values, the request is refused as without the header. If the limit counts or
+///   skips requests without a key, all requests with different values share one counter.
 ///
 /// A client can send any value. Check that you issued the value before you serve the request, and limit by address too,
 /// or each made-up value gets a new counter.

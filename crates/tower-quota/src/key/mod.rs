@@ -5,16 +5,19 @@
 //! 1. **Where the key is read**, and which notations of a value are the same key.
 //! 2. **When the key is missing.** An empty key is missing. The limit chooses what happens then:
 //!    [`MissingKey`](crate::MissingKey).
-//! 3. **What conflicting values mean.** All requests that send different values in a place for one share one counter,
-//!    whatever the limit does with missing keys. Block lists check [each value](KeyExtractor::each_value).
+//! 3. **What conflicting values mean.** A request that sends different values in a place for one is refused where a missing
+//!    key is refused. Otherwise all such requests share one counter. Block lists check [each
+//!    value](KeyExtractor::each_value).
 //! 4. **The scope of the keys**, a name for the kind of client. The same text in two scopes is two keys.
 //!
 //! ```
 //! use tower_quota::{Limit, Policy, Quota, key};
 //!
 //! let policy = Policy::new()
-//!     // Each client by its API key; clients without one by their address.
-//!     .limit(Limit::new("minute", Quota::per_minute(100)).by(key::header("x-api-key").or(key::client_ip())))
+//!     // Each client by its address.
+//!     .limit(Limit::new("minute", Quota::per_minute(100)).by(key::client_ip()))
+//!     // Each client by its API key. A made-up key gets a counter of its own, which the first limit bounds.
+//!     .limit(Limit::new("hour", Quota::per_hour(1_000)).by(key::header("x-api-key").or(key::client_ip())))
 //!     // Each address on each route.
 //!     .limit(Limit::new("burst", Quota::per_second(10)).by(key::all((key::client_ip(), key::path_segment(0)))));
 //! # let _ = policy;
@@ -113,6 +116,7 @@ pub use self::jwt::{InvalidJwtKey, JwtClaim, JwtKey, jwt_claim, unverified_jwt_c
 pub use self::matched::{PathParameterKey, RouteKey, path_parameter, route};
 pub use self::mistake::Mistake;
 pub use self::parts::IntoExtractors;
+pub(crate) use self::single::is_conflict;
 pub(crate) use self::uri::host_of;
 pub use self::uri::{
     HostKey, MethodKey, PathKey, PathSegmentKey, QueryKey, host, method, path, path_segment, query,

@@ -27,6 +27,11 @@ pub(super) fn key_of_values<'r>(
     }
 }
 
+/// Returns whether a key stands for conflicting values.
+pub(crate) fn is_conflict(key: &Key<'_>) -> bool {
+    key.as_bytes().is_empty() && *key != Key::EVERYONE
+}
+
 /// Implements [`KeyExtractor`](super::extractor::KeyExtractor) for types with `scope` and `values`.
 macro_rules! single_value {
     ($($extractor:ident)+) => {

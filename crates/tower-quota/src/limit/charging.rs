@@ -1,6 +1,5 @@
 //! The charges of a limit for a request.
 
-use http::Request;
 use tower_quota_core::{Algorithm, Charge, ConfigError, Key, Name, Quota};
 
 use super::{Cost, Limit, MissingKey};
@@ -153,7 +152,8 @@ impl Limit {
                     WithoutKey::NoPeerAddress
                 };
             }
-            None => MissingKey::ShareOneCounter,
+            None if has_credentials(self.extractor.scope()) => MissingKey::Unauthenticated,
+            None => MissingKey::Refuse,
         };
         match choice {
             MissingKey::ShareOneCounter => WithoutKey::Share,
@@ -161,14 +161,6 @@ impl Limit {
             MissingKey::Unauthenticated if !self.is_shadow => WithoutKey::Unauthenticated,
             MissingKey::Skip | MissingKey::Refuse | MissingKey::Unauthenticated => WithoutKey::Skip,
         }
-    }
-
-    /// Returns whether requests without a key share a counter by default.
-    fn shares_by_default(&self) -> bool {
-        let request = Request::new(());
-        let head = RequestHead::of(&request);
-        let is_missing = || self.extractor.extract(&head).is_none();
-        self.missing.is_none() && is_missing() && self.extractor.mistake(&head).is_none()
     }
 
     /// Returns the choice for a failure of the store, given that of the policy.
@@ -195,9 +187,6 @@ impl Limit {
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         self.name.check_limit()?;
         self.unit.map_or(Ok(()), Name::check_limit)?;
-        if self.penalty.is_some() && self.shares_by_default() {
-            return Err(ConfigError::PenaltyOnSharedCounter(self.name));
-        }
         // A quota that a request chooses may be a bucket.
         let waits = self.run_time_quota.is_some() || self.quota.algorithm().is_bucket();
         if !waits && self.longest_wait.is_some_and(|longest| !longest.is_zero()) {
@@ -217,4 +206,15 @@ impl Limit {
             _ => Ok(()),
         }
     }
+}
+
+/// Returns whether a key is read from the `Authorization` header alone.
+fn has_credentials(scope: Name) -> bool {
+    let parts = scope.as_str().trim_matches(['(', ')']).split(" or ");
+    let is_credential = |part: &str| {
+        ["bearer token", "basic user", "jwt "]
+            .iter()
+            .any(|of| part.starts_with(of))
+    };
+    parts.into_iter().all(is_credential)
 }

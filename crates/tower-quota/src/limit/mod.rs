@@ -68,10 +68,10 @@ pub struct Limit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MissingKey {
-    /// All such requests share one counter.
+    /// All such requests share one counter, and so do requests with conflicting values.
     ///
-    /// A client gains nothing by leaving the key out, but one client can use up the counter for all others. Prefer a
-    /// key that is never missing: see [`or`](crate::key::KeyExtractorExt::or).
+    /// One client can use up the counter for all others. Prefer a key that is never missing: see
+    /// [`or`](crate::key::KeyExtractorExt::or).
     ShareOneCounter,
     /// The limit does not apply. Use it only if another limit counts such requests.
     Skip,
@@ -244,9 +244,8 @@ impl Limit {
 
     /// Sets the choice for requests without a key.
     ///
-    /// The default is [`MissingKey::ShareOneCounter`], except for keys that the server must provide: without the
-    /// address of the peer the answer is 500, because it is the server's mistake and all clients would share one
-    /// counter.
+    /// By default the request is refused: with 401 if the key is a credential, and with 400 otherwise. Without the address of
+    /// the peer the answer is 500, because the server must provide it. Requests with conflicting values are refused too.
     pub const fn when_missing(mut self, missing: MissingKey) -> Self {
         self.missing = Some(missing);
         self
@@ -361,9 +360,8 @@ impl Limit {
     /// Blocks clients that keep sending requests while they are refused, longer each time: see [`Penalty`].
     ///
     /// Refusals by other limits do not count. While a client is blocked, refusals name this limit, and `Retry-After` is
-    /// the end of the block if the client sends no request before. The default is no penalty. A policy accepts it with
-    /// [`MissingKey::ShareOneCounter`] only if that was set explicitly, because one client could block all others
-    /// without a key.
+    /// the end of the block if the client sends no request before. The default is no penalty. With
+    /// [`MissingKey::ShareOneCounter`], one client without a key can block all others without a key.
     pub const fn penalty(mut self, penalty: Penalty) -> Self {
         self.penalty = Some(penalty);
         self.has_options = true;

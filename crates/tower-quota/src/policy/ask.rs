@@ -11,7 +11,7 @@ use super::explained_limit::ExplainedLimit;
 use super::plan::{Plan, PlannedLimit};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
-use crate::key::MAX_SENT_KEYS;
+use crate::key::{MAX_SENT_KEYS, is_conflict};
 use crate::limit::WithoutKey;
 
 /// The number of limits that need no allocation. Requests rarely have more.
@@ -147,9 +147,13 @@ impl<'p, 'r> Ask<'p, 'r> {
             return Ok(());
         }
         let key = self.read_key(planned.key, head);
-        if self.keys[key].found.is_none() {
+        let found = self.keys[key].found.as_ref();
+        let is_conflict = found.is_some_and(is_conflict);
+        if found.is_none() || is_conflict {
             match limit.without_key(head) {
                 WithoutKey::Share => {}
+                // A client could evade the limit by a second value.
+                WithoutKey::Skip if is_conflict => {}
                 WithoutKey::Skip => return Ok(()),
                 WithoutKey::Refuse => return Err(NotAsked::MissingKey(limit.extractor.scope())),
                 WithoutKey::Unauthenticated => {

@@ -6,7 +6,8 @@ use http::{Request, StatusCode, Version};
 use tower::{Layer, ServiceExt};
 use tower_quota::{Charge, Operation, Protocol, RateLimitLayer, Store};
 use tower_quota::{
-    Decision, Degraded, Limit, MemoryStore, OnStoreFailure, Outcome, Policy, Quota, RateLimit, key,
+    Decision, Degraded, Limit, MemoryStore, MissingKey, OnStoreFailure, Outcome, Policy, Quota,
+    RateLimit, key,
 };
 use tower_quota_testkit::ManualClock;
 
@@ -78,6 +79,7 @@ impl Setting {
 fn limit(name: &'static str, quota: Quota, choice: OnStoreFailure) -> Limit {
     Limit::new(name, quota)
         .by(key::header("k"))
+        .when_missing(MissingKey::ShareOneCounter)
         .on_store_failure(choice)
 }
 

@@ -9,8 +9,8 @@ use http::{Request, StatusCode};
 use http_body_util::BodyExt;
 use tower::{Layer, Service, ServiceExt};
 use tower_quota::{
-    ClientKey, Explained, HandleError, Key, Limit, MemoryStore, Name, OnStoreFailure, Outcome,
-    Policy, Quota, RateLimitLayer, RequestHead, TopClient, TopWindow, key, when,
+    ClientKey, Explained, HandleError, Key, Limit, MemoryStore, MissingKey, Name, OnStoreFailure,
+    Outcome, Policy, Quota, RateLimitLayer, RequestHead, TopClient, TopWindow, key, when,
 };
 use tower_quota_testkit::{ManualClock, ScriptedAnswer};
 
@@ -24,7 +24,11 @@ fn layer(policy: Policy) -> RateLimitLayer<MemoryStore> {
 }
 
 fn per_api_key(units: u64) -> Policy {
-    Policy::new().limit(Limit::new("key", Quota::per_minute(units)).by(key::header("x-api-key")))
+    Policy::new().limit(
+        Limit::new("key", Quota::per_minute(units))
+            .by(key::header("x-api-key"))
+            .when_missing(MissingKey::ShareOneCounter),
+    )
 }
 
 fn request_of(api_key: &str) -> Request<()> {
@@ -184,7 +188,13 @@ async fn blocked_address_beside_header_is_blocked() {
 #[tokio::test]
 async fn blocked_combination_with_second_header_is_blocked() {
     let by = || key::all((key::client_ip(), key::header("x-api-key")));
-    let layer = layer(Policy::new().limit(Limit::new("key", Quota::per_minute(9)).by(by())));
+    let layer = layer(
+        Policy::new().limit(
+            Limit::new("key", Quota::per_minute(9))
+                .by(by())
+                .when_missing(MissingKey::ShareOneCounter),
+        ),
+    );
     let (service, handle) = (layer.layer(Inner::default()), layer.handle());
     let from = |address: [u8; 4], keys: &[&str]| {
         let mut request = Request::builder().extension(IpAddr::from(address));

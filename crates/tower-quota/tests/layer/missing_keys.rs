@@ -18,8 +18,9 @@ fn by_api_key(missing: Option<MissingKey>) -> Limited {
 #[tokio::test]
 async fn combination_without_part_shares_one_counter() {
     let by = key::all((key::client_ip(), key::header("x-api-key")));
+    let limit = Limit::new("pair", Quota::per_minute(1)).by(by);
     let limited =
-        Limited::new(Policy::new().limit(Limit::new("pair", Quota::per_minute(1)).by(by)));
+        Limited::new(Policy::new().limit(limit.when_missing(MissingKey::ShareOneCounter)));
     let from = |address: [u8; 4]| Request::get("/").extension(IpAddr::from(address));
     assert_eq!(
         limited.send(from([192, 0, 2, 1])).await.status(),
@@ -34,21 +35,45 @@ async fn combination_without_part_shares_one_counter() {
 }
 
 #[tokio::test]
-async fn missing_keys_share_one_counter_by_default() {
-    for limited in [
-        by_api_key(None),
-        by_api_key(Some(MissingKey::ShareOneCounter)),
-    ] {
-        assert_eq!(limited.get().await.status(), StatusCode::OK);
-        assert_eq!(limited.get().await.status(), StatusCode::TOO_MANY_REQUESTS);
-        // An empty value is a missing key.
+async fn missing_keys_share_one_counter_if_chosen() {
+    let limited = by_api_key(Some(MissingKey::ShareOneCounter));
+    assert_eq!(limited.get().await.status(), StatusCode::OK);
+    assert_eq!(limited.get().await.status(), StatusCode::TOO_MANY_REQUESTS);
+    // An empty value is a missing key.
+    let empty = Request::get("/").header("x-api-key", "");
+    assert_eq!(
+        limited.send(empty).await.status(),
+        StatusCode::TOO_MANY_REQUESTS
+    );
+    let keyed = Request::get("/").header("x-api-key", "ann");
+    assert_eq!(limited.send(keyed).await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn missing_key_is_refused_by_default() {
+    let limited = by_api_key(None);
+    for _ in 0..3 {
+        assert_eq!(limited.get().await.status(), StatusCode::BAD_REQUEST);
         let empty = Request::get("/").header("x-api-key", "");
-        assert_eq!(
-            limited.send(empty).await.status(),
-            StatusCode::TOO_MANY_REQUESTS
-        );
-        let keyed = Request::get("/").header("x-api-key", "ann");
-        assert_eq!(limited.send(keyed).await.status(), StatusCode::OK);
+        assert_eq!(limited.send(empty).await.status(), StatusCode::BAD_REQUEST);
+    }
+    let keyed = Request::get("/").header("x-api-key", "ann");
+    assert_eq!(limited.send(keyed).await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn missing_credentials_are_unauthenticated_by_default() {
+    let (bearer, basic) = (key::bearer(), key::basic_user());
+    let first = key::bearer().or(key::basic_user());
+    for limit in [
+        Limit::new("one", Quota::per_minute(1)).by(bearer),
+        Limit::new("one", Quota::per_minute(1)).by(basic),
+        Limit::new("one", Quota::per_minute(1)).by(first),
+    ] {
+        let limited = Limited::new(Policy::new().limit(limit));
+        let response = limited.get().await;
+        assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
+        assert!(field(&response, "www-authenticate").is_some());
     }
 }
 
@@ -102,7 +127,11 @@ async fn limits_of_one_key_choose_separately() {
                 .by(key::header("k"))
                 .when_missing(MissingKey::Skip),
         )
-        .limit(Limit::new("shares", Quota::per_minute(5)).by(key::header("k")));
+        .limit(
+            Limit::new("shares", Quota::per_minute(5))
+                .by(key::header("k"))
+                .when_missing(MissingKey::ShareOneCounter),
+        );
     let limited = Limited::new(policy);
     assert_eq!(
         field(&limited.get().await, "ratelimit").as_deref(),
@@ -126,12 +155,14 @@ async fn inapplicable_limit_ignores_missing_key() {
 
 #[tokio::test]
 async fn header_with_two_values_gains_nothing() {
-    for missing in [
-        MissingKey::ShareOneCounter,
-        MissingKey::Skip,
-        MissingKey::Refuse,
+    for (missing, first) in [
+        (Some(MissingKey::ShareOneCounter), StatusCode::OK),
+        (Some(MissingKey::Skip), StatusCode::OK),
+        (Some(MissingKey::Refuse), StatusCode::BAD_REQUEST),
+        (Some(MissingKey::Unauthenticated), StatusCode::UNAUTHORIZED),
+        (None, StatusCode::BAD_REQUEST),
     ] {
-        let limited = by_api_key(Some(missing));
+        let limited = by_api_key(missing);
         let twice = |other: &str| {
             Request::get("/")
                 .header("x-api-key", "ann")
@@ -139,22 +170,30 @@ async fn header_with_two_values_gains_nothing() {
         };
         // The same value twice is one value.
         assert_eq!(limited.send(twice("ann")).await.status(), StatusCode::OK);
-        assert_eq!(
-            limited
-                .send(Request::get("/").header("x-api-key", "ann"))
-                .await
-                .status(),
-            429
-        );
-        // All requests with several values share one counter.
-        assert_eq!(limited.send(twice("1")).await.status(), StatusCode::OK);
-        assert_eq!(
-            limited.send(twice("2")).await.status(),
+        let once = Request::get("/").header("x-api-key", "ann");
+        assert_eq!(limited.send(once).await.status(), 429);
+        // Requests with several values share one counter, or are refused as requests without a key.
+        assert_eq!(limited.send(twice("1")).await.status(), first);
+        let next = if first == StatusCode::OK {
             StatusCode::TOO_MANY_REQUESTS
-        );
-        assert_eq!(
-            limited.send(twice("")).await.status(),
-            StatusCode::TOO_MANY_REQUESTS
-        );
+        } else {
+            first
+        };
+        assert_eq!(limited.send(twice("2")).await.status(), next);
+        assert_eq!(limited.send(twice("")).await.status(), next);
     }
+}
+
+#[tokio::test]
+async fn two_values_in_combination_are_refused() {
+    let by = key::all((key::client_ip(), key::header("x-api-key")));
+    let limit = Limit::new("pair", Quota::per_minute(1)).by(by);
+    let limited = Limited::new(Policy::new().limit(limit));
+    let request = || Request::get("/").extension(IpAddr::from([192, 0, 2, 1]));
+    let twice = request()
+        .header("x-api-key", "ann")
+        .header("x-api-key", "bob");
+    assert_eq!(limited.send(twice).await.status(), StatusCode::BAD_REQUEST);
+    let once = request().header("x-api-key", "ann");
+    assert_eq!(limited.send(once).await.status(), StatusCode::OK);
 }

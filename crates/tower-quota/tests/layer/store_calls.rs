@@ -16,7 +16,11 @@ async fn all_limits_share_one_store_call() {
     let policy = Policy::new()
         .limit(Limit::new("a", Quota::per_minute(9)))
         .limit(Limit::new("b", Quota::per_minute(9)).by(key::method()))
-        .limit(Limit::new("c", Quota::per_minute(9)).by(key::header("k")));
+        .limit(
+            Limit::new("c", Quota::per_minute(9))
+                .by(key::header("k"))
+                .when_missing(MissingKey::ShareOneCounter),
+        );
     let service = RateLimitLayer::new(store.clone(), policy).layer(Inner::default());
     service.oneshot(Request::new(())).await.unwrap();
     assert_eq!(store.charge_counts(), [3]);

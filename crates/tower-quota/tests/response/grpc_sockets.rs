@@ -18,13 +18,16 @@ use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 use tonic_types::StatusExt;
 use tonic_web::GrpcWebLayer;
 use tower::ServiceExt;
-use tower_quota::{Limit, MemoryStore, Policy, Protocol, Quota, RateLimitLayer, key};
+use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Protocol, Quota, RateLimitLayer, key};
 use tower_quota_testkit::ManualClock;
 
 /// Returns a layer that admits one call a minute.
 fn layer() -> RateLimitLayer<MemoryStore> {
-    let policy =
-        Policy::new().limit(Limit::new("once", Quota::per_minute(1)).by(key::header("x-api-key")));
+    let policy = Policy::new().limit(
+        Limit::new("once", Quota::per_minute(1))
+            .by(key::header("x-api-key"))
+            .when_missing(MissingKey::ShareOneCounter),
+    );
     RateLimitLayer::new(MemoryStore::with_clock(10, ManualClock::default()), policy)
 }
 

@@ -26,12 +26,14 @@ fn limited() -> Limited {
         .limit(
             limit("cookie")
                 .by(key::cookie("session"))
+                .when_missing(MissingKey::ShareOneCounter)
                 .cost_with(cost::body_size(1_000, 1))
                 .at_most(),
         )
         .limit(
             limit("query")
                 .by(key::query("a"))
+                .when_missing(MissingKey::ShareOneCounter)
                 .settle(settle::only_failures())
                 .unless(when::grpc_service("a")),
         )
