@@ -258,10 +258,9 @@ impl<'a> LimitReport<'a> {
     /// Returns the time over which the client should spread the remaining units: `t` of draft 11.
     ///
     /// For a refusal it is [`retry_after`](Self::retry_after). With no units left it is the time until one is
-    /// available. Otherwise it is the longer of two times: until the limit is full, and until it has refilled the
-    /// remaining units. A client that spreads its units over this time is always admitted, and pauses only if it must.
-    /// A sliding window does not know when its next unit is available; the time of one unit at its rate is used
-    /// instead.
+    /// available. Otherwise it is the time of the remaining units at the rate of the quota, and at most the rest of a fixed
+    /// window. A client that spreads its units over this time is always admitted, and never slower than the rate. A
+    /// sliding window does not know when its next unit is available, and uses the time of one unit at its rate.
     #[must_use]
     pub fn effective_window(&self) -> Option<Duration> {
         if self.is_refused() {
@@ -274,7 +273,8 @@ impl<'a> LimitReport<'a> {
             }
             (0, Algorithm::FixedWindow) => reset,
             (0, _) => reset.min(time_of(1, quota)),
-            (remaining, _) => reset.max(time_of(remaining, quota)),
+            (remaining, Algorithm::FixedWindow) => reset.min(time_of(remaining, quota)),
+            (remaining, _) => time_of(remaining, quota),
         })
     }
 

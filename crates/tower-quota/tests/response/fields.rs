@@ -450,9 +450,9 @@ async fn window_spreads_remaining_units_at_the_rate() {
     for (quota, requests, field) in [
         (Quota::per_day(10_000), 1, "\"one\";r=9999;t=86392"),
         (Quota::per_minute(60), 30, "\"one\";r=30;t=30"),
-        // The bucket is full before the remaining units would be refilled, or after.
+        // The bucket may be full earlier or later.
         (Quota::per_minute(60), 10, "\"one\";r=50;t=50"),
-        (Quota::per_minute(60), 50, "\"one\";r=10;t=50"),
+        (Quota::per_minute(60), 50, "\"one\";r=10;t=10"),
         (Quota::per_second(10).burst(100), 1, "\"one\";r=99;t=10"),
     ] {
         assert_eq!(windows(quota, requests).await, field, "{quota:?}");

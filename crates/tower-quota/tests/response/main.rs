@@ -11,6 +11,7 @@ mod inner_refusals;
 mod jitter;
 mod negotiation;
 mod nested;
+mod pace;
 mod partitions;
 mod refusals;
 #[path = "../shared/mod.rs"]
