@@ -1,41 +1,56 @@
--- The second path: the model. Its functions are defined only when a call needs them: that takes longer than a decision.
-
-local function saturating_sub(a, b)
-  return max(a - b, 0)
-end
-
-local function has(flags, flag)
-  return bit.band(flags, flag) ~= 0
-end
-
--- The algorithms by the kind of state they keep. Each has a file, which adds it.
-local ALGORITHMS = {}
-
--- Token bucket, GCRA and leaky bucket. `full_at`: the instant from which nothing is used; `rest`: the grains that come
--- back in the last microsecond before that and are not used; `marks`: where charges may be refunded, see lows.lua.
+-- Token bucket, GCRA and leaky bucket. `full_at` is the instant at which the bucket is full. `rest` is the surplus of the
+-- last refill before it, in grains. lows.lua describes the `marks`.
 local bucket = {}
 ALGORITHMS[BUCKET] = bucket
+
+-- Returns the position of the last mark of an instant or earlier.
+local function mark_at(marks, instant)
+  for position = #marks - 1, 1, -2 do
+    if marks[position] <= instant then
+      return position
+    end
+  end
+end
+
+-- Returns the marks as if the charge at the position `first` had never been made.
+local function refunded_marks(marks, first, grains)
+  local kept, least = {}, max(marks[first + 1] - grains, 0)
+  for position = 1, #marks, 2 do
+    local low = max(marks[position + 1] - grains, 0)
+    if position < first then
+      low = min(marks[position + 1], least)
+    end
+    if kept[#kept] ~= low then
+      kept[#kept + 1], kept[#kept + 2] = marks[position], low
+    end
+  end
+  return kept
+end
 
 function bucket.fresh()
   return { full_at = 0, rest = 0 }
 end
 
--- The state with so many grains used.
+function bucket.advance(_, state)
+  return state
+end
+
+-- Returns the state with so many used grains.
 function bucket.set(quota, state, used, now)
   if used == 0 then
     state.full_at, state.rest, state.marks = 0, 0, nil
   else
-    state.rest = -used % quota.refill
-    state.full_at = now + (used + state.rest) / quota.refill
+    state.rest = -used % quota.pace
+    state.full_at = now + (used + state.rest) / quota.pace
   end
   return state
 end
 
 function bucket.used(quota, state, now)
-  return min(saturating_sub(saturating_sub(state.full_at, now) * quota.refill, state.rest), MOST_USED)
+  return min(saturating_sub(saturating_sub(state.full_at, now) * quota.pace, state.rest), MOST_USED)
 end
 
--- Returns what is used at `now`, just before a change. It is noted where charges may be refunded.
+-- Returns the used grains just before a change.
 function bucket.note(quota, state, now)
   local used = bucket.used(quota, state, now)
   if state.marks then
@@ -44,105 +59,61 @@ function bucket.note(quota, state, now)
   return used
 end
 
--- Marks what is used after a charge, which can then be refunded exactly.
-function bucket.watch(quota, state, now)
-  if state.full_at > now then
-    state.marks = state.marks or {}
-    add_mark(state.marks, now, bucket.used(quota, state, now))
-  end
-end
-
--- The least used since an instant; nothing where it is not known.
-function bucket.least(state, instant)
-  local position = state.marks and mark_at(state.marks, instant)
-  return position and state.marks[position + 1]
-end
-
-function bucket.judge(quota, state, now, cost, max_wait, queues)
-  local used = bucket.used(quota, state, now)
-  local after = used + cost * quota.grain
-  local until_fits = div_ceil(saturating_sub(after, quota.capacity * quota.grain), quota.refill)
-  local wait, retry
-  if queues then
-    -- There must be a place in the queue now, and the turn must come soon enough.
-    wait = div_ceil(used, quota.refill)
-    retry = max(until_fits, saturating_sub(wait, max_wait))
-  else
-    wait = until_fits
-    retry = saturating_sub(until_fits, max_wait)
-  end
-  if retry == 0 then
-    return ADMIT, wait
-  end
-  return REFUSE, retry
-end
-
-function bucket.balance(quota, state, now)
-  return quota.capacity - div_ceil(bucket.used(quota, state, now), quota.grain)
+function bucket.until_fits(quota, state, now, cost)
+  local missing = bucket.used(quota, state, now) + (cost - quota.capacity) * quota.grain
+  return div_ceil(max(missing, 0), quota.pace)
 end
 
 function bucket.full_at(_, state)
   return state.full_at
 end
 
-function bucket.advance()
-end
-
-function bucket.take(quota, state, now, cost)
+function bucket.take(quota, state, now, cost, is_refundable, most)
   local used = bucket.note(quota, state, now)
-  local taken = min(cost * quota.grain, MOST_USED - used)
+  local taken = min(cost * quota.grain, saturating_sub(most or MOST_USED, used))
   bucket.set(quota, state, used + taken, now)
+  if is_refundable and used + taken > 0 then
+    state.marks = state.marks or {}
+    add_mark(state.marks, now, used + taken)
+  end
   return div(taken, quota.grain)
 end
 
-function bucket.penalise(quota, state, now, cost)
+-- Takes units of a refused request, down to a debt.
+function bucket.penalise(quota, state, now, cost, most_debt)
+  bucket.take(quota, state, now, cost, false, (quota.capacity + most_debt) * quota.grain)
+end
+
+-- Gives back a charge, if no fewer grains were used since, and otherwise the part that time has not refilled. The refill
+-- is unknown if the bucket was full since, or counted by another quota.
+function bucket.refund(quota, state, now, cost, taken_at, is_prepared)
   local used = bucket.note(quota, state, now)
-  local taken = min(used + cost * quota.grain, MOST_USED)
-  bucket.set(quota, state, max(used, min(taken, quota.capacity * quota.grain)), now)
-end
-
--- Microseconds until a debt is paid; 0 where there is none.
-function bucket.until_paid(quota, state, now)
-  return div_ceil(saturating_sub(bucket.used(quota, state, now), quota.capacity * quota.grain), quota.refill)
-end
-
--- Takes one unit more, down to so many units of debt.
-function bucket.strike(quota, state, now, most_debt)
-  local used, deepest = bucket.note(quota, state, now), (quota.capacity + most_debt) * quota.grain
-  bucket.set(quota, state, max(used, min(used + quota.grain, deepest)), now)
-end
-
--- Gives back all of a charge, if no less was used in the meantime, and otherwise what time has not refilled since. How
--- fast it was refilled is not known where it was full since, or was counted by another quota.
-function bucket.refund(quota, state, now, taken_at, cost, is_prepared)
-  local used = bucket.note(quota, state, now)
-  local least, unrefilled = bucket.least(state, taken_at), 0
-  -- No more than a bucket counts was ever taken.
-  local charged = min(cost * quota.grain, MOST_USED)
-  if least or not is_prepared then
-    unrefilled = saturating_sub(charged, saturating_sub(now, taken_at) * quota.refill)
+  local first = state.marks and mark_at(state.marks, taken_at)
+  -- The charge took no more than a bucket counts.
+  local charged, back = min(cost * quota.grain, MOST_USED), 0
+  if first or not is_prepared then
+    back = saturating_sub(charged, saturating_sub(now, taken_at) * quota.pace)
   end
-  local back = min(min(charged, max(least or 0, unrefilled)), used)
+  if first then
+    back = max(back, state.marks[first + 1])
+  end
+  back = min(back, charged, used)
   if state.marks then
-    refund_marks(state.marks, taken_at, back)
+    state.marks = refunded_marks(state.marks, first or 1, back)
   end
   bucket.set(quota, state, used - back, now)
 end
 
--- The state in stored bytes, and back.
 function bucket.encode(quota, state)
-  local bytes = quota.refill > 1 and pack('<I7', state.rest) or ''
-  return state.marks and bytes .. pack_marks(state.marks) or bytes
+  return quota.pace > 1 and pack('<I7', state.rest) or ''
 end
 
-function bucket.decode(quota, bytes, full_at, is_watched)
-  local state = { full_at = full_at, rest = 0 }
-  if quota.refill > 1 then
-    state.rest, bytes = unpack_from('<I7', bytes), sub(bytes, 8)
+-- Reads stored bytes. Returns the state and the position after it.
+function bucket.decode(quota, bytes, position, full_at)
+  local rest = 0
+  if quota.pace > 1 then
+    rest, position = unpack_from('<I7', bytes, position)
   end
-  if is_watched then
-    state.marks, bytes = unpack_marks(bytes, 1, #bytes), ''
-  end
-  return state, bytes
+  return { full_at = full_at, rest = rest }, position
 end
 

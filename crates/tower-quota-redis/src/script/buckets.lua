@@ -1,472 +1,210 @@
--- The first path: plain decisions, on entries with buckets of the limits asked, in any order, beside any other slots.
--- Charges may be refundable, and buckets may have marks.
---
--- It equals the model: convert, judge and take for each charge in turn, then settle. No functions and few tables are
--- made for a decision: this is where a busy server spends its time. Everything else is left to the model: a stored
--- window of a limit asked, an instant beyond the border, bytes that make no sense.
+-- The fast path for plain decisions, on entries with buckets of the same quotas. It makes few tables and calls few
+-- functions, because a busy server spends its time here. It raises an error to leave a decision to the model.
 
--- Prepares the conversion from an earlier quota to the one asked. `digits` are those of the new grain to a base at which
--- all products stay below 2^53. There is one digit, unless both grains are long.
-local function conversion(old_capacity, old_grain, new)
-  local full, digits, rest = old_capacity * old_grain, {}, new.grain
-  if full > 2 ^ 50 then
-    error('numbers that no quota has')
-  end
-  local base = div(2 ^ 52, old_grain)
-  repeat
-    table.insert(digits, 1, rest % base)
-    rest = div(rest, base)
-  until rest == 0
-  return {
-    full = full,
-    grain = old_grain,
-    base = base,
-    digits = digits,
-    new_full = new.capacity * new.grain,
-    new_grain = new.grain,
-  }
-end
-
--- Returns the grains used under the quota asked. What is left stays left, up to the new capacity, and a debt stays a
--- debt. A fraction of a grain counts against the client.
-local function converted_used(used, numbers)
-  local left, old_grain, base, digits = numbers.full - used, numbers.grain, numbers.base, numbers.digits
-  local amount = left < 0 and -left or left
-  local rest = amount % old_grain
-  local units, part, over = (amount - rest) / old_grain, 0, 0
-  -- part + over / old_grain = rest * new_grain / old_grain
-  for i = 1, #digits do
-    over = over * base + rest * digits[i]
-    local remainder = over % old_grain
-    part, over = part * base + (over - remainder) / old_grain, remainder
-  end
-  local full, grain = numbers.new_full, numbers.new_grain
-  if left >= 0 then
-    local now_used = full - units * grain - part
-    return now_used > 0 and now_used or 0
-  elseif units >= div(MOST_USED - full, grain) then
-    return MOST_USED
-  elseif over > 0 then
-    part = part + 1
-  end
-  return full + units * grain + part
-end
-
--- Stands for the earlier quota of a limit while none is known: no entry has room for it.
-local NO_QUOTA = { width = math.huge, head = false }
-
--- Returns the earlier quota by which a limit was counted in a slot, and what converting from it takes; nothing if it is
--- no sound bucket.
-local function earlier_quota(limit, state, position, next)
-  if string.byte(state, position + 5) ~= BUCKET then
-    return nil
-  end
-  local capacity, grain, refill, behind
-  capacity, behind = short(state, position + 6)
-  grain, behind = short(state, behind)
-  refill, behind = short(state, behind)
-  if capacity * grain * refill == 0 or next - behind ~= (refill > 1 and 14 or 7) then
-    return nil
-  end
-  local head, earlier = sub(state, position, behind - 1), conversion(capacity, grain, limit)
-  earlier.head, earlier.width, earlier.refill, earlier.room = head, next - position, refill, limit.room
-  earlier.format = '<c' .. #head .. (refill > 1 and 'I7I7' or 'I7')
-  return earlier
-end
-
--- Returns the first bytes of a limit's slot where the bucket has marks, without the length, which depends on them.
-local function watched_head(limit)
-  if not limit.watched then
-    limit.watched = sub(limit.head, 2, 5) .. string.char(BUCKET + WATCHED) .. sub(limit.head, 7)
-  end
-  return limit.watched
-end
-
--- Sets the marks of a limit's bucket.
-local function set_marks(template, part, k, of_bucket)
-  local marks = template.marks
-  if not part.is_marked then
-    -- Those of another client.
-    for j = part.first, part.last do
-      marks[j] = nil
-    end
-    part.is_marked, part.is_special = true, true
-  end
-  marks[k] = of_bucket
-end
-
--- Notes what is used of a bucket just before and after it is charged, if it has marks or the charge asks for one.
-local function note(template, part, k, before, after, now)
-  local marks = part.is_marked and template.marks[k]
-  if marks then
-    note_low(marks, before)
-  end
-  if template.limits[k].watches then
-    if not marks then
-      marks = {}
-      set_marks(template, part, k, marks)
-    end
-    add_mark(marks, now, after)
-  end
-end
-
--- Prepares a template: `limits`, one for each charge, and a part for each of its clients.
---
---   head, width, format  of a limit's slot as the quota asked counts it: its bytes up to the state, and all of them
---   cost, room           in grains: what is asked, and what may be used before that
---   earlier              of the template, worked on here: for each limit the earlier quota that was last met
---   values               of a part: an entry of just these slots, to be packed in its `format`
---   watches              whether it is refundable; of a part: whether one of its charges is
---   used, marks          of the template, worked on here: the grains used of each limit, and the marks of those that
---                        have some
+-- Prepares a template. Each client has a part, with the limits from `first` to `last`. `used` and `marks` of the
+-- template and `values` of a part are worked on by each decision.
 local function prepare(template)
-  local limits, earlier, parts, part, position = {}, {}, {}, nil, template.start
-  for k = 1, template.charge_count do
-    local client, flags, cost, _, id, _, _, capacity, grain, refill, _, head, behind =
-      unpack_from(CHARGE, request, position)
-    position = behind
-    if not parts[client] then
-      part = { first = k, last = k, index = {}, format = HEADER, values = { VERSION, 0 }, is_special = true }
-      parts[client] = part
+  local parts, limits = {}, {}
+  for k, charge in ipairs(template.charges) do
+    local part = parts[charge.client]
+    if not part then
+      part = { first = k, index = {}, format = HEADER, values = { VERSION, 0 } }
+      parts[charge.client] = part
     end
-    local width, format = #head + 8, 'c' .. #head + 1 .. 'I7'
-    if refill > 1 then
-      width, format = width + 7, format .. 'I7'
+    local grain, values = charge.grain, part.values
+    local width = #charge.head + (charge.pace > 1 and 15 or 8)
+    local head = string.char(width - 1) .. charge.head
+    local format = 'c' .. #head .. (charge.pace > 1 and 'I7I7' or 'I7')
+    local from = #values + 1
+    values[from], values[from + 1] = head, 0
+    if charge.pace > 1 then
+      values[from + 2] = 0
     end
-    head = string.char(width - 1) .. head
     limits[k] = {
-      head = head,
       width = width,
+      head = head,
       format = '<' .. format,
-      cost = cost * grain,
-      room = (capacity - cost) * grain,
-      capacity = capacity,
-      grain = grain,
-      refill = refill,
-      watches = bit.band(flags, REFUNDABLE) ~= 0,
+      pace = charge.pace,
+      -- In grains.
+      cost = charge.cost * grain,
+      room = (charge.capacity - charge.cost) * grain,
+      watches = has(charge.flags, REFUNDABLE),
+      -- The positions in `values`.
+      from = from,
+      to = #values,
     }
-    earlier[k] = NO_QUOTA
-    part.last, part.index[id], part.format = k, k, part.format .. format
+    part.last, part.index[charge.id], part.format = k, k, part.format .. format
     part.watches = part.watches or limits[k].watches
-    local values = part.values
-    local count = #values
-    values[count + 1], values[count + 2] = head, 0
-    if refill > 1 then
-      values[count + 3] = 0
-    end
   end
-  template.limits, template.earlier, template.parts = limits, earlier, parts
-  template.used, template.marks = {}, {}
-  template.reply = HEADER .. string.rep('I7', template.charge_count)
+  template.parts, template.limits, template.used, template.marks = parts, limits, {}, {}
+  template.reply = HEADER .. string.rep('I7', #limits)
   return parts
 end
 
--- Returns the bytes of an entry from a position on if they are slots that are not asked for and still used.
-local function tail(part, state, position, now)
-  local index, next, beyond, longest = part.index, position, #state + 1, 0
-  repeat
-    local length, id = unpack_from('<BI4', state, next)
-    next = next + 1 + length
-    if length < 15 or length > 127 or next > beyond or index[id] then
-      return false
+-- Reads the slots of an entry in any order, from a position on. The limits before `k` are read. Sets `pieces` of the
+-- part: the slots in their order, each the position of a limit or the bytes of another slot.
+local function scan(template, part, state, position, k, now)
+  local limits, used, marks, pieces, is_found = template.limits, template.used, template.marks, {}, {}
+  part.longest = 0
+  for j = part.first, part.last do
+    marks[j], is_found[j] = nil, j < k
+    if j < k then
+      pieces[#pieces + 1] = j
     end
-    local full = unpack_from('<I7', state, next - 7)
-    if full <= now then
-      return false
-    elseif full > longest then
-      longest = full
+  end
+  while position <= #state do
+    local length, body = varint(state, position)
+    local behind = body + length
+    local id, kind = unpack_from('<I4B', state, body)
+    local full = unpack_from('<I7', state, behind - 7)
+    local asked = part.index[id]
+    if length < 15 or is_found[asked] then
+      error('an entry that makes no sense')
+    elseif asked then
+      is_found[asked], pieces[#pieces + 1] = true, asked
+      -- A full bucket is the same as no bucket.
+      if full > now then
+        local limit = limits[asked]
+        local numbers = sub(limit.head, 7)
+        local rest = body + 5 + #numbers
+        if kind % WATCHED ~= BUCKET or sub(state, body + 5, rest - 1) ~= numbers then
+          error('a bucket of another quota')
+        end
+        used[asked] = (full - now) * limit.pace
+        if limit.pace > 1 then
+          used[asked] = used[asked] - unpack_from('<I7', state, rest)
+          rest = rest + 7
+        end
+        if kind == BUCKET + WATCHED then
+          marks[asked] = unpack_marks(state, rest, behind - 8)
+        end
+      end
+    elseif full > now then
+      pieces[#pieces + 1] = sub(state, position, behind - 1)
+      part.longest = max(part.longest, full)
     end
-  until next == beyond
-  part.longest = longest
-  return sub(state, position)
+    position = behind
+  end
+  for j = part.first, part.last do
+    if not is_found[j] then
+      pieces[#pieces + 1] = j
+    end
+  end
+  part.pieces = pieces
 end
 
--- Reads the slots of an entry from a position on, in any order. Those of charges up to the one before `k` have
--- been read. Returns as `read`.
-local function walk(template, part, state, position, k, now)
-  local limits, used, index, size = template.limits, template.used, part.index, #state
-  local pieces, found, longest = nil, nil, 0
-  while position <= size do
-    if position + 15 > size then
-      return nil
+-- Reads the used grains of a part's limits. Returns whether its charges fit.
+local function read(template, part, state, now)
+  local limits, used, fits = template.limits, template.used, true
+  local k, last, position, beyond = part.first, part.last, 9, #state + 1
+  -- Most entries have the slots of the limits in their order.
+  while k <= last do
+    local limit = limits[k]
+    local behind = position + limit.width
+    if behind > beyond then
+      break
     end
-    local length, id = unpack_from('<BI4', state, position)
-    local body = position + 1
-    if length > 127 then
-      length, body = varint(state, position)
-      id = unpack_from('<I4', state, body)
+    local head, one, two = unpack_from(limit.format, state, position)
+    if head ~= limit.head then
+      break
     end
-    local next = body + length
-    if next > size + 1 or length < 15 then
-      return nil
+    local left = one - now
+    if limit.pace > 1 then
+      left = (two - now) * limit.pace - one
     end
-    local asked, full = index[id], unpack_from('<I7', state, next - 7)
-    if not asked then
-      if full > now then
-        pieces = pieces or {}
-        pieces[#pieces + 1] = sub(state, position, next - 1)
-        longest = max(longest, full)
-      end
-    elseif asked < k or found and found[asked] then
-      -- The same limit twice.
-      return nil
-    else
-      local limit, left = limits[asked], 0
-      local head = limit.head
-      -- A slot of which nothing is used any more is the same as none.
-      if full > now then
-        local counted, rest = limit, next - 14
-        if sub(state, position, position + #head - 1) ~= head then
-          head = watched_head(limit)
-          if sub(state, body, body + #head - 1) == head then
-            rest = body + #head
-            local first = limit.refill > 1 and rest + 7 or rest
-            set_marks(template, part, asked, unpack_marks(state, first, next - 7 - first))
-          else
-            counted = earlier_quota(limit, state, position, next)
-            if not counted then
-              return nil
-            end
-            template.earlier[asked] = counted
-          end
-        end
-        left = (full - now) * counted.refill
-        if counted.refill > 1 then
-          left = left - unpack_from('<I7', state, rest)
-        end
-        if counted ~= limit then
-          left, part.is_converted = converted_used(left, counted), true
-          template.is_emptied = template.is_emptied or left == 0
-        end
-      end
-      used[asked] = left
-      if asked == k and not pieces then
-        k = k + 1
-      else
-        pieces, found = pieces or {}, found or {}
-        pieces[#pieces + 1], found[asked] = asked, true
-      end
-    end
-    position = next
+    used[k] = left > 0 and left or 0
+    k, position = k + 1, behind
   end
-  part.stored, part.pieces, part.found, part.longest = k - 1, pieces, found, longest
-  local fits = true
-  for j = part.first, part.last do
-    if j >= k and not (found and found[j]) then
-      used[j] = 0
-    end
+  for j = k, last do
+    used[j] = 0
+  end
+  part.pieces = nil
+  if position < beyond or part.watches then
+    scan(template, part, state, position, k, now)
+  end
+  for j = part.first, last do
     fits = fits and used[j] <= limits[j].room
   end
   return fits
 end
 
--- Reads what is used of each limit of a part from its client's entry. Returns whether its charges fit; nothing if the
--- model is needed. Sets:
---
---   stored   the charge up to which limits come first in the entry, in the order asked
---   pieces   what comes behind them: charges, and the bytes of slots that are not asked for and still used; or nothing
---   found    whether a charge is in `pieces`
---   tail     the bytes of slots that are not asked for and still used, where nothing else comes behind; or nothing
---   longest  when nothing is used of the slots in `pieces` or `tail`
---
--- They are set where they differ from what most clients have, which `is_special` says: it takes long to set a field.
-local function read(template, part, state, now)
-  local limits, used, fits, converts = template.limits, template.used, true, false
-  local k, last, position, beyond = part.first, part.last, 9, #state + 1
-  if part.is_special then
-    part.is_special, part.pieces, part.found, part.is_marked = false, nil, nil, false
-  end
-  -- An entry was counted by the quotas asked, or by earlier ones while new ones are deployed. Most often all of it was
-  -- counted by either, so the next slot is first taken for one of the same.
-  local expected, others, misses = limits, template.earlier, 0
-  repeat
-    local from = k
-    while k <= last do
-      local counted = expected[k]
-      local next = position + counted.width
-      if next > beyond then
-        break
-      end
-      local head, one, two = unpack_from(counted.format, state, position)
-      if head ~= counted.head then
-        break
-      end
-      local refill, left = counted.refill, nil
-      if refill > 1 then
-        left = (two - now) * refill - one
-      else
-        left = one - now
-      end
-      if left < 0 then
-        left = 0
-      elseif expected ~= limits and left > 0 then
-        left, converts = converted_used(left, counted), true
-        template.is_emptied = template.is_emptied or left == 0
-      end
-      if left > counted.room then
-        fits = false
-      end
-      used[k] = left
-      k, position = k + 1, next
-    end
-    misses = k > from and 0 or misses + 1
-    expected, others = others, expected
-  until k > last or position == beyond or misses == 2
-  if part.is_converted ~= converts then
-    part.is_converted = converts
-  end
-  part.stored, part.tail = k - 1, position < beyond and tail(part, state, position, now)
-  if position < beyond and not part.tail then
-    part.is_special = true
-    return walk(template, part, state, position, k, now)
-  end
-  for j = k, last do
-    used[j], fits = 0, fits and limits[j].room >= 0
-  end
-  return fits
-end
-
--- Returns the slot of a charge's limit; nothing where nothing is used.
-local function slot(template, part, k, now)
-  local limit, used, marks = template.limits[k], template.used[k], part.is_marked and template.marks[k]
-  local refill = limit.refill
-  local rest = -used % refill
-  local full = now + (used + rest) / refill
-  if used == 0 then
-    return ''
-  elseif marks then
-    local head = watched_head(limit)
-    if refill > 1 then
-      head = head .. pack('<I7', rest)
-    end
-    return with_length(head .. pack_marks(marks) .. pack('<I7', full))
-  elseif refill == 1 then
-    return pack(limit.format, limit.head, full)
-  end
-  return pack(limit.format, limit.head, rest, full)
-end
-
--- Returns the entry of a part whose slots are in another order than asked, or have marks, or where a new one stands
--- behind others; false if nothing is left.
--- Limits that were not stored are added if the request `fits`.
-local function compose(template, part, now, fits)
-  local limits, pieces, found = template.limits, part.pieces, part.found
-  local slots, count = { pack(HEADER, VERSION, now) }, 1
-  for k = part.first, part.stored do
-    count = count + 1
-    slots[count] = slot(template, part, k, now)
-  end
-  for i = 1, pieces and #pieces or 0 do
-    local piece = pieces[i]
-    count = count + 1
-    slots[count] = limits[piece] and slot(template, part, piece, now) or piece
-  end
-  if part.tail then
-    count = count + 1
-    slots[count] = part.tail
-  end
-  for k = part.stored + 1, fits and part.last or 0 do
-    if not (found and found[k]) then
-      count = count + 1
-      slots[count] = slot(template, part, k, now)
-    end
-  end
-  local state = table.concat(slots)
-  return #state > 8 and state
-end
-
--- Writes the entry of a part's client.
-local function write(template, part, client, now, fits)
-  local limits, used, pieces, behind = template.limits, template.used, part.pieces, part.tail
-  local longest = (pieces or behind) and part.longest or 0
-  local values, field, state = part.values, 4, nil
-  local has_notes = part.is_marked or part.watches
+-- Takes the charges of a part, and writes the entry of its client.
+local function take(template, part, client, now)
+  local used, marks, values, pieces = template.used, template.marks, part.values, part.pieces
+  local longest = pieces and part.longest or 0
   values[2] = now
   for k = part.first, part.last do
-    local limit, left = limits[k], used[k]
-    if fits then
-      left = left + limit.cost
-      used[k] = left
-      if has_notes then
-        note(template, part, k, left - limit.cost, left, now)
-      end
+    local limit, before = template.limits[k], used[k]
+    local after, to = before + limit.cost, limit.to
+    local full = now + after
+    if limit.pace > 1 then
+      local rest = -after % limit.pace
+      full = now + (after + rest) / limit.pace
+      values[to - 1] = rest
     end
-    local refill, full = limit.refill, now + left
-    if refill > 1 then
-      local rest = -left % refill
-      full = now + (left + rest) / refill
-      values[field] = rest
-      field = field + 1
-    end
-    values[field] = full
-    field = field + 2
+    used[k], values[to] = after, full
     if full > longest then
       longest = full
     end
-  end
-  if fits and not pieces and not part.is_marked and (not behind or part.stored == part.last) then
-    state = pack(part.format, unpack(values))
-    if behind then
-      state = state .. behind
+    if pieces and marks[k] then
+      note_low(marks[k], before)
     end
-  else
-    state = compose(template, part, now, fits)
+    if limit.watches then
+      marks[k] = marks[k] or {}
+      add_mark(marks[k], now, after)
+    end
   end
-  states[client], full_at[client] = state, longest
+  full_at[client] = longest
+  if not pieces then
+    states[client] = pack(part.format, unpack(values))
+    return
+  end
+  local slots = { pack(HEADER, VERSION, now) }
+  for i, piece in ipairs(pieces) do
+    local limit = template.limits[piece]
+    if limit then
+      local slot = pack(limit.format, unpack(values, limit.from, limit.to))
+      slots[i + 1] = marks[piece] and with_length(with_marks(sub(slot, 2), marks[piece])) or slot
+    else
+      slots[i + 1] = piece
+    end
+  end
+  states[client] = table.concat(slots)
 end
 
--- Decides the decision whose template is at a place in `decisions`, followed by its clients. Returns its reply; nothing
--- if the model is needed.
---
--- All clients without an entry get the same result from one template, so it is computed once.
+-- Returns the reply to the decision whose template is at a place in `decisions`, before its clients.
 local function decide_buckets(template, place)
-  local parts, now, are_new = template.parts or prepare(template), clock, true
-  local count = #parts
-  for p = 1, count do
+  local parts, now, are_new, fits = template.parts or prepare(template), clock, true, true
+  for p = 1, #parts do
     local state = states[decisions[place + p]]
     if state then
       are_new = false
       local version, at = unpack_from(HEADER, state)
       if version ~= VERSION or at > border then
-        return nil
+        error('an entry for the model')
       elseif at > now then
         now = at
       end
     end
   end
+  -- All new clients get the same result from one template.
   if are_new and template.reply_to_new then
-    for p = 1, count do
-      local part = parts[p]
-      if part.new_state then
-        local client = decisions[place + p]
-        states[client], full_at[client] = part.new_state, part.new_full
-      end
+    for p = 1, #parts do
+      local client = decisions[place + p]
+      states[client], full_at[client] = parts[p].new_state, parts[p].new_full
     end
     return template.reply_to_new
   end
-  local fits = true
-  template.is_emptied = false
-  for p = 1, count do
-    local part_fits = read(template, parts[p], states[decisions[place + p]] or '', now)
-    if part_fits == nil then
-      return nil
-    end
-    fits = fits and part_fits
+  for p = 1, #parts do
+    fits = read(template, parts[p], states[decisions[place + p]] or '', now) and fits
   end
-  if template.is_emptied and not fits then
-    -- A refusal keeps the earlier quota of a bucket that is full by the one asked.
-    return nil
-  end
-  for p = 1, count do
-    local part = parts[p]
-    if fits or part.is_converted then
-      write(template, part, decisions[place + p], now, fits)
-    end
+  for p = 1, fits and #parts or 0 do
+    take(template, parts[p], decisions[place + p], now)
   end
   local reply = pack(template.reply, fits and TAKEN or REFUSED, now, unpack(template.used))
-  if are_new then
+  if are_new and fits then
     template.reply_to_new = reply
-    for p = 1, fits and count or 0 do
+    for p = 1, #parts do
       local part, client = parts[p], decisions[place + p]
       part.new_state, part.new_full = states[client], full_at[client]
       lifetimes[part.new_full] = lifetime_until(part.new_full)

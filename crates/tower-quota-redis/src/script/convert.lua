@@ -1,42 +1,52 @@
--- A quota changes while counters live. Windows and logs of the same length keep what was used, anything else keeps what
--- is left. A debt stays a debt.
-local convert = {}
-
--- Returns the units used of a new quota by a window or a log: of an old one so many grains were used, one or more to a
--- unit.
-function convert.to_units(used, old_capacity, old_grain, new)
-  local full = old_capacity * old_grain
-  local amount = math.abs(used - full)
-  local rest = amount % old_grain
-  local units = (amount - rest) / old_grain
-  if used > full then
-    return new.capacity + min(units, MOST_COUNTED) + (rest > 0 and 1 or 0)
+-- Returns a * b / c rounded down, and the rest. All are at most 2^50, and `a` is below `c`.
+local function multiply_divide(a, b, c)
+  if b == 0 then
+    return 0, 0
   end
-  return saturating_sub(new.capacity, units)
+  -- One digit of `b` at a time, to a base that keeps all numbers below 2^53.
+  local base = div(2 ^ 52, c)
+  local quotient, rest = multiply_divide(a, div(b, base), c)
+  rest = rest * base + a * (b % base)
+  return quotient * base + div(rest, c), rest % c
 end
 
--- A state under another quota, advanced to `now`. The old state is left alone.
-function convert.state(state, old, new, now)
-  local used, grain = 0, 1
-  if old.kind == BUCKET then
-    used, grain = bucket.used(old, state, now), old.grain
-  else
-    local moved = {}
-    for name, value in pairs(state) do
-      moved[name] = value
-    end
-    ALGORITHMS[old.kind].advance(old, moved, now)
-    if has_windows_of(old, new) then
-      return moved
-    end
-    used = ALGORITHMS[old.kind].used(old, moved, now)
+-- Returns the used parts under another quota. The remaining units stay, up to the new capacity, or the debt. A fraction
+-- counts against the client.
+local function converted_used(used, old, new)
+  local unit, new_unit = unit_of(old), unit_of(new)
+  local full, new_full = old.capacity * unit, new.capacity * new_unit
+  if full > 2 ^ 50 then
+    error('numbers that no quota has')
   end
+  local amount = math.abs(full - used)
+  local units = div(amount, unit)
+  local part, rest = multiply_divide(amount % unit, new_unit, unit)
+  if used <= full then
+    return max(new_full - units * new_unit - part, 0)
+  elseif units >= div(MOST_USED - new_full, new_unit) then
+    return MOST_USED
+  end
+  return new_full + units * new_unit + part + min(rest, 1)
+end
+
+-- Returns a state under another quota. The old state stays as it is.
+local function convert(state, old, new, now)
+  local used = converted_used(ALGORITHMS[old.kind].used(old, state, now), old, new)
+  local fresh = ALGORITHMS[new.kind].fresh(new, now)
   if new.kind == BUCKET then
-    return bucket.set(new, {}, converted_used(used, conversion(old.capacity, grain, new)), now)
+    return bucket.set(new, fresh, used, now)
   end
-  local converted = ALGORITHMS[new.kind].fresh(new, now)
   -- A hold of the request that converts the state must have an instant of its own.
-  take(new, converted, new.kind == HOLDS and max(now - 1, 0) or now, convert.to_units(used, old.capacity, grain, new))
-  return converted
+  ALGORITHMS[new.kind].take(new, fresh, new.kind == HOLDS and max(now - 1, 0) or now, used)
+  return fresh
+end
+
+-- Returns whether a state of one quota counts for the other as it is.
+local function shares_state(one, other)
+  return one.kind == other.kind
+    and one.grain == other.grain
+    and one.offset == other.offset
+    and (one.pace == other.pace or one.kind == HOLDS)
+    and (one.capacity == other.capacity or one.kind ~= BUCKET)
 end
 

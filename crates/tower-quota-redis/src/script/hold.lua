@@ -1,125 +1,112 @@
--- Holds, oldest first. Each has the instant of its charge, the instant of its expiry and its units. Its instant
--- identifies a hold.
+-- Holds, oldest first. Each of the `entries` has the instant of its charge, which identifies the hold, the instant of its
+-- expiry, and its units. `first` and `last` are the first and the last expiry.
 local holds = {}
 ALGORITHMS[HOLDS] = holds
 
-local HOLD = '<I7I7I7'
-local HOLD_WIDTH = 21
+local HOLD, HOLD_WIDTH = '<I7I7I7', 21
 
 function holds.fresh()
-  return {}
+  return { entries = '', units = 0, first = 0, last = 0 }
 end
 
--- Units that are held at `now`, and the first expiry.
-function holds.held(state, now)
-  local units, first = 0, nil
-  for _, hold in ipairs(state) do
-    if hold.expires_at > now then
-      units, first = units + hold.units, min(first or hold.expires_at, hold.expires_at)
+-- Drops expired holds.
+function holds.advance(_, state, now)
+  if state.first > now then
+    return state
+  end
+  local expired
+  state.units, state.first, state.last = 0, math.huge, 0
+  for position = 1, #state.entries, HOLD_WIDTH do
+    local _, expires_at, units = unpack_from(HOLD, state.entries, position)
+    if expires_at > now then
+      state.units = state.units + units
+      state.first, state.last = min(state.first, expires_at), max(state.last, expires_at)
+    else
+      expired = ''
     end
   end
-  return units, first
+  if expired then
+    state.entries = string.gsub(state.entries, string.rep('.', HOLD_WIDTH), function(hold)
+      local _, expires_at = unpack_from(HOLD, hold)
+      return expires_at <= now and expired
+    end)
+  end
+  return state
 end
 
-function holds.used(_, state, now)
-  return (holds.held(state, now))
-end
-
-function holds.balance(quota, state, now)
-  return quota.capacity - holds.held(state, now)
+function holds.used(_, state)
+  return state.units
 end
 
 -- Nobody knows when a hold is released, so a refused request retries within a second.
-function holds.judge(quota, state, now, cost)
-  local units, first = holds.held(state, now)
-  if units + cost <= quota.capacity then
-    return ADMIT, 0
+function holds.until_fits(quota, state, now, cost)
+  if state.units + cost <= quota.capacity then
+    return 0
   end
-  return REFUSE, min(LONGEST_RETRY, first and first - now or LONGEST_RETRY)
+  return min(LONGEST_RETRY, state.first - now)
 end
 
 function holds.full_at(_, state)
-  local last = 0
-  for _, hold in ipairs(state) do
-    last = max(last, hold.expires_at)
-  end
-  return last
+  return state.last
 end
 
-function holds.advance(_, state, now)
-  local kept = {}
-  for _, hold in ipairs(state) do
-    if hold.expires_at > now then
-      kept[#kept + 1] = hold
-    end
-  end
-  for i = 1, max(#state, #kept) do
-    state[i] = kept[i]
-  end
+-- Replaces the entries, and counts them again.
+function holds.set(quota, state, now, entries)
+  state.entries, state.first = entries, 0
+  holds.advance(quota, state, now)
 end
 
 function holds.take(quota, state, now, cost)
-  if #state >= LONGEST_LOG then
+  local entries, units = state.entries, 0
+  if #entries >= LONGEST_LOG * HOLD_WIDTH then
     -- Only charges beyond the capacity get here.
     return 0
   end
-  local newest = state[#state]
-  if not newest or newest.taken_at ~= now then
-    newest = { taken_at = now, units = 0 }
-    state[#state + 1] = newest
+  local before, same = split(entries, HOLD_WIDTH, now)
+  if same then
+    local _, _, held = unpack_from(HOLD, same)
+    entries, units = before, held
   end
-  local units = min(cost, div(MOST_COUNTED, LONGEST_LOG) - newest.units)
-  newest.units, newest.expires_at = newest.units + units, now + quota.period
-  return units
+  local taken = min(cost, div(MOST_COUNTED, LONGEST_LOG) - units)
+  holds.set(quota, state, now, entries .. pack(HOLD, now, now + quota.pace, units + taken))
+  return taken
 end
 
-function holds.find(state, taken_at)
-  for _, hold in ipairs(state) do
-    if hold.taken_at == taken_at then
-      return hold
-    end
-  end
-end
+-- A refused request has no hold that it could release.
+function holds.penalise() end
 
-function holds.refund(quota, state, now, taken_at, cost)
-  local hold = holds.find(state, taken_at)
+function holds.refund(quota, state, now, cost, taken_at)
+  local before, hold, after = split(state.entries, HOLD_WIDTH, taken_at)
   if hold then
-    hold.units = saturating_sub(hold.units, cost)
-    if hold.units == 0 then
-      -- It stays for its first microsecond, so that no later hold has its instant.
-      hold.expires_at = taken_at + 1
+    local _, expires_at, units = unpack_from(HOLD, hold)
+    if units <= cost then
+      -- The hold stays for its first microsecond, so that no later hold has its instant.
+      units, expires_at = cost, taken_at + 1
     end
+    holds.set(quota, state, now, before .. pack(HOLD, taken_at, expires_at, units - cost) .. after)
   end
-  holds.advance(quota, state, now)
 end
 
 -- Extends a hold to a full expiry time from now. Returns its units.
 function holds.renew(quota, state, now, taken_at)
-  local hold = holds.find(state, taken_at)
-  if not hold or hold.units == 0 then
+  local before, hold, after = split(state.entries, HOLD_WIDTH, taken_at)
+  if not hold then
     return 0
   end
-  hold.expires_at = now + quota.period
-  return hold.units
+  local _, _, units = unpack_from(HOLD, hold)
+  if units > 0 then
+    holds.set(quota, state, now, before .. pack(HOLD, taken_at, now + quota.pace, units) .. after)
+  end
+  return units
 end
 
 function holds.encode(_, state)
-  local parts = {}
-  for i, hold in ipairs(state) do
-    parts[i] = pack(HOLD, hold.taken_at, hold.expires_at, hold.units)
-  end
-  return table.concat(parts)
+  return state.entries
 end
 
-function holds.decode(_, bytes)
-  if #bytes % HOLD_WIDTH ~= 0 then
-    error('a hold that was cut off')
-  end
-  local state = {}
-  for position = 1, #bytes, HOLD_WIDTH do
-    local taken_at, expires_at, units = unpack_from(HOLD, bytes, position)
-    state[#state + 1] = { taken_at = taken_at, expires_at = expires_at, units = units }
-  end
-  return state, ''
+function holds.decode(_, bytes, position)
+  local state, behind = holds.fresh(), #bytes + 1
+  state.entries = sub(bytes, position)
+  return state, behind - (behind - position) % HOLD_WIDTH
 end
 

@@ -1,39 +1,32 @@
 -- The low marks of a bucket, in a list: an instant, the least grains used since, the next instant, and so on. Both rise
 -- from mark to mark.
 
--- Lowers the marks to what is used just before a change.
+-- Lowers the marks to the used grains just before a change.
 local function note_low(marks, used)
-  local size, first = #marks, nil
-  for position = size, 2, -2 do
-    if marks[position] < used then
-      break
-    end
-    first = position
+  local size = #marks
+  while size > 2 and marks[size - 2] >= used do
+    marks[size], marks[size - 1] = nil, nil
+    size = size - 2
   end
-  if first then
-    marks[first] = used
-    for position = size, first + 1, -1 do
-      marks[position] = nil
-    end
-  end
+  marks[size] = min(marks[size], used)
 end
 
--- Adds the mark of a charge, after which this much is used. Of one more than there may be, that goes which is the least
--- above the one before, or above nothing.
+-- Adds a mark with the used grains after a charge. A full list drops the mark closest to its predecessor.
 local function add_mark(marks, now, used)
   local size = #marks
   if marks[size] == used then
     return
-  elseif marks[size - 1] == now then
-    marks[size] = used
-    return
+  elseif marks[size - 1] ~= now then
+    size = size + 2
   end
-  marks[size + 1], marks[size + 2] = now, used
-  if size == 2 * MOST_MARKS then
+  marks[size - 1] = now
+  marks[size] = used
+  if size > 2 * MOST_MARKS then
     local closest, gap = 2, marks[2]
-    for position = 4, size + 2, 2 do
-      if marks[position] - marks[position - 2] < gap then
-        closest, gap = position, marks[position] - marks[position - 2]
+    for position = 4, size, 2 do
+      local above = marks[position] - marks[position - 2]
+      if above < gap then
+        closest, gap = position, above
       end
     end
     table.remove(marks, closest)
@@ -41,44 +34,20 @@ local function add_mark(marks, now, used)
   end
 end
 
--- Returns the position of the last mark that is of this instant or earlier.
-local function mark_at(marks, instant)
-  for position = #marks - 1, 1, -2 do
-    if marks[position] <= instant then
-      return position
-    end
-  end
+-- Returns a slot's bytes with the marks of its bucket.
+local function with_marks(slot, marks)
+  local packed = pack('<' .. string.rep('I7', #marks), unpack(marks))
+  return sub(slot, 1, 4) .. string.char(BUCKET + WATCHED) .. sub(slot, 6, -8) .. packed .. sub(slot, -7)
 end
 
--- Lowers the marks by a refund, as if its charge at this instant had never been made.
-local function refund_marks(marks, instant, grains)
-  local first, size, kept = mark_at(marks, instant) or 1, #marks, 0
-  for position = first + 1, size, 2 do
-    marks[position] = max(marks[position] - grains, 0)
-  end
-  for position = 1, size, 2 do
-    local low = position < first and min(marks[position + 1], marks[first + 1]) or marks[position + 1]
-    if marks[kept] ~= low then
-      marks[kept + 1], marks[kept + 2] = marks[position], low
-      kept = kept + 2
-    end
-  end
-  for position = size, kept + 1, -1 do
-    marks[position] = nil
-  end
-end
-
-local function pack_marks(marks)
-  return pack('<' .. string.rep('I7', #marks), unpack(marks))
-end
-
--- Reads so many stored bytes of marks from a position on.
-local function unpack_marks(bytes, position, size)
-  if size < 14 or size > 14 * MOST_MARKS or size % 14 ~= 0 then
+-- Reads the marks from a position to the last byte.
+local function unpack_marks(bytes, position, last)
+  local count = (last - position + 1) / 7
+  if count < 2 or count > 2 * MOST_MARKS or count % 2 ~= 0 then
     error('marks that no bucket has')
   end
-  local marks = { unpack_from('<' .. string.rep('I7', size / 7), bytes, position) }
-  -- The position behind them.
+  local marks = { unpack_from('<' .. string.rep('I7', count), bytes, position) }
+  -- The position after the marks.
   marks[#marks] = nil
   return marks
 end

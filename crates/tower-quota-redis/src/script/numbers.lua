@@ -1,48 +1,44 @@
 -- tower-quota: decides the charges of requests, each request in one atomic step.
 --
--- KEYS   the entries of the clients that the decisions count. All of them share a hash tag, hence a cluster slot.
--- ARGV   [1] the request, little-endian. Keys and templates are named by position, from 1:
+-- KEYS   the entries of the counted clients. All of them share a hash tag, hence a cluster slot.
+-- ARGV   [1] the request, little-endian. It refers to keys and templates by position, from 1.
 --          u8   1 if an instant is given    u56  that instant, in microseconds since the Unix epoch
 --          u16  templates    u16  decisions
---        templates: what decisions that look alike have in common, each
---          u8   1 if it is plain: a check of charges that are plain (`Charge::is_plain`) or would be if they
---               were not refundable
---          u8   operation    u56  of a refund or a renewal: the instant the charges were taken at
+--        templates, each the common part of similar decisions:
+--          u8   1 if the template is plain: a check of plain or refundable charges
+--          u8   operation    u56  the instant of the charges, for a refund or a renewal
 --          u16  clients of a decision
 --          u16  charges that follow, client after client, each
---            u16  which of the decision's clients, from 1
+--            u16  client of the decision, from 1
 --            u16  flags        u56  cost          u56  longest accepted wait, in microseconds;
---                 of a refund: microseconds from the charge to the end of its turn
+--                 for a refund: microseconds from the charge to the end of its turn
 --            u32  number of the limit's name      u32  number of its strikes
 --            u8   kind of state, with the flag of windows that start with their first request
 --            u56  capacity     u56  grain         u56  refill or period    u56  offset of a fixed window
---            u8   bytes that follow: the slot of this limit and quota from the name's number to the quota's numbers
---            A charge with the flag PENALTY is the penalty of the charge before: its cost is the most debt.
---            A charge with the flag LATER_WINDOW has the next window of the charge before: its cost is the instant at
---            which that window begins.
+--            u8   bytes that follow: the stored slot from the name's number to the quota's numbers
+--            A charge with the flag PENALTY is the penalty of the charge before. Its cost is the most debt.
+--            A charge with the flag WINDOW is a calendar window of the charge before. Its cost is the window's start.
 --        decisions, each
 --          u16  template       then for each of its clients: u16  key
 -- Reply  one string, for each decision:
---          u8   TAKEN or REFUSED, of a plain decision: u56 its instant, then for each charge: u56 grains used, after
---                 the taking or, of a refusal, before it
---               DECIDED: u56 its instant, then for each charge:
---                 u56  units left + 2^52, less for a debt     u56  microseconds until nothing is used
---                 u8   verdict        u56  microseconds to wait, or until it fits
+--          u8   TAKEN or REFUSED, for a plain decision: u56 its instant, then for each charge: u56 used grains, after
+--                 the decision
+--               DECIDED: u56 its instant, then for each charge but penalties and windows:
+--                 u56  units left + 2^52, less for a debt     u56  microseconds until the limit is full
+--                 u8   verdict        u56  microseconds to wait, or until the charge fits
 --                 u56  units taken
---               A penalty has no answer of its own.
---               WITH_ENTRIES, of a check that is refused: as DECIDED, then for each client:
---                 u16  bytes that follow: its entry, with long logs abridged; none if that is too long
---               UNREADABLE: what is stored of a client makes no sense: nothing was done
---               NOT_WRITTEN, B length, words: the server refused to write what the decision changes, and nothing was done
+--               WITH_ENTRIES, for a refused check: as DECIDED, then for each client:
+--                 u16  bytes that follow: its entry, with abridged logs, or no bytes if the entry is too long
+--               UNREADABLE: the script cannot read the entry of a client, and did nothing
+--               NOT_WRITTEN, u8 length, words: the server refused to write the changes, and nothing was done
 --
--- An entry is stored as `Entry::encode` in tower-quota-core describes. buckets.lua decides plain decisions. All others
--- are decided by that crate's model, function by function: each file has the name of the file it follows. A change
--- of one side needs the same change of the other; the differential test compares every field and every stored byte.
+-- `Entry` in tower-quota-core describes stored entries. buckets.lua decides most plain decisions. The model decides the
+-- others. It follows the model of that crate function by function, and each file has the name of the file that it
+-- follows. If you change one side, change the other. The differential test compares every field and stored byte.
 --
--- Numbers. Lua counts in doubles, which are exact for integers up to 2^53. Quotas are built such that capacity * grain
--- is at most 2^50, what a bucket counts at most 2^51 grains, what a window counts at most 2^51 units, and an instant
--- is at most 2^52. Two products may be larger, elapsed time * refill and cost * grain: those are only ever compared
--- with something small, for which a rounded one is as good.
+-- Lua counts in doubles, which are exact for integers up to 2^53. Quotas are built such that capacity * grain is at most
+-- 2^50. A bucket counts at most 2^51 grains, and a window at most 2^51 units. An instant is at most 2^52. Elapsed time *
+-- refill and cost * grain may be larger. They are only compared with small numbers, so rounding does no harm.
 
 local max, min = math.max, math.min
 local pack, unpack_from, sub = struct.pack, struct.unpack, string.sub
@@ -55,6 +51,10 @@ end
 
 local function div_ceil(a, b)
   return (a + -a % b) / b
+end
+
+local function has(flags, flag)
+  return bit.band(flags, flag) ~= 0
 end
 
 local HEADER = '<BI7'

@@ -1,60 +1,75 @@
 local call = redis.call
 
--- The request. A template's charges are read where they are needed.
 local request = ARGV[1]
 local is_given, clock, template_count, decision_count, position = unpack_from('<BI7HH', request)
 
--- Without its numbers each field of a charge but the last has a fixed width.
-local CHARGE, CHARGE_WIDTH = '<HHI7I7I4I4BI7I7I7I7Bc0', 56
-
 local templates = {}
 for i = 1, template_count do
-  local is_plain, operation, taken_at, clients, charges, start = unpack_from('<BBI7HH', request, position)
+  local is_plain, operation, taken_at, clients, charge_count, start = unpack_from('<BBI7HH', request, position)
+  local charges = {}
   templates[i] = {
     is_plain = is_plain == 1,
     operation = operation,
     taken_at = taken_at,
     clients = clients,
-    charge_count = charges,
-    start = start,
+    charges = charges,
   }
   position = start
-  for _ = 1, charges do
-    position = position + CHARGE_WIDTH + string.byte(request, position + CHARGE_WIDTH - 1)
+  for _ = 1, charge_count do
+    local client, flags, cost, max_wait, id, strikes_id, kind, capacity, grain, pace, offset, head, behind =
+      unpack_from('<HHI7I7I4I4BI7I7I7I7Bc0', request, position)
+    -- The fields from `kind` to `offset` are the charge's quota.
+    local charge = {
+      client = client,
+      flags = flags,
+      cost = cost,
+      max_wait = max_wait,
+      id = id,
+      strikes_id = strikes_id,
+      kind = kind,
+      capacity = capacity,
+      grain = grain,
+      pace = pace,
+      offset = offset,
+      head = head,
+    }
+    position = behind
+    local last = charges[#charges]
+    if flags == PENALTY then
+      last.strikes = charge
+    elseif flags == WINDOW then
+      last.windows = last.windows or {}
+      table.insert(last.windows, charge)
+    else
+      charges[#charges + 1] = charge
+    end
   end
 end
 
 -- For each decision its template, then its clients.
 local decisions = { unpack_from('<' .. string.rep('H', (#request - position + 1) / 2), request, position) }
 
--- Everything is decided at `clock`: the server's, unless an instant is given. A test gives one. Its clock and the
--- server's do not run alike, so what is written under it lives for a minute at least.
+-- A test gives the instant. Its clock differs from the server's, so the server keeps its entries for a minute at least.
 local shortest_lifetime = 60000
 if is_given == 0 then
   local time = call('TIME')
   clock = tonumber(time[1]) * 1000000 + tonumber(time[2])
   shortest_lifetime = 1
 end
--- An entry that was changed later than this may be from a clock that was wrong.
+-- A later change may be from a clock that was wrong.
 local border = clock + TRUSTED_LEAD
 
--- The stored entry of each client; false where there is none.
+-- The stored entry of each client, or false.
 local states = call('MGET', unpack(KEYS))
 
--- When nothing is used any more of the entries that have changed. The entry itself is in `states`: false where nothing
--- is left.
+-- The instant at which each changed entry is full. `states` has the entry, or false if it is full already.
 local full_at = {}
 
-local format = string.format
-
--- Returns the milliseconds that an entry is kept which is full at an instant. As text: Redis would print a number with
--- all digits that it may have.
+-- Returns the milliseconds until an instant as text. Redis would print a number with all its digits.
 local function lifetime_until(full)
-  local lifetime = full - clock
-  lifetime = (lifetime + -lifetime % 1000) / 1000
-  return format('%d', max(lifetime, shortest_lifetime))
+  return string.format('%d', max(div_ceil(full - clock, 1000), shortest_lifetime))
 end
 
--- The lifetimes of new entries, by that instant. Most new clients of a call share one, and printing a number is slow.
+-- The lifetimes of new entries by that instant. Most new clients share one, and printing a number is slow.
 local lifetimes = {}
 

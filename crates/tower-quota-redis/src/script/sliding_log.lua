@@ -1,183 +1,141 @@
--- Sliding window log. `entries`: one string of fixed-width entries, each an instant and the running total up to and
--- including it; `base`: the running total before the first. Entries are read where they lie, by binary search: a long
--- log is never parsed as a unit. Positions count from 0.
-local sliding_log = {}
-ALGORITHMS[SLIDING_LOG] = sliding_log
+-- Lists of stamps are strings of entries with a fixed width. Each entry begins with its instant. The model reads them
+-- where they are, because parsing a long list takes long.
 
--- Both numbers are below 2^53, so seven bytes hold them.
-local ENTRY, WIDTH = '<I7I7', 14
--- How many entries are read and written together where all of them change.
-local MANY = 64
-local ENTRIES = '<' .. string.rep('I7I7', MANY)
-
-function sliding_log.fresh()
-  return { base = 0, entries = '' }
-end
-
-function sliding_log.length(state)
-  return #state.entries / WIDTH
-end
-
--- The instant and the running total of the entry at a position.
-function sliding_log.entry(state, position)
-  return unpack_from(ENTRY, state.entries, position * WIDTH + 1)
-end
-
--- The entries from `first` up to, not including, `last`.
-function sliding_log.slice(state, first, last)
-  return sub(state.entries, first * WIDTH + 1, last * WIDTH)
-end
-
--- The position of the first entry for which `has_passed(stamp, running)` does not hold.
-function sliding_log.partition_point(state, has_passed)
-  local low, high = 0, sliding_log.length(state)
+-- Returns the bytes of the first entries whose first two numbers satisfy a condition. The others must not satisfy it.
+local function prefix(entries, width, condition)
+  local low, high = 0, #entries / width
   while low < high do
     local middle = div(low + high, 2)
-    if has_passed(sliding_log.entry(state, middle)) then
+    if condition(unpack_from('<I7I7', entries, middle * width + 1)) then
       low = middle + 1
     else
       high = middle
     end
   end
-  return low
+  return low * width
 end
 
--- The position of the first entry that still counts at `now`.
-function sliding_log.live(quota, state, now)
-  return sliding_log.partition_point(state, function(stamp)
-    return stamp + quota.period <= now
+-- Returns the entries before the entry of an instant, the entry, and the entries after it, or nil without an entry.
+local function split(entries, width, instant)
+  local first = prefix(entries, width, function(stamp)
+    return stamp < instant
   end)
-end
-
-function sliding_log.total_before(state, position)
-  if position == 0 then
-    return state.base
+  if first < #entries and unpack_from('<I7', entries, first + 1) == instant then
+    return sub(entries, 1, first), sub(entries, first + 1, first + width), sub(entries, first + width + 1)
   end
-  local _, running = sliding_log.entry(state, position - 1)
-  return running
 end
 
-function sliding_log.total_from(state, position)
-  return sliding_log.total_before(state, sliding_log.length(state)) - sliding_log.total_before(state, position)
+-- Sliding window log. Each of the `entries` has an instant, and the running total up to and including its units. `base`
+-- is the running total before the first entry.
+local sliding_log = { penalise = penalise }
+ALGORITHMS[SLIDING_LOG] = sliding_log
+
+local ENTRY, WIDTH = '<I7I7', 14
+
+function sliding_log.fresh()
+  return { base = 0, entries = '' }
 end
 
-function sliding_log.judge(quota, state, now, cost)
-  local live = sliding_log.live(quota, state, now)
-  local total = sliding_log.total_from(state, live)
-  if total + cost <= quota.capacity then
-    return ADMIT, 0
-  end
-  -- The oldest entries must expire until this many units are free.
-  local must_go = sliding_log.total_before(state, live) + (total + cost - quota.capacity)
-  local last_to_go = sliding_log.partition_point(state, function(_, running)
-    return running < must_go
-  end)
-  return REFUSE, sliding_log.entry(state, last_to_go) + quota.period - now
-end
-
-function sliding_log.balance(quota, state, now)
-  return quota.capacity - sliding_log.used(quota, state, now)
-end
-
--- The instant at which the newest stamp expires; 0 if there is none.
-function sliding_log.full_at(quota, state)
+-- Returns the instant and the running total of the newest entry.
+function sliding_log.newest(state)
   if state.entries == '' then
-    return 0
+    return 0, state.base
   end
-  return sliding_log.entry(state, sliding_log.length(state) - 1) + quota.period
+  return unpack_from(ENTRY, state.entries, #state.entries - WIDTH + 1)
 end
 
--- The entries from a position on with `less` taken off their running totals.
-function sliding_log.lowered(state, position, less)
-  local lowered, length = {}, sliding_log.length(state)
-  while position < length do
-    local count = min(length - position, MANY)
-    local format = count == MANY and ENTRIES or '<' .. string.rep('I7I7', count)
-    local numbers = { unpack_from(format, state.entries, position * WIDTH + 1) }
-    for i = 2, count * 2, 2 do
-      numbers[i] = numbers[i] - less
-    end
-    -- The last number is where the reading ended.
-    lowered[#lowered + 1] = pack(format, unpack(numbers, 1, count * 2))
-    position = position + count
-  end
-  return table.concat(lowered)
+-- Returns entries with lower running totals.
+function sliding_log.lowered(entries, less)
+  return (string.gsub(entries, string.rep('.', WIDTH), function(entry)
+    local stamp, running = unpack_from(ENTRY, entry)
+    return pack(ENTRY, stamp, running - less)
+  end))
 end
 
--- Drops the stamps that have expired by `now`.
+-- Drops expired stamps.
 function sliding_log.advance(quota, state, now)
-  local first_live = sliding_log.live(quota, state, now)
-  state.base = sliding_log.total_before(state, first_live)
-  state.entries = sliding_log.slice(state, first_live, sliding_log.length(state))
+  local gone = prefix(state.entries, WIDTH, function(stamp)
+    return stamp + quota.pace <= now
+  end)
+  if gone > 0 then
+    local _, base = unpack_from(ENTRY, state.entries, gone - WIDTH + 1)
+    state.base, state.entries = base, sub(state.entries, gone + 1)
+  end
   if state.entries == '' then
     state.base = 0
   elseif state.base > MOST_COUNTED then
-    -- Running totals only ever grow: once in a very long while they are brought back to where they are exact.
-    state.entries = sliding_log.lowered(state, 0, state.base)
-    state.base = 0
+    -- Running totals only grow. They restart long before they are no longer exact.
+    state.base, state.entries = 0, sliding_log.lowered(state.entries, state.base)
+  end
+  return state
+end
+
+-- Merges all but the oldest stamps into one.
+function sliding_log.abridge(state)
+  local kept, _, total = KEPT_STAMPS * WIDTH, sliding_log.newest(state)
+  if #state.entries > kept + WIDTH then
+    local cut = unpack_from(ENTRY, state.entries, kept + 1)
+    state.entries = sub(state.entries, 1, kept) .. pack(ENTRY, cut, total)
   end
 end
 
--- Drops the stamps that have expired, and merges all but the oldest ones into one.
-function sliding_log.abridge(quota, state, now)
-  sliding_log.advance(quota, state, now)
-  local length = sliding_log.length(state)
-  if length > KEPT_STAMPS + 1 then
-    local cut = sliding_log.entry(state, KEPT_STAMPS)
-    local total = sliding_log.total_before(state, length)
-    state.entries = sliding_log.slice(state, 0, KEPT_STAMPS) .. pack(ENTRY, cut, total)
+function sliding_log.used(_, state)
+  local _, total = sliding_log.newest(state)
+  return total - state.base
+end
+
+function sliding_log.until_fits(quota, state, now, cost)
+  local _, total = sliding_log.newest(state)
+  -- Entries have to expire up to this total.
+  local must_go = total + cost - quota.capacity
+  if state.base >= must_go then
+    return 0
   end
+  local last_to_go = prefix(state.entries, WIDTH, function(_, running)
+    return running < must_go
+  end)
+  return unpack_from(ENTRY, state.entries, last_to_go + 1) + quota.pace - now
+end
+
+function sliding_log.full_at(quota, state)
+  return state.entries == '' and 0 or sliding_log.newest(state) + quota.pace
 end
 
 function sliding_log.take(_, state, now, cost)
-  local length = sliding_log.length(state)
-  local before = sliding_log.total_before(state, length)
-  local running = min(before + cost, state.base + MOST_COUNTED)
-  if running == before then
-    return 0
+  local newest, total = sliding_log.newest(state)
+  local taken = min(cost, state.base + MOST_COUNTED - total)
+  if taken > 0 then
+    if newest == now or #state.entries >= LONGEST_LOG * WIDTH then
+      -- The newest units in debt share a stamp, so that no log is longer than the longest quota.
+      state.entries = sub(state.entries, 1, -WIDTH - 1)
+    end
+    state.entries = state.entries .. pack(ENTRY, now, total + taken)
   end
-  if length >= LONGEST_LOG or length > 0 and sliding_log.entry(state, length - 1) == now then
-    -- Of what is charged into debt the newest share a stamp, so that no log is longer than the longest quota.
-    length = length - 1
-  end
-  state.entries = sliding_log.slice(state, 0, length) .. pack(ENTRY, now, running)
-  return running - before
+  return taken
 end
 
--- Units that count at `now`.
-function sliding_log.used(quota, state, now)
-  return sliding_log.total_from(state, sliding_log.live(quota, state, now))
-end
-
--- Removes up to `cost` units of a stamp.
-function sliding_log.refund(_, state, _, taken_at, cost)
-  local position = sliding_log.partition_point(state, function(stamp)
-    return stamp < taken_at
-  end)
-  if position == sliding_log.length(state) then
+-- Removes units of a stamp.
+function sliding_log.refund(_, state, _, cost, taken_at)
+  local before, entry, after = split(state.entries, WIDTH, taken_at)
+  if not entry then
     return
   end
-  local stamp, running = sliding_log.entry(state, position)
-  if stamp ~= taken_at then
-    return
+  local _, running = unpack_from(ENTRY, entry)
+  local _, total = sliding_log.newest({ base = state.base, entries = before })
+  local back = min(cost, running - total)
+  if running - back == total then
+    entry = ''
   end
-  local before = sliding_log.total_before(state, position)
-  local back = min(cost, running - before)
-  local kept = position
-  if running - back == before then
-    kept = position + 1
-  end
-  state.entries = sliding_log.slice(state, 0, position) .. sliding_log.lowered(state, kept, back)
+  state.entries = before .. sliding_log.lowered(entry .. after, back)
 end
 
 function sliding_log.encode(_, state)
   return pack('<I7', state.base) .. state.entries
 end
 
-function sliding_log.decode(_, bytes)
-  if (#bytes - 7) % WIDTH ~= 0 then
-    error('a log that was cut off')
-  end
-  return { base = unpack_from('<I7', bytes), entries = sub(bytes, 8) }, ''
+function sliding_log.decode(_, bytes, position)
+  local base, first = unpack_from('<I7', bytes, position)
+  local behind = #bytes + 1
+  return { base = base, entries = sub(bytes, first) }, behind - (behind - first) % WIDTH
 end
 

@@ -34,8 +34,6 @@ shared_constants! {
     HOLDS: u8 = Algorithm::Concurrent.state_code();
     FROM_FIRST_REQUEST: u8 = stored::FROM_FIRST_REQUEST;
     WATCHED: u8 = stored::WATCHED;
-    // The offset of a quota whose windows start with their first request, in the script.
-    FIRST_REQUEST: i8 = -1;
     // Operations.
     CHECK: u8 = 0;
     CHARGE_ANYWAY: u8 = 1;
@@ -51,7 +49,7 @@ shared_constants! {
     AT_MOST: u16 = 8;
     PENALTY: u16 = 16;
     REFUNDABLE: u16 = 32;
-    LATER_WINDOW: u16 = 64;
+    WINDOW: u16 = 64;
     REPORTED: u16 = 128;
     REPORTED_UNTIL_DEBT: u16 = 256;
     FORCED: u16 = 512;

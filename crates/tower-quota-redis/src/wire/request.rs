@@ -6,8 +6,8 @@ use tower_quota_core::stored::{SlotHead, push_u56};
 use tower_quota_core::{Algorithm, ChargeMode, Clock, MonotonicClock, Operation, Quota, Timestamp};
 
 use super::{
-    AT_MOST, CHARGE_ANYWAY, CHECK, COUNTS_REFUSALS, FORCED, LATER_WINDOW, PEEK, PENALTY, QUEUES,
-    REFUND, REFUNDABLE, REFUSED_ALREADY, RENEW, REPORTED, REPORTED_UNTIL_DEBT, RESET, SHADOW,
+    AT_MOST, CHARGE_ANYWAY, CHECK, COUNTS_REFUSALS, FORCED, PEEK, PENALTY, QUEUES, REFUND,
+    REFUNDABLE, REFUSED_ALREADY, RENEW, REPORTED, REPORTED_UNTIL_DEBT, RESET, SHADOW, WINDOW,
 };
 use crate::keys::EntryKey;
 use crate::template::{ChargeTemplate, Template};
@@ -97,7 +97,7 @@ impl<'a> Request<'a> {
         self.template_bytes
             .extend_from_slice(&count(template.clients).to_le_bytes());
         let charges = template.charges.iter().map(|part| {
-            1 + usize::from(part.penalty.is_some()) + 2 * usize::from(part.quota.is_calendar())
+            1 + usize::from(part.penalty.is_some()) + 3 * usize::from(part.quota.is_calendar())
         });
         self.template_bytes
             .extend_from_slice(&count(charges.sum()).to_le_bytes());
@@ -128,15 +128,12 @@ impl<'a> Request<'a> {
             };
         let (id, strikes_id) = (part.name.id(), part.name.strikes_id());
         let ids = [id, strikes_id];
-        let borders = self.borders(&part.quota);
-        let window_at = |instant| part.quota.at(Timestamp::from_micros(instant));
-        let first = borders.first().map_or(0, |start| start.saturating_sub(1));
         self.counter(part, flags, part.cost, span, ids);
-        self.quota(id, &window_at(first));
+        self.quota(id, &part.quota);
         // The server picks one of three windows by its own time.
-        for start in borders {
-            self.counter(part, LATER_WINDOW, start, 0, ids);
-            self.quota(id, &window_at(start));
+        for (start, window) in self.windows(&part.quota) {
+            self.counter(part, WINDOW, start, 0, ids);
+            self.quota(id, &window);
         }
         if let Some(penalty) = &part.penalty {
             self.counter(
@@ -150,8 +147,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Returns the start and the end of a calendar quota's window at this machine's time; nothing for other quotas.
-    fn borders(&self, quota: &Quota) -> Vec<u64> {
+    /// Returns the previous, the current and the next window of a calendar quota, each with its start.
+    fn windows(&self, quota: &Quota) -> Vec<(u64, Quota)> {
         if !quota.is_calendar() {
             return Vec::new();
         }
@@ -159,7 +156,13 @@ impl<'a> Request<'a> {
         let SlotHead { pace, offset, .. } = SlotHead::of(&quota.at(now));
         let now = now.as_micros();
         let elapsed = (now % pace + pace - offset) % pace;
-        vec![now.saturating_sub(elapsed), now + pace - elapsed]
+        let start = now.saturating_sub(elapsed);
+        let window_at = |instant| quota.at(Timestamp::from_micros(instant));
+        vec![
+            (0, window_at(start.saturating_sub(1))),
+            (start, window_at(start)),
+            (now + pace - elapsed, window_at(now + pace - elapsed)),
+        ]
     }
 
     fn counter(&mut self, part: &ChargeTemplate, flags: u16, cost: u64, span: u64, ids: [u32; 2]) {
