@@ -119,18 +119,13 @@ impl KeyNames {
     }
 }
 
-/// Appends bytes as they are where they are letters, digits or `-_.`, and in percent form otherwise.
+/// Appends letters, digits and `-_.` as they are, and other bytes in percent form.
 fn push_readable(name: &mut SmallVec<[u8; 40]>, bytes: &[u8]) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for &byte in bytes {
         if byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) {
             name.push(byte);
         } else {
-            name.extend_from_slice(&[
-                b'%',
-                HEX[usize::from(byte >> 4)],
-                HEX[usize::from(byte & 15)],
-            ]);
+            name.extend_from_slice(format!("%{byte:02X}").as_bytes());
         }
     }
 }

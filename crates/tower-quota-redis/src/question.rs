@@ -67,7 +67,7 @@ impl Question {
         let charges = refund.template.charges.iter_mut();
         for ((part, status), units) in charges.zip(answer.statuses()).zip(units) {
             part.cost = units;
-            part.turn_micros = u64::try_from(status.reset_after().as_micros()).unwrap_or(u64::MAX);
+            part.wait_micros = u64::try_from(status.reset_after().as_micros()).unwrap_or(u64::MAX);
         }
         refund
     }

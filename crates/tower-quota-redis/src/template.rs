@@ -23,8 +23,8 @@ pub(crate) struct ChargeTemplate {
     /// The position of its client among the decision's clients, from 0.
     pub(crate) client: usize,
     pub(crate) cost: u64,
-    pub(crate) max_wait_micros: u64,
-    pub(crate) turn_micros: u64,
+    /// The longest accepted wait. For a refund, the time from the charge to the end of its turn.
+    pub(crate) wait_micros: u64,
     pub(crate) counts_refusals: bool,
     pub(crate) is_shadow: bool,
     pub(crate) is_at_most: bool,
@@ -52,8 +52,10 @@ impl Template {
                 quota: *charge.quota(),
                 client: client_of(i),
                 cost: charge.units(),
-                max_wait_micros: charge.max_wait_micros(),
-                turn_micros: charge.turn_micros(),
+                wait_micros: match operation {
+                    Operation::Refund { .. } => charge.turn_micros(),
+                    _ => charge.max_wait_micros(),
+                },
                 counts_refusals: charge.counts_refusals(),
                 is_shadow: charge.is_shadow(),
                 is_at_most: charge.is_at_most(),
@@ -62,21 +64,17 @@ impl Template {
                 penalty: charge.penalised_by().map(|penalty| Box::new(*penalty)),
             })
             .collect();
-        let clients = charges
-            .iter()
-            .map(|part| part.client + 1)
-            .max()
-            .unwrap_or(0);
-        let is_plain = may_be_plain
-            && !charges
-                .iter()
-                .enumerate()
-                .any(|(i, part)| part.is_counted_by(&charges[..i]));
+        let clients = charges.iter().map(|part| part.client + 1).max();
+        let is_repeated = |(i, part): (usize, &ChargeTemplate)| {
+            let mut before = charges[..i].iter();
+            before.any(|other| other.client == part.client && other.name.id() == part.name.id())
+        };
+        let is_plain = may_be_plain && !charges.iter().enumerate().any(is_repeated);
         Self {
             operation,
-            charges,
-            clients,
+            clients: clients.unwrap_or(0),
             is_plain,
+            charges,
         }
     }
 
@@ -100,12 +98,5 @@ impl Template {
 impl ChargeTemplate {
     pub(crate) fn is_forced(&self) -> bool {
         self.mode == ChargeMode::Forced
-    }
-
-    /// Returns whether one of these charges counts the same limit of the same client.
-    fn is_counted_by(&self, others: &[Self]) -> bool {
-        others
-            .iter()
-            .any(|other| other.client == self.client && other.name.id() == self.name.id())
     }
 }

@@ -105,8 +105,7 @@ local function decide(template, place)
     strike(operation, charge, now)
   end
 
-  local is_explained = is_refused and operation == CHECK
-  local reply = { pack(HEADER, is_explained and WITH_ENTRIES or DECIDED, now) }
+  local reply = { pack(HEADER, DECIDED, now) }
   for i, charge in ipairs(charges) do
     if charge.is_left_out and (charge.strikes or has(charge.flags, COUNTS_REFUSALS)) then
       -- A counted refusal may have changed the verdict.
@@ -121,11 +120,11 @@ local function decide(template, place)
     if counted.is_changed then
       changed[decisions[place + i]] = { entry.encode(counted, now) }
     end
-    if is_explained then
-      local bytes = entry.encode(counted, now, true)
-      bytes = #bytes <= MOST_EXPLAINED and bytes or ''
-      reply[#reply + 1] = pack('<H', #bytes) .. bytes
+    local bytes = is_refused and operation == CHECK and entry.encode(counted, now, true) or ''
+    if #bytes > MOST_EXPLAINED then
+      bytes = ''
     end
+    reply[#reply + 1] = pack('<H', #bytes) .. bytes
   end
   -- An error before this point has changed no entry.
   for client, encoded in pairs(changed) do

@@ -27,8 +27,8 @@
 --                 u56  units left + 2^52, less for a debt     u56  microseconds until the limit is full
 --                 u8   verdict        u56  microseconds to wait, or until the charge fits
 --                 u56  units taken
---               WITH_ENTRIES, for a refused check: as DECIDED, then for each client:
---                 u16  bytes that follow: its entry, with abridged logs, or no bytes if the entry is too long
+--                 Then for each client:
+--                 u16  bytes that follow: for a refused check, its entry with abridged logs, unless that is too long
 --               UNREADABLE: the script cannot read the entry of a client, and did nothing
 --               NOT_WRITTEN, u8 length, words: the server refused to write the changes, and nothing was done
 --

@@ -63,7 +63,6 @@ shared_constants! {
     DECIDED: u8 = 2;
     UNREADABLE: u8 = 3;
     NOT_WRITTEN: u8 = 4;
-    WITH_ENTRIES: u8 = 5;
     // The stamps of an abridged log that are kept as they are, and the longest entry in a reply.
     KEPT_STAMPS: usize = stored::KEPT_STAMPS;
     MOST_EXPLAINED: usize = 4_096;
@@ -84,20 +83,14 @@ shared_constants! {
 ///
 /// The script would otherwise define dozens of locals in each call, which takes as long as a decision does.
 pub(crate) fn with_constants(lua: &str) -> String {
-    let is_of_name = |symbol: char| symbol.is_ascii_alphanumeric() || symbol == '_';
     let mut source = String::with_capacity(lua.len());
-    let mut rest = lua;
-    while let Some(start) = rest.find(is_of_name) {
-        source.push_str(&rest[..start]);
-        let word = &rest[start..];
-        let end = word
-            .find(|symbol| !is_of_name(symbol))
-            .unwrap_or(word.len());
-        match SHARED.iter().find(|(name, _)| *name == &word[..end]) {
-            Some((_, value)) => source.push_str(&value.to_string()),
-            None => source.push_str(&word[..end]),
+    let ends_name = |symbol: char| !symbol.is_ascii_alphanumeric() && symbol != '_';
+    for word in lua.split_inclusive(ends_name) {
+        let name = word.trim_end_matches(ends_name);
+        match SHARED.iter().find(|(shared, _)| *shared == name) {
+            Some((_, value)) => source += &word.replace(name, &value.to_string()),
+            None => source += word,
         }
-        rest = &word[end..];
     }
-    source + rest
+    source
 }

@@ -4,13 +4,10 @@ use core::time::Duration;
 
 use smallvec::SmallVec;
 use tower_quota_core::stored::read_u56;
-use tower_quota_core::{
-    Decision, Entry, Left, LimitStatus, Name, Operation, Outcome, Quota, Timestamp,
-};
+use tower_quota_core::{Decision, Entry, Left, LimitStatus, Name, Outcome, Quota, Timestamp};
 
 use super::{
     ADMIT, BALANCE_OFFSET, DECIDED, NEVER, NOT_WRITTEN, REFUSE, REFUSED, TAKEN, UNREADABLE,
-    WITH_ENTRIES,
 };
 use crate::template::{ChargeTemplate, Template};
 
@@ -35,14 +32,13 @@ impl<'a> Reply<'a> {
 
     /// Reads the answer to the next decision. The bytes are not trusted.
     pub(crate) fn next(&mut self, template: &Template) -> Result<Decision, Unreadable> {
-        let decision = match byte(&mut self.0) {
-            Some(outcome @ (TAKEN | REFUSED)) if template.is_plain => {
+        let decision = match self.0.split_off_first() {
+            Some(&outcome @ (TAKEN | REFUSED)) if template.is_plain => {
                 self.buckets(template, outcome == TAKEN)
             }
-            Some(DECIDED) => self.statuses(template),
-            Some(WITH_ENTRIES) => self.statuses_with_entries(template),
-            Some(UNREADABLE) => return Err(Unreadable::State),
-            Some(NOT_WRITTEN) => match self.words() {
+            Some(&DECIDED) => self.statuses(template),
+            Some(&UNREADABLE) => return Err(Unreadable::State),
+            Some(&NOT_WRITTEN) => match self.words() {
                 Some(words) => return Err(Unreadable::NotWritten(words)),
                 None => None,
             },
@@ -55,25 +51,20 @@ impl<'a> Reply<'a> {
     }
 
     fn words(&mut self) -> Option<String> {
-        let length = byte(&mut self.0)?;
-        let (words, rest) = self.0.split_at_checked(length.into())?;
-        self.0 = rest;
+        let length = usize::from(*self.0.split_off_first()?);
+        let words = self.0.split_off(..length)?;
         Some(String::from_utf8_lossy(words).into_owned())
     }
 
-    /// Reads a plain decision: each limit's status follows from what is used of its bucket.
+    /// Reads a plain decision. The status of each limit follows from the used grains of its bucket.
     fn buckets(&mut self, template: &Template, is_taken: bool) -> Option<Decision> {
         let mut buckets: SmallVec<[(usize, Name, &Quota, u64); 4]> = SmallVec::new();
-        let decision = self.decision(template, Operation::Check, |rest, part| {
-            let (asked, taken) = if is_taken {
-                (0, part.cost)
-            } else {
-                (part.cost, 0)
-            };
+        let decision = self.decision(template, |rest, part| {
             let used = read_u56(rest)?;
             buckets.push((part.client, part.name, &part.quota, used));
+            let asked = if is_taken { 0 } else { part.cost };
             Some(LimitStatus {
-                taken,
+                taken: part.cost - asked,
                 ..LimitStatus::of_bucket(part.name, &part.quota, used, asked)
             })
         })?;
@@ -89,32 +80,27 @@ impl<'a> Reply<'a> {
         Some(decision.with_entries(entries))
     }
 
+    /// Reads the statuses of a decision, and the entries of a refusal.
     fn statuses(&mut self, template: &Template) -> Option<Decision> {
-        self.decision(template, template.operation, |rest, part| {
+        let decision = self.decision(template, |rest, part| {
             let balance = read_u56(rest)?.cast_signed() - BALANCE_OFFSET.cast_signed();
-            if balance > part.quota.capacity().cast_signed() {
-                return None;
-            }
-            let (reset, verdict, micros) = (read_u56(rest)?, byte(rest)?, read_u56(rest)?);
-            Some(LimitStatus {
+            let reset = Duration::from_micros(read_u56(rest)?);
+            let (verdict, micros) = (*rest.split_off_first()?, read_u56(rest)?);
+            let status = LimitStatus {
                 name: part.name,
                 limit: part.quota.capacity(),
-                left: Left::of_balance(balance, Duration::from_micros(reset)),
+                left: Left::of_balance(balance, reset),
                 outcome: outcome(verdict, micros)?,
                 taken: read_u56(rest)?,
                 is_shadow: part.is_shadow,
-            })
-        })
-    }
-
-    /// Reads a refusal with the entries of its clients.
-    fn statuses_with_entries(&mut self, template: &Template) -> Option<Decision> {
-        let decision = self.statuses(template)?;
-        let mut entries = Vec::with_capacity(template.clients);
+            };
+            (balance <= status.limit.cast_signed()).then_some(status)
+        })?;
+        let mut entries = Vec::new();
         for client in 0..template.clients {
-            let (length, rest) = self.0.split_first_chunk()?;
-            let (bytes, rest) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
-            self.0 = rest;
+            let length = self.0.split_off(..2)?;
+            let length = u16::from_le_bytes(length.try_into().ok()?);
+            let bytes = self.0.split_off(..usize::from(length))?;
             // The refusal holds without an entry that was too long.
             if let (Ok(entry), Some(position)) = (Entry::decode(bytes), template.first_of(client)) {
                 entries.push((position, entry));
@@ -127,21 +113,16 @@ impl<'a> Reply<'a> {
     fn decision<'t>(
         &mut self,
         template: &'t Template,
-        operation: Operation,
         mut read: impl FnMut(&mut &[u8], &'t ChargeTemplate) -> Option<LimitStatus>,
     ) -> Option<Decision> {
-        let rest = &mut self.0;
-        let at = Timestamp::from_micros(read_u56(rest)?);
+        let at = Timestamp::from_micros(read_u56(&mut self.0)?);
         let mut statuses: SmallVec<[Option<LimitStatus>; 4]> =
             SmallVec::from_elem(None, template.charges.len());
         for (position, part) in template.by_client() {
-            statuses[position] = Some(read(rest, part)?);
+            statuses[position] = Some(read(&mut self.0, part)?);
         }
-        Some(Decision::from_statuses(
-            operation,
-            at,
-            statuses.into_iter().flatten(),
-        ))
+        let statuses = statuses.into_iter().flatten();
+        Some(Decision::from_statuses(template.operation, at, statuses))
     }
 }
 
@@ -155,17 +136,11 @@ fn outcome(verdict: u8, micros: u64) -> Option<Outcome> {
     }
 }
 
-fn byte(rest: &mut &[u8]) -> Option<u8> {
-    let (byte, after) = rest.split_first()?;
-    *rest = after;
-    Some(*byte)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use tower_quota_core::stored::push_u56;
-    use tower_quota_core::{Charge, Key, Quota};
+    use tower_quota_core::{Charge, Key, Operation, Quota};
 
     fn template() -> Template {
         let quota = Quota::per_second(3);
@@ -185,6 +160,8 @@ mod tests {
         [0, 1]
             .into_iter()
             .for_each(|number| push_u56(&mut bytes, number));
+        // No entry.
+        bytes.extend([0, 0]);
         bytes
     }
 
@@ -262,7 +239,7 @@ mod tests {
 
         let stored = entry.encode();
         let mut bytes = reply(0, REFUSE);
-        bytes[0] = WITH_ENTRIES;
+        bytes.truncate(bytes.len() - 2);
         bytes.extend(u16::try_from(stored.len()).unwrap().to_le_bytes());
         bytes.extend(stored);
         let full = Reply::new(&bytes).next(&template).unwrap();

@@ -30,11 +30,23 @@ pub(crate) struct Call {
 pub(crate) struct Request<'a> {
     instant: Option<Timestamp>,
     templates: Vec<&'a Template>,
-    positions: HashMap<&'a EntryKey, u16>,
+    positions: HashMap<&'a EntryKey, usize>,
     keys: Vec<&'a EntryKey>,
     template_bytes: Vec<u8>,
     decision_bytes: Vec<u8>,
-    decisions: u16,
+    decisions: usize,
+}
+
+/// A charge, a calendar window or a penalty as the script reads it.
+#[derive(Clone, Copy)]
+struct WireCharge {
+    client: usize,
+    flags: u16,
+    cost: u64,
+    wait: u64,
+    id: u32,
+    strikes_id: u32,
+    quota: Quota,
 }
 
 impl<'a> Request<'a> {
@@ -49,38 +61,33 @@ impl<'a> Request<'a> {
     /// Adds a decision, to be decided after those before it.
     pub(crate) fn decide(&mut self, template: &'a Template, clients: &'a [EntryKey]) {
         let template = self.template(template);
-        self.decision_bytes
-            .extend_from_slice(&template.to_le_bytes());
+        push_count(&mut self.decision_bytes, template);
         for client in clients {
             let key = self.key(client);
-            self.decision_bytes.extend_from_slice(&key.to_le_bytes());
+            push_count(&mut self.decision_bytes, key);
         }
         self.decisions += 1;
     }
 
     pub(crate) fn into_call(self) -> Call {
-        let instant = self.instant;
-        let mut bytes =
-            Vec::with_capacity(12 + self.template_bytes.len() + self.decision_bytes.len());
-        bytes.push(u8::from(instant.is_some()));
-        push_u56(
-            &mut bytes,
-            instant.map_or(0, |instant| instant.as_micros().min(LATEST)),
-        );
-        bytes.extend_from_slice(&count(self.templates.len()).to_le_bytes());
-        bytes.extend_from_slice(&self.decisions.to_le_bytes());
-        bytes.extend_from_slice(&self.template_bytes);
-        bytes.extend_from_slice(&self.decision_bytes);
+        let instant = self.instant.map_or(0, Timestamp::as_micros);
+        let mut request = vec![u8::from(self.instant.is_some())];
+        push_u56(&mut request, instant.min(LATEST));
+        push_count(&mut request, self.templates.len());
+        push_count(&mut request, self.decisions);
+        request.extend(self.template_bytes);
+        request.extend(self.decision_bytes);
         Call {
             keys: self.keys.into_iter().cloned().collect(),
-            request: bytes,
+            request,
         }
     }
 
-    fn template(&mut self, template: &'a Template) -> u16 {
+    /// Returns the position of a template, from 1.
+    fn template(&mut self, template: &'a Template) -> usize {
         // Decisions mostly look like the one before.
         if let Some(position) = self.templates.iter().rposition(|known| *known == template) {
-            return count(position + 1);
+            return position + 1;
         }
         let (operation, taken_at) = match template.operation {
             Operation::Check => (CHECK, 0),
@@ -91,30 +98,24 @@ impl<'a> Request<'a> {
             Operation::Peek => (PEEK, 0),
             Operation::Renew { taken_at } => (RENEW, taken_at.as_micros()),
         };
-        self.template_bytes
-            .extend_from_slice(&[u8::from(template.is_plain), operation]);
-        push_u56(&mut self.template_bytes, taken_at.min(MOST_EXACT));
-        self.template_bytes
-            .extend_from_slice(&count(template.clients).to_le_bytes());
-        let charges = template.charges.iter().map(|part| {
-            1 + usize::from(part.penalty.is_some()) + 3 * usize::from(part.quota.is_calendar())
-        });
-        self.template_bytes
-            .extend_from_slice(&count(charges.sum()).to_le_bytes());
-        let is_refund = matches!(template.operation, Operation::Refund { .. });
-        for (_, part) in template.by_client() {
-            self.charge(part, is_refund);
+        let charges = template
+            .by_client()
+            .flat_map(|(_, part)| self.charges(part));
+        let charges: Vec<_> = charges.collect();
+        let bytes = &mut self.template_bytes;
+        bytes.extend([u8::from(template.is_plain), operation]);
+        push_u56(bytes, taken_at.min(MOST_EXACT));
+        push_count(bytes, template.clients);
+        push_count(bytes, charges.len());
+        for charge in charges {
+            charge.push(bytes);
         }
         self.templates.push(template);
-        count(self.templates.len())
+        self.templates.len()
     }
 
-    fn charge(&mut self, part: &ChargeTemplate, is_refund: bool) {
-        let span = if is_refund {
-            part.turn_micros.min(MOST_EXACT)
-        } else {
-            part.max_wait_micros
-        };
+    /// Returns a charge, followed by its calendar windows and its penalty.
+    fn charges(&self, part: &ChargeTemplate) -> Vec<WireCharge> {
         let flags = flag(QUEUES, part.quota.algorithm() == Algorithm::LeakyBucket)
             | flag(COUNTS_REFUSALS, part.counts_refusals)
             | flag(SHADOW, part.is_shadow)
@@ -126,28 +127,39 @@ impl<'a> Request<'a> {
                 ChargeMode::ReportedUntilDebt => REPORTED_UNTIL_DEBT,
                 ChargeMode::Forced => FORCED,
             };
-        let (id, strikes_id) = (part.name.id(), part.name.strikes_id());
-        let ids = [id, strikes_id];
-        self.counter(part, flags, part.cost, span, ids);
-        self.quota(id, &part.quota);
-        // The server picks one of three windows by its own time.
-        for (start, window) in self.windows(&part.quota) {
-            self.counter(part, WINDOW, start, 0, ids);
-            self.quota(id, &window);
+        let charge = WireCharge {
+            client: part.client + 1,
+            flags,
+            cost: part.cost,
+            wait: part.wait_micros,
+            id: part.name.id(),
+            strikes_id: part.name.strikes_id(),
+            quota: part.quota,
+        };
+        let mut charges = vec![charge];
+        for (cost, quota) in self.windows(&part.quota) {
+            charges.push(WireCharge {
+                flags: WINDOW,
+                cost,
+                quota,
+                ..charge
+            });
         }
         if let Some(penalty) = &part.penalty {
-            self.counter(
-                part,
-                PENALTY,
-                penalty.most_debt(),
-                0,
-                [strikes_id, strikes_id],
-            );
-            self.quota(strikes_id, penalty.strikes());
+            charges.push(WireCharge {
+                flags: PENALTY,
+                cost: penalty.most_debt(),
+                id: charge.strikes_id,
+                quota: *penalty.strikes(),
+                ..charge
+            });
         }
+        charges
     }
 
     /// Returns the previous, the current and the next window of a calendar quota, each with its start.
+    ///
+    /// The server picks the window by its own time.
     fn windows(&self, quota: &Quota) -> Vec<(u64, Quota)> {
         if !quota.is_calendar() {
             return Vec::new();
@@ -156,42 +168,18 @@ impl<'a> Request<'a> {
         let SlotHead { pace, offset, .. } = SlotHead::of(&quota.at(now));
         let now = now.as_micros();
         let elapsed = (now % pace + pace - offset) % pace;
-        let start = now.saturating_sub(elapsed);
+        let (start, end) = (now.saturating_sub(elapsed), now + pace - elapsed);
         let window_at = |instant| quota.at(Timestamp::from_micros(instant));
         vec![
             (0, window_at(start.saturating_sub(1))),
             (start, window_at(start)),
-            (now + pace - elapsed, window_at(now + pace - elapsed)),
+            (end, window_at(end)),
         ]
     }
 
-    fn counter(&mut self, part: &ChargeTemplate, flags: u16, cost: u64, span: u64, ids: [u32; 2]) {
-        let bytes = &mut self.template_bytes;
-        bytes.extend_from_slice(&count(part.client + 1).to_le_bytes());
-        bytes.extend_from_slice(&flags.to_le_bytes());
-        push_u56(bytes, cost.min(MOST_EXACT));
-        push_u56(bytes, span);
-        ids.into_iter()
-            .for_each(|id| bytes.extend_from_slice(&id.to_le_bytes()));
-    }
-
-    /// Appends the numbers of a quota at their full width, then the head of a stored slot after its length.
-    fn quota(&mut self, id: u32, quota: &Quota) {
-        let bytes = &mut self.template_bytes;
-        let head = SlotHead::of(quota);
-        bytes.push(head.kind);
-        [head.capacity, head.grain, head.pace, head.offset]
-            .into_iter()
-            .for_each(|number| push_u56(bytes, number));
-        let length = bytes.len();
-        bytes.push(0);
-        head.push(id, bytes);
-        // At most five bytes and four numbers of eight.
-        bytes[length] = u8::try_from(bytes.len() - length - 1).unwrap_or(u8::MAX);
-    }
-
-    fn key(&mut self, key: &'a EntryKey) -> u16 {
-        let next = count(self.keys.len() + 1);
+    /// Returns the position of a key, from 1.
+    fn key(&mut self, key: &'a EntryKey) -> usize {
+        let next = self.keys.len() + 1;
         let position = *self.positions.entry(key).or_insert(next);
         if position == next {
             self.keys.push(key);
@@ -200,12 +188,32 @@ impl<'a> Request<'a> {
     }
 }
 
+impl WireCharge {
+    /// Appends the charge, its quota at full width, and the head of its slot.
+    fn push(&self, bytes: &mut Vec<u8>) {
+        let (mut slot, head) = (Vec::new(), SlotHead::of(&self.quota));
+        head.push(self.id, &mut slot);
+        push_count(bytes, self.client);
+        bytes.extend(self.flags.to_le_bytes());
+        push_u56(bytes, self.cost.min(MOST_EXACT));
+        push_u56(bytes, self.wait.min(MOST_EXACT));
+        bytes.extend(self.id.to_le_bytes());
+        bytes.extend(self.strikes_id.to_le_bytes());
+        bytes.push(head.kind);
+        for number in [head.capacity, head.grain, head.pace, head.offset] {
+            push_u56(bytes, number);
+        }
+        // At most five bytes and four numbers of eight.
+        bytes.push(u8::try_from(slot.len()).unwrap_or(u8::MAX));
+        bytes.extend(slot);
+    }
+}
+
 const fn flag(bit: u16, is_set: bool) -> u16 {
     if is_set { bit } else { 0 }
 }
 
-/// Returns a count, or a position from 1. A batch is far smaller than this holds; a single decision that is not is
-/// refused before.
-fn count(of: usize) -> u16 {
-    u16::try_from(of).unwrap_or(u16::MAX)
+/// Appends a count, or a position from 1. A single decision that exceeds the range is refused before.
+fn push_count(bytes: &mut Vec<u8>, count: usize) {
+    bytes.extend(u16::try_from(count).unwrap_or(u16::MAX).to_le_bytes());
 }
