@@ -6,32 +6,33 @@ ALGORITHMS[HOLDS] = holds
 local HOLD, HOLD_WIDTH = '<I7I7I7', 21
 
 function holds.fresh()
-  return { entries = '', units = 0, first = 0, last = 0 }
+  return { entries = '', units = 0, first = math.huge, last = 0 }
 end
 
--- Drops expired holds.
+-- Drops expired holds. `first` tells whether there are any, because a scan of many holds takes long.
 function holds.advance(_, state, now)
   if state.first > now then
     return state
   end
-  local expired
+  local kept, from = {}, 1
   state.units, state.first, state.last = 0, math.huge, 0
   for position = 1, #state.entries, HOLD_WIDTH do
     local _, expires_at, units = unpack_from(HOLD, state.entries, position)
     if expires_at > now then
-      state.units = state.units + units
-      state.first, state.last = min(state.first, expires_at), max(state.last, expires_at)
+      holds.count(state, expires_at, units)
     else
-      expired = ''
+      kept[#kept + 1] = sub(state.entries, from, position - 1)
+      from = position + HOLD_WIDTH
     end
   end
-  if expired then
-    state.entries = string.gsub(state.entries, string.rep('.', HOLD_WIDTH), function(hold)
-      local _, expires_at = unpack_from(HOLD, hold)
-      return expires_at <= now and expired
-    end)
-  end
+  state.entries = table.concat(kept) .. sub(state.entries, from)
   return state
+end
+
+function holds.count(state, expires_at, units)
+  state.units = state.units + units
+  state.first = min(state.first, expires_at)
+  state.last = max(state.last, expires_at)
 end
 
 function holds.used(_, state)
@@ -57,19 +58,20 @@ function holds.set(quota, state, now, entries)
 end
 
 function holds.take(quota, state, now, cost)
-  local entries, units = state.entries, 0
-  if #entries >= LONGEST_LOG * HOLD_WIDTH then
+  if #state.entries >= LONGEST_LOG * HOLD_WIDTH then
     -- Only charges beyond the capacity get here.
     return 0
   end
-  local before, same = split(entries, HOLD_WIDTH, now)
+  local before, same = split(state.entries, HOLD_WIDTH, now)
+  local expires_at, held = now + quota.pace, 0
   if same then
-    local _, _, held = unpack_from(HOLD, same)
-    entries, units = before, held
+    held = unpack_from('<I7', same, 15)
+    holds.set(quota, state, now, before)
   end
-  local taken = min(cost, div(MOST_COUNTED, LONGEST_LOG) - units)
-  holds.set(quota, state, now, entries .. pack(HOLD, now, now + quota.pace, units + taken))
-  return taken
+  local units = min(held + cost, div(MOST_COUNTED, LONGEST_LOG))
+  state.entries = state.entries .. pack(HOLD, now, expires_at, units)
+  holds.count(state, expires_at, units)
+  return units - held
 end
 
 -- A refused request has no hold that it could release.
@@ -105,8 +107,7 @@ function holds.encode(_, state)
 end
 
 function holds.decode(_, bytes, position)
-  local state, behind = holds.fresh(), #bytes + 1
-  state.entries = sub(bytes, position)
-  return state, behind - (behind - position) % HOLD_WIDTH
+  local behind = #bytes + 1
+  return { entries = sub(bytes, position), first = 0 }, behind - (behind - position) % HOLD_WIDTH
 end
 
