@@ -4,7 +4,8 @@ local function saturating_sub(a, b)
   return max(a - b, 0)
 end
 
--- The algorithms by the kind of state. They count a state that is as of `now`, see `advance`.
+-- The algorithms by the kind of state. An algorithm has the methods of its quotas. A charge is a quota, too. The methods
+-- expect a state that is as of `now`, see `advance`.
 local ALGORITHMS = {}
 
 -- Returns the parts of a unit that a state counts.
@@ -13,12 +14,19 @@ local function unit_of(quota)
 end
 
 -- Returns the units left, less than 0 for a debt.
-local function balance_of(quota, state, now)
-  return quota.capacity - div_ceil(ALGORITHMS[quota.kind].used(quota, state, now), unit_of(quota))
+local function balance(self, state, now)
+  return self.capacity - div_ceil(self:used(state, now), unit_of(self))
 end
 
 -- Takes units of a refused request from a window or a log, but not into debt.
-local function penalise(quota, state, now, cost)
-  ALGORITHMS[quota.kind].take(quota, state, now, min(cost, max(balance_of(quota, state, now), 0)))
+local function penalise(self, state, now, cost)
+  self:take(state, now, min(cost, max(self:balance(state, now), 0)))
+end
+
+local function new_algorithm(kind)
+  local algorithm = { balance = balance, penalise = penalise }
+  algorithm.__index = algorithm
+  ALGORITHMS[kind] = algorithm
+  return algorithm
 end
 

@@ -1,7 +1,6 @@
 -- Token bucket, GCRA and leaky bucket. `full_at` is the instant at which the bucket is full. `rest` is the surplus of the
 -- last refill before it, in grains. lows.lua describes the `marks`.
-local bucket = {}
-ALGORITHMS[BUCKET] = bucket
+local bucket = new_algorithm(BUCKET)
 
 -- Returns the position of the last mark of an instant or earlier.
 local function mark_at(marks, instant)
@@ -27,72 +26,65 @@ local function refunded_marks(marks, first, grains)
   return kept
 end
 
-function bucket.fresh()
+function bucket:fresh()
   return { full_at = 0, rest = 0 }
 end
 
-function bucket.advance(_, state)
+function bucket:advance(state)
   return state
 end
 
 -- Returns the state with so many used grains.
-function bucket.set(quota, state, used, now)
+function bucket:set(state, used, now)
   if used == 0 then
     state.full_at, state.rest, state.marks = 0, 0, nil
   else
-    state.rest = -used % quota.pace
-    state.full_at = now + (used + state.rest) / quota.pace
+    state.rest = -used % self.pace
+    state.full_at = now + (used + state.rest) / self.pace
   end
   return state
 end
 
-function bucket.used(quota, state, now)
-  return min(saturating_sub(saturating_sub(state.full_at, now) * quota.pace, state.rest), MOST_USED)
+function bucket:used(state, now)
+  return min(saturating_sub(saturating_sub(state.full_at, now) * self.pace, state.rest), MOST_USED)
 end
 
--- Returns the used grains just before a change.
-function bucket.note(quota, state, now)
-  local used = bucket.used(quota, state, now)
-  if state.marks then
-    note_low(state.marks, used)
-  end
-  return used
+function bucket:until_fits(state, now, cost)
+  local missing = self:used(state, now) + (cost - self.capacity) * self.grain
+  return div_ceil(max(missing, 0), self.pace)
 end
 
-function bucket.until_fits(quota, state, now, cost)
-  local missing = bucket.used(quota, state, now) + (cost - quota.capacity) * quota.grain
-  return div_ceil(max(missing, 0), quota.pace)
-end
-
-function bucket.full_at(_, state)
+function bucket:full_at(state)
   return state.full_at
 end
 
-function bucket.take(quota, state, now, cost, is_refundable, most)
-  local used = bucket.note(quota, state, now)
-  local taken = min(cost * quota.grain, saturating_sub(most or MOST_USED, used))
-  bucket.set(quota, state, used + taken, now)
-  if is_refundable and used + taken > 0 then
+function bucket:take(state, now, cost, is_refundable, most)
+  local used = self:used(state, now)
+  note_low(state.marks, used)
+  local taken = min(cost * self.grain, saturating_sub(most or MOST_USED, used))
+  self:set(state, used + taken, now)
+  if is_refundable then
     state.marks = state.marks or {}
     add_mark(state.marks, now, used + taken)
   end
-  return div(taken, quota.grain)
+  return div(taken, self.grain)
 end
 
 -- Takes units of a refused request, down to a debt.
-function bucket.penalise(quota, state, now, cost, most_debt)
-  bucket.take(quota, state, now, cost, false, (quota.capacity + most_debt) * quota.grain)
+function bucket:penalise(state, now, cost, most_debt)
+  self:take(state, now, cost, false, (self.capacity + most_debt) * self.grain)
 end
 
 -- Gives back a charge, if no fewer grains were used since, and otherwise the part that time has not refilled. The refill
 -- is unknown if the bucket was full since, or counted by another quota.
-function bucket.refund(quota, state, now, cost, taken_at, is_prepared)
-  local used = bucket.note(quota, state, now)
+function bucket:refund(state, now, cost, taken_at, is_prepared)
+  local used = self:used(state, now)
+  note_low(state.marks, used)
   local first = state.marks and mark_at(state.marks, taken_at)
   -- The charge took no more than a bucket counts.
-  local charged, back = min(cost * quota.grain, MOST_USED), 0
+  local charged, back = min(cost * self.grain, MOST_USED), 0
   if first or not is_prepared then
-    back = saturating_sub(charged, saturating_sub(now, taken_at) * quota.pace)
+    back = saturating_sub(charged, saturating_sub(now, taken_at) * self.pace)
   end
   if first then
     back = max(back, state.marks[first + 1])
@@ -101,17 +93,17 @@ function bucket.refund(quota, state, now, cost, taken_at, is_prepared)
   if state.marks then
     state.marks = refunded_marks(state.marks, first or 1, back)
   end
-  bucket.set(quota, state, used - back, now)
+  self:set(state, used - back, now)
 end
 
-function bucket.encode(quota, state)
-  return quota.pace > 1 and pack('<I7', state.rest) or ''
+function bucket:encode(state)
+  return self.pace > 1 and pack('<I7', state.rest) or ''
 end
 
 -- Reads stored bytes. Returns the state and the position after it.
-function bucket.decode(quota, bytes, position, full_at)
+function bucket:decode(bytes, position, full_at)
   local rest = 0
-  if quota.pace > 1 then
+  if self.pace > 1 then
     rest, position = unpack_from('<I7', bytes, position)
   end
   return { full_at = full_at, rest = rest }, position

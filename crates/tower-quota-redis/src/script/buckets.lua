@@ -146,7 +146,7 @@ local function take(template, part, client, now)
     if full > longest then
       longest = full
     end
-    if pieces and marks[k] then
+    if pieces then
       note_low(marks[k], before)
     end
     if limit.watches then

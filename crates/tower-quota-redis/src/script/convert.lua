@@ -31,13 +31,13 @@ end
 
 -- Returns a state under another quota. The old state stays as it is.
 local function convert(state, old, new, now)
-  local used = converted_used(ALGORITHMS[old.kind].used(old, state, now), old, new)
-  local fresh = ALGORITHMS[new.kind].fresh(new, now)
+  local used = converted_used(old:used(state, now), old, new)
+  local fresh = new:fresh(now)
   if new.kind == BUCKET then
-    return bucket.set(new, fresh, used, now)
+    return new:set(fresh, used, now)
   end
   -- A hold of the request that converts the state must have an instant of its own.
-  ALGORITHMS[new.kind].take(new, fresh, new.kind == HOLDS and max(now - 1, 0) or now, used)
+  new:take(fresh, new.kind == HOLDS and max(now - 1, 0) or now, used)
   return fresh
 end
 

@@ -1,5 +1,9 @@
--- Counts a charge of a calendar quota by its window at `now`.
-local function pick_window(charge, now)
+-- Gives a charge the methods of its quota, and a calendar quota the window at `now`.
+local function prepare(charge, now)
+  setmetatable(charge, ALGORITHMS[charge.kind])
+  if charge.strikes then
+    setmetatable(charge.strikes, bucket)
+  end
   for _, window in ipairs(charge.windows or {}) do
     if window.cost <= now then
       charge.pace, charge.offset, charge.head = window.pace, window.offset, window.head
@@ -14,7 +18,7 @@ local function judge(operation, charges, now)
   for _, charge in ipairs(charges) do
     charge.is_partial = charge.cost > 0 and has(charge.flags, AT_MOST)
     if charge.is_partial then
-      charge.units = min(charge.cost, max(entry.left(charge.entry, charge, now), 0))
+      charge.units = min(charge.cost, max(charge.entry:left(charge, now), 0))
       -- Shadow charges do not reduce the units of the others.
       if not has(charge.flags, SHADOW) then
         together = min(together, charge.units)
@@ -27,7 +31,7 @@ local function judge(operation, charges, now)
     elseif operation == PEEK then
       charge.units = max(charge.units, 1)
     end
-    charge.verdict, charge.micros = entry.judge(charge.entry, charge, now)
+    charge.verdict, charge.micros = charge.entry:judge(charge, now)
   end
 end
 
@@ -35,24 +39,24 @@ end
 local function change(template, charge, now)
   local operation, counted, units, taken_at = template.operation, charge.entry, charge.units, template.taken_at
   if operation == RESET then
-    entry.forget(counted, charge.id)
-    entry.forget(counted, charge.strikes_id)
+    counted:forget(charge.id)
+    counted:forget(charge.strikes_id)
   elseif operation == RENEW then
-    if charge.kind == HOLDS and entry.may_refund(counted, charge, taken_at, now) then
-      return entry.edit(counted, charge, now, 'renew', taken_at)
+    if charge.kind == HOLDS and counted:may_refund(charge, taken_at, now) then
+      return counted:edit(charge, now, 'renew', taken_at)
     end
   elseif operation == PEEK or units == 0 then
     return 0
   elseif operation == REFUND then
-    if entry.may_refund(counted, charge, taken_at, now) then
-      entry.edit(counted, charge, now, 'refund', units, taken_at, has(charge.flags, REFUNDABLE))
+    if counted:may_refund(charge, taken_at, now) then
+      counted:edit(charge, now, 'refund', units, taken_at, has(charge.flags, REFUNDABLE))
     end
   elseif not charge.is_left_out then
-    return entry.edit(counted, charge, now, 'take', units, has(charge.flags, REFUNDABLE))
+    return counted:edit(charge, now, 'take', units, has(charge.flags, REFUNDABLE))
   elseif has(charge.flags, COUNTS_REFUSALS) then
-    entry.edit(counted, charge, now, 'penalise', units, 0)
-  elseif entry.needs_conversion(counted, charge, now) then
-    entry.edit(counted, charge, now)
+    counted:edit(charge, now, 'penalise', units, 0)
+  elseif counted:needs_conversion(charge, now) then
+    counted:edit(charge, now)
   end
   return 0
 end
@@ -63,9 +67,9 @@ local function strike(operation, charge, now)
   if not (strikes and counts and charge.units > 0) then
     return
   elseif charge.verdict ~= ADMIT then
-    entry.edit(charge.entry, strikes, now, 'penalise', 1, strikes.cost)
-  elseif entry.needs_conversion(charge.entry, strikes, now) then
-    entry.edit(charge.entry, strikes, now)
+    charge.entry:edit(strikes, now, 'penalise', 1, strikes.cost)
+  elseif charge.entry:needs_conversion(strikes, now) then
+    charge.entry:edit(strikes, now)
   end
 end
 
@@ -79,7 +83,7 @@ local function decide(template, place)
   end
   for _, charge in ipairs(charges) do
     charge.entry, charge.units, charge.verdict, charge.micros = entries[charge.client], charge.cost, ADMIT, 0
-    pick_window(charge, now)
+    prepare(charge, now)
   end
   local is_refused, has_hold = operation == REFUSED_ALREADY, false
   if is_refused or operation == CHECK or operation == PEEK then
@@ -109,18 +113,18 @@ local function decide(template, place)
   for i, charge in ipairs(charges) do
     if charge.is_left_out and (charge.strikes or has(charge.flags, COUNTS_REFUSALS)) then
       -- A counted refusal may have changed the verdict.
-      charge.verdict, charge.micros = entry.judge(charge.entry, charge, now)
+      charge.verdict, charge.micros = charge.entry:judge(charge, now)
     end
-    local left, reset = entry.left(charge.entry, charge, now)
+    local left, reset = charge.entry:left(charge, now)
     local balance = left + BALANCE_OFFSET
     reply[i + 1] = pack('<I7I7BI7I7', balance, reset, charge.verdict, charge.micros, charge.taken)
   end
   local changed = {}
   for i, counted in ipairs(entries) do
     if counted.is_changed then
-      changed[decisions[place + i]] = { entry.encode(counted, now) }
+      changed[decisions[place + i]] = { counted:encode(now) }
     end
-    local bytes = is_refused and operation == CHECK and entry.encode(counted, now, true) or ''
+    local bytes = is_refused and operation == CHECK and counted:encode(now, true) or ''
     if #bytes > MOST_EXPLAINED then
       bytes = ''
     end

@@ -1,9 +1,10 @@
 -- Everything stored for one client. A slot is parsed when its limit is asked for. In the field `quota`, a slot has the
 -- quota that counted it.
 local entry = {}
+entry.__index = entry
 
 function entry.load(stored)
-  local loaded = { is_changed = false, at = 0, slots = {}, slot_of = {} }
+  local loaded = setmetatable({ at = 0, slots = {}, slot_of = {} }, entry)
   if not stored then
     return loaded
   end
@@ -15,7 +16,7 @@ function entry.load(stored)
   while position <= #stored do
     local length, body = varint(stored, position)
     position = body + length
-    if length < 15 or position > #stored + 1 then
+    if length < 15 then
       error('an entry that was cut off')
     end
     local id = unpack_from('<I4', stored, body)
@@ -42,19 +43,20 @@ local function parse(slot, counter)
     position = #counter.head + 1
   else
     quota = { kind = kind == BUCKET + WATCHED and BUCKET or kind, offset = 0 }
+    setmetatable(quota, ALGORITHMS[quota.kind])
     quota.capacity, position = short(bytes, 6)
     quota.grain, position = short(bytes, position)
     quota.pace, position = short(bytes, position)
     if kind == FIXED_WINDOW then
       quota.offset, position = short(bytes, position)
     end
-    if not ALGORITHMS[quota.kind] or quota.capacity * quota.grain * quota.pace == 0 then
+    if not quota.take or quota.capacity * quota.grain * quota.pace == 0 then
       error('numbers that no quota has')
     end
     quota.head = sub(bytes, 1, position - 1)
   end
   local body = sub(bytes, 1, -8)
-  local state, behind = ALGORITHMS[quota.kind].decode(quota, body, position, slot.full_at)
+  local state, behind = quota:decode(body, position, slot.full_at)
   if kind == BUCKET + WATCHED then
     state.marks = unpack_marks(body, behind, #body)
   elseif behind ~= #body + 1 then
@@ -64,13 +66,12 @@ local function parse(slot, counter)
 end
 
 local function slot_bytes(quota, state)
-  local algorithm = ALGORITHMS[quota.kind]
-  local bytes = quota.head .. algorithm.encode(quota, state) .. pack('<I7', algorithm.full_at(quota, state))
+  local bytes = quota.head .. quota:encode(state) .. pack('<I7', quota:full_at(state))
   return state.marks and with_marks(bytes, state.marks) or bytes
 end
 
 -- Returns the slot of a counter (a charge, or its strikes) if it is still used.
-function entry.slot(self, counter, now)
+function entry:slot(counter, now)
   local slot = self.slot_of[counter.id]
   if slot and slot.full_at > now then
     if not slot.quota then
@@ -81,12 +82,12 @@ function entry.slot(self, counter, now)
 end
 
 -- Returns the state of a counter as of `now`.
-function entry.state_for(self, counter, now)
-  local slot = entry.slot(self, counter, now)
+function entry:state_for(counter, now)
+  local slot = self:slot(counter, now)
   if not slot then
-    return ALGORITHMS[counter.kind].fresh(counter, now)
+    return counter:fresh(now)
   end
-  slot.state = ALGORITHMS[slot.quota.kind].advance(slot.quota, slot.state, now)
+  slot.state = slot.quota:advance(slot.state, now)
   if shares_state(slot.quota, counter) then
     return slot.state
   end
@@ -94,13 +95,13 @@ function entry.state_for(self, counter, now)
 end
 
 -- Returns the microseconds for which the strikes of a charge block its limit.
-function entry.blocked(self, charge, now)
+function entry:blocked(charge, now)
   local strikes = charge.strikes
-  return strikes and bucket.until_fits(strikes, entry.state_for(self, strikes, now), now, 0) or 0
+  return strikes and strikes:until_fits(self:state_for(strikes, now), now, 0) or 0
 end
 
 -- Returns the verdict on the units of a charge, and its microseconds.
-function entry.judge(self, charge, now)
+function entry:judge(charge, now)
   local flags, units = charge.flags, charge.units
   local is_report = has(flags, REPORTED + REPORTED_UNTIL_DEBT)
   if has(flags, FORCED) or units == 0 and not is_report then
@@ -111,17 +112,17 @@ function entry.judge(self, charge, now)
   if units > charge.capacity then
     return NEVER, 0
   end
-  local state = entry.state_for(self, charge, now)
-  local wait = ALGORITHMS[charge.kind].until_fits(charge, state, now, units)
+  local state = self:state_for(charge, now)
+  local wait = charge:until_fits(state, now, units)
   local retry = wait
   if has(flags, QUEUES) then
     -- The queue must have a place now, and the turn must come soon enough.
-    wait = div_ceil(bucket.used(charge, state, now), charge.pace)
+    wait = div_ceil(charge:used(state, now), charge.pace)
     retry = max(retry, wait - charge.max_wait)
   elseif charge.kind == BUCKET then
     retry = max(retry - charge.max_wait, 0)
   end
-  local blocked = entry.blocked(self, charge, now)
+  local blocked = self:blocked(charge, now)
   if retry + blocked > 0 then
     return REFUSE, max(retry, blocked)
   end
@@ -131,10 +132,10 @@ end
 
 -- Returns the units that a charge's limit has left, less than 0 for a debt, and microseconds until it is full. A blocked
 -- client has no units left.
-function entry.left(self, charge, now)
-  local state, blocked = entry.state_for(self, charge, now), entry.blocked(self, charge, now)
-  local reset = saturating_sub(ALGORITHMS[charge.kind].full_at(charge, state), now)
-  local balance = balance_of(charge, state, now)
+function entry:left(charge, now)
+  local state, blocked = self:state_for(charge, now), self:blocked(charge, now)
+  local reset = saturating_sub(charge:full_at(state), now)
+  local balance = charge:balance(state, now)
   if blocked > 0 then
     return min(balance, 0), max(reset, blocked)
   end
@@ -142,18 +143,18 @@ function entry.left(self, charge, now)
 end
 
 -- Returns whether a refused request has to convert a counter. A counter that would be full by the new quota stays.
-function entry.needs_conversion(self, counter, now)
-  local slot = entry.slot(self, counter, now)
+function entry:needs_conversion(counter, now)
+  local slot = self:slot(counter, now)
   local quota = slot and slot.quota or counter
   if shares_state(quota, counter) and quota.capacity == counter.capacity and quota.pace == counter.pace then
     return false
   end
-  return ALGORITHMS[counter.kind].full_at(counter, entry.state_for(self, counter, now)) > now
+  return counter:full_at(self:state_for(counter, now)) > now
 end
 
 -- Returns whether the same quota or windows still count a charge. A turn in a queue must be the last one.
-function entry.may_refund(self, charge, taken_at, now)
-  local slot = entry.slot(self, charge, now)
+function entry:may_refund(charge, taken_at, now)
+  local slot = self:slot(charge, now)
   if not slot or not shares_state(slot.quota, charge) then
     return false
   end
@@ -161,24 +162,23 @@ function entry.may_refund(self, charge, taken_at, now)
   return not has(charge.flags, QUEUES) or slot.full_at <= taken_at + charge.max_wait
 end
 
--- Changes the state of a counter by a function of its algorithm, and converts it to the counter's quota. Returns the
+-- Changes the state of a counter by one of its methods, and converts it to the counter's quota. Returns the
 -- units that the change takes.
-function entry.edit(self, counter, now, change, ...)
-  local algorithm, slot = ALGORITHMS[counter.kind], self.slot_of[counter.id]
-  local state = entry.state_for(self, counter, now)
-  local taken = change and algorithm[change](counter, state, now, ...) or 0
+function entry:edit(counter, now, change, ...)
+  local slot, state = self.slot_of[counter.id], self:state_for(counter, now)
+  local taken = change and counter[change](counter, state, now, ...) or 0
   if not slot then
     slot = { id = counter.id }
     self.slots[#self.slots + 1], self.slot_of[counter.id] = slot, slot
   end
-  slot.quota, slot.state, slot.full_at = counter, state, algorithm.full_at(counter, state)
+  slot.quota, slot.state, slot.full_at = counter, state, counter:full_at(state)
   slot.bytes = slot_bytes(counter, state)
   self.is_changed = true
   return taken
 end
 
 -- Removes the slot of a number.
-function entry.forget(self, id)
+function entry:forget(id)
   self.is_changed = true
   if self.slot_of[id] then
     -- `encode` drops it.
@@ -188,14 +188,14 @@ end
 
 -- Returns the stored form, and the instant at which the entry is full. A changed entry loses its full slots. Logs may be
 -- abridged.
-function entry.encode(self, now, is_abridged)
+function entry:encode(now, is_abridged)
   local parts, longest = { pack(HEADER, VERSION, self.is_changed and now or self.at) }, 0
   for _, slot in ipairs(self.slots) do
     local bytes = slot.bytes
     if is_abridged and string.byte(bytes, 5) == SLIDING_LOG then
       parse(slot)
-      local log = sliding_log.advance(slot.quota, slot.state, now)
-      sliding_log.abridge(log)
+      local log = slot.quota:advance(slot.state, now)
+      abridge(log)
       bytes = slot_bytes(slot.quota, log)
     end
     if slot.full_at > now or not self.is_changed then

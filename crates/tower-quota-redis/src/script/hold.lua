@@ -1,16 +1,21 @@
 -- Holds, oldest first. Each of the `entries` has the instant of its charge, which identifies the hold, the instant of its
 -- expiry, and its units. `first` and `last` are the first and the last expiry.
-local holds = {}
-ALGORITHMS[HOLDS] = holds
+local holds = new_algorithm(HOLDS)
 
 local HOLD, HOLD_WIDTH = '<I7I7I7', 21
 
-function holds.fresh()
+function holds:fresh()
   return { entries = '', units = 0, first = math.huge, last = 0 }
 end
 
+local function count(state, expires_at, units)
+  state.units = state.units + units
+  state.first = min(state.first, expires_at)
+  state.last = max(state.last, expires_at)
+end
+
 -- Drops expired holds. `first` tells whether there are any, because a scan of many holds takes long.
-function holds.advance(_, state, now)
+function holds:advance(state, now)
   if state.first > now then
     return state
   end
@@ -19,7 +24,7 @@ function holds.advance(_, state, now)
   for position = 1, #state.entries, HOLD_WIDTH do
     local _, expires_at, units = unpack_from(HOLD, state.entries, position)
     if expires_at > now then
-      holds.count(state, expires_at, units)
+      count(state, expires_at, units)
     else
       kept[#kept + 1] = sub(state.entries, from, position - 1)
       from = position + HOLD_WIDTH
@@ -29,55 +34,49 @@ function holds.advance(_, state, now)
   return state
 end
 
-function holds.count(state, expires_at, units)
-  state.units = state.units + units
-  state.first = min(state.first, expires_at)
-  state.last = max(state.last, expires_at)
-end
-
-function holds.used(_, state)
+function holds:used(state)
   return state.units
 end
 
 -- Nobody knows when a hold is released, so a refused request retries within a second.
-function holds.until_fits(quota, state, now, cost)
-  if state.units + cost <= quota.capacity then
+function holds:until_fits(state, now, cost)
+  if state.units + cost <= self.capacity then
     return 0
   end
   return min(LONGEST_RETRY, state.first - now)
 end
 
-function holds.full_at(_, state)
+function holds:full_at(state)
   return state.last
 end
 
 -- Replaces the entries, and counts them again.
-function holds.set(quota, state, now, entries)
+function holds:set(state, now, entries)
   state.entries, state.first = entries, 0
-  holds.advance(quota, state, now)
+  self:advance(state, now)
 end
 
-function holds.take(quota, state, now, cost)
+function holds:take(state, now, cost)
   if #state.entries >= LONGEST_LOG * HOLD_WIDTH then
     -- Only charges beyond the capacity get here.
     return 0
   end
   local before, same = split(state.entries, HOLD_WIDTH, now)
-  local expires_at, held = now + quota.pace, 0
+  local expires_at, held = now + self.pace, 0
   if same then
     held = unpack_from('<I7', same, 15)
-    holds.set(quota, state, now, before)
+    self:set(state, now, before)
   end
   local units = min(held + cost, div(MOST_COUNTED, LONGEST_LOG))
   state.entries = state.entries .. pack(HOLD, now, expires_at, units)
-  holds.count(state, expires_at, units)
+  count(state, expires_at, units)
   return units - held
 end
 
 -- A refused request has no hold that it could release.
-function holds.penalise() end
+function holds:penalise() end
 
-function holds.refund(quota, state, now, cost, taken_at)
+function holds:refund(state, now, cost, taken_at)
   local before, hold, after = split(state.entries, HOLD_WIDTH, taken_at)
   if hold then
     local _, expires_at, units = unpack_from(HOLD, hold)
@@ -85,28 +84,28 @@ function holds.refund(quota, state, now, cost, taken_at)
       -- The hold stays for its first microsecond, so that no later hold has its instant.
       units, expires_at = cost, taken_at + 1
     end
-    holds.set(quota, state, now, before .. pack(HOLD, taken_at, expires_at, units - cost) .. after)
+    self:set(state, now, before .. pack(HOLD, taken_at, expires_at, units - cost) .. after)
   end
 end
 
 -- Extends a hold to a full expiry time from now. Returns its units.
-function holds.renew(quota, state, now, taken_at)
+function holds:renew(state, now, taken_at)
   local before, hold, after = split(state.entries, HOLD_WIDTH, taken_at)
   if not hold then
     return 0
   end
   local _, _, units = unpack_from(HOLD, hold)
   if units > 0 then
-    holds.set(quota, state, now, before .. pack(HOLD, taken_at, now + quota.pace, units) .. after)
+    self:set(state, now, before .. pack(HOLD, taken_at, now + self.pace, units) .. after)
   end
   return units
 end
 
-function holds.encode(_, state)
+function holds:encode(state)
   return state.entries
 end
 
-function holds.decode(_, bytes, position)
+function holds:decode(bytes, position)
   local behind = #bytes + 1
   return { entries = sub(bytes, position), first = 0 }, behind - (behind - position) % HOLD_WIDTH
 end

@@ -1,8 +1,11 @@
 -- The low marks of a bucket, in a list: an instant, the least grains used since, the next instant, and so on. Both rise
 -- from mark to mark.
 
--- Lowers the marks to the used grains just before a change.
+-- Lowers the marks, if any, to the used grains just before a change.
 local function note_low(marks, used)
+  if not marks then
+    return
+  end
   local size = #marks
   while size > 2 and marks[size - 2] >= used do
     marks[size], marks[size - 1] = nil, nil

@@ -27,17 +27,16 @@ end
 
 -- Sliding window log. Each of the `entries` has an instant, and the running total up to and including its units. `base`
 -- is the running total before the first entry.
-local sliding_log = { penalise = penalise }
-ALGORITHMS[SLIDING_LOG] = sliding_log
+local sliding_log = new_algorithm(SLIDING_LOG)
 
 local ENTRY, WIDTH = '<I7I7', 14
 
-function sliding_log.fresh()
+function sliding_log:fresh()
   return { base = 0, entries = '' }
 end
 
 -- Returns the instant and the running total of the newest entry.
-function sliding_log.newest(state)
+local function newest(state)
   if state.entries == '' then
     return 0, state.base
   end
@@ -45,7 +44,7 @@ function sliding_log.newest(state)
 end
 
 -- Returns entries with lower running totals.
-function sliding_log.lowered(entries, less)
+local function lowered(entries, less)
   return (string.gsub(entries, string.rep('.', WIDTH), function(entry)
     local stamp, running = unpack_from(ENTRY, entry)
     return pack(ENTRY, stamp, running - less)
@@ -53,9 +52,9 @@ function sliding_log.lowered(entries, less)
 end
 
 -- Drops expired stamps.
-function sliding_log.advance(quota, state, now)
+function sliding_log:advance(state, now)
   local gone = prefix(state.entries, WIDTH, function(stamp)
-    return stamp + quota.pace <= now
+    return stamp + self.pace <= now
   end)
   if gone > 0 then
     local _, base = unpack_from(ENTRY, state.entries, gone - WIDTH + 1)
@@ -65,47 +64,47 @@ function sliding_log.advance(quota, state, now)
     state.base = 0
   elseif state.base > MOST_COUNTED then
     -- Running totals only grow. They restart long before they are no longer exact.
-    state.base, state.entries = 0, sliding_log.lowered(state.entries, state.base)
+    state.base, state.entries = 0, lowered(state.entries, state.base)
   end
   return state
 end
 
 -- Merges all but the oldest stamps into one.
-function sliding_log.abridge(state)
-  local kept, _, total = KEPT_STAMPS * WIDTH, sliding_log.newest(state)
+local function abridge(state)
+  local kept, _, total = KEPT_STAMPS * WIDTH, newest(state)
   if #state.entries > kept + WIDTH then
     local cut = unpack_from(ENTRY, state.entries, kept + 1)
     state.entries = sub(state.entries, 1, kept) .. pack(ENTRY, cut, total)
   end
 end
 
-function sliding_log.used(_, state)
-  local _, total = sliding_log.newest(state)
+function sliding_log:used(state)
+  local _, total = newest(state)
   return total - state.base
 end
 
-function sliding_log.until_fits(quota, state, now, cost)
-  local _, total = sliding_log.newest(state)
+function sliding_log:until_fits(state, now, cost)
+  local _, total = newest(state)
   -- Entries have to expire up to this total.
-  local must_go = total + cost - quota.capacity
+  local must_go = total + cost - self.capacity
   if state.base >= must_go then
     return 0
   end
   local last_to_go = prefix(state.entries, WIDTH, function(_, running)
     return running < must_go
   end)
-  return unpack_from(ENTRY, state.entries, last_to_go + 1) + quota.pace - now
+  return unpack_from(ENTRY, state.entries, last_to_go + 1) + self.pace - now
 end
 
-function sliding_log.full_at(quota, state)
-  return state.entries == '' and 0 or sliding_log.newest(state) + quota.pace
+function sliding_log:full_at(state)
+  return state.entries == '' and 0 or newest(state) + self.pace
 end
 
-function sliding_log.take(_, state, now, cost)
-  local newest, total = sliding_log.newest(state)
+function sliding_log:take(state, now, cost)
+  local stamp, total = newest(state)
   local taken = min(cost, state.base + MOST_COUNTED - total)
   if taken > 0 then
-    if newest == now or #state.entries >= LONGEST_LOG * WIDTH then
+    if stamp == now or #state.entries >= LONGEST_LOG * WIDTH then
       -- The newest units in debt share a stamp, so that no log is longer than the longest quota.
       state.entries = sub(state.entries, 1, -WIDTH - 1)
     end
@@ -115,25 +114,25 @@ function sliding_log.take(_, state, now, cost)
 end
 
 -- Removes units of a stamp.
-function sliding_log.refund(_, state, _, cost, taken_at)
+function sliding_log:refund(state, _, cost, taken_at)
   local before, entry, after = split(state.entries, WIDTH, taken_at)
   if not entry then
     return
   end
   local _, running = unpack_from(ENTRY, entry)
-  local _, total = sliding_log.newest({ base = state.base, entries = before })
+  local _, total = newest({ base = state.base, entries = before })
   local back = min(cost, running - total)
   if running - back == total then
     entry = ''
   end
-  state.entries = before .. sliding_log.lowered(entry .. after, back)
+  state.entries = before .. lowered(entry .. after, back)
 end
 
-function sliding_log.encode(_, state)
+function sliding_log:encode(state)
   return pack('<I7', state.base) .. state.entries
 end
 
-function sliding_log.decode(_, bytes, position)
+function sliding_log:decode(bytes, position)
   local base, first = unpack_from('<I7', bytes, position)
   local behind = #bytes + 1
   return { base = base, entries = sub(bytes, first) }, behind - (behind - first) % WIDTH
