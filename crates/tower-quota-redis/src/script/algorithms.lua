@@ -23,8 +23,13 @@ local function penalise(self, state, now, cost)
   self:take(state, now, min(cost, max(self:balance(state, now), 0)))
 end
 
+-- Returns the instant at which the counter is full.
+local function full_instant(_, state)
+  return state.full_at
+end
+
 local function new_algorithm(kind)
-  local algorithm = { balance = balance, penalise = penalise }
+  local algorithm = { balance = balance, full_at = full_instant, penalise = penalise }
   algorithm.__index = algorithm
   ALGORITHMS[kind] = algorithm
   return algorithm

@@ -54,10 +54,6 @@ function bucket:until_fits(state, now, cost)
   return div_ceil(max(missing, 0), self.pace)
 end
 
-function bucket:full_at(state)
-  return state.full_at
-end
-
 function bucket:take(state, now, cost, is_refundable, most)
   local used = self:used(state, now)
   note_low(state.marks, used)

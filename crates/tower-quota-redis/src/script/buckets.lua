@@ -6,20 +6,12 @@
 local function prepare(template)
   local parts, limits = {}, {}
   for k, charge in ipairs(template.charges) do
-    local part = parts[charge.client]
-    if not part then
-      part = { first = k, index = {}, format = HEADER, values = { VERSION, 0 } }
-      parts[charge.client] = part
-    end
-    local grain, values = charge.grain, part.values
-    local width = #charge.head + (charge.pace > 1 and 15 or 8)
-    local head = string.char(width - 1) .. charge.head
-    local format = 'c' .. #head .. (charge.pace > 1 and 'I7I7' or 'I7')
-    local from = #values + 1
-    values[from], values[from + 1] = head, 0
-    if charge.pace > 1 then
-      values[from + 2] = 0
-    end
+    local part = parts[charge.client] or { first = k, index = {}, format = HEADER, values = { VERSION, 0 } }
+    local grain, values, is_long = charge.grain, part.values, charge.pace > 1
+    local width, from = #charge.head + (is_long and 15 or 8), #values + 1
+    local head = char(width - 1) .. charge.head
+    local format = 'c' .. #head .. (is_long and 'I7I7' or 'I7')
+    values[from], values[from + 1], values[from + 2] = head, 0, is_long and 0 or nil
     limits[k] = {
       width = width,
       head = head,
@@ -33,11 +25,12 @@ local function prepare(template)
       from = from,
       to = #values,
     }
+    parts[charge.client] = part
     part.last, part.index[charge.id], part.format = k, k, part.format .. format
     part.watches = part.watches or limits[k].watches
   end
   template.parts, template.limits, template.used, template.marks = parts, limits, {}, {}
-  template.reply = HEADER .. string.rep('I7', #limits)
+  template.reply = HEADER .. rep('I7', #limits)
   return parts
 end
 
@@ -131,7 +124,7 @@ end
 -- Takes the charges of a part, and writes the entry of its client.
 local function take(template, part, client, now)
   local used, marks, values, pieces = template.used, template.marks, part.values, part.pieces
-  local longest = pieces and part.longest or 0
+  local longest, slots = pieces and part.longest or 0, pieces and {}
   values[2] = now
   for k = part.first, part.last do
     local limit, before = template.limits[k], used[k]
@@ -147,11 +140,15 @@ local function take(template, part, client, now)
       longest = full
     end
     if pieces then
+      slots[k] = pack(limit.format, unpack(values, limit.from, to))
       note_low(marks[k], before)
-    end
-    if limit.watches then
-      marks[k] = marks[k] or {}
-      add_mark(marks[k], now, after)
+      if limit.watches then
+        marks[k] = marks[k] or {}
+        add_mark(marks[k], now, after)
+      end
+      if marks[k] then
+        slots[k] = with_length(with_marks(sub(slots[k], 2), marks[k]))
+      end
     end
   end
   full_at[client] = longest
@@ -159,17 +156,10 @@ local function take(template, part, client, now)
     states[client] = pack(part.format, unpack(values))
     return
   end
-  local slots = { pack(HEADER, VERSION, now) }
   for i, piece in ipairs(pieces) do
-    local limit = template.limits[piece]
-    if limit then
-      local slot = pack(limit.format, unpack(values, limit.from, limit.to))
-      slots[i + 1] = marks[piece] and with_length(with_marks(sub(slot, 2), marks[piece])) or slot
-    else
-      slots[i + 1] = piece
-    end
+    pieces[i] = slots[piece] or piece
   end
-  states[client] = table.concat(slots)
+  states[client] = pack(HEADER, VERSION, now) .. concat(pieces)
 end
 
 -- Returns the reply to the decision whose template is at a place in `decisions`, before its clients.

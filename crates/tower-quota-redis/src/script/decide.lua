@@ -1,5 +1,6 @@
 -- Gives a charge the methods of its quota, and a calendar quota the window at `now`.
 local function prepare(charge, now)
+  charge.is_report = has(charge.flags, REPORTED + REPORTED_UNTIL_DEBT)
   setmetatable(charge, ALGORITHMS[charge.kind])
   if charge.strikes then
     setmetatable(charge.strikes, bucket)
@@ -102,7 +103,7 @@ local function decide(template, place)
 
   for _, charge in ipairs(charges) do
     charge.is_left_out = (is_refused or charge.verdict ~= ADMIT) and not has(charge.flags, FORCED)
-    if has(charge.flags, REPORTED + REPORTED_UNTIL_DEBT) then
+    if charge.is_report then
       charge.units = 0
     end
     charge.taken = change(template, charge, now)
@@ -119,11 +120,7 @@ local function decide(template, place)
     local balance = left + BALANCE_OFFSET
     reply[i + 1] = pack('<I7I7BI7I7', balance, reset, charge.verdict, charge.micros, charge.taken)
   end
-  local changed = {}
-  for i, counted in ipairs(entries) do
-    if counted.is_changed then
-      changed[decisions[place + i]] = { counted:encode(now) }
-    end
+  for _, counted in ipairs(entries) do
     local bytes = is_refused and operation == CHECK and counted:encode(now, true) or ''
     if #bytes > MOST_EXPLAINED then
       bytes = ''
@@ -131,9 +128,12 @@ local function decide(template, place)
     reply[#reply + 1] = pack('<H', #bytes) .. bytes
   end
   -- An error before this point has changed no entry.
-  for client, encoded in pairs(changed) do
-    states[client], full_at[client] = #encoded[1] > 8 and encoded[1], encoded[2]
+  for i, counted in ipairs(entries) do
+    if counted.is_changed then
+      local client, bytes, full = decisions[place + i], counted:encode(now)
+      states[client], full_at[client] = #bytes > 8 and bytes, full
+    end
   end
-  return table.concat(reply)
+  return concat(reply)
 end
 

@@ -38,7 +38,7 @@ end
 -- Parses a slot, under the quota of a counter if that is the slot's own.
 local function parse(slot, counter)
   local bytes, quota, position = slot.bytes, counter, nil
-  local kind = string.byte(bytes, 5)
+  local kind = byte(bytes, 5)
   if counter and sub(bytes, 1, #counter.head) == counter.head then
     position = #counter.head + 1
   else
@@ -103,10 +103,9 @@ end
 -- Returns the verdict on the units of a charge, and its microseconds.
 function entry:judge(charge, now)
   local flags, units = charge.flags, charge.units
-  local is_report = has(flags, REPORTED + REPORTED_UNTIL_DEBT)
-  if has(flags, FORCED) or units == 0 and not is_report then
+  if has(flags, FORCED) or units == 0 and not charge.is_report then
     return ADMIT, 0
-  elseif is_report then
+  elseif charge.is_report then
     units = has(flags, REPORTED) and 1 or 0
   end
   if units > charge.capacity then
@@ -127,7 +126,7 @@ function entry:judge(charge, now)
     return REFUSE, max(retry, blocked)
   end
   -- A report makes no request wait.
-  return ADMIT, is_report and 0 or wait
+  return ADMIT, charge.is_report and 0 or wait
 end
 
 -- Returns the units that a charge's limit has left, less than 0 for a debt, and microseconds until it is full. A blocked
@@ -192,7 +191,7 @@ function entry:encode(now, is_abridged)
   local parts, longest = { pack(HEADER, VERSION, self.is_changed and now or self.at) }, 0
   for _, slot in ipairs(self.slots) do
     local bytes = slot.bytes
-    if is_abridged and string.byte(bytes, 5) == SLIDING_LOG then
+    if is_abridged and byte(bytes, 5) == SLIDING_LOG then
       parse(slot)
       local log = slot.quota:advance(slot.state, now)
       abridge(log)
@@ -203,6 +202,6 @@ function entry:encode(now, is_abridged)
       longest = max(longest, slot.full_at)
     end
   end
-  return table.concat(parts), longest
+  return concat(parts), longest
 end
 

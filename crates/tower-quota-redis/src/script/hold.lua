@@ -1,17 +1,17 @@
 -- Holds, oldest first. Each of the `entries` has the instant of its charge, which identifies the hold, the instant of its
--- expiry, and its units. `first` and `last` are the first and the last expiry.
+-- expiry, and its units. `first` is the first expiry, and `full_at` the last.
 local holds = new_algorithm(HOLDS)
 
 local HOLD, HOLD_WIDTH = '<I7I7I7', 21
 
 function holds:fresh()
-  return { entries = '', units = 0, first = math.huge, last = 0 }
+  return { entries = '', units = 0, first = math.huge, full_at = 0 }
 end
 
 local function count(state, expires_at, units)
   state.units = state.units + units
   state.first = min(state.first, expires_at)
-  state.last = max(state.last, expires_at)
+  state.full_at = max(state.full_at, expires_at)
 end
 
 -- Drops expired holds. `first` tells whether there are any, because a scan of many holds takes long.
@@ -20,7 +20,7 @@ function holds:advance(state, now)
     return state
   end
   local kept, from = {}, 1
-  state.units, state.first, state.last = 0, math.huge, 0
+  state.units, state.first, state.full_at = 0, math.huge, 0
   for position = 1, #state.entries, HOLD_WIDTH do
     local _, expires_at, units = unpack_from(HOLD, state.entries, position)
     if expires_at > now then
@@ -30,7 +30,7 @@ function holds:advance(state, now)
       from = position + HOLD_WIDTH
     end
   end
-  state.entries = table.concat(kept) .. sub(state.entries, from)
+  state.entries = concat(kept) .. sub(state.entries, from)
   return state
 end
 
@@ -44,10 +44,6 @@ function holds:until_fits(state, now, cost)
     return 0
   end
   return min(LONGEST_RETRY, state.first - now)
-end
-
-function holds:full_at(state)
-  return state.last
 end
 
 -- Replaces the entries, and counts them again.

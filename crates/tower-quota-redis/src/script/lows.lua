@@ -39,8 +39,8 @@ end
 
 -- Returns a slot's bytes with the marks of its bucket.
 local function with_marks(slot, marks)
-  local packed = pack('<' .. string.rep('I7', #marks), unpack(marks))
-  return sub(slot, 1, 4) .. string.char(BUCKET + WATCHED) .. sub(slot, 6, -8) .. packed .. sub(slot, -7)
+  local packed = pack('<' .. rep('I7', #marks), unpack(marks))
+  return sub(slot, 1, 4) .. char(BUCKET + WATCHED) .. sub(slot, 6, -8) .. packed .. sub(slot, -7)
 end
 
 -- Reads the marks from a position to the last byte.
@@ -49,7 +49,7 @@ local function unpack_marks(bytes, position, last)
   if count < 2 or count > 2 * MOST_MARKS or count % 2 ~= 0 then
     error('marks that no bucket has')
   end
-  local marks = { unpack_from('<' .. string.rep('I7', count), bytes, position) }
+  local marks = { unpack_from('<' .. rep('I7', count), bytes, position) }
   -- The position after the marks.
   marks[#marks] = nil
   return marks

@@ -10,7 +10,7 @@ for number = 1, decision_count do
     decide = decide or model()
     is_decided, reply = pcall(decide, template, place)
   end
-  replies[number] = is_decided and reply or string.char(UNREADABLE)
+  replies[number] = is_decided and reply or char(UNREADABLE)
   place = place + 1 + template.clients
 end
 
@@ -33,16 +33,16 @@ if refusal then
   -- Decisions without changes hold nevertheless. The others fail with the words of the server.
   -- Before version 7, a server adds the line of the script before its words, and a line break after them.
   local words = string.gsub(refusal, '^@user_script: %d+: ', '')
-  words = string.sub(string.match(words, '^%-?(.-)%s*$'), 1, 255)
+  words = sub(string.match(words, '^%-?(.-)%s*$'), 1, 255)
   place = 1
   for number = 1, decision_count do
     for _ = 1, templates[decisions[place]].clients do
       place = place + 1
       if full_at[decisions[place]] then
-        replies[number] = string.char(NOT_WRITTEN, #words) .. words
+        replies[number] = char(NOT_WRITTEN, #words) .. words
       end
     end
     place = place + 1
   end
 end
-return table.concat(replies)
+return concat(replies)

@@ -41,7 +41,8 @@
 -- refill and cost * grain may be larger. They are only compared with small numbers, so rounding does no harm.
 
 local max, min = math.max, math.min
-local pack, unpack_from, sub = struct.pack, struct.unpack, string.sub
+local pack, unpack_from = struct.pack, struct.unpack
+local byte, char, concat, rep, sub = string.byte, string.char, table.concat, string.rep, string.sub
 
 -- `a % b` is `a - floor(a / b) * b`. It is exact for integers with a + b < 2^53: a / b misses the next integer above it
 -- by at least 1 / b, which is more than half of the gap between the doubles there.
@@ -59,16 +60,13 @@ end
 
 local HEADER = '<BI7'
 
--- Reads a number of 7 bits a byte, the lowest first. Returns it and the position behind it.
+-- Reads a number of 7 bits a byte, the lowest first. Returns the number and the position after it.
 local function varint(bytes, position)
   local value, unit = 0, 1
   for last = position, position + 7 do
-    local byte = string.byte(bytes, last)
-    if not byte then
-      break
-    end
-    value = value + byte % 128 * unit
-    if byte < 128 then
+    local digit = byte(bytes, last)
+    value = value + digit % 128 * unit
+    if digit < 128 then
       return value, last + 1
     end
     unit = unit * 128
@@ -76,24 +74,21 @@ local function varint(bytes, position)
   error('a number without an end')
 end
 
--- Reads a number that is stored without its last decimal zeros: a varint of 8 times the rest, plus how many these were.
+-- Reads a varint of 8 times a number without its last decimal zeros, plus how many zeros follow.
 local function short(bytes, position)
   local value, behind = varint(bytes, position)
-  local zeros = value % 8
-  value = (value - zeros) / 8
-  for _ = 1, zeros do
-    value = value * 10
-  end
-  return value, behind
+  return div(value, 8) * 10 ^ (value % 8), behind
 end
 
--- Returns a byte string with its length as a varint in front.
-local function with_length(bytes)
-  local length, prefix = #bytes, ''
-  while length > 127 do
-    prefix = prefix .. string.char(length % 128 + 128)
-    length = div(length, 128)
+local function to_varint(number)
+  if number < 128 then
+    return char(number)
   end
-  return prefix .. string.char(length) .. bytes
+  return char(number % 128 + 128) .. to_varint(div(number, 128))
+end
+
+-- Returns a byte string after its length.
+local function with_length(bytes)
+  return to_varint(#bytes) .. bytes
 end
 

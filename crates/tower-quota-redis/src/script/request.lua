@@ -47,7 +47,7 @@ for i = 1, template_count do
 end
 
 -- For each decision its template, then its clients.
-local decisions = { unpack_from('<' .. string.rep('H', (#request - position + 1) / 2), request, position) }
+local decisions = { unpack_from('<' .. rep('H', (#request - position + 1) / 2), request, position) }
 
 -- A test gives the instant. Its clock differs from the server's, so the server keeps its entries for a minute at least.
 local shortest_lifetime = 60000

@@ -45,7 +45,7 @@ end
 
 -- Returns entries with lower running totals.
 local function lowered(entries, less)
-  return (string.gsub(entries, string.rep('.', WIDTH), function(entry)
+  return (string.gsub(entries, rep('.', WIDTH), function(entry)
     local stamp, running = unpack_from(ENTRY, entry)
     return pack(ENTRY, stamp, running - less)
   end))

@@ -5,7 +5,7 @@ ALGORITHMS[FIXED_WINDOW + FROM_FIRST_REQUEST] = window
 ALGORITHMS[SLIDING_WINDOW] = window
 
 function window:advance(state, now)
-  local period, start, passed = self.pace, state.start, { before = 0, count = 0 }
+  local period, start, before = self.pace, state.start, 0
   if self.kind < FROM_FIRST_REQUEST then
     start = saturating_sub(now, (now % period + period - self.offset) % period)
   elseif now - start >= period then
@@ -14,10 +14,9 @@ function window:advance(state, now)
   if start == state.start then
     return state
   elseif self.kind == SLIDING_WINDOW and start == state.start + period then
-    passed.before = state.count
+    before = state.count
   end
-  passed.start = start
-  return passed
+  return { start = start, before = before, count = 0 }
 end
 
 function window:fresh(now)
