@@ -1,26 +1,24 @@
-//! Templates: all that similar decisions have in common, which is all but the clients they count.
+//! Templates, the common part of similar decisions.
 
 use smallvec::SmallVec;
 use tower_quota_core::{Charge, ChargeMode, Name, Operation, Penalty, Quota};
 
-/// A decision without its clients: what to do, and each limit's part in it.
+/// A decision without its clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Template {
     pub(crate) operation: Operation,
     pub(crate) charges: SmallVec<[ChargeTemplate; 4]>,
-    /// The number of clients it counts.
     pub(crate) clients: usize,
-    /// Says whether the script decides it without the model: a check of plain and refundable charges only, none of which
-    /// counts the same limit of the same client as another.
+    /// Whether the fast path may decide it. It checks plain and refundable charges, and no limit of a client twice.
     pub(crate) is_plain: bool,
 }
 
-/// A charge that holds a position where it had a key.
+/// A charge with a position instead of its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChargeTemplate {
     pub(crate) name: Name,
     pub(crate) quota: Quota,
-    /// The position of its client among the decision's clients, from 0.
+    /// The position among the decision's clients, from 0.
     pub(crate) client: usize,
     pub(crate) cost: u64,
     /// The longest accepted wait. For a refund, the time from the charge to the end of its turn.
@@ -30,12 +28,12 @@ pub(crate) struct ChargeTemplate {
     pub(crate) is_at_most: bool,
     pub(crate) is_refundable: bool,
     pub(crate) mode: ChargeMode,
-    /// Boxed: few limits have one.
+    /// Boxed, because few limits have one.
     pub(crate) penalty: Option<Box<Penalty>>,
 }
 
 impl Template {
-    /// Makes the template of these charges; the one at position `i` counts the client at `client_of(i)`.
+    /// Makes the template of these charges. `client_of` maps the position of a charge to the position of its client.
     pub(crate) fn new(
         operation: Operation,
         charges: &[Charge<'_>],
@@ -83,8 +81,7 @@ impl Template {
         self.charges.iter().position(|part| part.client == client)
     }
 
-    /// Returns the charges client after client, each with its position: the order in which they are sent and answered.
-    /// The order of charges of different clients makes no difference to what is decided.
+    /// Returns the charges client after client, each with its position. Requests and replies have this order.
     pub(crate) fn by_client(&self) -> impl Iterator<Item = (usize, &ChargeTemplate)> {
         (0..self.clients).flat_map(|client| {
             self.charges

@@ -197,7 +197,6 @@ local function decide_buckets(template, place)
     for p = 1, #parts do
       local part, client = parts[p], decisions[place + p]
       part.new_state, part.new_full = states[client], full_at[client]
-      lifetimes[part.new_full] = lifetime_until(part.new_full)
     end
   end
   return reply

@@ -1,4 +1,4 @@
-//! The script that decides, and the calls of it.
+//! The script, and its calls.
 
 mod inner_error;
 
@@ -7,9 +7,10 @@ use std::sync::LazyLock;
 use redis::aio::ConnectionLike;
 use redis::{ErrorKind, RedisResult, Script, ServerErrorKind, Value, cmd};
 
+use crate::keys::EntryKey;
 use crate::wire::{self, Call};
 
-/// The Lua that Redis runs, with names in place of shared constants. `numbers.lua` describes requests and replies.
+/// The Lua before its constants have values. `numbers.lua` describes requests and replies.
 const BODY: &str = concat!(
     include_str!("numbers.lua"),
     include_str!("request.lua"),
@@ -28,17 +29,16 @@ const BODY: &str = concat!(
     include_str!("main.lua"),
 );
 
-/// The script, and the hash that a server knows it by.
+/// The script and its hash.
 static SCRIPT: LazyLock<(String, Script)> = LazyLock::new(|| {
     let source = wire::with_constants(BODY);
     let script = Script::new(&source);
     (source, script)
 });
 
-/// Makes a call once on a partition. `key` stands for the partition in calls without clients.
+/// Calls the script on a partition. A call without clients needs the partition's `key`.
 ///
-/// A server that does not know the script has certainly not run it: then, and only then, the source is sent, which
-/// also makes it known.
+/// Sends the source only if the server does not know the script, and has therefore not run it.
 pub(crate) async fn run(
     connection: &mut impl ConnectionLike,
     key: &str,
@@ -60,15 +60,14 @@ async fn send(
     key: &str,
     call: &Call,
 ) -> RedisResult<Value> {
-    let mut command = cmd(command);
-    command.arg(script).arg(call.keys.len().max(1));
-    call.keys.iter().for_each(|key| {
-        command.arg(key.as_bytes());
-    });
-    if call.keys.is_empty() {
-        command.arg(key);
+    let mut keys: Vec<&[u8]> = call.keys.iter().map(EntryKey::as_bytes).collect();
+    if keys.is_empty() {
+        keys.push(key.as_bytes());
     }
-    command
+    cmd(command)
+        .arg(script)
+        .arg(keys.len())
+        .arg(keys)
         .arg(&call.request)
         .query_async(connection)
         .await

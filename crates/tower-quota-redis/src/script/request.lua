@@ -65,11 +65,13 @@ local states = call('MGET', unpack(KEYS))
 -- The instant at which each changed entry is full. `states` has the entry, or false if it is full already.
 local full_at = {}
 
--- Returns the milliseconds until an instant as text. Redis would print a number with all its digits.
+-- Returns the milliseconds until an instant as text. Redis would print a number with all its digits. New clients share
+-- the instant, and printing is slow.
+local printed, lifetime
 local function lifetime_until(full)
-  return string.format('%d', max(div_ceil(full - clock, 1000), shortest_lifetime))
+  if full ~= printed then
+    printed, lifetime = full, string.format('%d', max(div_ceil(full - clock, 1000), shortest_lifetime))
+  end
+  return lifetime
 end
-
--- The lifetimes of new entries by that instant. Most new clients share one, and printing a number is slow.
-local lifetimes = {}
 

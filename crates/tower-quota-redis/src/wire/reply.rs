@@ -1,4 +1,4 @@
-//! Replies: the status of each limit, or what is used of it.
+//! Replies, which report the status or the used grains of each limit.
 
 use core::time::Duration;
 
@@ -11,18 +11,18 @@ use super::{
 };
 use crate::template::{ChargeTemplate, Template};
 
-/// The reason for which a reply has no decision.
+/// The reason why a reply has no decision.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unreadable {
-    /// The stored value makes no sense to the script; nothing was done.
+    /// The script cannot read the stored entry, and did nothing.
     State,
-    /// The server refused to write what the decision changes, in these words. Nothing was done.
+    /// The server refused to write the changes, in these words. Nothing was done.
     NotWritten(String),
-    /// The reply makes no sense, from here to its end.
+    /// The rest of the reply cannot be read.
     Reply,
 }
 
-/// The answers to one call, to be read in the order in which the decisions were sent.
+/// The answers to one call, in the order of its decisions.
 pub(crate) struct Reply<'a>(&'a [u8]);
 
 impl<'a> Reply<'a> {
@@ -30,7 +30,7 @@ impl<'a> Reply<'a> {
         Self(bytes)
     }
 
-    /// Reads the answer to the next decision. The bytes are not trusted.
+    /// Reads the answer to the next decision. You can pass any bytes.
     pub(crate) fn next(&mut self, template: &Template) -> Result<Decision, Unreadable> {
         let decision = match self.0.split_off_first() {
             Some(&outcome @ (TAKEN | REFUSED)) if template.is_plain => {

@@ -12,20 +12,19 @@ use super::{
 use crate::keys::EntryKey;
 use crate::template::{ChargeTemplate, Template};
 
-/// Costs beyond this are sent as this: 2^53 - 1, more than any capacity and the most that Lua counts exactly.
+/// The largest number that Lua counts exactly. It is more than any capacity, so larger numbers are cut to it.
 const MOST_EXACT: u64 = (1 << 53) - 1;
-/// Instants beyond this are sent as this: 2^52 microseconds, in the year 2112.
+/// The latest instant, in the year 2112.
 const LATEST: u64 = 1 << 52;
 
 /// The content of one call of the script.
 pub(crate) struct Call {
-    /// The entries of the clients it counts, all of them in one partition.
+    /// The entries of the counted clients, all in one partition.
     pub(crate) keys: Vec<EntryKey>,
-    /// The decisions, as a [`Request`] makes them.
     pub(crate) request: Vec<u8>,
 }
 
-/// A call of the script in the making. What several decisions share is sent once.
+/// A call in the making. It sends the common parts of several decisions once.
 #[derive(Default)]
 pub(crate) struct Request<'a> {
     instant: Option<Timestamp>,
@@ -50,7 +49,7 @@ struct WireCharge {
 }
 
 impl<'a> Request<'a> {
-    /// Makes a call to be decided at an instant, or at the server's own time.
+    /// Makes a call for decisions at an instant, or at the server's own time.
     pub(crate) fn at(instant: Option<Timestamp>) -> Self {
         Self {
             instant,
@@ -58,7 +57,7 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Adds a decision, to be decided after those before it.
+    /// Adds a decision. The script decides it after the earlier ones.
     pub(crate) fn decide(&mut self, template: &'a Template, clients: &'a [EntryKey]) {
         let template = self.template(template);
         push_count(&mut self.decision_bytes, template);
