@@ -1,5 +1,5 @@
 -- Gives a charge the methods of its quota, and a calendar quota the window at `now`.
-local function prepare(charge, now)
+local function prepare_charge(charge, now)
   charge.is_report = has(charge.flags, REPORTED + REPORTED_UNTIL_DEBT)
   setmetatable(charge, ALGORITHMS[charge.kind])
   if charge.strikes then
@@ -84,7 +84,7 @@ local function decide(template, place)
   end
   for _, charge in ipairs(charges) do
     charge.entry, charge.units, charge.verdict, charge.micros = entries[charge.client], charge.cost, ADMIT, 0
-    prepare(charge, now)
+    prepare_charge(charge, now)
   end
   local is_refused, has_hold = operation == REFUSED_ALREADY, false
   if is_refused or operation == CHECK or operation == PEEK then
