@@ -3,6 +3,7 @@ local function prepare_charge(charge, now)
   charge.is_report = has(charge.flags, REPORTED + REPORTED_UNTIL_DEBT)
   setmetatable(charge, ALGORITHMS[charge.kind])
   if charge.strikes then
+    charge.strikes.entry = charge.entry
     setmetatable(charge.strikes, bucket)
   end
   for _, window in ipairs(charge.windows or {}) do
@@ -14,12 +15,12 @@ end
 
 -- Judges the charges of a request, each for its cost. The charges that accept a partial grant get the same number of
 -- units.
-local function judge(operation, charges, now)
+local function judge_all(operation, charges, now)
   local together = math.huge
   for _, charge in ipairs(charges) do
     charge.is_partial = charge.cost > 0 and has(charge.flags, AT_MOST)
     if charge.is_partial then
-      charge.units = min(charge.cost, max(charge.entry:left(charge, now), 0))
+      charge.units = min(charge.cost, max(left(charge, now), 0))
       -- Shadow charges do not reduce the units of the others.
       if not has(charge.flags, SHADOW) then
         together = min(together, charge.units)
@@ -32,32 +33,32 @@ local function judge(operation, charges, now)
     elseif operation == PEEK then
       charge.units = max(charge.units, 1)
     end
-    charge.verdict, charge.micros = charge.entry:judge(charge, now)
+    charge.verdict, charge.micros = judge(charge, now)
   end
 end
 
 -- Takes the units of a charge, or gives them back. Returns the units taken.
 local function change(template, charge, now)
-  local operation, counted, units, taken_at = template.operation, charge.entry, charge.units, template.taken_at
+  local operation, units, taken_at = template.operation, charge.units, template.taken_at
   if operation == RESET then
-    counted:forget(charge.id)
-    counted:forget(charge.strikes_id)
+    forget(charge.entry, charge.id)
+    forget(charge.entry, charge.strikes_id)
   elseif operation == RENEW then
-    if charge.kind == HOLDS and counted:may_refund(charge, taken_at, now) then
-      return counted:edit(charge, now, 'renew', taken_at)
+    if charge.kind == HOLDS and may_refund(charge, taken_at, now) then
+      return edit(charge, now, 'renew', taken_at)
     end
   elseif operation == PEEK or units == 0 then
     return 0
   elseif operation == REFUND then
-    if counted:may_refund(charge, taken_at, now) then
-      counted:edit(charge, now, 'refund', units, taken_at, has(charge.flags, REFUNDABLE))
+    if may_refund(charge, taken_at, now) then
+      edit(charge, now, 'refund', units, taken_at, has(charge.flags, REFUNDABLE))
     end
   elseif not charge.is_left_out then
-    return counted:edit(charge, now, 'take', units, has(charge.flags, REFUNDABLE))
+    return edit(charge, now, 'take', units, has(charge.flags, REFUNDABLE))
   elseif has(charge.flags, COUNTS_REFUSALS) then
-    counted:edit(charge, now, 'penalise', units, 0)
-  elseif counted:needs_conversion(charge, now) then
-    counted:edit(charge, now)
+    edit(charge, now, 'penalise', units, 0)
+  elseif needs_conversion(charge, now) then
+    edit(charge, now)
   end
   return 0
 end
@@ -68,9 +69,9 @@ local function strike(operation, charge, now)
   if not (strikes and counts and charge.units > 0) then
     return
   elseif charge.verdict ~= ADMIT then
-    charge.entry:edit(strikes, now, 'penalise', 1, strikes.cost)
-  elseif charge.entry:needs_conversion(strikes, now) then
-    charge.entry:edit(strikes, now)
+    edit(strikes, now, 'penalise', 1, strikes.cost)
+  elseif needs_conversion(strikes, now) then
+    edit(strikes, now)
   end
 end
 
@@ -79,7 +80,7 @@ end
 local function decide(template, place)
   local operation, charges, now, entries = template.operation, template.charges, clock, {}
   for i = 1, template.clients do
-    entries[i] = entry.load(states[decisions[place + i]])
+    entries[i] = load_entry(states[decisions[place + i]])
     now = max(now, entries[i].at)
   end
   for _, charge in ipairs(charges) do
@@ -88,7 +89,7 @@ local function decide(template, place)
   end
   local is_refused, has_hold = operation == REFUSED_ALREADY, false
   if is_refused or operation == CHECK or operation == PEEK then
-    judge(operation, charges, now)
+    judge_all(operation, charges, now)
   end
   for _, charge in ipairs(charges) do
     is_refused = is_refused or charge.verdict ~= ADMIT and not has(charge.flags, SHADOW)
@@ -96,8 +97,8 @@ local function decide(template, place)
   end
   if has_hold and not is_refused and (operation == CHECK or operation == CHARGE_ANYWAY) then
     -- The instant of a hold is later than all earlier changes, so that it identifies the hold.
-    for _, counted in ipairs(entries) do
-      now = max(now, counted.at + 1)
+    for _, entry in ipairs(entries) do
+      now = max(now, entry.at + 1)
     end
   end
 
@@ -114,23 +115,22 @@ local function decide(template, place)
   for i, charge in ipairs(charges) do
     if charge.is_left_out and (charge.strikes or has(charge.flags, COUNTS_REFUSALS)) then
       -- A counted refusal may have changed the verdict.
-      charge.verdict, charge.micros = charge.entry:judge(charge, now)
+      charge.verdict, charge.micros = judge(charge, now)
     end
-    local left, reset = charge.entry:left(charge, now)
-    local balance = left + BALANCE_OFFSET
-    reply[i + 1] = pack('<I7I7BI7I7', balance, reset, charge.verdict, charge.micros, charge.taken)
+    local balance, reset = left(charge, now)
+    reply[i + 1] = pack('<I7I7BI7I7', balance + BALANCE_OFFSET, reset, charge.verdict, charge.micros, charge.taken)
   end
-  for _, counted in ipairs(entries) do
-    local bytes = is_refused and operation == CHECK and counted:encode(now, true) or ''
+  for _, entry in ipairs(entries) do
+    local bytes = is_refused and operation == CHECK and encode(entry, now, true) or ''
     if #bytes > MOST_EXPLAINED then
       bytes = ''
     end
     reply[#reply + 1] = pack('<H', #bytes) .. bytes
   end
   -- An error before this point has changed no entry.
-  for i, counted in ipairs(entries) do
-    if counted.is_changed then
-      local client, bytes, full = decisions[place + i], counted:encode(now)
+  for i, entry in ipairs(entries) do
+    if entry.is_changed then
+      local client, bytes, full = decisions[place + i], encode(entry, now)
       states[client], full_at[client] = #bytes > 8 and bytes, full
     end
   end

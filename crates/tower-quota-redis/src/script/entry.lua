@@ -1,10 +1,7 @@
--- Everything stored for one client. A slot is parsed when its limit is asked for. In the field `quota`, a slot has the
--- quota that counted it.
-local entry = {}
-entry.__index = entry
-
-function entry.load(stored)
-  local loaded = setmetatable({ at = 0, slots = {}, slot_of = {} }, entry)
+-- Reads everything stored for one client. `parse` reads a slot when its limit is asked for. A counter, which is a charge
+-- or its strikes, has its `entry`.
+local function load_entry(stored)
+  local loaded = { at = 0, slots = {}, slot_of = {} }
   if not stored then
     return loaded
   end
@@ -29,7 +26,7 @@ function entry.load(stored)
   end
   if at > border + longest then
     -- A clock so far ahead must have been wrong.
-    return entry.load(nil)
+    return load_entry(nil)
   end
   loaded.at = at
   return loaded
@@ -70,9 +67,9 @@ local function slot_bytes(quota, state)
   return state.marks and with_marks(bytes, state.marks) or bytes
 end
 
--- Returns the slot of a counter (a charge, or its strikes) if it is still used.
-function entry:slot(counter, now)
-  local slot = self.slot_of[counter.id]
+-- Returns the slot of a counter if it is still used.
+local function slot_for(counter, now)
+  local slot = counter.entry.slot_of[counter.id]
   if slot and slot.full_at > now then
     if not slot.quota then
       parse(slot, counter)
@@ -82,8 +79,8 @@ function entry:slot(counter, now)
 end
 
 -- Returns the state of a counter as of `now`.
-function entry:state_for(counter, now)
-  local slot = self:slot(counter, now)
+local function state_for(counter, now)
+  local slot = slot_for(counter, now)
   if not slot then
     return counter:fresh(now)
   end
@@ -95,13 +92,13 @@ function entry:state_for(counter, now)
 end
 
 -- Returns the microseconds for which the strikes of a charge block its limit.
-function entry:blocked(charge, now)
+local function blocked_for(charge, now)
   local strikes = charge.strikes
-  return strikes and strikes:until_fits(self:state_for(strikes, now), now, 0) or 0
+  return strikes and strikes:until_fits(state_for(strikes, now), now, 0) or 0
 end
 
 -- Returns the verdict on the units of a charge, and its microseconds.
-function entry:judge(charge, now)
+local function judge(charge, now)
   local flags, units = charge.flags, charge.units
   if has(flags, FORCED) or units == 0 and not charge.is_report then
     return ADMIT, 0
@@ -111,7 +108,7 @@ function entry:judge(charge, now)
   if units > charge.capacity then
     return NEVER, 0
   end
-  local state = self:state_for(charge, now)
+  local state = state_for(charge, now)
   local wait = charge:until_fits(state, now, units)
   local retry = wait
   if has(flags, QUEUES) then
@@ -121,7 +118,7 @@ function entry:judge(charge, now)
   elseif charge.kind == BUCKET then
     retry = max(retry - charge.max_wait, 0)
   end
-  local blocked = self:blocked(charge, now)
+  local blocked = blocked_for(charge, now)
   if retry + blocked > 0 then
     return REFUSE, max(retry, blocked)
   end
@@ -131,8 +128,8 @@ end
 
 -- Returns the units that a charge's limit has left, less than 0 for a debt, and microseconds until it is full. A blocked
 -- client has no units left.
-function entry:left(charge, now)
-  local state, blocked = self:state_for(charge, now), self:blocked(charge, now)
+local function left(charge, now)
+  local state, blocked = state_for(charge, now), blocked_for(charge, now)
   local reset = saturating_sub(charge:full_at(state), now)
   local balance = charge:balance(state, now)
   if blocked > 0 then
@@ -142,18 +139,18 @@ function entry:left(charge, now)
 end
 
 -- Returns whether a refused request has to convert a counter. A counter that would be full by the new quota stays.
-function entry:needs_conversion(counter, now)
-  local slot = self:slot(counter, now)
+local function needs_conversion(counter, now)
+  local slot = slot_for(counter, now)
   local quota = slot and slot.quota or counter
   if shares_state(quota, counter) and quota.capacity == counter.capacity and quota.pace == counter.pace then
     return false
   end
-  return counter:full_at(self:state_for(counter, now)) > now
+  return counter:full_at(state_for(counter, now)) > now
 end
 
 -- Returns whether the same quota or windows still count a charge. A turn in a queue must be the last one.
-function entry:may_refund(charge, taken_at, now)
-  local slot = self:slot(charge, now)
+local function may_refund(charge, taken_at, now)
+  local slot = slot_for(charge, now)
   if not slot or not shares_state(slot.quota, charge) then
     return false
   end
@@ -163,33 +160,34 @@ end
 
 -- Changes the state of a counter by one of its methods, and converts it to the counter's quota. Returns the
 -- units that the change takes.
-function entry:edit(counter, now, change, ...)
-  local slot, state = self.slot_of[counter.id], self:state_for(counter, now)
+local function edit(counter, now, change, ...)
+  local entry, state = counter.entry, state_for(counter, now)
+  local slot = entry.slot_of[counter.id]
   local taken = change and counter[change](counter, state, now, ...) or 0
   if not slot then
     slot = { id = counter.id }
-    self.slots[#self.slots + 1], self.slot_of[counter.id] = slot, slot
+    entry.slots[#entry.slots + 1], entry.slot_of[counter.id] = slot, slot
   end
   slot.quota, slot.state, slot.full_at = counter, state, counter:full_at(state)
   slot.bytes = slot_bytes(counter, state)
-  self.is_changed = true
+  entry.is_changed = true
   return taken
 end
 
 -- Removes the slot of a number.
-function entry:forget(id)
-  self.is_changed = true
-  if self.slot_of[id] then
+local function forget(entry, id)
+  entry.is_changed = true
+  if entry.slot_of[id] then
     -- `encode` drops it.
-    self.slot_of[id].full_at, self.slot_of[id] = 0, nil
+    entry.slot_of[id].full_at, entry.slot_of[id] = 0, nil
   end
 end
 
 -- Returns the stored form, and the instant at which the entry is full. A changed entry loses its full slots. Logs may be
 -- abridged.
-function entry:encode(now, is_abridged)
-  local parts, longest = { pack(HEADER, VERSION, self.is_changed and now or self.at) }, 0
-  for _, slot in ipairs(self.slots) do
+local function encode(entry, now, is_abridged)
+  local parts, longest = { pack(HEADER, VERSION, entry.is_changed and now or entry.at) }, 0
+  for _, slot in ipairs(entry.slots) do
     local bytes = slot.bytes
     if is_abridged and byte(bytes, 5) == SLIDING_LOG then
       parse(slot)
@@ -197,7 +195,7 @@ function entry:encode(now, is_abridged)
       abridge(log)
       bytes = slot_bytes(slot.quota, log)
     end
-    if slot.full_at > now or not self.is_changed then
+    if slot.full_at > now or not entry.is_changed then
       parts[#parts + 1] = with_length(bytes)
       longest = max(longest, slot.full_at)
     end
