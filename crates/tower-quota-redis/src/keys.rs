@@ -8,15 +8,14 @@ use tower_quota_core::{Key, Name};
 use crate::config_error::RedisConfigError;
 use crate::slots;
 
-/// The version of the keys. A change starts afresh under other keys, so that instances of two versions can run side by
-/// side.
+/// The version of the keys. Instances of two versions use different keys.
 const FORMAT: char = '4';
-/// Readable ids are for people to look at: longer ones are hashed like any other.
+/// Longer ids are hashed.
 const LONGEST_READABLE: usize = 128;
-/// Bytes of a hashed id: 96 bits. Among a billion clients the odds of any collision are about 1 in 10^11.
+/// Among a billion clients, the odds of any collision are about 1 in 10^11.
 const HASHED: usize = 12;
 
-/// The key in Redis under which the entry of one client is stored.
+/// The key of a client's entry in Redis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct EntryKey(SmallVec<[u8; 40]>);
 
@@ -46,9 +45,9 @@ impl KeyNames {
         readable: bool,
         partitions: NonZeroUsize,
     ) -> Result<Self, RedisConfigError> {
-        // Other limiters have the colon in the prefix: theirs may be given as it was.
+        // The prefixes of other limiters end with the colon.
         let prefix = given.strip_suffix(':').unwrap_or(given);
-        // Braces would choose a cluster slot; asterisks and their like would mean something in an ACL's pattern.
+        // Braces would choose a cluster slot, and asterisks have a meaning in ACL patterns.
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:/".contains(&byte);
         if prefix.is_empty() || prefix.len() > 64 || !prefix.bytes().all(fits) {
             return Err(RedisConfigError::Prefix(given.to_owned()));
@@ -75,22 +74,20 @@ impl KeyNames {
         })
     }
 
-    /// Returns what the keys of a partition begin with. It has the partition's hash tag, hence its cluster slot.
+    /// Returns the prefix of a partition's keys. It has the partition's hash tag, hence its cluster slot.
     pub(crate) fn partition_key(&self, partition: usize) -> &str {
         self.partitions.get(partition).map_or("", String::as_str)
     }
 
-    /// Returns the number of partitions.
     pub(crate) fn partitions(&self) -> usize {
         self.partitions.len()
     }
 
-    /// Returns the name of a client's key.
     pub(crate) fn key_of(&self, key: &Key<'_>) -> String {
         self.locate(key).1.to_text()
     }
 
-    /// Returns a client's partition, and the name of its key.
+    /// Returns the partition and the key of a client.
     pub(crate) fn locate(&self, key: &Key<'_>) -> (usize, EntryKey) {
         let digest = key.digest(&self.seed);
         let partition = ((digest >> 96) % self.partitions.len() as u128) as usize;
@@ -107,7 +104,7 @@ impl KeyNames {
             push_readable(name, key.scope().as_str().as_bytes());
             name.push(b':');
             match key.to_address() {
-                // No text begins with this sign: in texts it is written in percent form.
+                // No readable text begins with this sign.
                 Some(address) => name.extend_from_slice(format!("@{address}").as_bytes()),
                 None => push_readable(name, key.as_bytes()),
             }
@@ -130,7 +127,7 @@ fn push_readable(name: &mut SmallVec<[u8; 40]>, bytes: &[u8]) {
     }
 }
 
-/// Appends bytes as base64url (RFC 4648, section 5). A multiple of three, they need no padding.
+/// Appends bytes as base64url (RFC 4648, section 5). A multiple of three bytes needs no padding.
 fn push_base64url(name: &mut SmallVec<[u8; 40]>, bytes: &[u8]) {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     for three in bytes.chunks_exact(3) {

@@ -1,11 +1,11 @@
--- The model. A call defines its functions only if it needs them, because that takes longer than a decision.
+-- The model. A call defines it only if necessary, because that takes longer than a decision.
 
 local function saturating_sub(a, b)
   return max(a - b, 0)
 end
 
--- The algorithms by the kind of state. An algorithm has the methods of its quotas. A charge is a quota, too. The methods
--- expect a state that is as of `now`, see `advance`.
+-- The methods of quotas, by the kind of state. A charge is a quota, too. The methods expect a state as of `now`, see
+-- `advance`.
 local ALGORITHMS = {}
 
 -- Returns the parts of a unit that a state counts.

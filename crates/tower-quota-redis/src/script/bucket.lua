@@ -1,5 +1,5 @@
--- Token bucket, GCRA and leaky bucket. `full_at` is the instant at which the bucket is full. `rest` is the surplus of the
--- last refill before it, in grains. lows.lua describes the `marks`.
+-- Token bucket, GCRA and leaky bucket. The bucket is full at `full_at`. `rest` is the surplus of the last refill, in
+-- grains. lows.lua describes the `marks`.
 local bucket = new_algorithm(BUCKET)
 
 -- Returns the position of the last mark of an instant or earlier.
@@ -71,7 +71,7 @@ function bucket:penalise(state, now, cost, most_debt)
   self:take(state, now, cost, false, (self.capacity + most_debt) * self.grain)
 end
 
--- Gives back a charge, if no fewer grains were used since, and otherwise the part that time has not refilled. The refill
+-- Gives back the least used grains since the charge, or the part of the charge that time has not refilled. The refill
 -- is unknown if the bucket was full since, or counted by another quota.
 function bucket:refund(state, now, cost, taken_at, is_prepared)
   local used = self:used(state, now)

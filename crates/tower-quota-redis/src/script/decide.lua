@@ -13,8 +13,7 @@ local function prepare_charge(charge, now)
   end
 end
 
--- Judges the charges of a request, each for its cost. The charges that accept a partial grant get the same number of
--- units.
+-- Judges the charges of a request. The charges that accept a partial grant get the same number of units.
 local function judge_all(operation, charges, now)
   local together = math.huge
   for _, charge in ipairs(charges) do
@@ -75,8 +74,7 @@ local function strike(operation, charge, now)
   end
 end
 
--- Decides all charges of a request, and returns the reply. All are taken, or none. A shadow charge is taken if the others
--- are, and it fits itself.
+-- Decides all charges of a request, and returns the reply. A shadow is taken if it fits and the others are taken.
 local function decide(template, place)
   local operation, charges, now, entries = template.operation, template.charges, clock, {}
   for i = 1, template.clients do

@@ -1,5 +1,4 @@
--- Reads everything stored for one client. `parse` reads a slot when its limit is asked for. A counter, which is a charge
--- or its strikes, has its `entry`.
+-- Reads the entry of a client. A counter, which is a charge or its strikes, refers to its `entry`.
 local function load_entry(stored)
   local loaded = { at = 0, slots = {}, slot_of = {} }
   if not stored then
@@ -17,12 +16,13 @@ local function load_entry(stored)
       error('an entry that was cut off')
     end
     local id = unpack_from('<I4', stored, body)
-    local slot = { id = id, bytes = sub(stored, body, position - 1), full_at = unpack_from('<I7', stored, position - 7) }
+    local full = unpack_from('<I7', stored, position - 7)
+    local slot = { id = id, bytes = sub(stored, body, position - 1), full_at = full }
     if loaded.slot_of[id] then
       error('a limit that is there twice')
     end
     loaded.slots[#loaded.slots + 1], loaded.slot_of[id] = slot, slot
-    longest = max(longest, slot.full_at - at)
+    longest = max(longest, full - at)
   end
   if at > border + longest then
     -- A clock so far ahead must have been wrong.
@@ -126,8 +126,7 @@ local function judge(charge, now)
   return ADMIT, charge.is_report and 0 or wait
 end
 
--- Returns the units that a charge's limit has left, less than 0 for a debt, and microseconds until it is full. A blocked
--- client has no units left.
+-- Returns the remaining units, less than 0 for a debt, and the microseconds until the limit is full.
 local function left(charge, now)
   local state, blocked = state_for(charge, now), blocked_for(charge, now)
   local reset = saturating_sub(charge:full_at(state), now)
@@ -183,8 +182,7 @@ local function forget(entry, id)
   end
 end
 
--- Returns the stored form, and the instant at which the entry is full. A changed entry loses its full slots. Logs may be
--- abridged.
+-- Returns the stored form, and the instant at which the entry is full. A changed entry loses its full slots.
 local function encode(entry, now, is_abridged)
   local parts, longest = { pack(HEADER, VERSION, entry.is_changed and now or entry.at) }, 0
   for _, slot in ipairs(entry.slots) do

@@ -1,5 +1,5 @@
--- Holds, oldest first. Each of the `entries` has the instant of its charge, which identifies the hold, the instant of its
--- expiry, and its units. `first` is the first expiry, and `full_at` the last.
+-- Holds, oldest first. Each of the `entries` has the instant of its charge, its expiry and its units. The instant
+-- identifies the hold. `first` is the first expiry, and `full_at` the last.
 local holds = new_algorithm(HOLDS)
 
 local HOLD, HOLD_WIDTH = '<I7I7I7', 21

@@ -36,9 +36,9 @@
 -- others. It follows the model of that crate function by function, and each file has the name of the file that it
 -- follows. If you change one side, change the other. The differential test compares every field and stored byte.
 --
--- Lua counts in doubles, which are exact for integers up to 2^53. Quotas are built such that capacity * grain is at most
--- 2^50. A bucket counts at most 2^51 grains, and a window at most 2^51 units. An instant is at most 2^52. Elapsed time *
--- refill and cost * grain may be larger. They are only compared with small numbers, so rounding does no harm.
+-- Lua counts in doubles, which are exact for integers up to 2^53. The capacity * grain of a quota is at most 2^50, a
+-- counter at most 2^51, and an instant at most 2^52. Elapsed time * refill and cost * grain may be larger. They are
+-- only compared with small numbers, so rounding does no harm.
 
 local max, min = math.max, math.min
 local pack, unpack_from = struct.pack, struct.unpack

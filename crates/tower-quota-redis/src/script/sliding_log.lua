@@ -1,5 +1,5 @@
--- Lists of stamps are strings of entries with a fixed width. Each entry begins with its instant. The model reads them
--- where they are, because parsing a long list takes long.
+-- Logs and holds are strings of entries with a fixed width, because parsing a long list takes long. Each entry begins
+-- with its instant.
 
 -- Returns the bytes of the first entries whose first two numbers satisfy a condition. The others must not satisfy it.
 local function prefix(entries, width, condition)

@@ -49,7 +49,10 @@ async fn entry_lives_until_nothing_is_used() {
         "{lifetime_of_day:?}"
     );
 
-    // As long as what is not asked for is used.
+    // The entry lives until the last of the other limits is full.
+    let quota = Quota::per_minute(10);
+    let other = Charge::new("minute", &quota, &ann);
+    store.check(&[other]).await.unwrap();
     store.check(&[second]).await.unwrap();
     assert!(lifetime(&mut connection, &name) > half_a_day - minute);
 
