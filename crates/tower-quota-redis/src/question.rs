@@ -132,8 +132,7 @@ fn weight(part: &ChargeTemplate) -> usize {
         Algorithm::Concurrent => part.quota.capacity() / 40,
         _ => 0,
     };
-    // A log and a concurrent quota have at most 10,000 entries.
-    2 * counters * looks + entries as usize
+    2 * counters * looks + usize::try_from(entries).unwrap_or(usize::MAX / 4)
 }
 
 #[cfg(test)]

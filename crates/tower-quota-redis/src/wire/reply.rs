@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use smallvec::SmallVec;
 use tower_quota_core::stored::read_u56;
-use tower_quota_core::{Decision, Entry, Left, LimitStatus, Name, Outcome, Quota, Timestamp};
+use tower_quota_core::{Decision, Entry, Left, LimitStatus, Outcome, Timestamp};
 
 use super::{
     ADMIT, BALANCE_OFFSET, DECIDED, NEVER, NOT_WRITTEN, REFUSE, REFUSED, TAKEN, UNREADABLE,
@@ -58,10 +58,10 @@ impl<'a> Reply<'a> {
 
     /// Reads a plain decision. The status of each limit follows from the used grains of its bucket.
     fn buckets(&mut self, template: &Template, is_taken: bool) -> Option<Decision> {
-        let mut buckets: SmallVec<[(usize, Name, &Quota, u64); 4]> = SmallVec::new();
-        let decision = self.decision(template, |rest, part| {
+        let mut buckets: SmallVec<[(usize, &ChargeTemplate, u64); 4]> = SmallVec::new();
+        let decision = self.decision(template, |rest, position, part| {
             let used = read_u56(rest)?;
-            buckets.push((part.client, part.name, &part.quota, used));
+            buckets.push((position, part, used));
             let asked = if is_taken { 0 } else { part.cost };
             Some(LimitStatus {
                 taken: part.cost - asked,
@@ -71,18 +71,20 @@ impl<'a> Reply<'a> {
         if is_taken {
             return Some(decision);
         }
-        let (at, buckets) = (decision.at(), &buckets);
-        let entries = (0..template.clients).filter_map(|client| {
-            let own = buckets.iter().filter(|bucket| bucket.0 == client);
-            let own = own.map(|&(_, name, quota, used)| (name, quota, used));
-            Some((template.first_of(client)?, Entry::of_buckets(at, own)))
+        let at = decision.at();
+        let clients = buckets.chunk_by(|one, next| one.1.client == next.1.client);
+        let entries = clients.map(|own| {
+            let used = own
+                .iter()
+                .map(|(_, part, used)| (part.name, &part.quota, *used));
+            (own[0].0, Entry::of_buckets(at, used))
         });
         Some(decision.with_entries(entries))
     }
 
     /// Reads the statuses of a decision, and the entries of a refusal.
     fn statuses(&mut self, template: &Template) -> Option<Decision> {
-        let decision = self.decision(template, |rest, part| {
+        let decision = self.decision(template, |rest, _, part| {
             let balance = read_u56(rest)?.cast_signed() - BALANCE_OFFSET.cast_signed();
             let reset = Duration::from_micros(read_u56(rest)?);
             let (verdict, micros) = (*rest.split_off_first()?, read_u56(rest)?);
@@ -113,13 +115,13 @@ impl<'a> Reply<'a> {
     fn decision<'t>(
         &mut self,
         template: &'t Template,
-        mut read: impl FnMut(&mut &[u8], &'t ChargeTemplate) -> Option<LimitStatus>,
+        mut read: impl FnMut(&mut &[u8], usize, &'t ChargeTemplate) -> Option<LimitStatus>,
     ) -> Option<Decision> {
         let at = Timestamp::from_micros(read_u56(&mut self.0)?);
         let mut statuses: SmallVec<[Option<LimitStatus>; 4]> =
             SmallVec::from_elem(None, template.charges.len());
         for (position, part) in template.by_client() {
-            statuses[position] = Some(read(&mut self.0, part)?);
+            statuses[position] = Some(read(&mut self.0, position, part)?);
         }
         let statuses = statuses.into_iter().flatten();
         Some(Decision::from_statuses(template.operation, at, statuses))
@@ -140,7 +142,7 @@ fn outcome(verdict: u8, micros: u64) -> Option<Outcome> {
 mod tests {
     use super::*;
     use tower_quota_core::stored::push_u56;
-    use tower_quota_core::{Charge, Key, Operation, Quota};
+    use tower_quota_core::{Charge, Key, Name, Operation, Quota};
 
     fn template() -> Template {
         let quota = Quota::per_second(3);
