@@ -88,7 +88,6 @@ impl From<tower_quota_lease::LeaseStats> for StoreFigures {
             ("units_leased", stats.units_leased),
             ("units_returned", stats.units_returned),
             ("units_lost", stats.units_lost),
-            ("units_under_admitted", stats.units_under_admitted),
             ("units_held", stats.units_held),
             ("keys", stats.keys as u64),
         ])

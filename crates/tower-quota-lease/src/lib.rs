@@ -82,23 +82,20 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
-mod decide;
-mod grant;
+mod answer;
+mod demand;
+mod grants;
+mod lease_call;
 mod leased;
-mod leases;
-mod lock;
+mod operations;
 mod options;
 mod plan;
 mod pool;
-mod refusal;
+mod pools;
 mod regional;
-mod remembered;
-mod renewal;
+mod request;
 mod shared;
-mod sightings;
 mod stats;
-mod thread_place;
-mod want;
 
 pub use self::leased::Leased;
 pub use self::options::LeaseOptions;

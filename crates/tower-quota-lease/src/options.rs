@@ -11,23 +11,23 @@ pub struct LeaseOptions {
 }
 
 impl LeaseOptions {
-    /// The longest that a lease lasts, by default.
+    /// The default of [`longest`](Self::longest), half a second.
     pub const DEFAULT_LONGEST: Duration = Duration::from_millis(500);
-    /// The most keys whose demand is observed, by default: about 5 MB.
+    /// The default of [`keys`](Self::keys), about 5 MB.
     pub const DEFAULT_KEYS: usize = 16_384;
 
-    /// Sets the longest that a lease lasts.
+    /// Sets the longest term of a lease.
     ///
-    /// Longer leases save calls. Shorter ones give up less of a burst, and lose less when an instance ends. A lease
-    /// shorter than 5 ms is not taken, so zero turns leases off.
+    /// Longer leases save calls. Shorter leases give up less of a burst, and lose less when an instance crashes. The store
+    /// takes no leases shorter than 5 ms, so zero turns leases off.
     ///
-    /// All instances of one store need the same value: it decides by which quota the store counts.
+    /// All instances that share a store need the same value, because the value decides by which quota the store counts.
     pub const fn longest(mut self, longest: Duration) -> Self {
         self.longest = longest;
         self
     }
 
-    /// Sets the most keys whose demand is observed. Further keys are decided by the store.
+    /// Sets the number of keys whose demand an instance observes. The store decides all other keys.
     pub const fn keys(mut self, keys: usize) -> Self {
         self.keys = keys;
         self

@@ -1,55 +1,40 @@
-//! Figures of leases.
+//! Statistics of leases.
 
-/// The counts of a [`Leased`](crate::Leased) store since it was made, and its present state.
+/// Counters of a [`Leased`](crate::Leased) store and all clones, and the present state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeaseStats {
-    /// Requests decided from leases alone.
+    /// Requests that leases have decided alone.
     pub by_lease: u64,
-    /// Requests for which the store was asked about at least one limit.
+    /// Requests that the store has decided, or failed to decide.
     pub by_store: u64,
-    /// Requests refused after a short or refused lease, without asking the store.
+    /// Requests that this instance has refused without a call to the store.
     pub refused_here: u64,
-    /// Calls for leases: granted, refused and failed ones.
+    /// Calls for leases, also refused and failed calls.
     pub renewals: u64,
-    /// Units charged in advance.
+    /// Units that were charged in advance.
     pub units_leased: u64,
-    /// Units that were not spent and were refunded.
+    /// Unspent units that were refunded.
     pub units_returned: u64,
-    /// Units that may have been charged and are not spent: the call for a lease or the refund failed. Time refills them.
+    /// Unspent units that may have been charged, because the call for the lease or the refund failed.
+    ///
+    /// Time refills these units.
     pub units_lost: u64,
-    /// Estimate of the units that exact round trips would have admitted in addition.
-    ///
-    /// It counts these units of each limit:
-    ///
-    /// 1. Those of requests that were refused here, which the store had after all. While little is left, none counts:
-    ///    what gathers in the store is admitted a moment later. When the store has enough again, or the client stops
-    ///    asking, this many count: what was refused here, at most what the store had at its last answer and what was
-    ///    refused since. What is refused just after a fixed window has begun counts even if the window is used up later.
-    /// 2. Those in [`units_returned`](Self::units_returned) that others may have missed: little was left beside them.
-    /// 3. All in [`units_lost`](Self::units_lost).
-    ///
-    /// The sum over all instances is a bound neither from above nor from below: no instance knows what others hold, and
-    /// the same units may be counted twice, by two instances or as refused and as returned. In tests with one bucket, up
-    /// to eight instances and up to four times the quota, it is within two times what is refilled in a lease. What the
-    /// stored quota gives up, such as a twentieth of a burst, is not in it.
-    pub units_under_admitted: u64,
-    /// Units that are held now.
+    /// The unspent units at present.
     pub units_held: u64,
-    /// Keys whose demand is observed now.
+    /// The keys whose demand this instance observes at present.
     pub keys: usize,
 }
 
 impl LeaseStats {
-    /// Adds the counts of a shard, which has no present state in them.
-    pub(crate) fn add(&mut self, counts: &Self) {
-        self.by_lease += counts.by_lease;
-        self.by_store += counts.by_store;
-        self.refused_here += counts.refused_here;
-        self.renewals += counts.renewals;
-        self.units_leased += counts.units_leased;
-        self.units_returned += counts.units_returned;
-        self.units_lost += counts.units_lost;
-        self.units_under_admitted += counts.units_under_admitted;
+    /// Adds the counters of a shard.
+    pub(crate) fn add(&mut self, shard: &Self) {
+        self.by_lease += shard.by_lease;
+        self.by_store += shard.by_store;
+        self.refused_here += shard.refused_here;
+        self.renewals += shard.renewals;
+        self.units_leased += shard.units_leased;
+        self.units_returned += shard.units_returned;
+        self.units_lost += shard.units_lost;
     }
 }

@@ -90,6 +90,12 @@ impl<'r> Audit<'r> {
             .charges()
             .filter_map(|(part, call)| Some((call.caller.request?, self.charged(part, call))))
             .collect();
+        // A request that has called the store took units of leases just before the call.
+        let checks = self.run.calls.iter();
+        let checks = checks.filter(|call| call.operation == Operation::Check);
+        let called_at: HashMap<u64, Timestamp> = checks
+            .filter_map(|call| Some((call.caller.request?, call.caller.sent)))
+            .collect();
         let refunds = self
             .calls
             .iter()
@@ -119,7 +125,10 @@ impl<'r> Audit<'r> {
                 };
                 match (by_request.get(&request.id), request.is_refunded) {
                     (Some(charged), false) => spent.push(*charged),
-                    (None, false) => from_leases.push((request.at.as_micros(), units)),
+                    (None, false) => {
+                        let at = called_at.get(&request.id).unwrap_or(&request.at);
+                        from_leases.push((at.as_micros(), units));
+                    }
                     // The store was not asked for the refund: the units are in a lease that was charged at the same
                     // instant as another limit of the request.
                     (Some(charged), true) if !refunded.contains(&request.id) => {

@@ -1,16 +1,17 @@
 //! A fleet of instances that share a store, under a load.
 
+use std::future::{Future, poll_fn};
 use std::ops::Range;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
-use tower_quota_core::{
-    Charge, Clock, Decision, Entry, MemoryStore, Operation, Quota, Store, Timestamp,
-};
+use tower_quota_core::{Charge, Clock, Decision, Entry, Operation, Quota, Store, Timestamp};
 use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_testkit::simulation::{self, Network, VirtualClock};
 
+use crate::server::Server;
 use crate::{Instance, LIMIT, key, pass};
 
 /// A fleet, its load and its faults.
@@ -37,11 +38,7 @@ pub(crate) struct Fleet {
 pub(crate) struct Outcome {
     /// The admitted requests: when their units were spent, and how many.
     pub(crate) admitted: Vec<(Timestamp, u64)>,
-    /// All requests: when they were made, and their units.
-    pub(crate) offers: Vec<(Timestamp, u64)>,
     pub(crate) offered: u64,
-    /// The units that the instances say exact round trips would have admitted in addition.
-    pub(crate) under_admitted: u64,
     /// Calls to the store, in the background and for requests.
     pub(crate) calls: u64,
     pub(crate) requests: u64,
@@ -51,7 +48,7 @@ impl Fleet {
     /// Runs the fleet, and returns what it has admitted.
     pub(crate) async fn run(&self) -> Outcome {
         let clock = VirtualClock::start();
-        let server = Arc::new(MemoryStore::with_clock(1_000, clock.clone()));
+        let server = Arc::new(Server::new(clock.clone()));
         let tasks: Vec<_> = (0..self.instances)
             .map(|number| {
                 let network = Network::new(Arc::clone(&server), self.seed ^ number << 32)
@@ -66,14 +63,11 @@ impl Fleet {
         for task in tasks {
             let one = task.await.unwrap();
             outcome.admitted.extend(one.admitted);
-            outcome.offers.extend(one.offers);
             outcome.offered += one.offered;
-            outcome.under_admitted += one.under_admitted;
             outcome.calls += one.calls;
             outcome.requests += one.requests;
         }
         outcome.admitted.sort();
-        outcome.offers.sort();
         outcome
     }
 
@@ -94,7 +88,6 @@ impl Fleet {
             let charges = [Charge::new(LIMIT, &self.quota, &charge).cost(units)];
             outcome.requests += 1;
             outcome.offered += units;
-            outcome.offers.push((clock.now(), units));
             let mut decision = Decision::default();
             if store.check_at_once(&charges, &mut decision) {
                 // Units of a lease are spent now, whenever they were charged.
@@ -104,21 +97,30 @@ impl Fleet {
                 continue;
             }
             let answer = store.check(&charges);
-            waiting.spawn(async move { answer.await.ok().map(|decision| (decision, units)) });
+            let (store, clock) = (store.clone(), clock.clone());
+            waiting.spawn(async move {
+                let mut answer = pin!(answer);
+                // A request may wait for a lease, and then spends its units without a call.
+                let answered = poll_fn(|context| {
+                    let by_lease = store.stats().by_lease;
+                    let answer = answer.as_mut().poll(context);
+                    answer.map(|answer| (answer.ok(), store.stats().by_lease > by_lease))
+                });
+                let (decision, is_leased) = answered.await;
+                let decision = decision.filter(Decision::is_allowed)?;
+                let spent_at = if is_leased {
+                    clock.now()
+                } else {
+                    decision.at()
+                };
+                Some((spent_at, units))
+            });
         }
-        while let Some(answer) = waiting.join_next().await {
-            // The store has spent these units when it charged them.
-            if let Some((decision, units)) = answer
-                .unwrap()
-                .filter(|(decision, _)| decision.is_allowed())
-            {
-                outcome.admitted.push((decision.at(), units));
-            }
+        while let Some(admitted) = waiting.join_next().await {
+            outcome.admitted.extend(admitted.unwrap());
         }
         outcome.calls = store.store().calls();
-        // What is left of the leases returns, and the client is seen to be silent.
         pass(2_000).await;
-        outcome.under_admitted = store.stats().units_under_admitted;
         outcome
     }
 
@@ -197,15 +199,5 @@ impl Outcome {
 
     pub(crate) fn admitted_units(&self) -> u64 {
         self.admitted.iter().map(|(_, units)| units).sum()
-    }
-
-    /// Returns the units that exact round trips admit of the same requests, by this quota.
-    pub(crate) fn exactly_admitted_units(&self, quota: &Quota) -> u64 {
-        let (mut entry, client) = (Entry::default(), key(0));
-        let admitted = self.offers.iter().filter(|(at, units)| {
-            let charge = Charge::new(LIMIT, quota, &client).cost(*units);
-            entry.decide(Operation::Check, &[charge], *at).is_allowed()
-        });
-        admitted.map(|(_, units)| units).sum()
     }
 }

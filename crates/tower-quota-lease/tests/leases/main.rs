@@ -4,6 +4,7 @@
 
 mod accuracy;
 mod audit;
+mod calls;
 mod close;
 mod exactness;
 mod fleet;
@@ -12,16 +13,19 @@ mod recorder;
 mod refusals;
 mod regions;
 mod requests;
+mod retries;
 mod runtimes;
-mod under_admission;
+mod server;
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Decision, Key, MemoryStore, Name, Quota, Store};
+use tower_quota_core::{Charge, Decision, Key, Name, Quota, Store};
 use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_testkit::simulation::{self, Network, VirtualClock};
+
+use self::server::Server;
 
 const CLIENT: Name = Name::new("client");
 const LIMIT: Name = Name::new("limit");
@@ -29,22 +33,22 @@ const LIMIT: Name = Name::new("limit");
 /// Leased by its own numbers: nothing is refilled, and the units that are counted can be compared.
 const QUOTA: Quota = Quota::per_hour(100_000).fixed_window();
 
-type Instance = Leased<Network<MemoryStore>, VirtualClock>;
+type Instance = Leased<Network<Server>, VirtualClock>;
 
 /// Makes a store, and an instance that asks it over a network.
-fn instance() -> (Arc<MemoryStore>, Instance) {
+fn instance() -> (Arc<Server>, Instance) {
     instance_over(Duration::from_micros(300)..Duration::from_micros(600))
 }
 
 /// Makes a store, and an instance with the default options.
-fn instance_over(delays: Range<Duration>) -> (Arc<MemoryStore>, Instance) {
+fn instance_over(delays: Range<Duration>) -> (Arc<Server>, Instance) {
     instance_with(LeaseOptions::default(), delays)
 }
 
 /// Makes a store, and an instance that asks it over a network with these delays each way.
-fn instance_with(options: LeaseOptions, delays: Range<Duration>) -> (Arc<MemoryStore>, Instance) {
+fn instance_with(options: LeaseOptions, delays: Range<Duration>) -> (Arc<Server>, Instance) {
     let clock = VirtualClock::start();
-    let server = Arc::new(MemoryStore::with_clock(1_000, clock.clone()));
+    let server = Arc::new(Server::new(clock.clone()));
     let network = Network::new(Arc::clone(&server), 1).delays(delays);
     // An instance's clock says nothing about the store's.
     let clock = clock.ahead_by(Duration::from_secs(1_000));
@@ -84,7 +88,7 @@ async fn make_hot(store: &impl Store, quota: &Quota, client: u64) -> u64 {
 }
 
 /// Returns what the store has counted of a quota.
-async fn stored_units(store: &MemoryStore, quota: &Quota, client: u64) -> u64 {
+async fn stored_units(store: &Server, quota: &Quota, client: u64) -> u64 {
     let decision = store
         .check(&[Charge::new(LIMIT, quota, &key(client)).cost(0)])
         .await

@@ -1,5 +1,6 @@
 //! A fleet whose requests have several limits on two keys, costs, refunds and resets.
 
+use std::future::poll_fn;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -7,14 +8,13 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use tokio::task::JoinSet;
-use tower_quota_core::{
-    Charge, Clock, Decision, Key, MemoryStore, Name, Operation, Quota, Store, Timestamp,
-};
+use tower_quota_core::{Charge, Clock, Decision, Key, Name, Operation, Quota, Store, Timestamp};
 use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_testkit::simulation::{Network, VirtualClock};
 
 use crate::fleet::{flood_gap, wait_until};
 use crate::recorder::{Call, Link, Recorder};
+use crate::server::Server;
 use crate::{key, pass};
 
 /// The limits: two of each client, and one of all.
@@ -66,7 +66,7 @@ pub(crate) struct Flood {
 pub(crate) struct Admitted {
     pub(crate) instance: u64,
     pub(crate) id: u64,
-    /// The instant at which it was made, and spent units of leases.
+    /// The instant at which the request was decided. Without a call, the request spent its units then.
     pub(crate) at: Timestamp,
     pub(crate) asked: Asked,
     pub(crate) is_refunded: bool,
@@ -158,7 +158,7 @@ impl Mixed {
     /// Runs the fleet.
     pub(crate) async fn run(&self) -> Run {
         let clock = VirtualClock::start();
-        let store = MemoryStore::with_clock(1_000, clock.clone());
+        let store = Server::new(clock.clone());
         let (server, resets) = (
             Arc::new(Recorder::new(store, counter_of)),
             Arc::new(Resets::default()),
@@ -254,13 +254,13 @@ impl Load {
     /// Makes a request. Some are dropped before their answer has come.
     fn request(&mut self, id: u64, now: Duration, waiting: &mut JoinSet<()>) {
         let asked = self.draw(now);
-        let at = self.clock.now();
+        let clock = self.clock.clone();
         let mut decision = Decision::default();
         let quotas = &self.fleet.quotas;
         let (instance, admitted) = (self.number, Arc::clone(&self.admitted));
         let record = move |decision: Decision| {
             if decision.is_allowed() {
-                let is_refunded = false;
+                let (at, is_refunded) = (clock.now(), false);
                 admitted.lock().unwrap().push(Admitted {
                     instance,
                     id,
@@ -276,10 +276,16 @@ impl Load {
         }) {
             return record(decision);
         }
-        let answer = asked.with_charges(quotas, |charges| {
+        let mut answer = asked.with_charges(quotas, |charges| {
             self.store
                 .store()
                 .for_request(id, || self.store.check(charges))
+        });
+        // A request that has waited for a lease may call the store later.
+        let store = self.store.clone();
+        let answer = poll_fn(move |context| {
+            let poll = || answer.as_mut().poll(context);
+            store.store().for_request(id, poll)
         });
         let patience = match self.random.u8(0..30) {
             0 => self.fleet.delay * self.random.u32(0..20) / 10,

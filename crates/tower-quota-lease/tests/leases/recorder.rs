@@ -4,8 +4,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tower_quota_core::{Charge, Clock, Decision, MemoryStore, Operation, Store, Timestamp};
+use tower_quota_core::{Charge, Clock, Decision, Operation, Store, Timestamp};
 use tower_quota_testkit::simulation::{Lost, Network, VirtualClock};
+
+use crate::server::Server;
 
 tokio::task_local! {
     /// The sender of the call that passes the network.
@@ -34,7 +36,7 @@ pub(crate) struct Call {
 
 /// The store of a fleet.
 pub(crate) struct Recorder {
-    store: MemoryStore,
+    store: Server,
     number_of: fn(&Charge<'_>) -> usize,
     calls: Arc<Mutex<Vec<Call>>>,
 }
@@ -51,7 +53,7 @@ type Answer<E> = Pin<Box<dyn Future<Output = Result<Decision, E>> + Send>>;
 
 impl Recorder {
     /// Makes a store that names limits by these numbers.
-    pub(crate) fn new(store: MemoryStore, number_of: fn(&Charge<'_>) -> usize) -> Self {
+    pub(crate) fn new(store: Server, number_of: fn(&Charge<'_>) -> usize) -> Self {
         Self {
             store,
             number_of,
@@ -66,7 +68,7 @@ impl Recorder {
 }
 
 impl Store for Recorder {
-    type Error = <MemoryStore as Store>::Error;
+    type Error = <Server as Store>::Error;
     type Future = Answer<Self::Error>;
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {

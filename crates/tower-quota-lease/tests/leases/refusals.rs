@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tower_quota_core::{Charge, Decision, Operation, Outcome, Quota, RefusalCache, Store};
+use tower_quota_core::{Charge, Decision, Key, Operation, Outcome, Quota, RefusalCache, Store};
 use tower_quota_lease::{LeaseOptions, Leased};
 use tower_quota_testkit::simulation::run;
 use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
@@ -310,5 +310,49 @@ fn cache_around_leases_remembers_other_limits() {
             assert_eq!(cache.stats().remembered, remembered);
             assert_eq!(cache.stats().answered, remembered);
         }
+    });
+}
+
+/// Sends too few requests for a lease, as a client of a slow quota does.
+#[test]
+fn refused_client_below_lease_demand_costs_few_calls() {
+    run(async {
+        let (_, store) = instance();
+        let (slow, everyone) = (Quota::per_hour(600), Quota::per_second(10_000));
+        let (client, all) = (key(1), Key::EVERYONE);
+        make_hot(&store, &everyone, 2).await;
+        for charges in [
+            vec![Charge::new(LIMIT, &slow, &client)],
+            // The units of this limit come from leases.
+            vec![
+                Charge::new(LIMIT, &everyone, &key(2)),
+                Charge::new("hour", &Quota::per_hour(20), &all),
+            ],
+        ] {
+            while check(&store, &charges).await.is_allowed() {}
+            let calls = store.store().calls();
+            for _ in 0..20 {
+                assert!(!check(&store, &charges).await.is_allowed());
+                pass(50).await;
+            }
+            let calls = store.store().calls() - calls;
+            assert!(calls <= 15, "{calls} calls");
+        }
+    });
+}
+
+#[test]
+fn outage_releases_no_refused_client() {
+    run(async {
+        let (_, store) = instance();
+        let (quota, client, other) = (Quota::per_hour(200), key(1), key(2));
+        let charges = [Charge::new(LIMIT, &quota, &client).cost(150)];
+        assert!(check(&store, &charges).await.is_allowed());
+        assert!(!check(&store, &charges).await.is_allowed());
+        store.store().cut(true);
+        pass(30_000).await;
+        assert!(!check(&store, &charges).await.is_allowed());
+        let others = [Charge::new(LIMIT, &quota, &other)];
+        assert!(store.check(&others).await.is_err());
     });
 }

@@ -129,7 +129,6 @@ impl Publish for tower_quota_lease::LeaseStats {
         ] {
             counter!(table::LEASE_UNITS, "store" => store, "fate" => fate).absolute(units);
         }
-        counter!(table::LEASE_UNDER_ADMITTED, "store" => store).absolute(self.units_under_admitted);
         gauge!(table::LEASE_HELD, "store" => store).set(float(self.units_held));
         gauge!(table::LEASE_KEYS, "store" => store).set(float(self.keys as u64));
     }

@@ -128,8 +128,6 @@ metrics! {
         "Calls for leases.";
     LEASE_UNITS = Counter "tower_quota_lease_units_total" "{unit}" ["store" "fate"] NONE
         "Units charged in advance, and those of them that were refunded or lost.";
-    LEASE_UNDER_ADMITTED = Counter "tower_quota_lease_under_admitted_units_total" "{unit}" ["store"] NONE
-        "Estimate of the units that exact round trips would have admitted in addition.";
     LEASE_HELD = Gauge "tower_quota_lease_held_units" "{unit}" ["store"] NONE
         "Units that are held now.";
     LEASE_KEYS = Gauge "tower_quota_lease_keys" "{key}" ["store"] NONE

@@ -1,123 +1,92 @@
-//! Grants: units that were charged in advance, until they are spent or their lease ends.
+//! Grants: units that an instance charged in advance.
 
 use smallvec::SmallVec;
 use tower_quota_core::Timestamp;
 
-/// The most grants of a pool: one that is being spent, the next one, and one that ends.
+/// The most grants of a pool: one that requests spend, the next one, and one that ends.
 const MOST: usize = 3;
 
-/// Units of one lease.
+/// The units of one lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Grant {
-    /// The units that are not spent.
+    /// The unspent units.
     pub(crate) units: u64,
-    /// The units that were charged.
     pub(crate) charged: u64,
-    /// The instant by the store at which the units were charged.
+    /// The instant of the charge, on the store's clock.
     pub(crate) charged_at: Timestamp,
-    /// The instant by this instance at which the lease ends, in microseconds.
+    /// The end of the lease, on the clock of this instance.
     pub(crate) ends_at: u64,
 }
 
-impl Grant {
-    const fn is_live(&self, now: u64) -> bool {
-        self.units > 0 && now < self.ends_at
-    }
-}
-
-/// The grants of a pool, those that end first at the front.
+/// The grants of a pool, in the order of their ends.
 #[derive(Debug, Default)]
 pub(crate) struct Grants(SmallVec<[Grant; MOST]>);
 
 impl Grants {
-    /// Returns the units that may be spent at `now`.
+    /// Returns the units that requests may spend at `now`.
     pub(crate) fn units(&self, now: u64) -> u64 {
-        self.0
-            .iter()
-            .filter(|grant| now < grant.ends_at)
-            .map(|grant| grant.units)
-            .sum()
+        let live = self.0.iter().filter(|grant| now < grant.ends_at);
+        live.map(|grant| grant.units).sum()
     }
 
-    /// Takes units, if there are enough. Returns the instant at which the first of them were charged.
+    /// Takes units if there are enough. Returns the earliest instant at which the units were charged.
     pub(crate) fn take(&mut self, now: u64, units: u64) -> Option<Timestamp> {
-        let mut missing = units;
-        let mut charged_at: Option<Timestamp> = None;
         if self.units(now) < units {
             return None;
         }
-        for grant in self
-            .0
-            .iter_mut()
-            .filter(|grant| now < grant.ends_at && grant.units > 0)
-        {
+        let mut missing = units;
+        let mut charged_at = None;
+        for grant in &mut self.0 {
             let taken = grant.units.min(missing);
-            grant.units -= taken;
-            missing -= taken;
-            charged_at =
-                Some(charged_at.map_or(grant.charged_at, |first| first.min(grant.charged_at)));
-            if missing == 0 {
-                break;
+            if now < grant.ends_at && taken > 0 {
+                grant.units -= taken;
+                missing -= taken;
+                charged_at =
+                    Some(charged_at.map_or(grant.charged_at, |at| grant.charged_at.min(at)));
             }
         }
         charged_at
     }
 
-    /// Puts units back into the leases that they were charged with, of which this is the first. Returns whether it goes on.
+    /// Puts units back into the lease of this charge and later leases. Returns whether that lease still lasts.
     pub(crate) fn put_back(&mut self, now: u64, mut units: u64, charged_at: Timestamp) -> bool {
-        let is_live = |grant: &Grant| now < grant.ends_at;
-        if !self
-            .0
-            .iter()
-            .any(|grant| grant.charged_at == charged_at && is_live(grant))
-        {
+        let mut live = self.0.iter().filter(|grant| now < grant.ends_at);
+        if !live.any(|grant| grant.charged_at == charged_at) {
             return false;
         }
-        for grant in self
-            .0
-            .iter_mut()
-            .filter(|grant| grant.charged_at >= charged_at && is_live(grant))
-        {
-            // A refund of more than was taken mints nothing.
-            let back = units.min(grant.charged - grant.units);
-            grant.units += back;
-            units -= back;
+        for grant in &mut self.0 {
+            if now < grant.ends_at && grant.charged_at >= charged_at {
+                // A refund of more units than were taken creates no units.
+                let back = units.min(grant.charged - grant.units);
+                grant.units += back;
+                units -= back;
+            }
         }
         true
     }
 
-    /// Returns whether another grant has room. A spent grant makes room, and one that has ended.
     pub(crate) fn have_room(&self, now: u64) -> bool {
-        self.0.iter().filter(|grant| grant.is_live(now)).count() < MOST
+        let live = self
+            .0
+            .iter()
+            .filter(|grant| grant.units > 0 && now < grant.ends_at);
+        live.count() < MOST
     }
 
-    /// Adds a grant. A spent one stays until it ends: a request that is refused elsewhere may put its units back.
+    /// Adds a grant. A spent grant stays until its end, because refused requests put their units back.
     pub(crate) fn add(&mut self, now: u64, grant: Grant) {
         self.0
             .retain(|grant| grant.units > 0 || now < grant.ends_at);
         self.0.push(grant);
     }
 
-    /// Removes a grant, and returns the units that were not spent.
+    /// Removes a grant, and returns the unspent units.
     pub(crate) fn remove(&mut self, charged_at: Timestamp, ends_at: u64) -> u64 {
-        let position = self
-            .0
-            .iter()
-            .position(|grant| grant.charged_at == charged_at && grant.ends_at == ends_at);
+        let is_wanted = |grant: &Grant| grant.charged_at == charged_at && grant.ends_at == ends_at;
+        let position = self.0.iter().position(is_wanted);
         position.map_or(0, |position| self.0.remove(position).units)
     }
 
-    /// Returns the instant at which the first grant with units ends.
-    pub(crate) fn first_end(&self, now: u64) -> u64 {
-        self.0
-            .iter()
-            .filter(|grant| grant.is_live(now))
-            .map(|grant| grant.ends_at)
-            .min()
-            .unwrap_or(u64::MAX)
-    }
-
-    /// Returns whether a grant has units that are to be spent or refunded.
     pub(crate) fn have_units(&self) -> bool {
         self.0.iter().any(|grant| grant.units > 0)
     }

@@ -1,0 +1,97 @@
+//! Calls to the store, with the refusal cache and with leases.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fastrand::Rng;
+use tower_quota_core::{Charge, Quota, RefusalCache, Store};
+use tower_quota_lease::{LeaseOptions, Leased};
+use tower_quota_testkit::simulation::{self, Network, VirtualClock, run};
+
+use crate::server::Server;
+use crate::{LIMIT, check, key};
+
+/// The stores between an instance and the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stack {
+    Cache,
+    Leases,
+    Both,
+}
+
+const SPAN: Duration = Duration::from_secs(4);
+
+/// Returns the share of requests that call the store, in percent.
+fn calls(stack: Stack, units: u64, instances: u64, load: u64) -> u64 {
+    run(async {
+        let clock = VirtualClock::start();
+        let server = Arc::new(Server::new(clock.clone()));
+        let mut tasks = Vec::new();
+        for number in 0..instances {
+            let network = Network::new(Arc::clone(&server), number)
+                .delays(Duration::from_micros(100)..Duration::from_millis(1));
+            let gap = instances * 1_000_000 / (units * load);
+            let (calls, clock) = (network.clone(), clock.clone());
+            let leased = |store| Leased::with_clock(store, LeaseOptions::default(), clock.clone());
+            let task = match stack {
+                Stack::Cache => tokio::spawn(ask(
+                    RefusalCache::with_clock(network, clock),
+                    units,
+                    gap,
+                    number,
+                )),
+                Stack::Leases => tokio::spawn(ask(leased(network), units, gap, number)),
+                Stack::Both => tokio::spawn(ask(
+                    RefusalCache::with_clock(leased(network), clock.clone()),
+                    units,
+                    gap,
+                    number,
+                )),
+            };
+            tasks.push((task, calls));
+        }
+        let (mut requests, mut sum) = (0, 0);
+        for (task, calls) in tasks {
+            requests += task.await.unwrap();
+            sum += calls.calls();
+        }
+        sum * 100 / requests
+    })
+}
+
+/// Sends requests at random times, and waits for no answer. Returns their number.
+async fn ask(store: impl Store, units: u64, gap: u64, seed: u64) -> u64 {
+    let store = Arc::new(store);
+    let mut random = Rng::with_seed(seed);
+    let quota = Quota::per_second(units);
+    let (mut at, mut passed, mut requests) = (Duration::ZERO, Duration::ZERO, 0);
+    while at < SPAN {
+        at += Duration::from_micros(random.u64(0..=2 * gap));
+        if at >= passed + Duration::from_millis(1) {
+            let whole = Duration::from_millis(u64::try_from((at - passed).as_millis()).unwrap());
+            simulation::pass(whole).await;
+            passed += whole;
+        }
+        requests += 1;
+        let store = Arc::clone(&store);
+        tokio::spawn(async move {
+            check(&store, &[Charge::new(LIMIT, &quota, &key(0))]).await;
+        });
+    }
+    requests
+}
+
+#[test]
+fn cache_around_leases_adds_no_calls() {
+    for (units, instances) in [(100, 1), (300, 4), (1_000, 4), (1_000, 16)] {
+        for load in [2, 3, 6, 15] {
+            let [cache, leases, both] = [Stack::Cache, Stack::Leases, Stack::Both]
+                .map(|stack| calls(stack, units, instances, load));
+            let case = format!(
+                "{units}/s, {instances} instances, load {load}: {cache} %, {leases} %, {both} %"
+            );
+            println!("{case}");
+            assert!(both <= leases && leases <= cache, "{case}");
+        }
+    }
+}
