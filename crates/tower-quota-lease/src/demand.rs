@@ -12,7 +12,7 @@ const LASTING: u64 = 100_000;
 const HOT_AT_ONCE: u32 = 64;
 
 /// The requests of the present span and of the span before. A span is as long as a lease.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Demand {
     span: u64,
     started: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Demand {
     before: Counts,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Default)]
 struct Counts {
     requests: u32,
     units: u64,

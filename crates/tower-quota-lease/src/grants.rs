@@ -1,13 +1,9 @@
 //! Grants: units that an instance charged in advance.
 
-use smallvec::SmallVec;
 use tower_quota_core::Timestamp;
 
-/// The most grants of a pool: one that requests spend, the next one, and one that ends.
-const MOST: usize = 3;
-
 /// The units of one lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) struct Grant {
     /// The unspent units.
     pub(crate) units: u64,
@@ -19,8 +15,8 @@ pub(crate) struct Grant {
 }
 
 /// The grants of a pool, in the order of their ends.
-#[derive(Debug, Default)]
-pub(crate) struct Grants(SmallVec<[Grant; MOST]>);
+#[derive(Default)]
+pub(crate) struct Grants(Vec<Grant>);
 
 impl Grants {
     /// Returns the units that requests may spend at `now`.
@@ -65,14 +61,6 @@ impl Grants {
         true
     }
 
-    pub(crate) fn have_room(&self, now: u64) -> bool {
-        let live = self
-            .0
-            .iter()
-            .filter(|grant| grant.units > 0 && now < grant.ends_at);
-        live.count() < MOST
-    }
-
     /// Adds a grant. A spent grant stays until its end, because refused requests put their units back.
     pub(crate) fn add(&mut self, now: u64, grant: Grant) {
         self.0
@@ -81,8 +69,10 @@ impl Grants {
     }
 
     /// Removes a grant, and returns the unspent units.
-    pub(crate) fn remove(&mut self, charged_at: Timestamp, ends_at: u64) -> u64 {
-        let is_wanted = |grant: &Grant| grant.charged_at == charged_at && grant.ends_at == ends_at;
+    pub(crate) fn remove(&mut self, wanted: &Grant) -> u64 {
+        let is_wanted = |grant: &Grant| {
+            grant.charged_at == wanted.charged_at && grant.ends_at == wanted.ends_at
+        };
         let position = self.0.iter().position(is_wanted);
         position.map_or(0, |position| self.0.remove(position).units)
     }
@@ -125,7 +115,7 @@ mod tests {
         );
         assert_eq!(grants.take(110, 1), None);
         assert!(!grants.put_back(110, 1, Timestamp::from_micros(10)));
-        assert_eq!(grants.remove(Timestamp::from_micros(10), 110), 4);
+        assert_eq!(grants.remove(&grant(4, 10, 110)), 4);
         assert!(!grants.have_units());
     }
 
@@ -136,7 +126,7 @@ mod tests {
         let charged_at = grants.take(50, 2).unwrap();
         grants.add(70, grant(5, 60, 160));
         assert!(grants.put_back(80, 2, charged_at));
-        assert_eq!(grants.remove(charged_at, 110), 2);
+        assert_eq!(grants.remove(&grant(2, 10, 110)), 2);
         assert_eq!(grants.take(90, 5), Some(Timestamp::from_micros(60)));
         // Nothing waits for the end of a grant whose runtime has ended.
         grants.add(160, grant(1, 150, 250));

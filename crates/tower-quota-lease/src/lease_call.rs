@@ -3,224 +3,187 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
 use tokio::runtime::Handle;
-use tokio::sync::{oneshot, watch};
-use tower_quota_core::{Charge, Clock, Decision, Key, Operation, Store, Timestamp};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tower_quota_core::{Charge, Decision, Key, Operation, Store};
 
 use crate::answer::AnswerTimes;
-use crate::pool::Want;
+use crate::grants::Grant;
+use crate::pool::{CALL_DEADLINE, Want};
 use crate::shared::Shared;
 
 /// The longest refund.
 const REFUND_DEADLINE: Duration = Duration::from_secs(1);
 
-/// The due leases of one key. A single call carries all of them.
-pub(crate) struct LeaseCall {
-    pub(crate) digest: u128,
-    pub(crate) key: Key<'static>,
-    pub(crate) wants: SmallVec<[Want; 2]>,
+/// The due leases of a key. A single call asks for all of them.
+pub(crate) struct DueLeases {
+    digest: u128,
+    key: Key<'static>,
+    pub(crate) wants: Vec<Want>,
 }
 
-/// The task of a call and its leases.
-struct Task<S: Store, C: Clock> {
-    call: LeaseCall,
-    shared: Arc<Shared<S, C>>,
-    state: State,
-    /// The granted leases, in the order of their ends.
-    leases: SmallVec<[Lease; 2]>,
-    closing: watch::Receiver<bool>,
-    /// Dropped when the answer is recorded.
-    answered: Option<oneshot::Sender<()>>,
+impl DueLeases {
+    /// Adds a lease to the due leases of a request.
+    pub(crate) fn add(all: &mut Vec<Self>, digest: u128, key: &Key<'_>, want: Option<Want>) {
+        let Some(want) = want else { return };
+        match all.iter_mut().find(|due| due.digest == digest) {
+            Some(due) => due.wants.push(want),
+            None => all.push(Self {
+                digest,
+                key: key.to_static(),
+                wants: vec![want],
+            }),
+        }
+    }
 }
 
-/// The state of a call.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    Unsent,
-    /// The store may have charged the units.
-    Sent,
-    Answered,
+/// A call for leases, and the granted leases until their ends.
+pub(crate) struct LeaseCall<S: Store> {
+    shared: Arc<Shared<S>>,
+    /// The leases without an answer.
+    due: DueLeases,
+    /// Whether the store may have charged these leases.
+    was_sent: bool,
+    granted: Vec<Lease>,
 }
 
-/// A granted lease.
 struct Lease {
     want: Want,
-    charged_at: Timestamp,
-    ends_at: u64,
+    grant: Grant,
     /// The units of a refund in flight.
     unspent: u64,
 }
 
-impl LeaseCall {
-    /// Calls the store in a task. The receiver ends when the answer is recorded.
-    pub(crate) fn spawn<S: Store, C: Clock>(
-        self,
-        shared: &Arc<Shared<S, C>>,
-    ) -> oneshot::Receiver<()> {
-        let (answered, receiver) = oneshot::channel();
-        let task = Task {
-            call: self,
+impl<S: Store> LeaseCall<S> {
+    /// Calls the store in a task, which ends when the answer is recorded.
+    pub(crate) fn spawn(shared: &Arc<Shared<S>>, due: DueLeases) -> Option<JoinHandle<()>> {
+        let call = Self {
             shared: Arc::clone(shared),
-            state: State::Unsent,
-            leases: SmallVec::new(),
-            // Subscribed before the look: either the task sees that the store closes, or `close` waits for the task.
-            closing: shared.closing.subscribe(),
-            answered: Some(answered),
+            due,
+            was_sent: false,
+            granted: Vec::new(),
         };
-        let is_closing = *task.closing.borrow();
-        if let Ok(runtime) = Handle::try_current()
-            && !is_closing
-        {
-            runtime.spawn(task.run());
+        // Subscribed before the look: either the call sees that the store closes, or `close` waits for the call.
+        let closing = shared.closing.subscribe();
+        let is_closing = *closing.borrow();
+        let runtime = Handle::try_current().ok().filter(|_| !is_closing)?;
+        Some(runtime.spawn(call.run(closing)))
+    }
+
+    async fn run(mut self, closing: watch::Receiver<bool>) {
+        let sent = self.shared.pools.now();
+        let DueLeases { key, wants, .. } = &self.due;
+        let charges = wants.iter().map(|want| want.charge(key, want.units));
+        let charges: Vec<Charge<'_>> = charges.collect();
+        let (answer, _) = self.shared.store.send(&charges);
+        drop(charges);
+        self.was_sent = true;
+        let deadline = CALL_DEADLINE.max(self.shared.pools.longest);
+        let answer = tokio::time::timeout(Duration::from_micros(deadline), answer).await;
+        if let Ok(Ok(decision)) = answer {
+            self.record(&decision, sent);
+            tokio::spawn(self.end_leases(closing));
         }
-        receiver
     }
 
-    fn charges(&self) -> SmallVec<[Charge<'_>; 2]> {
-        let charge = |want| charge(want, &self.key, want.units);
-        self.wants.iter().map(charge).collect()
+    async fn end_leases(mut self, mut closing: watch::Receiver<bool>) {
+        let shared = Arc::clone(&self.shared);
+        while let Some(lease) = self.granted.first_mut() {
+            let rest = lease.grant.ends_at.saturating_sub(shared.pools.now());
+            // A lease ends at its time, or when the store closes.
+            let end = closing.wait_for(|closing| *closing);
+            let _ = tokio::time::timeout(Duration::from_micros(rest), end).await;
+            lease.refund(&shared, &self.due).await;
+            self.granted.remove(0);
+        }
     }
 
-    /// Records an answer of the store. Returns the granted leases.
-    fn record<S: Store, C: Clock>(
-        &self,
-        shared: &Shared<S, C>,
-        decision: &Decision,
-        sent: u64,
-    ) -> SmallVec<[Lease; 2]> {
+    /// Records an answer of the store.
+    fn record(&mut self, decision: &Decision, sent: u64) {
+        let pools = &self.shared.pools;
         let times = AnswerTimes {
             sent,
-            received: shared.now(),
+            received: pools.now(),
             at: decision.at(),
         };
         let is_granted = decision.is_allowed();
-        let shard = &mut *shared.pools.shard(self.digest);
-        let mut leases = SmallVec::new();
+        let digest = self.due.digest;
+        let shard = &mut *pools.shard(digest);
         shard.stats.renewals += 1;
-        for want in &self.wants {
-            let granted = if is_granted { want.units } else { 0 };
-            shard.stats.units_leased += granted;
-            // Without a pool, the limit was reset meanwhile. A refund could give back what others were charged since.
-            let pool = shard.pool_of(self.digest, want.serial);
-            let status = decision.status(want.limit.as_str());
-            let (Some(pool), Some(status)) = (pool, status) else {
-                shard.stats.units_lost += granted;
+        for (want, status) in self.due.wants.drain(..).zip(decision.statuses()) {
+            let units = if is_granted { want.units } else { 0 };
+            shard.stats.units_leased += units;
+            let Some(pool) = shard.pool_of(digest, want.serial) else {
+                // The limit was reset meanwhile. A refund could give back what others were charged since.
+                shard.stats.units_lost += units;
                 continue;
             };
-            pool.end_lease_call(want, sent, is_granted);
+            pool.end_lease_call(&want, sent, is_granted);
             pool.observe(status, times);
             if is_granted {
-                leases.push(Lease {
-                    want: *want,
-                    charged_at: decision.at(),
-                    ends_at: pool.grant(want, status, times),
+                self.granted.push(Lease {
+                    grant: pool.grant(units, status, times),
+                    want,
                     unspent: 0,
                 });
             }
         }
-        leases.sort_by_key(|lease: &Lease| lease.ends_at);
-        leases
+        self.granted.sort_by_key(|lease| lease.grant.ends_at);
     }
+}
 
-    /// Ends a call that got no answer.
-    fn fail<S: Store, C: Clock>(&self, shared: &Shared<S, C>, was_sent: bool) {
-        let now = shared.now();
-        let shard = &mut *shared.pools.shard(self.digest);
-        shard.stats.renewals += u64::from(was_sent);
-        for want in &self.wants {
-            if was_sent {
-                shard.stats.units_lost += want.units;
-            }
-            if let Some(pool) = shard.pool_of(self.digest, want.serial) {
+impl<S: Store> Drop for LeaseCall<S> {
+    fn drop(&mut self) {
+        let now = self.shared.pools.now();
+        let DueLeases { digest, wants, .. } = &self.due;
+        let shard = &mut *self.shared.pools.shard(*digest);
+        shard.stats.renewals += u64::from(self.was_sent && !wants.is_empty());
+        for want in wants {
+            if let Some(pool) = shard.pool_of(*digest, want.serial) {
                 pool.end_lease_call(want, now, false);
-                if was_sent {
+                if self.was_sent {
                     pool.forget_answer();
                 }
             }
-        }
-    }
-}
-
-impl<S: Store, C: Clock> Task<S, C> {
-    async fn run(mut self) {
-        let shared = Arc::clone(&self.shared);
-        let sent = shared.now();
-        let (answer, _) = shared.store.send(&self.call.charges());
-        self.state = State::Sent;
-        let deadline = self.call.wants.iter().map(Want::call_deadline).max();
-        let deadline = Duration::from_micros(deadline.unwrap_or_default());
-        let Ok(Ok(decision)) = tokio::time::timeout(deadline, answer).await else {
-            return;
-        };
-        self.leases = self.call.record(&shared, &decision, sent);
-        self.state = State::Answered;
-        self.answered = None;
-        while let Some(lease) = self.leases.first_mut() {
-            let rest = Duration::from_micros(lease.ends_at.saturating_sub(shared.now()));
-            // A lease ends at its time, or when the store closes.
-            let _ = tokio::time::timeout(rest, self.closing.wait_for(|closing| *closing)).await;
-            lease.refund(&shared, &self.call).await;
-            self.leases.remove(0);
-        }
-    }
-}
-
-impl<S: Store, C: Clock> Drop for Task<S, C> {
-    fn drop(&mut self) {
-        match self.state {
-            State::Unsent => self.call.fail(&self.shared, false),
-            State::Sent => self.call.fail(&self.shared, true),
-            State::Answered => {
-                // The runtime has ended before these leases.
-                for lease in &self.leases {
-                    lease.lose(&self.shared, &self.call);
-                }
+            if self.was_sent {
+                shard.stats.units_lost += want.units;
             }
+        }
+        // The runtime has ended before these leases.
+        for lease in &self.granted {
+            if let Some(pool) = shard.pool_of(*digest, lease.want.serial) {
+                let held = pool.lose_lease(now, &lease.grant);
+                shard.stats.units_lost += held;
+            }
+            shard.stats.units_lost += lease.unspent;
         }
     }
 }
 
 impl Lease {
     /// Ends the lease, and refunds the unspent units.
-    async fn refund<S: Store, C: Clock>(&mut self, shared: &Shared<S, C>, call: &LeaseCall) {
-        if let Some(pool) = shared
-            .pools
-            .shard(call.digest)
-            .pool_of(call.digest, self.want.serial)
+    async fn refund<S: Store>(&mut self, shared: &Shared<S>, due: &DueLeases) {
+        let pools = &shared.pools;
+        if let Some(pool) = pools
+            .shard(due.digest)
+            .pool_of(due.digest, self.want.serial)
         {
-            self.unspent = pool.grants.remove(self.charged_at, self.ends_at);
+            self.unspent = pool.grants.remove(&self.grant);
         }
         if self.unspent == 0 {
             return;
         }
         let refund = Operation::Refund {
-            taken_at: self.charged_at,
+            taken_at: self.grant.charged_at,
         };
-        let charges = [charge(&self.want, &call.key, self.unspent)];
+        let charges = [self.want.charge(&due.key, self.unspent)];
         let answer = shared.store.apply(refund, &charges);
         let answer = tokio::time::timeout(REFUND_DEADLINE, answer).await;
-        let stats = &mut shared.pools.shard(call.digest).stats;
+        let stats = &mut pools.shard(due.digest).stats;
         match answer {
             Ok(Ok(_)) => stats.units_returned += self.unspent,
             _ => stats.units_lost += self.unspent,
         }
     }
-
-    fn lose<S: Store, C: Clock>(&self, shared: &Shared<S, C>, call: &LeaseCall) {
-        let now = shared.now();
-        let shard = &mut *shared.pools.shard(call.digest);
-        let pool = shard.pool_of(call.digest, self.want.serial);
-        let held = pool.map_or(0, |pool| {
-            pool.lose_lease(now, self.charged_at, self.ends_at)
-        });
-        shard.stats.units_lost += held + self.unspent;
-    }
-}
-
-/// Returns the charge of a lease. The store must know what it has refilled since, to refund a part of the charge exactly.
-fn charge<'c>(want: &'c Want, key: &'c Key<'c>, units: u64) -> Charge<'c> {
-    Charge::new(want.limit, &want.plan.stored, key)
-        .cost(units)
-        .refundable()
 }

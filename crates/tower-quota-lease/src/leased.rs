@@ -5,14 +5,15 @@ use core::future::ready;
 use core::time::Duration;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 use tower_quota_core::{
     Charge, Clock, Decision, MonotonicClock, Operation, OwnedCharge, RefusalFuture, Store,
 };
 
-use crate::answer::AnswerTimes;
+use crate::lease_call::LeaseCall;
 use crate::options::LeaseOptions;
-use crate::request::{Request, Step};
+use crate::request::Request;
 use crate::shared::Shared;
 use crate::stats::LeaseStats;
 
@@ -36,8 +37,8 @@ use crate::stats::LeaseStats;
 /// # Ok::<(), core::convert::Infallible>(())
 /// # }).unwrap();
 /// ```
-pub struct Leased<S, C = MonotonicClock> {
-    shared: Arc<Shared<S, C>>,
+pub struct Leased<S> {
+    shared: Arc<Shared<S>>,
 }
 
 impl<S: Store> Leased<S> {
@@ -52,25 +53,21 @@ impl<S: Store> Leased<S> {
     pub fn with_options(store: S, options: LeaseOptions) -> Self {
         Self::with_clock(store, options, MonotonicClock::new())
     }
-}
 
-impl<S: Store, C: Clock + Clone> Leased<S, C> {
     /// Wraps a store, on your clock, for tests and simulations.
     ///
     /// The clock must run as fast as the timers of tokio, which end the leases.
     #[must_use]
-    pub fn with_clock(store: S, options: LeaseOptions, clock: C) -> Self {
+    pub fn with_clock(store: S, options: LeaseOptions, clock: impl Clock + Clone) -> Self {
         Self {
-            shared: Arc::new(Shared::new(store, clock, options)),
+            shared: Arc::new(Shared::new(store, options, clock)),
         }
     }
-}
 
-impl<S: Store, C: Clock> Leased<S, C> {
     /// Returns statistics of this store and all clones.
     #[must_use]
     pub fn stats(&self) -> LeaseStats {
-        self.shared.pools.stats(self.shared.now())
+        self.shared.pools.stats()
     }
 
     /// Returns the wrapped store.
@@ -79,110 +76,90 @@ impl<S: Store, C: Clock> Leased<S, C> {
         self.shared.store.store()
     }
 
-    fn check(&self, charges: &[Charge<'_>]) -> RefusalFuture<S> {
-        let shared = &self.shared;
-        let request = Request::take(shared, charges);
-        if let Some(decision) = request.decide(shared) {
+    /// Calls the store for the leases that a request finds due. Returns the calls for which the request should wait.
+    fn fetch_leases(&self, request: &mut Request) -> Vec<JoinHandle<()>> {
+        let mut awaited = Vec::new();
+        for due in request.due.drain(..) {
+            // A request that asks the store itself would take units that a short lease needs.
+            let is_short = due.wants.iter().any(|want| want.is_short);
+            let call = LeaseCall::spawn(&self.shared, due);
+            awaited.extend(call.filter(|_| is_short));
+        }
+        awaited
+    }
+
+    fn take(&self, charges: &[Charge<'_>]) -> Request {
+        let mut request = Request::take(&self.shared.pools, charges);
+        self.fetch_leases(&mut request);
+        request
+    }
+
+    fn check(&self, charges: &[Charge<'_>], may_wait: bool) -> RefusalFuture<S> {
+        let mut request = self.take(charges);
+        if let Some(decision) = request.decide() {
             return Box::pin(ready(Ok(decision)));
         }
-        match request.begin(shared, charges) {
-            Step::Refuse(decision) => Box::pin(ready(Ok(decision))),
-            Step::Ask => self.ask(request, charges),
-            Step::Wait(leases) => {
-                let store = self.clone();
-                let owned: SmallVec<[OwnedCharge; 3]> =
-                    charges.iter().map(OwnedCharge::from).collect();
-                Box::pin(async move {
-                    for lease in leases {
-                        // An error says that the answer is recorded, or that the call has failed.
-                        let _ = lease.await;
-                    }
-                    store.check_again(&owned).await
-                })
-            }
+        let store = &self.shared.store;
+        if request.is_unplanned() {
+            request.count(|stats| stats.by_store += 1);
+            // The answer has entries, for a cache around this store.
+            return Box::pin(store.store().check(charges));
         }
-    }
-
-    /// Decides a request that has waited for a lease. The request asks the store if the lease has too few units.
-    fn check_again(&self, owned: &[OwnedCharge]) -> RefusalFuture<S> {
-        let charges: SmallVec<[Charge<'_>; 3]> = owned.iter().map(OwnedCharge::as_charge).collect();
-        let request = Request::take(&self.shared, &charges);
-        match request.decide(&self.shared) {
-            Some(decision) => Box::pin(ready(Ok(decision))),
-            None => self.ask(request, &charges),
+        let refusal = store.refusal(&request.asked(charges));
+        request.note(charges, refusal.is_some());
+        if let Some(refusal) = refusal {
+            request.count(|stats| stats.refused_here += 1);
+            return Box::pin(ready(Ok(request.complete(&refusal, false))));
         }
-    }
-
-    fn ask(&self, request: Request, charges: &[Charge<'_>]) -> RefusalFuture<S> {
-        let sent = self.shared.now();
-        let (answer, known_refusal) = request.ask(&self.shared, charges);
-        let mut call = Call {
-            shared: Arc::clone(&self.shared),
-            request,
-            has_ended: false,
-        };
+        let awaited = self.fetch_leases(&mut request);
+        if awaited.is_empty() || !may_wait {
+            return self.ask(request, charges);
+        }
+        drop(request);
+        let store = self.clone();
+        let owned: Vec<OwnedCharge> = charges.iter().map(OwnedCharge::from).collect();
         Box::pin(async move {
-            let answer = answer.await;
-            call.has_ended = true;
-            let Call {
-                shared, request, ..
-            } = &call;
-            match answer {
-                Ok(answer) => {
-                    let times = AnswerTimes {
-                        sent,
-                        received: shared.now(),
-                        at: answer.at(),
-                    };
-                    Ok(request.complete(shared, &answer, Some(times)))
-                }
+            for call in awaited {
+                // A failed call ends, too.
+                let _ = call.await;
+            }
+            let charges: Vec<Charge<'_>> = owned.iter().map(OwnedCharge::as_charge).collect();
+            store.check(&charges, false).await
+        })
+    }
+
+    fn ask(&self, mut request: Request, charges: &[Charge<'_>]) -> RefusalFuture<S> {
+        request.count(|stats| stats.by_store += 1);
+        let (answer, known_refusal) = self.shared.store.send(&request.asked(charges));
+        Box::pin(async move {
+            match answer.await {
+                Ok(answer) => Ok(request.complete(&answer, true)),
                 Err(error) => {
-                    request.forget_answers(shared);
-                    if let Some(refusal) = known_refusal {
-                        return Ok(request.complete(shared, &refusal, None));
-                    }
-                    request.put_back(shared);
-                    Err(error)
+                    request.forget_answers();
+                    let refusal = known_refusal.ok_or(error)?;
+                    Ok(request.complete(&refusal, false))
                 }
             }
         })
     }
 }
 
-/// A call in flight. Puts the units of leases back if the future is dropped.
-struct Call<S: Store, C: Clock> {
-    shared: Arc<Shared<S, C>>,
-    request: Request,
-    has_ended: bool,
-}
-
-impl<S: Store, C: Clock> Drop for Call<S, C> {
-    fn drop(&mut self) {
-        if !self.has_ended {
-            self.request.put_back(&self.shared);
-        }
-    }
-}
-
-impl<S: Store, C: Clock> Store for Leased<S, C> {
+impl<S: Store> Store for Leased<S> {
     type Error = S::Error;
     type Future = RefusalFuture<S>;
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         match operation {
-            Operation::Check => self.check(charges),
+            Operation::Check => self.check(charges, true),
             operation => self.shared.apply(operation, charges),
         }
     }
 
     fn check_at_once(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
-        let request = Request::take(&self.shared, charges);
-        if let Some(decided) = request.decide(&self.shared) {
-            *decision = decided;
-            return true;
-        }
-        request.put_back(&self.shared);
-        false
+        let decided = self.take(charges).decide();
+        let is_decided = decided.is_some();
+        *decision = decided.unwrap_or_default();
+        is_decided
     }
 
     fn identity(&self) -> Option<usize> {
@@ -191,16 +168,25 @@ impl<S: Store, C: Clock> Store for Leased<S, C> {
 
     /// Ends all leases, refunds the unspent units, and closes the store inside.
     async fn close(&self, deadline: Duration) -> bool {
-        let started = self.shared.now();
-        let have_ended = self.shared.close(deadline).await;
-        let elapsed = Duration::from_micros(self.shared.now().saturating_sub(started));
+        let Shared {
+            store,
+            pools,
+            closing,
+        } = &*self.shared;
+        closing.send_replace(true);
+        // Without a runtime there are no leases, and no timer.
+        if Handle::try_current().is_err() {
+            return store.close(deadline).await;
+        }
+        let started = pools.now();
+        let ended = tokio::time::timeout(deadline, closing.closed()).await;
+        let elapsed = Duration::from_micros(pools.now().saturating_sub(started));
         // The store inside closes also without the refunds, so that later requests do not reach it.
-        let rest = deadline.saturating_sub(elapsed);
-        self.shared.store.close(rest).await && have_ended
+        store.close(deadline.saturating_sub(elapsed)).await && ended.is_ok()
     }
 }
 
-impl<S, C> Clone for Leased<S, C> {
+impl<S> Clone for Leased<S> {
     fn clone(&self) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
@@ -208,7 +194,7 @@ impl<S, C> Clone for Leased<S, C> {
     }
 }
 
-impl<S: fmt::Debug, C> fmt::Debug for Leased<S, C> {
+impl<S: fmt::Debug> fmt::Debug for Leased<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Leased")
             .field("store", &self.shared.store)

@@ -1,120 +1,84 @@
 //! Operations other than checks.
 
 use core::future::ready;
-use std::sync::Arc;
 
-use smallvec::SmallVec;
-use tower_quota_core::{
-    Charge, Clock, Decision, Left, LimitStatus, Operation, Outcome, RefusalFuture, Store, Timestamp,
-};
+use tower_quota_core::{Charge, Decision, LimitStatus, Operation, Outcome, RefusalFuture, Store};
 
 use crate::plan::Plan;
 use crate::shared::Shared;
 
-/// What an answer of the store does not have: the limit's own capacity, and the units of leases.
-struct Own {
-    capacity: u64,
+/// What this instance knows of a charge.
+struct Known {
+    plan: Option<Plan>,
+    units: u64,
+    /// The unspent units of leases.
     held: u64,
-    /// Whether leases admit a peek that the store refuses.
-    is_enough: bool,
+    /// The status after a refund into a lease. The store has no part in this refund.
+    refunded: Option<LimitStatus>,
 }
 
-impl<S: Store, C: Clock> Shared<S, C> {
-    pub(crate) fn apply(
-        self: &Arc<Self>,
-        operation: Operation,
-        charges: &[Charge<'_>],
-    ) -> RefusalFuture<S> {
-        match operation {
-            Operation::Refund { taken_at } => self.refund(taken_at, charges),
-            Operation::Reset => {
-                for charge in charges {
-                    let digest = self.pools.digest(charge.key());
-                    self.pools.shard(digest).forget(digest, charge.name());
-                }
-                self.forward(operation, charges)
+impl<S: Store> Shared<S> {
+    /// Applies an operation in the store, by the store's quotas. Units of leases return to their leases.
+    pub(crate) fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> RefusalFuture<S> {
+        let known = charges.iter().map(|charge| self.known(operation, charge));
+        let known: Vec<Known> = known.collect();
+        let mut rest = Vec::new();
+        for (charge, known) in charges.iter().zip(&known) {
+            if known.refunded.is_none() {
+                rest.push(Plan::stored(known.plan.as_ref(), charge));
             }
-            _ => self.forward(operation, charges),
         }
-    }
-
-    /// Refunds charges into their leases, or in the store if the leases have ended.
-    fn refund(&self, taken_at: Timestamp, charges: &[Charge<'_>]) -> RefusalFuture<S> {
-        let now = self.now();
-        let mut known: SmallVec<[Option<LimitStatus>; 3]> = SmallVec::new();
-        let mut rest: SmallVec<[Charge<'_>; 3]> = SmallVec::new();
-        for charge in charges {
-            let digest = self.pools.digest(charge.key());
-            let shard = &mut *self.pools.shard(digest);
-            let pool = shard.put_back(digest, charge.name(), charge.units(), taken_at, now);
-            let status = pool.map(|pool| pool.status(now, 0));
-            if status.is_none() {
-                rest.push(*charge);
-            }
-            known.push(status);
+        if let Operation::Refund { taken_at } = operation
+            && rest.is_empty()
+        {
+            let statuses = known.iter().filter_map(|known| known.refunded);
+            let decision = Decision::from_statuses(operation, taken_at, statuses);
+            return Box::pin(ready(Ok(decision)));
         }
-        let operation = Operation::Refund { taken_at };
-        let answer = match rest.is_empty() {
-            true => Box::pin(ready(Ok(Decision::default()))),
-            false => self.forward(operation, &rest),
-        };
+        let answer = self.store.apply(operation, &rest);
+        drop(rest);
         Box::pin(async move {
             let answer = answer.await?;
-            let mut answers = answer.statuses().iter().copied();
-            let statuses = known
-                .into_iter()
-                .filter_map(|status| status.or_else(|| answers.next()));
-            Ok(Decision::from_statuses(
-                operation,
-                answer.at().max(taken_at),
-                statuses,
-            ))
-        })
-    }
-
-    /// Applies an operation in the store, by the stored quotas.
-    fn forward(&self, operation: Operation, charges: &[Charge<'_>]) -> RefusalFuture<S> {
-        let now = self.now();
-        let plans: SmallVec<[Option<Plan>; 3]> = charges
-            .iter()
-            .map(|charge| Plan::of(charge, self.longest))
-            .collect();
-        let mut stored: SmallVec<[Charge<'_>; 3]> = SmallVec::new();
-        let mut own: SmallVec<[Own; 3]> = SmallVec::new();
-        for (charge, plan) in charges.iter().zip(&plans) {
-            stored.push(match plan {
-                Some(plan) => charge.with_quota(&plan.stored),
-                None => *charge,
+            let mut answers = answer.statuses().iter();
+            let statuses = known.iter().filter_map(|known| match known.refunded {
+                None => Some(known.status(answers.next()?, operation)),
+                refunded => refunded,
             });
-            let digest = self.pools.digest(charge.key());
-            let mut shard = self.pools.shard(digest);
-            let pool = shard.pool(digest, charge.name(), charge.quota());
-            let held = pool.map_or(0, |pool| pool.grants.units(now));
-            own.push(Own {
-                capacity: charge.quota().capacity(),
-                held,
-                is_enough: operation == Operation::Peek && held >= charge.units().max(1),
-            });
-        }
-        let answer = self.store.apply(operation, &stored);
-        Box::pin(async move {
-            let answer = answer.await?;
-            let statuses = answer.statuses().iter().zip(own);
-            let statuses = statuses.map(|(status, own)| own.status(status));
             Ok(Decision::from_statuses(operation, answer.at(), statuses))
         })
     }
+
+    fn known(&self, operation: Operation, charge: &Charge<'_>) -> Known {
+        let (units, limit, now) = (charge.units(), charge.name(), self.pools.now());
+        let digest = self.pools.hasher.digest(charge.key());
+        let shard = &mut *self.pools.shard(digest);
+        let refunded = match operation {
+            Operation::Refund { taken_at } => shard.put_back(digest, limit, units, taken_at, now),
+            _ => None,
+        };
+        let refunded = refunded.map(|pool| pool.status(now, 0));
+        if operation == Operation::Reset {
+            shard.forget(digest, limit);
+        }
+        let pool = shard.pool(digest, limit, charge.quota());
+        Known {
+            plan: Plan::of(charge, self.pools.longest),
+            units,
+            held: pool.map_or(0, |pool| pool.grants.units(now)),
+            refunded,
+        }
+    }
 }
 
-impl Own {
-    fn status(&self, status: &LimitStatus) -> LimitStatus {
-        let mut status = *status;
-        if self.held > 0 || status.limit != self.capacity {
-            let remaining = status.remaining().saturating_add(self.held);
-            status.left = Left::new(remaining.min(self.capacity), status.reset_after());
-            status.limit = self.capacity;
-        }
-        if self.is_enough && status.outcome.is_refusal() {
+impl Known {
+    fn status(&self, status: &LimitStatus, operation: Operation) -> LimitStatus {
+        let Some(plan) = &self.plan else {
+            return *status;
+        };
+        let mut status = plan.own_status(status, self.held);
+        // Leases admit a request that the store refuses.
+        let is_held = self.held >= self.units.max(1);
+        if operation == Operation::Peek && is_held && status.outcome.is_refusal() {
             status.outcome = Outcome::Allow;
         }
         status

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use tower_quota_core::{Algorithm, Charge, ChargeMode, Quota};
+use tower_quota_core::{Algorithm, Charge, ChargeMode, Left, LimitStatus, Quota};
 
 use crate::answer::micros;
 
@@ -23,12 +23,11 @@ pub(crate) struct Plan {
     /// The quota of the limit.
     pub(crate) asked: Quota,
     /// The quota by which the store counts.
-    pub(crate) stored: Quota,
+    pub(crate) counted: Quota,
     /// The time that a lease lasts, in microseconds.
     pub(crate) term: u64,
     /// The full units that a bucket refills within a term. Windows have 0, because their units come back all at once.
     pub(crate) refilled: u64,
-    pub(crate) ends_with_window: bool,
 }
 
 impl Plan {
@@ -40,18 +39,16 @@ impl Plan {
         if charge.is_exact() || charge.counts_refusals() || charge.penalised_by().is_some() {
             return None;
         }
-        let plan = Self::of_quota(charge.quota(), longest)?;
-        (plan.term >= SHORTEST).then_some(plan)
+        Self::of_quota(charge.quota(), longest).filter(|plan| plan.term >= SHORTEST)
     }
 
     fn of_quota(quota: &Quota, longest: u64) -> Option<Self> {
         let period = micros(quota.period());
         let whole = Self {
             asked: *quota,
-            stored: *quota,
+            counted: *quota,
             term: longest,
             refilled: 0,
-            ends_with_window: false,
         };
         match quota.algorithm() {
             Algorithm::TokenBucket | Algorithm::Gcra => {
@@ -62,7 +59,7 @@ impl Plan {
                 let term = longest.min(ratio(given_up, period, quota.units(), 0));
                 let smaller = quota.capacity() - ratio(term, quota.units(), period, period - 1);
                 Some(Self {
-                    stored: quota.try_burst(smaller).ok()?,
+                    counted: quota.try_burst(smaller).ok()?,
                     term,
                     refilled: ratio(term, quota.units(), period, 0),
                     ..whole
@@ -70,20 +67,35 @@ impl Plan {
             }
             Algorithm::FixedWindow => Some(Self {
                 term: longest.min(period / WINDOW_SHARE),
-                ends_with_window: true,
                 ..whole
             }),
             Algorithm::SlidingWindow | Algorithm::SlidingLog => {
                 let term = longest.min(period / RATE_SHARE);
                 let longer = Duration::from_micros(period + term);
-                let stored = Quota::try_new(quota.units(), longer).ok()?;
+                let counted = Quota::try_new(quota.units(), longer).ok()?;
                 Some(Self {
-                    stored: stored.try_algorithm(quota.algorithm()).ok()?,
+                    counted: counted.try_algorithm(quota.algorithm()).ok()?,
                     term,
                     ..whole
                 })
             }
             _ => None,
+        }
+    }
+
+    /// Returns the charge by the store's quota. Without a plan, the charge itself.
+    pub(crate) fn stored<'c>(plan: Option<&'c Self>, charge: &Charge<'c>) -> Charge<'c> {
+        plan.map_or(*charge, |plan| charge.with_quota(&plan.counted))
+    }
+
+    /// Returns the status for the client, from a status by the store's quota and the held units.
+    pub(crate) fn own_status(&self, status: &LimitStatus, held: u64) -> LimitStatus {
+        let limit = self.asked.capacity();
+        let remaining = status.remaining().saturating_add(held).min(limit);
+        LimitStatus {
+            limit,
+            left: Left::new(remaining, status.reset_after()),
+            ..*status
         }
     }
 
@@ -124,13 +136,13 @@ mod tests {
     fn bucket_gives_up_what_is_refilled() {
         let plan = plan_of(&Quota::per_second(1_000), LONGEST).unwrap();
         assert_eq!(
-            (plan.term, plan.stored.capacity(), plan.stored.units()),
+            (plan.term, plan.counted.capacity(), plan.counted.units()),
             (50_000, 950, 1_000)
         );
         let plan = plan_of(&Quota::per_minute(6_000).gcra().burst(140), LONGEST).unwrap();
-        assert_eq!((plan.term, plan.stored.capacity()), (70_000, 133));
+        assert_eq!((plan.term, plan.counted.capacity()), (70_000, 133));
         let plan = plan_of(&Quota::per_hour(5_000), LONGEST).unwrap();
-        assert_eq!((plan.term, plan.stored.capacity()), (100_000, 4_999));
+        assert_eq!((plan.term, plan.counted.capacity()), (100_000, 4_999));
     }
 
     #[test]
@@ -141,11 +153,11 @@ mod tests {
         ] {
             let plan = plan_of(&quota, LONGEST).unwrap();
             assert_eq!(
-                (plan.term, plan.stored.period()),
+                (plan.term, plan.counted.period()),
                 (10_000, Duration::from_millis(1_010))
             );
             assert_eq!(
-                (plan.stored.units(), plan.stored.algorithm()),
+                (plan.counted.units(), plan.counted.algorithm()),
                 (500, quota.algorithm())
             );
         }
@@ -157,10 +169,7 @@ mod tests {
             .fixed_window()
             .offset(Duration::from_secs(7));
         let plan = plan_of(&quota, LONGEST).unwrap();
-        assert_eq!(
-            (plan.term, plan.stored, plan.ends_with_window),
-            (LONGEST, quota, true)
-        );
+        assert_eq!((plan.term, plan.counted), (LONGEST, quota));
         let plan = plan_of(&Quota::per_second(100).fixed_window(), 500_000).unwrap();
         assert_eq!(plan.term, 100_000);
         assert_eq!(
@@ -184,8 +193,8 @@ mod tests {
 
     #[test]
     fn plan_belongs_to_limit_not_request() {
-        let (quota, penalty) = (Quota::per_minute(1_000), Penalty::after(3));
-        let charge = Charge::new("minute", &quota, &Key::EVERYONE);
+        let (quota, key, penalty) = (Quota::per_minute(1_000), Key::EVERYONE, Penalty::after(3));
+        let charge = Charge::new("minute", &quota, &key);
         let plan = Plan::of(&charge, LONGEST);
         assert!(plan.is_some() && is_leasable(&charge));
         for limit in [

@@ -1,12 +1,12 @@
 //! The table of the pools.
 
-use core::ops::DerefMut;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use smallvec::SmallVec;
-use tower_quota_core::{Key, KeyHasher, Name, Quota, Timestamp};
+use tower_quota_core::{Clock, KeyHasher, Name, Quota, Timestamp};
 
+use crate::answer::micros;
+use crate::options::LeaseOptions;
 use crate::plan::Plan;
 use crate::pool::Pool;
 use crate::stats::LeaseStats;
@@ -14,69 +14,88 @@ use crate::stats::LeaseStats;
 const SHARDS: usize = 64;
 /// The most pools of a key. A service with another quota for each request would fill the memory otherwise.
 const MOST_POOLS: usize = 16;
-/// The shortest time between two sweeps of a full shard, in microseconds.
-const SWEEP_EVERY: u64 = 100_000;
 
-#[derive(Debug)]
 pub(crate) struct Pools {
-    hasher: KeyHasher,
+    clock: Box<dyn Clock>,
+    /// The longest term of a lease, in microseconds.
+    pub(crate) longest: u64,
+    pub(crate) hasher: KeyHasher,
     shards: Box<[Mutex<Shard>]>,
+    keys_per_shard: usize,
 }
 
 /// The pools of some keys.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Shard {
     /// The pools by key digest. A limit has two pools while its quota changes.
-    keys: HashMap<u128, SmallVec<[Pool; 1]>>,
-    most_keys: usize,
+    keys: HashMap<u128, Vec<Pool>>,
     serials: u64,
-    swept_at: u64,
     pub(crate) stats: LeaseStats,
 }
 
 impl Pools {
-    pub(crate) fn new(keys: usize) -> Self {
-        let shard = || {
-            Mutex::new(Shard {
-                most_keys: keys.div_ceil(SHARDS),
-                ..Shard::default()
-            })
-        };
+    pub(crate) fn new(options: LeaseOptions, clock: impl Clock) -> Self {
         Self {
+            clock: Box::new(clock),
+            longest: micros(options.longest),
             hasher: KeyHasher::random(),
-            shards: (0..SHARDS).map(|_| shard()).collect(),
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            keys_per_shard: options.keys.div_ceil(SHARDS),
         }
     }
 
-    pub(crate) fn digest(&self, key: &Key<'_>) -> u128 {
-        self.hasher.digest(key)
+    /// Returns the time of this instance, in microseconds.
+    pub(crate) fn now(&self) -> u64 {
+        self.clock.now().as_micros()
     }
 
-    pub(crate) fn shard(&self, digest: u128) -> impl DerefMut<Target = Shard> {
+    pub(crate) fn shard(&self, digest: u128) -> MutexGuard<'_, Shard> {
         locked(&self.shards[digest as usize % SHARDS])
     }
 
-    pub(crate) fn stats(&self, now: u64) -> LeaseStats {
-        let mut stats = LeaseStats::default();
-        for shard in &self.shards {
-            let shard = locked(shard);
-            stats.add(&shard.stats);
-            stats.keys += shard.keys.len();
-            for pool in shard.keys.values().flatten() {
-                stats.units_held += pool.grants.units(now);
+    /// Makes the pool of a limit if there is room.
+    pub(crate) fn open(&self, digest: u128, limit: Name, plan: &Plan, now: u64) {
+        let shard = &mut *self.shard(digest);
+        if shard.pool(digest, limit, &plan.asked).is_some() {
+            return;
+        }
+        if shard.keys.len() >= self.keys_per_shard {
+            shard.keys.retain(|_, pools| {
+                pools.retain(|pool| pool.is_live(now));
+                !pools.is_empty()
+            });
+        }
+        if shard.keys.len() < self.keys_per_shard || shard.keys.contains_key(&digest) {
+            let pools = shard.keys.entry(digest).or_default();
+            pools.retain(|pool| pool.is_live(now));
+            if pools.len() < MOST_POOLS {
+                pools.push(Pool::new(limit, *plan, shard.serials));
+                shard.serials += 1;
             }
         }
-        stats
+    }
+
+    pub(crate) fn stats(&self) -> LeaseStats {
+        let now = self.now();
+        let mut sum = LeaseStats::default();
+        for shard in &self.shards {
+            let shard = locked(shard);
+            sum.add(&shard.stats);
+            sum.keys += shard.keys.len();
+            for pool in shard.keys.values().flatten() {
+                sum.units_held += pool.grants.units(now);
+            }
+        }
+        sum
     }
 }
 
-/// Locks a shard. A panic of another thread leaves the shard usable.
-fn locked(shard: &Mutex<Shard>) -> impl DerefMut<Target = Shard> {
+/// Locks a shard, also after a panic of another thread.
+fn locked(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Shard {
-    /// Returns the pool of a limit with this quota.
     pub(crate) fn pool(&mut self, digest: u128, limit: Name, quota: &Quota) -> Option<&mut Pool> {
         let mut pools = self.keys.get_mut(&digest)?.iter_mut();
         pools.find(|pool| pool.limit == limit && pool.plan.asked == *quota)
@@ -86,38 +105,6 @@ impl Shard {
     pub(crate) fn pool_of(&mut self, digest: u128, serial: u64) -> Option<&mut Pool> {
         let mut pools = self.keys.get_mut(&digest)?.iter_mut();
         pools.find(|pool| pool.serial == serial)
-    }
-
-    /// Returns the pool of a limit. Makes the pool if there is room.
-    pub(crate) fn open(
-        &mut self,
-        digest: u128,
-        limit: Name,
-        plan: &Plan,
-        now: u64,
-    ) -> Option<&mut Pool> {
-        if self.pool(digest, limit, &plan.asked).is_none() {
-            if !self.keys.contains_key(&digest) && !self.has_room(now) {
-                return None;
-            }
-            let pools = self.keys.entry(digest).or_default();
-            pools.retain(|pool| pool.is_live(now));
-            if pools.len() == MOST_POOLS {
-                return None;
-            }
-            pools.push(Pool::new(limit, *plan, self.serials));
-            self.serials += 1;
-        }
-        self.pool(digest, limit, &plan.asked)
-    }
-
-    fn has_room(&mut self, now: u64) -> bool {
-        if self.keys.len() >= self.most_keys && now >= self.swept_at + SWEEP_EVERY {
-            self.swept_at = now;
-            self.keys
-                .retain(|_, pools| pools.iter().any(|pool| pool.is_live(now)));
-        }
-        self.keys.len() < self.most_keys
     }
 
     /// Puts units back into their lease. Returns the pool, if the lease still lasts.

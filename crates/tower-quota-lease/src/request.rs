@@ -1,407 +1,258 @@
-//! A request: its units come from leases, or the store decides.
+//! The parts of a request, from leases and from the store.
 
-use core::time::Duration;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tokio::sync::oneshot;
 use tower_quota_core::{
-    Charge, ChargeMode, Clock, Decision, Key, Left, LimitStatus, Name, Operation, Outcome,
-    RefusalFuture, Store, Timestamp,
+    Charge, ChargeMode, Decision, Left, LimitStatus, Operation, Outcome, Timestamp,
 };
 
 use crate::answer::AnswerTimes;
-use crate::lease_call::LeaseCall;
+use crate::lease_call::DueLeases;
 use crate::plan::{Plan, is_leasable};
-use crate::pool::{SMALLEST, Want};
-use crate::shared::Shared;
+use crate::pool::{Pool, SMALLEST};
+use crate::pools::Pools;
 use crate::stats::LeaseStats;
 
-/// A request with a part for each charge.
+const NEVER: Timestamp = Timestamp::from_micros(u64::MAX);
+
+/// A request with a part for each charge. Puts the units of leases back when dropped, unless admitted.
 pub(crate) struct Request {
+    pools: Arc<Pools>,
     parts: SmallVec<[Part; 1]>,
     /// The instant of the request, on the clock of this instance.
     now: u64,
     is_leasable: bool,
+    is_admitted: bool,
+    /// The leases that the request finds due.
+    pub(crate) due: Vec<DueLeases>,
 }
 
-enum Part {
-    /// Units from a lease, and the status of the limit.
-    Leased(Taken, LimitStatus),
-    /// A refusal by a pool, and its instant on the store's clock.
-    Refused(LimitStatus, Timestamp),
-    /// A question for the store.
-    Asked(Asked),
-}
-
-struct Taken {
+struct Part {
+    by: By,
     digest: u128,
-    units: u64,
-    charged_at: Timestamp,
-}
-
-struct Asked {
-    digest: u128,
-    limit: Name,
-    capacity: u64,
-    window: Duration,
-    is_shadow: bool,
+    status: LimitStatus,
+    /// The instant of a lease's charge or of a pool's refusal, on the store's clock.
+    at: Timestamp,
+    /// The plan of a charge that the store decides.
     plan: Option<Plan>,
     is_leasable: bool,
 }
 
-/// The next step of a request that leases do not decide.
-pub(crate) enum Step {
-    /// The refusal cache refuses the request.
-    Refuse(Decision),
-    /// Wait for these leases, then look for units again.
-    Wait(Answered),
-    Ask,
+/// Says who decides a charge.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Lease,
+    /// A pool that pauses.
+    Pause,
+    Store,
 }
-
-/// Receivers that end when the answers are recorded.
-pub(crate) type Answered = Vec<oneshot::Receiver<()>>;
 
 impl Request {
     /// Takes the units of a request from leases, as far as the leases have enough.
-    pub(crate) fn take<S: Store, C: Clock>(
-        shared: &Arc<Shared<S, C>>,
-        charges: &[Charge<'_>],
-    ) -> Self {
+    pub(crate) fn take(pools: &Arc<Pools>, charges: &[Charge<'_>]) -> Self {
         // A refund has one instant, and leased units were charged earlier than the units of other limits. Forced charges
         // have to reach the store even if a pool would refuse the request.
         let needs_store =
             |charge: &Charge<'_>| charge.is_refundable() || charge.mode() == ChargeMode::Forced;
         let mut request = Self {
+            pools: Arc::clone(pools),
             parts: SmallVec::new(),
-            now: shared.now(),
+            now: pools.now(),
             is_leasable: !charges.iter().any(needs_store),
+            is_admitted: false,
+            due: Vec::new(),
         };
-        let mut leases = DueLeases::default();
-        for (position, charge) in charges.iter().enumerate() {
-            let is_last = position + 1 == charges.len();
-            let part = request.part(shared, charge, is_last, &mut leases);
+        for charge in charges {
+            let part = request.part(charge);
             request.parts.push(part);
         }
-        leases.spawn(shared);
         request
     }
 
-    fn part<S: Store, C: Clock>(
-        &self,
-        shared: &Shared<S, C>,
-        charge: &Charge<'_>,
-        is_last: bool,
-        leases: &mut DueLeases,
-    ) -> Part {
-        let (now, units, limit) = (self.now, charge.units(), charge.name());
-        let digest = shared.pools.digest(charge.key());
-        let is_leasable = self.is_leasable && is_leasable(charge);
-        if is_leasable {
-            let shard = &mut *shared.pools.shard(digest);
-            if let Some(pool) = shard.pool(digest, limit, charge.quota()) {
-                if let Some(charged_at) = pool.grants.take(now, units) {
-                    pool.note(now, units);
-                    leases.add(pool.next_lease(now, SMALLEST), digest, charge.key());
-                    let status = pool.status(now, units);
-                    let is_by_lease = is_last && self.is_leased();
-                    shard.stats.by_lease += u64::from(is_by_lease);
-                    let taken = Taken {
-                        digest,
-                        units,
-                        charged_at,
-                    };
-                    return Part::Leased(taken, status);
-                }
-                if let Some((status, at)) = pool.refusal(now, units) {
-                    pool.note(now, units);
-                    shard.stats.refused_here += u64::from(!self.is_refused());
-                    return Part::Refused(status, at);
-                }
+    fn part(&mut self, charge: &Charge<'_>) -> Part {
+        let (now, units) = (self.now, charge.units());
+        let digest = self.pools.hasher.digest(charge.key());
+        let mut part = Part {
+            by: By::Store,
+            digest,
+            // Without an answer of the store, no units remain for certain.
+            status: LimitStatus {
+                name: charge.name(),
+                limit: charge.quota().capacity(),
+                left: Left::new(0, charge.quota().window()),
+                taken: 0,
+                outcome: Outcome::Allow,
+                is_shadow: charge.is_shadow(),
+            },
+            at: NEVER,
+            plan: None,
+            is_leasable: self.is_leasable && is_leasable(charge),
+        };
+        let shard = &mut *self.pools.shard(digest);
+        let pool = shard.pool(digest, charge.name(), charge.quota());
+        if let Some(pool) = pool.filter(|_| part.is_leasable) {
+            if let Some(at) = pool.grants.take(now, units) {
+                pool.note(now, units);
+                let want = pool.next_lease(now, SMALLEST);
+                DueLeases::add(&mut self.due, digest, charge.key(), want);
+                part.by = By::Lease;
+                part.status = pool.status(now, units);
+                part.at = at;
+                return part;
+            }
+            if let Some((status, at)) = pool.refusal(now, units) {
+                pool.note(now, units);
+                part.by = By::Pause;
+                part.status = status;
+                part.at = at;
+                return part;
             }
         }
-        Part::Asked(Asked {
-            digest,
-            limit,
-            capacity: charge.quota().capacity(),
-            window: charge.quota().window(),
-            is_shadow: charge.is_shadow(),
-            plan: Plan::of(charge, shared.longest),
-            is_leasable,
-        })
+        part.plan = Plan::of(charge, self.pools.longest);
+        part
     }
 
-    fn is_leased(&self) -> bool {
-        self.parts
-            .iter()
-            .all(|part| matches!(part, Part::Leased(..)))
-    }
-
-    fn is_refused(&self) -> bool {
-        self.parts
-            .iter()
-            .any(|part| matches!(part, Part::Refused(..)))
-    }
-
-    /// Returns whether the store has all limits of the request under their own quotas.
-    fn is_unplanned(&self) -> bool {
-        let mut parts = self.parts.iter();
-        parts.all(|part| matches!(part, Part::Asked(asked) if asked.plan.is_none()))
-    }
-
-    /// Returns the decision of the pools, if they decide the request.
-    ///
-    /// A request without charges asks the store, because the decision has the store's instant.
-    pub(crate) fn decide<S: Store, C: Clock>(&self, shared: &Shared<S, C>) -> Option<Decision> {
-        let is_admitted = self.is_leased() && !self.parts.is_empty();
-        if !is_admitted && !self.is_refused() {
+    /// Returns the decision of the pools, unless the store has to decide.
+    pub(crate) fn decide(&mut self) -> Option<Decision> {
+        // A request without charges asks the store, because the decision has the store's instant.
+        if !self.parts.is_empty() && self.parts.iter().all(|part| part.by == By::Lease) {
+            self.is_admitted = true;
+            self.count(|stats| stats.by_lease += 1);
+        } else if self.parts.iter().any(|part| part.by == By::Pause) {
+            self.count(|stats| stats.refused_here += 1);
+        } else {
             return None;
         }
-        if !is_admitted {
-            self.put_back(shared);
-        }
-        let statuses = self.parts.iter().map(|part| match part {
-            Part::Leased(taken, status) if !is_admitted => taken.untaken(status),
-            Part::Leased(_, status) | Part::Refused(status, _) => *status,
-            Part::Asked(asked) => asked.unknown(),
-        });
-        Some(Decision::from_statuses(
-            Operation::Check,
-            self.charged_at(),
-            statuses,
-        ))
+        let statuses = self.parts.iter().map(|part| part.status(self.is_admitted));
+        let at = self.charged_at();
+        Some(Decision::from_statuses(Operation::Check, at, statuses))
     }
 
-    /// Returns the next step of a request that the pools do not decide. Calls the store for the leases that are due.
-    pub(crate) fn begin<S: Store, C: Clock>(
-        &self,
-        shared: &Arc<Shared<S, C>>,
-        charges: &[Charge<'_>],
-    ) -> Step {
-        let refusal = match self.is_unplanned() {
-            true => None,
-            false => shared.store.refusal(&self.asked_charges(charges)),
-        };
-        let mut leases = DueLeases::default();
-        let mut waits = false;
+    /// Returns whether the store counts all limits of the request by their own quotas.
+    pub(crate) fn is_unplanned(&self) -> bool {
+        let mut parts = self.parts.iter();
+        parts.all(|part| part.by == By::Store && part.plan.is_none())
+    }
+
+    /// Returns the charges that the store has to decide.
+    pub(crate) fn asked<'c>(&'c self, charges: &[Charge<'c>]) -> Vec<Charge<'c>> {
+        let mut asked = Vec::new();
         for (part, charge) in self.parts.iter().zip(charges) {
-            let Part::Asked(asked) = part else { continue };
-            let plan = asked.plan.as_ref().filter(|_| asked.is_leasable);
-            let shard = &mut *shared.pools.shard(asked.digest);
-            let pool = plan.and_then(|plan| shard.open(asked.digest, asked.limit, plan, self.now));
-            let Some(pool) = pool else { continue };
-            pool.note(self.now, charge.units());
-            if refusal.is_none() {
-                let calls = pool.begin_calls(self.now, charge.units());
-                leases.add(calls.lease, asked.digest, charge.key());
-                waits |= calls.waits;
-            }
-        }
-        if let Some(refusal) = refusal {
-            self.count(shared, |stats| stats.refused_here += 1);
-            return Step::Refuse(self.complete(shared, &refusal, None));
-        }
-        let leases = leases.spawn(shared);
-        if waits {
-            self.put_back(shared);
-            return Step::Wait(leases);
-        }
-        Step::Ask
-    }
-
-    /// Sends the charges that the leases do not cover to the store.
-    ///
-    /// Returns the future of the answer, and the refusal to use if the store fails.
-    pub(crate) fn ask<S: Store, C: Clock>(
-        &self,
-        shared: &Shared<S, C>,
-        charges: &[Charge<'_>],
-    ) -> (RefusalFuture<S>, Option<Decision>) {
-        self.count(shared, |stats| stats.by_store += 1);
-        let charges = self.asked_charges(charges);
-        if self.is_unplanned() {
-            // A cache around this store remembers the refusals of limits that are not leased.
-            return (Box::pin(shared.store.store().check(&charges)), None);
-        }
-        shared.store.send(&charges)
-    }
-
-    fn asked_charges<'c>(&'c self, charges: &[Charge<'c>]) -> SmallVec<[Charge<'c>; 3]> {
-        let mut asked = SmallVec::new();
-        for (part, charge) in self.parts.iter().zip(charges) {
-            match part {
-                Part::Asked(Asked {
-                    plan: Some(plan), ..
-                }) => asked.push(charge.with_quota(&plan.stored)),
-                Part::Asked(_) => asked.push(*charge),
-                _ => {}
+            if part.by == By::Store {
+                asked.push(Plan::stored(part.plan.as_ref(), charge));
             }
         }
         asked
     }
 
-    fn count<S, C>(&self, shared: &Shared<S, C>, count: impl FnOnce(&mut LeaseStats)) {
-        let digest = self.parts.iter().find_map(|part| match part {
-            Part::Asked(asked) => Some(asked.digest),
-            _ => None,
-        });
-        count(&mut shared.pools.shard(digest.unwrap_or_default()).stats);
+    /// Adds to the statistics. Requests of different keys add to different shards.
+    pub(crate) fn count(&self, add: impl FnOnce(&mut LeaseStats)) {
+        let digest = self.parts.first().map_or(0, |part| part.digest);
+        add(&mut self.pools.shard(digest).stats);
     }
 
-    /// Returns the decision of a request with an answer about the asked charges.
+    /// Records the demand for the asked charges, and finds the leases that are due.
     ///
-    /// The refusal cache gives an answer without times.
-    pub(crate) fn complete<S: Store, C: Clock>(
-        &self,
-        shared: &Shared<S, C>,
-        answer: &Decision,
-        times: Option<AnswerTimes>,
-    ) -> Decision {
-        let is_admitted = answer.is_allowed();
-        if !is_admitted {
-            self.put_back(shared);
+    /// A request that the refusal cache refuses needs no leases.
+    pub(crate) fn note(&mut self, charges: &[Charge<'_>], is_refused: bool) {
+        for (part, charge) in self.parts.iter().zip(charges) {
+            let plan = part.plan.as_ref().filter(|_| part.is_leasable);
+            let Some(plan) = plan else { continue };
+            let (digest, now, units) = (part.digest, self.now, charge.units());
+            self.pools.open(digest, charge.name(), plan, now);
+            let want = self.change(part, plan, |pool| {
+                pool.note(now, units);
+                if is_refused {
+                    None
+                } else {
+                    pool.begin_call(now, units)
+                }
+            });
+            DueLeases::add(&mut self.due, digest, charge.key(), want.flatten());
         }
+    }
+
+    /// Returns the decision with an answer of the store, or of the refusal cache, about the asked charges.
+    pub(crate) fn complete(&mut self, answer: &Decision, is_of_store: bool) -> Decision {
+        self.is_admitted = answer.is_allowed();
+        let times = AnswerTimes {
+            sent: self.now,
+            received: self.pools.now(),
+            at: answer.at(),
+        };
         let mut answers = answer.statuses().iter();
-        let statuses = self.parts.iter().filter_map(|part| match part {
-            Part::Leased(taken, status) if !is_admitted => Some(taken.untaken(status)),
-            Part::Leased(_, status) | Part::Refused(status, _) => Some(*status),
-            Part::Asked(asked) => {
-                let status = answers.next()?;
-                Some(asked.status(shared, status, self.now, times))
+        let statuses = self.parts.iter().filter_map(|part| {
+            if part.by != By::Store {
+                return Some(part.status(self.is_admitted));
             }
+            let mut status = *answers.next()?;
+            if let Some(plan) = &part.plan {
+                status = plan.own_status(&status, 0);
+                self.change(part, plan, |pool| {
+                    pool.complete(&mut status, times, is_of_store);
+                });
+            }
+            Some(status)
         });
         let at = self.charged_at().min(answer.at());
-        let decision = Decision::from_statuses(Operation::Check, at, statuses);
-        if self.is_unplanned() {
-            return decision.with_entries(answer.entries().iter().cloned());
-        }
-        decision
+        Decision::from_statuses(Operation::Check, at, statuses)
     }
 
     /// Forgets the last answers after a failed call.
-    pub(crate) fn forget_answers<S: Store, C: Clock>(&self, shared: &Shared<S, C>) {
+    pub(crate) fn forget_answers(&self) {
         for part in &self.parts {
-            if let Part::Asked(asked) = part
-                && let Some(plan) = &asked.plan
-                && let Some(pool) =
-                    shared
-                        .pools
-                        .shard(asked.digest)
-                        .pool(asked.digest, asked.limit, &plan.asked)
-            {
-                pool.forget_answer();
+            if let Some(plan) = &part.plan {
+                self.change(part, plan, Pool::forget_answer);
             }
         }
     }
 
-    /// Puts the units of a request back into their leases.
-    pub(crate) fn put_back<S: Store, C: Clock>(&self, shared: &Shared<S, C>) {
-        let now = shared.now();
-        for part in &self.parts {
-            let Part::Leased(taken, status) = part else {
-                continue;
-            };
-            let Taken {
-                digest,
-                units,
-                charged_at,
-            } = *taken;
-            let shard = &mut *shared.pools.shard(digest);
-            match shard.put_back(digest, status.name, units, charged_at, now) {
-                Some(pool) => pool.forget(units),
-                // The lease has ended while the store was asked about another limit.
-                None => shard.stats.units_lost += units,
-            }
-        }
+    fn change<R>(
+        &self,
+        part: &Part,
+        plan: &Plan,
+        change: impl FnOnce(&mut Pool) -> R,
+    ) -> Option<R> {
+        let shard = &mut *self.pools.shard(part.digest);
+        let pool = shard.pool(part.digest, part.status.name, &plan.asked);
+        pool.map(change)
     }
 
     /// Returns the instant of the first lease's charge, or of a pool's refusal.
     ///
     /// A refund with this instant gives back no more units than were charged.
     fn charged_at(&self) -> Timestamp {
-        let instants = self.parts.iter().filter_map(|part| match part {
-            Part::Leased(taken, _) => Some(taken.charged_at),
-            Part::Refused(_, at) => Some(*at),
-            Part::Asked(_) => None,
-        });
-        instants.min().unwrap_or(Timestamp::from_micros(u64::MAX))
+        let instants = self.parts.iter().map(|part| part.at);
+        instants.min().unwrap_or(NEVER)
     }
 }
 
-impl Taken {
-    /// Returns the status after the units were put back.
-    fn untaken(&self, status: &LimitStatus) -> LimitStatus {
-        let remaining = (status.remaining() + self.units).min(status.limit);
-        LimitStatus {
-            left: Left::new(remaining, status.reset_after()),
-            taken: 0,
-            ..*status
+impl Drop for Request {
+    fn drop(&mut self) {
+        if self.is_admitted {
+            return;
         }
-    }
-}
-
-impl Asked {
-    /// Returns the status without an answer of the store. No units remain for certain.
-    fn unknown(&self) -> LimitStatus {
-        LimitStatus {
-            name: self.limit,
-            limit: self.capacity,
-            left: Left::new(0, self.window),
-            taken: 0,
-            outcome: Outcome::Allow,
-            is_shadow: self.is_shadow,
-        }
-    }
-
-    /// Returns the status in an answer of the store. The pool learns from the answer.
-    fn status<S: Store, C: Clock>(
-        &self,
-        shared: &Shared<S, C>,
-        status: &LimitStatus,
-        now: u64,
-        times: Option<AnswerTimes>,
-    ) -> LimitStatus {
-        let Some(plan) = &self.plan else {
-            return *status;
-        };
-        let mut status = LimitStatus {
-            limit: self.capacity,
-            left: Left::new(status.remaining(), status.reset_after()),
-            ..*status
-        };
-        let shard = &mut *shared.pools.shard(self.digest);
-        if let Some(pool) = shard.pool(self.digest, self.limit, &plan.asked) {
-            if let Some(times) = times {
-                pool.observe(&status, times);
-            }
-            if let Outcome::Refuse(wait) = status.outcome {
-                let now = times.map_or(now, |times| times.received);
-                let wait = pool.retry_time(now, wait, times.is_none());
-                status.outcome = Outcome::Refuse(wait);
+        for part in &self.parts {
+            if part.by == By::Lease {
+                let LimitStatus { name, taken, .. } = part.status;
+                let now = self.pools.now();
+                let shard = &mut *self.pools.shard(part.digest);
+                match shard.put_back(part.digest, name, taken, part.at, now) {
+                    Some(pool) => pool.demand.forget(taken),
+                    // The lease has ended while the store was asked about another limit.
+                    None => shard.stats.units_lost += taken,
+                }
             }
         }
-        status
     }
 }
 
-/// The leases that are due, by key.
-#[derive(Default)]
-struct DueLeases(Vec<LeaseCall>);
-
-impl DueLeases {
-    fn add(&mut self, want: Option<Want>, digest: u128, key: &Key<'_>) {
-        let Some(want) = want else { return };
-        match self.0.iter_mut().find(|call| call.digest == digest) {
-            Some(call) => call.wants.push(want),
-            None => self.0.push(LeaseCall {
-                digest,
-                key: key.to_static(),
-                wants: SmallVec::from_iter([want]),
-            }),
+impl Part {
+    fn status(&self, is_admitted: bool) -> LimitStatus {
+        LimitStatus {
+            taken: if is_admitted { self.status.taken } else { 0 },
+            ..self.status
         }
-    }
-
-    fn spawn<S: Store, C: Clock>(self, shared: &Arc<Shared<S, C>>) -> Answered {
-        self.0.into_iter().map(|call| call.spawn(shared)).collect()
     }
 }

@@ -27,7 +27,6 @@ pub struct LeaseStats {
 }
 
 impl LeaseStats {
-    /// Adds the counters of a shard.
     pub(crate) fn add(&mut self, shard: &Self) {
         self.by_lease += shard.by_lease;
         self.by_store += shard.by_store;

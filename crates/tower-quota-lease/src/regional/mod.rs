@@ -3,16 +3,14 @@
 mod quotas;
 mod shares;
 
-use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::time::Duration;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use smallvec::SmallVec;
 use tower_quota_core::{
     Charge, ChargeMode, Clock, Decision, Left, LimitStatus, MonotonicClock, Operation, OwnedCharge,
-    RefusalCache, Store, Timestamp,
+    RefusalCache, Store,
 };
 
 use self::quotas::{Quotas, Split};
@@ -62,16 +60,18 @@ pub use self::shares::{RegionShares, RegionSharesError};
 /// * A request that costs more units than a floor or the pool has is always refused.
 /// * A client who is active in several regions may be refused by a floor while another floor has units.
 /// * [`remaining`](LimitStatus::remaining) has the units of the store that decided, which is a lower bound.
-pub struct Regional<L, H, C = MonotonicClock> {
-    inner: Arc<Inner<L, H, C>>,
+#[derive(Debug)]
+pub struct Regional<L, H> {
+    inner: Arc<Inner<L, H>>,
 }
 
-struct Inner<L, H, C> {
+#[derive(Debug)]
+struct Inner<L, H> {
     local: RefusalCache<L>,
     home: RefusalCache<H>,
     region: Box<str>,
-    clock: C,
-    quotas: RwLock<Arc<Quotas>>,
+    clock: Box<dyn Clock>,
+    quotas: RwLock<Quotas>,
 }
 
 impl<L: Store, H: Store<Error = L::Error>> Regional<L, H> {
@@ -87,9 +87,7 @@ impl<L: Store, H: Store<Error = L::Error>> Regional<L, H> {
     ) -> Result<Self, RegionSharesError> {
         Self::with_clock(local, home, region, shares, MonotonicClock::new())
     }
-}
 
-impl<L: Store, H: Store<Error = L::Error>, C: Clock + Clone> Regional<L, H, C> {
     /// Creates the store of a region, on your clock. Only differences between instants matter.
     ///
     /// # Errors
@@ -99,7 +97,7 @@ impl<L: Store, H: Store<Error = L::Error>, C: Clock + Clone> Regional<L, H, C> {
         home: H,
         region: &str,
         shares: RegionShares,
-        clock: C,
+        clock: impl Clock + Clone,
     ) -> Result<Self, RegionSharesError> {
         shares.of(region)?;
         Ok(Self {
@@ -107,8 +105,8 @@ impl<L: Store, H: Store<Error = L::Error>, C: Clock + Clone> Regional<L, H, C> {
                 local: RefusalCache::with_clock(local, clock.clone()),
                 home: RefusalCache::with_clock(home, clock.clone()),
                 region: region.into(),
-                clock,
-                quotas: RwLock::new(Arc::new(Quotas::new(shares))),
+                clock: Box::new(clock),
+                quotas: RwLock::new(Quotas::new(shares)),
             }),
         })
     }
@@ -125,75 +123,68 @@ impl<L: Store, H: Store<Error = L::Error>, C: Clock + Clone> Regional<L, H, C> {
         let inner = &self.inner;
         shares.of(&inner.region)?;
         let mut quotas = inner.quotas.write().unwrap_or_else(PoisonError::into_inner);
-        *quotas = Arc::new(quotas.changed(shares, inner.clock.now()));
+        *quotas = quotas.changed(shares, inner.clock.now());
         Ok(())
     }
 
     fn request(&self, operation: Operation, charges: &[Charge<'_>]) -> Request {
         let inner = &self.inner;
-        let quotas = Arc::clone(&inner.quotas.read().unwrap_or_else(PoisonError::into_inner));
+        let quotas = inner.quotas.read().unwrap_or_else(PoisonError::into_inner);
         let now = inner.clock.now();
-        let mut splits = SmallVec::new();
+        let mut parts = Vec::new();
+        let mut has_floor = true;
         let mut may_ask_twice = matches!(operation, Operation::Check | Operation::Peek);
         for charge in charges {
-            splits.push(quotas.of(charge, &inner.region, now));
+            let split = quotas.of(charge, &inner.region, now);
+            has_floor &= split.floor.is_some();
             // A store takes a forced charge even if it refuses the request.
             may_ask_twice &= charge.mode() != ChargeMode::Forced;
+            parts.push((OwnedCharge::from(charge), split));
         }
-        let has_floor = splits.iter().all(|split: &Split| split.floor.is_some());
-        let tiers = match operation {
-            Operation::Reset => Tiers::Both,
+        let (is_local, is_home) = match operation {
+            Operation::Reset => (true, true),
             Operation::Refund { taken_at } | Operation::Renew { taken_at } => {
-                if taken_at.is_marked() {
-                    Tiers::Home
-                } else {
-                    Tiers::Local
-                }
+                (!taken_at.is_marked(), taken_at.is_marked())
             }
-            _ if !has_floor => Tiers::Home,
-            _ if may_ask_twice => Tiers::LocalThenHome,
-            _ => Tiers::Local,
+            _ if !has_floor => (false, true),
+            _ => (true, may_ask_twice),
         };
         Request {
             operation,
-            tiers,
-            splits,
+            is_local,
+            is_home,
+            parts,
         }
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Tiers {
-    Local,
-    LocalThenHome,
-    Home,
-    Both,
 }
 
 struct Request {
     operation: Operation,
-    tiers: Tiers,
-    splits: SmallVec<[Split; 3]>,
+    /// Whether the operation reaches the local store.
+    is_local: bool,
+    /// Whether the operation reaches the home store, unless the local store admits a request.
+    is_home: bool,
+    parts: Vec<(OwnedCharge, Split)>,
 }
 
 impl Request {
-    fn at_local<'a>(&'a self, charges: &[Charge<'a>]) -> SmallVec<[Charge<'a>; 3]> {
-        let charges = charges.iter().zip(&self.splits);
-        let local = charges.map(|(charge, split)| match &split.floor {
-            Some(floor) => charge.with_quota(floor),
-            None => *charge,
-        });
-        local.collect()
-    }
-
-    fn at_home<'a>(&'a self, charges: &[Charge<'a>]) -> SmallVec<[Charge<'a>; 3]> {
-        let charges = charges.iter().zip(&self.splits);
-        let home = charges.map(|(charge, split)| charge.with_quota(&split.home));
-        home.collect()
-    }
-
-    fn operation_at_home(&self) -> Operation {
-        match self.operation {
+    /// Applies the operation in a store. Returns the decision about the limits that the client knows.
+    ///
+    /// Instants of the home store are marked, so that a refund finds the store that was charged.
+    async fn apply<S: Store>(
+        &self,
+        store: &RefusalCache<S>,
+        is_home: bool,
+    ) -> Result<Decision, S::Error> {
+        let mut charges = Vec::new();
+        for (charge, split) in &self.parts {
+            let quota = match &split.floor {
+                Some(floor) if !is_home => floor,
+                _ => &split.home,
+            };
+            charges.push(charge.as_charge().with_quota(quota));
+        }
+        let operation = match self.operation {
             Operation::Refund { taken_at } => Operation::Refund {
                 taken_at: taken_at.unmarked(),
             },
@@ -201,73 +192,48 @@ impl Request {
                 taken_at: taken_at.unmarked(),
             },
             operation => operation,
-        }
-    }
-
-    /// Returns the decision of a store for the limits that the client knows.
-    ///
-    /// `at` is the instant of the decision, marked if the home store decided.
-    fn answer(&self, decision: &Decision, at: Timestamp) -> Decision {
-        let statuses = decision.statuses().iter().zip(&self.splits);
-        let statuses = statuses.map(|(status, split)| LimitStatus {
-            limit: split.capacity,
+        };
+        let decision = store.apply(operation, &charges).await?;
+        let statuses = decision.statuses().iter().zip(&self.parts);
+        let statuses = statuses.map(|(status, (charge, _))| LimitStatus {
+            limit: charge.as_charge().quota().capacity(),
             left: Left::new(status.remaining(), status.reset_after()),
             ..*status
         });
-        Decision::from_statuses(self.operation, at, statuses)
+        let at = match is_home {
+            true => decision.at().marked(),
+            false => decision.at(),
+        };
+        Ok(Decision::from_statuses(self.operation, at, statuses))
     }
 }
 
-impl<L: Store, H: Store<Error = L::Error>, C: Clock + Clone> Store for Regional<L, H, C> {
+impl<L: Store, H: Store<Error = L::Error>> Store for Regional<L, H> {
     type Error = L::Error;
     type Future = Pin<Box<dyn Future<Output = Result<Decision, L::Error>> + Send>>;
 
     fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Self::Future {
         let request = self.request(operation, charges);
-        let owned: SmallVec<[OwnedCharge; 3]> = charges.iter().map(OwnedCharge::from).collect();
         let inner = Arc::clone(&self.inner);
         Box::pin(async move {
-            let charges: SmallVec<[Charge<'_>; 3]> =
-                owned.iter().map(OwnedCharge::as_charge).collect();
-            let mut floor = None;
-            if request.tiers != Tiers::Home {
-                let charges = request.at_local(&charges);
-                let answer = inner.local.apply(operation, &charges).await;
-                let answer = answer.map(|decision| request.answer(&decision, decision.at()));
-                let is_final = match request.tiers {
-                    Tiers::LocalThenHome => answer.as_ref().is_ok_and(Decision::is_allowed),
-                    tiers => tiers == Tiers::Local,
-                };
-                if is_final {
-                    return answer;
-                }
-                floor = Some(answer);
+            if !request.is_local {
+                return request.apply(&inner.home, true).await;
             }
-            let charges = request.at_home(&charges);
-            let answer = inner.home.apply(request.operation_at_home(), &charges);
-            let pool = answer.await;
-            let pool = pool.map(|decision| request.answer(&decision, decision.at().marked()));
+            let floor = request.apply(&inner.local, false).await;
+            let is_reset = operation == Operation::Reset;
+            let is_admitted = floor.as_ref().is_ok_and(Decision::is_allowed);
+            if !request.is_home || is_admitted && !is_reset {
+                return floor;
+            }
+            let pool = request.apply(&inner.home, true).await;
             match (floor, pool) {
-                (None, pool) => pool,
-                (Some(Ok(floor)), Ok(pool)) => Ok(sooner(floor, pool)),
+                (Ok(floor), Ok(pool)) => Ok(sooner(floor, pool)),
                 // An operator has to know that a reset has reached only one store.
-                (Some(floor), pool) if request.tiers == Tiers::Both => floor.and(pool),
-                (Some(Ok(decision)), Err(_)) | (Some(Err(_)), Ok(decision)) => Ok(decision),
-                (Some(Err(error)), Err(_)) => Err(error),
+                (floor, pool) if is_reset => floor.and(pool),
+                (Ok(decision), Err(_)) | (Err(_), Ok(decision)) => Ok(decision),
+                (Err(error), Err(_)) => Err(error),
             }
         })
-    }
-
-    fn check_at_once(&self, charges: &[Charge<'_>], decision: &mut Decision) -> bool {
-        let request = self.request(Operation::Check, charges);
-        let local = request.at_local(charges);
-        let is_admitted = request.tiers == Tiers::LocalThenHome
-            && self.inner.local.check_at_once(&local, decision)
-            && decision.is_allowed();
-        if is_admitted {
-            *decision = request.answer(decision, decision.at());
-        }
-        is_admitted
     }
 
     fn identity(&self) -> Option<usize> {
@@ -294,21 +260,11 @@ fn sooner(local: Decision, home: Decision) -> Decision {
     }
 }
 
-impl<L, H, C> Clone for Regional<L, H, C> {
+impl<L, H> Clone for Regional<L, H> {
     /// Clones share the stores and the shares.
     fn clone(&self) -> Self {
         Self {
             inner: Arc::clone(&self.inner),
         }
-    }
-}
-
-impl<L: fmt::Debug, H: fmt::Debug, C> fmt::Debug for Regional<L, H, C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Regional")
-            .field("region", &self.inner.region)
-            .field("local", &self.inner.local)
-            .field("home", &self.inner.home)
-            .finish_non_exhaustive()
     }
 }

@@ -13,6 +13,7 @@ const SHORTEST_DELAY: Duration = Duration::from_secs(60);
 const MOST_FORMER: usize = 16;
 
 /// The shares of now, and former shares with the instants of their end.
+#[derive(Debug)]
 pub(super) struct Quotas {
     shares: RegionShares,
     former: Vec<(RegionShares, Timestamp)>,
@@ -23,13 +24,6 @@ pub(super) struct Split {
     /// The quota of the local store, unless the home store counts the whole quota.
     pub(super) floor: Option<Quota>,
     pub(super) home: Quota,
-    pub(super) capacity: u64,
-}
-
-/// Percentages of a quota. The floor is 0 if the home store counts the whole quota.
-struct Percents {
-    floor: u32,
-    home: u32,
 }
 
 impl Quotas {
@@ -51,46 +45,36 @@ impl Quotas {
 
     pub(super) fn of(&self, charge: &Charge<'_>, region: &str, now: Timestamp) -> Split {
         let quota = charge.quota();
-        let whole = Split {
-            floor: None,
-            home: *quota,
-            capacity: quota.capacity(),
-        };
         // A refusal by the floor is not final, so the local store must not count refusals.
         if charge.counts_refusals() || charge.penalised_by().is_some() {
-            return whole;
+            return Split {
+                floor: None,
+                home: *quota,
+            };
         }
-        let mut percents = Percents::of(quota, &self.shares, region);
         let delay = SHORTEST_DELAY.max(2 * quota.window());
-        for (former, ended_at) in &self.former {
-            if now.since(*ended_at) < delay {
-                let former = Percents::of(quota, former, region);
-                percents.floor = percents.floor.min(former.floor);
-                percents.home = percents.home.min(former.home);
-            }
+        let former = self.former.iter();
+        let former = former.filter(|(_, ended_at)| now.since(*ended_at) < delay);
+        let (mut floor, mut home) = percents(quota, &self.shares, region);
+        for (shares, _) in former {
+            let (former_floor, former_home) = percents(quota, shares, region);
+            floor = floor.min(former_floor);
+            home = home.min(former_home);
         }
         Split {
-            floor: quota.percent(percents.floor),
-            home: quota.percent(percents.home).unwrap_or(*quota),
-            ..whole
+            floor: quota.percent(floor),
+            home: quota.percent(home).unwrap_or(*quota),
         }
     }
 }
 
-impl Percents {
-    fn of(quota: &Quota, shares: &RegionShares, region: &str) -> Self {
-        // All regions must agree on the pool, also those whose own share has units.
-        let has_units = |percent| quota.percent(percent).is_some();
-        if shares.percents().all(has_units) && has_units(shares.pool()) {
-            Self {
-                floor: shares.of(region).unwrap_or(0),
-                home: shares.pool(),
-            }
-        } else {
-            Self {
-                floor: 0,
-                home: 100,
-            }
-        }
+/// Returns the percentages of the floor and the pool. The floor is 0 if the home store counts the whole quota.
+fn percents(quota: &Quota, shares: &RegionShares, region: &str) -> (u32, u32) {
+    // All regions must agree on the pool, also those whose own share has units.
+    let has_units = |percent| quota.percent(percent).is_some();
+    if shares.percents().all(has_units) && has_units(shares.pool()) {
+        (shares.of(region).unwrap_or(0), shares.pool())
+    } else {
+        (0, 100)
     }
 }

@@ -33,7 +33,7 @@ const LIMIT: Name = Name::new("limit");
 /// Leased by its own numbers: nothing is refilled, and the units that are counted can be compared.
 const QUOTA: Quota = Quota::per_hour(100_000).fixed_window();
 
-type Instance = Leased<Network<Server>, VirtualClock>;
+type Instance = Leased<Network<Server>>;
 
 /// Makes a store, and an instance that asks it over a network.
 fn instance() -> (Arc<Server>, Instance) {

@@ -28,7 +28,7 @@ const FLOOD_SHARE: u64 = 40;
 /// The counters: the limits of each client, and that of all.
 pub(crate) const COUNTERS: usize = 5;
 
-type Instance = Leased<Link, VirtualClock>;
+type Instance = Leased<Link>;
 
 /// A fleet, its load and its faults.
 #[derive(Clone, Debug)]

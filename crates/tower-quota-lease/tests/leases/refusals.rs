@@ -184,9 +184,7 @@ fn refused_large_cost_refuses_no_small_one() {
 pub(crate) const SECOND: Quota = Quota::per_second(200);
 
 /// Asks for a client of [`SECOND`] until it is refused without the store. Returns the store inside, too.
-pub(crate) async fn refused_here(
-    charges: &[Charge<'_>],
-) -> (ScriptedStore, Leased<ScriptedStore, ManualClock>) {
+pub(crate) async fn refused_here(charges: &[Charge<'_>]) -> (ScriptedStore, Leased<ScriptedStore>) {
     let clock = ManualClock::default();
     let server = ScriptedStore::with_clock(clock.clone());
     let store = Leased::with_clock(server.clone(), LeaseOptions::default(), clock);

@@ -20,7 +20,7 @@ const HOME: u64 = 1 << 62;
 const AHEAD: Duration = Duration::from_secs(1);
 
 type Local = Network<MemoryStore>;
-type Home = Leased<Network<MemoryStore>, VirtualClock>;
+type Home = Leased<Network<MemoryStore>>;
 
 struct World {
     clock: VirtualClock,
@@ -30,7 +30,7 @@ struct World {
 }
 
 struct Region {
-    store: Regional<Local, Home, VirtualClock>,
+    store: Regional<Local, Home>,
     to_home: Local,
     ahead: Duration,
 }

@@ -79,7 +79,7 @@ fn units_of_ended_runtime_are_lost() {
 }
 
 /// Asks a hundred times in a runtime of its own. Returns how many leases there were by then.
-fn ask_often(store: &Leased<MemoryStore, ManualClock>) -> u64 {
+fn ask_often(store: &Leased<MemoryStore>) -> u64 {
     runtime().block_on(async {
         for _ in 0..100 {
             assert!(
