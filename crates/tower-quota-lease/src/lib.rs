@@ -49,18 +49,17 @@
 //! # Caveats
 //!
 //! * Use the same [`longest`](LeaseOptions::longest) in all instances that share a store. Otherwise the store converts the
-//!   counters of a client between two quotas. A sliding window or log may then refuse the client for as long as the client
-//!   asks, and a bucket may admit the leased units in addition.
+//!   counters of a client. A sliding window or log may then refuse the client for as long as the client asks, and a bucket
+//!   may admit the leased units in addition.
 //! * [`remaining`](tower_quota_core::LimitStatus::remaining) counts the leases of other instances as used.
 //! * The store refuses a cost above the smaller burst for good.
-//! * Requests that wait, settled requests and requests with [forced](tower_quota_core::ChargeMode::Forced) charges are
-//!   exact round trips. Use [`Charge::exact`](tower_quota_core::Charge::exact) for a limit whose every unit counts.
+//! * Requests that wait, settled requests and [forced](tower_quota_core::ChargeMode::Forced) charges are exact round trips.
+//!   Use [`Charge::exact`](tower_quota_core::Charge::exact) for a limit whose every unit counts.
 //! * Without [`close`](tower_quota_core::Store::close), an instance loses its unspent units until the quota refills.
 //! * After a reset, other instances may spend their leases for up to `T`. A window admits the units that they refund.
-//! * Leases need a tokio runtime with timers. A lease is lost with its runtime, so a program with a runtime for each job
-//!   saves no calls. Outside of a runtime, requests are exact round trips.
-//! * A suspended virtual machine may spend its leases after it resumes, if its clock has stopped.
-//! * If you refund a request that mixes leased and other limits, mark the charges as
+//! * Leases need a tokio runtime with timers, and are lost with their runtime.
+//! * If the clock of a virtual machine stops with the machine, the machine may spend its leases after it resumes.
+//! * If you refund a request that mixes leased and other limits, mark your charges as
 //!   [`refundable`](tower_quota_core::Charge::refundable). Otherwise a log or a new window returns no units.
 
 #![forbid(unsafe_code)]
