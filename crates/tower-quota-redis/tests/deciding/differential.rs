@@ -95,6 +95,32 @@ async fn longest_debts_are_capped_alike() {
 }
 
 #[tokio::test]
+async fn longest_lists_grow_no_further() {
+    for quota in [
+        Quota::per_day(10_000).sliding_log(),
+        Quota::concurrent(10_000),
+    ] {
+        let mut pair = Pair::new(quota).await;
+        let ann = crate::common::user("ann");
+        let charge = [Charge::new("minute", &quota, &ann)];
+        for step in 0..10_000 {
+            let now = Timestamp::from_micros(NOW + step);
+            pair.entry.decide(Operation::Charge, &charge, now);
+        }
+        redis::cmd("SET")
+            .arg(pair.store.key_of(&ann))
+            .arg(pair.entry.encode())
+            .exec(&mut pair.connection)
+            .unwrap();
+        pair.decide(NOW + 10_000, Operation::Charge, 5).await;
+        let taken_at = Timestamp::from_micros(NOW + 1);
+        pair.decide(NOW + 10_001, Operation::Refund { taken_at }, 1)
+            .await;
+        pair.decide(NOW + 10_002, Operation::Check, 1).await;
+    }
+}
+
+#[tokio::test]
 async fn log_survives_running_total_limit() {
     let mut pair = Pair::new(Quota::per_minute(10).sliding_log()).await;
     // Its running total passes 2^53 after a dozen windows.
