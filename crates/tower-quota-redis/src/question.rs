@@ -110,9 +110,9 @@ impl Question {
     /// Returns the work of the server, in multiples of about 2 microseconds.
     ///
     /// With 64 decisions in a call, Redis 7.0.15 needs 2.3 microseconds for a plain decision with one limit, 3 with three
-    /// limits, and up to twice as much for another order or refundable charges. The model needs 4 microseconds, 4 for each
-    /// counter, 14 for every 100 stamps of a log, and 38 for every 100 holds. Most lists are not full, so each entry
-    /// weighs a seventh. The model also decides plain decisions about buckets of another quota.
+    /// limits, and up to twice as much for another order, other quotas or refundable charges. The model needs 4
+    /// microseconds, 4 for each counter, 14 for every 100 stamps of a log, and 38 for every 100 holds. Most lists are not
+    /// full, so each entry weighs a seventh.
     pub(crate) fn weight(&self) -> usize {
         let charges = &self.template.charges;
         if self.template.is_plain {

@@ -8,11 +8,6 @@ end
 -- `advance`.
 local ALGORITHMS = {}
 
--- Returns the parts of a unit that a state counts.
-local function unit_of(quota)
-  return quota.kind == BUCKET and quota.grain or 1
-end
-
 -- Returns the units left, less than 0 for a debt.
 local function balance(self, state, now)
   return self.capacity - div_ceil(self:used(state, now), unit_of(self))

@@ -1,5 +1,5 @@
--- The fast path for plain decisions, on entries with buckets of the same quotas. It makes few tables and calls few
--- functions, because a busy server spends its time here. It raises an error to leave a decision to the model.
+-- The fast path for plain decisions about buckets. It makes few tables and calls few functions, because a busy server
+-- spends its time here. It raises an error to leave a decision to the model.
 
 -- Prepares a template. Each client has a part, with the limits from `first` to `last`. `used` and `marks` of the
 -- template and `values` of a part are worked on by each decision.
@@ -16,6 +16,7 @@ local function prepare(template)
       width = width,
       head = head,
       format = '<' .. format,
+      quota = charge,
       pace = charge.pace,
       -- In grains.
       cost = charge.cost * grain,
@@ -57,18 +58,22 @@ local function scan(template, part, state, position, k, now)
       is_found[asked], pieces[#pieces + 1] = true, asked
       -- A full bucket is the same as no bucket.
       if full > now then
-        local limit = limits[asked]
-        local numbers = sub(limit.head, 7)
-        local rest = body + 5 + #numbers
-        if kind % WATCHED ~= BUCKET or sub(state, body + 5, rest - 1) ~= numbers then
-          error('a bucket of another quota')
+        local limit, numbers = limits[asked], sub(limits[asked].head, 7)
+        local quota, rest = limit.quota, body + 5 + #numbers
+        if kind % WATCHED ~= BUCKET then
+          error('a state for the model')
+        elseif sub(state, body + 5, rest - 1) ~= numbers then
+          quota, rest = stored_quota(state, body + 4)
+          template.is_converted = true
         end
-        used[asked] = (full - now) * limit.pace
-        if limit.pace > 1 then
+        used[asked] = (full - now) * quota.pace
+        if quota.pace > 1 then
           used[asked] = used[asked] - unpack_from('<I7', state, rest)
           rest = rest + 7
         end
-        if kind == BUCKET + WATCHED then
+        if quota ~= limit.quota then
+          used[asked] = converted_used(used[asked], quota, limit.quota)
+        elseif kind == BUCKET + WATCHED then
           marks[asked] = unpack_marks(state, rest, behind - 8)
         end
       end
@@ -185,8 +190,12 @@ local function decide_buckets(template, place)
     end
     return template.reply_to_new
   end
+  template.is_converted = false
   for p = 1, #parts do
     fits = read(template, parts[p], states[decisions[place + p]] or '', now) and fits
+  end
+  if template.is_converted and not fits then
+    error('a refusal that converts a bucket')
   end
   for p = 1, fits and #parts or 0 do
     take(template, parts[p], decisions[place + p], now)

@@ -39,18 +39,9 @@ local function parse(slot, counter)
   if counter and sub(bytes, 1, #counter.head) == counter.head then
     position = #counter.head + 1
   else
-    quota = { kind = kind == BUCKET + WATCHED and BUCKET or kind, offset = 0 }
-    setmetatable(quota, ALGORITHMS[quota.kind])
-    quota.capacity, position = short(bytes, 6)
-    quota.grain, position = short(bytes, position)
-    quota.pace, position = short(bytes, position)
-    if kind == FIXED_WINDOW then
-      quota.offset, position = short(bytes, position)
-    end
-    if not quota.take or quota.capacity * quota.grain * quota.pace == 0 then
-      error('numbers that no quota has')
-    end
+    quota, position = stored_quota(bytes, 5)
     quota.head = sub(bytes, 1, position - 1)
+    setmetatable(quota, ALGORITHMS[quota.kind])
   end
   local body = sub(bytes, 1, -8)
   local state, behind = quota:decode(body, position, slot.full_at)

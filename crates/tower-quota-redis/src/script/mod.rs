@@ -15,6 +15,7 @@ const BODY: &str = concat!(
     include_str!("numbers.lua"),
     include_str!("request.lua"),
     include_str!("lows.lua"),
+    include_str!("quotas.lua"),
     include_str!("buckets.lua"),
     "local function model()\n",
     include_str!("algorithms.lua"),
