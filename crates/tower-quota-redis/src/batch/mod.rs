@@ -57,8 +57,14 @@ type Outcome = Result<Decision, RedisStoreError>;
 
 impl Batcher {
     /// Creates a batcher with so many calls under way to a server that is near.
-    pub(crate) fn new(caller: Caller, senders: usize, breaker: Breaker) -> Arc<Self> {
-        let queue = Mutex::new(Queue::new(senders, caller.deadline, breaker));
+    pub(crate) fn new(
+        caller: Caller,
+        senders: usize,
+        partitions: usize,
+        breaker: Breaker,
+    ) -> Arc<Self> {
+        let queue = Queue::new(senders, partitions, caller.deadline, breaker);
+        let queue = Mutex::new(queue);
         Arc::new(Self { caller, queue })
     }
 

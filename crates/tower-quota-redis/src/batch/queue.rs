@@ -16,7 +16,7 @@ use crate::stats::RedisStats;
 pub(super) const MOST_WEIGHT: usize = 128;
 /// The most decisions that wait, and the most settlements.
 const MOST_WAITING: usize = 10_000;
-/// The shortest time between two calls, except for full calls and while fewer than two senders run.
+/// The shortest time between the paced calls of all partitions. Full calls and regular senders are not paced.
 const SHORTEST_PACE: Duration = Duration::from_micros(250);
 /// The paced calls in the time of a call. More calls would carry fewer decisions each.
 const PACED_CALLS: u32 = 8;
@@ -31,6 +31,8 @@ pub(super) struct Queue {
     arrivals: u64,
     /// The senders that take turns on a server that is near.
     regular_senders: usize,
+    /// The shortest time between two paced calls.
+    shortest_pace: Duration,
     senders: usize,
     /// Whether a sender waits for its turn.
     is_pacing: bool,
@@ -76,8 +78,15 @@ pub(super) enum Step {
 }
 
 impl Queue {
-    pub(super) fn new(regular_senders: usize, deadline: Duration, breaker: Breaker) -> Self {
+    pub(super) fn new(
+        regular_senders: usize,
+        partitions: usize,
+        deadline: Duration,
+        breaker: Breaker,
+    ) -> Self {
+        let partitions = u32::try_from(partitions).unwrap_or(u32::MAX);
         Self {
+            shortest_pace: SHORTEST_PACE.saturating_mul(partitions),
             deadline,
             waiting: VecDeque::new(),
             settlements: VecDeque::new(),
@@ -171,7 +180,7 @@ impl Queue {
         if !is_regular && !self.window.is_calm(now) {
             return Step::End;
         }
-        let pace = SHORTEST_PACE.max(self.last_took / PACED_CALLS);
+        let pace = self.shortest_pace.max(self.last_took / PACED_CALLS);
         let due = self.last_sent.map_or(now, |last_sent| last_sent + pace);
         if is_regular || self.waiting_weight >= MOST_WEIGHT || due <= now {
             return Step::Send(self.take_batch(now));

@@ -212,6 +212,7 @@ impl RedisOptions {
                 Batcher::new(
                     caller,
                     links.len() * senders,
+                    keys.partitions(),
                     Breaker::new(self.failures, self.deadline),
                 )
             })

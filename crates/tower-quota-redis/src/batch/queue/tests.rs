@@ -24,7 +24,7 @@ static KEYS: LazyLock<KeyNames> =
 pub(super) type Answered = oneshot::Receiver<Result<Decision, RedisStoreError>>;
 
 fn queue() -> Queue {
-    Queue::new(2, DEADLINE, Breaker::new(DEFAULT_FAILURES, DEADLINE))
+    Queue::new(2, 1, DEADLINE, Breaker::new(DEFAULT_FAILURES, DEADLINE))
 }
 
 /// Makes a decision of weight 1.

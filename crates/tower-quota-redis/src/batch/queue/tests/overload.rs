@@ -50,7 +50,14 @@ impl Simulation {
     fn run(server: SlowServer, stores: usize, offered: u64) -> Self {
         let start = now();
         // The breaker stays closed, because its pauses differ from run to run.
-        let queue = || Queue::new(SENDERS, DEADLINE, Breaker::new(NonZeroU32::MAX, DEADLINE));
+        let queue = || {
+            Queue::new(
+                SENDERS,
+                1,
+                DEADLINE,
+                Breaker::new(NonZeroU32::MAX, DEADLINE),
+            )
+        };
         let mut simulation = Self {
             server,
             start,
