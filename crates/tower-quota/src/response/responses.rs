@@ -282,7 +282,7 @@ mod tests {
             (
                 Draft11,
                 "ratelimit",
-                r#""tier";r=499;t=3593, "burst";r=899;t=7"#,
+                r#""tier";r=499;t=3593, "burst";r=899;t=1"#,
             ),
             (Draft7, "ratelimit-policy", "500;w=3600, 900;w=1"),
             (Draft6, "ratelimit-policy", "500;w=3600, 900;w=1"),
