@@ -16,7 +16,6 @@
 //! | [`address_in`] | from clients whose address is in one of these networks |
 //! | [`key_in`] | with one of these keys |
 //! | [`cors_preflight`] | that are CORS preflight requests of browsers |
-//! | [`described`] | that a closure of yours matches, with a name for documents |
 //! | [`not`], [`any`], [`every`] | that another condition does not match, that one of several does, that all do |
 //!
 //! A closure on the [head](crate::RequestHead) of a request is a condition too. By default a limit has no condition and
