@@ -28,9 +28,10 @@ for client, full in pairs(full_at) do
   if refusal then
     break
   end
+  full_at[client] = nil
 end
 if refusal then
-  -- Decisions without changes hold nevertheless. The others fail with the words of the server.
+  -- Decisions whose changes are written, or that have none, hold nevertheless. The others fail with the words of the server.
   -- Before version 7, a server adds the line of the script before its words, and a line break after them.
   local words = string.gsub(refusal, '^@user_script: %d+: ', '')
   words = sub(string.match(words, '^%-?(.-)%s*$'), 1, 255)

@@ -136,6 +136,38 @@ async fn refusals_hold_while_server_refuses_writes() {
     assert_eq!(left(ask(&store, "user 0")).await, 999);
 }
 
+/// A user who may write and not delete: a reset fails, and its call may have written other entries before.
+#[tokio::test]
+async fn refused_write_fails_only_what_is_not_written() {
+    let server = RedisServer::start();
+    let store = store_on(&server).await;
+    server.command("ACL SETUSER default -del").unwrap();
+    for round in 0..20 {
+        let (spent, keeps) = (format!("{round} spent"), format!("{round} keeps"));
+        for name in [&spent, &keeps] {
+            assert_eq!(left(ask(&store, name)).await, 999);
+        }
+        pause(&server);
+        let under_way = occupy(&store).await;
+        let user = user(&spent);
+        let asked = ask(&store, &keeps);
+        let reset = store.apply(Operation::Reset, &[Charge::new("hour", &HOUR, &user)]);
+        let reset = tokio::spawn(reset);
+        tokio::task::yield_now().await;
+        unpause(&server);
+        assert!(reset.await.unwrap().is_err());
+        let expected = if asked.await.unwrap().is_ok() {
+            997
+        } else {
+            998
+        };
+        assert_eq!(left(ask(&store, &keeps)).await, expected, "{round}");
+        for answer in under_way {
+            answer.await.unwrap().unwrap();
+        }
+    }
+}
+
 #[tokio::test]
 async fn decisions_of_one_call_count_in_order() {
     let server = RedisServer::start();
