@@ -19,7 +19,8 @@ use tower_http::cors::CorsLayer;
 use tower_http::normalize_path::NormalizePathLayer;
 use tower_http::timeout::TimeoutLayer;
 use tower_http::trace::TraceLayer;
-use tower_quota::{Limit, Quota, when};
+use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, when};
+use tower_quota_rules::{Format, Rules};
 
 use crate::each_layer::LONG;
 use crate::handler::Handler;
@@ -235,6 +236,27 @@ async fn inner_error_passes_through() {
         .await;
     assert_eq!(failed.status(), 503);
     assert_eq!(failed.body(), "request timed out");
+}
+
+/// A path that is rewritten to an exempted path was not exempted when the client sent it.
+#[tokio::test]
+async fn rewritten_path_gains_no_exemption() {
+    let document = "limits: [{ name: all, quota: 3 per 300 days fixed_window, key: none }]\nskip: [{ path: /healthz }]";
+    let rules = Rules::parse(document, Format::Yaml).unwrap();
+    let policy = Policy::new().limit(three_per_minute());
+    for policy in [policy.skip(when::path("/healthz")), rules.policy()] {
+        let inner = Router::new()
+            .route("/healthz", get(|| async { "well" }))
+            .layer(RateLimitLayer::new(MemoryStore::new(), policy));
+        let app =
+            Router::new().fallback_service(NormalizePathLayer::trim_trailing_slash().layer(inner));
+        let server = Server::of_app(app).await;
+        for _ in 0..3 {
+            assert_eq!(server.get("/healthz/").await.status(), 200);
+        }
+        assert_eq!(server.get("/healthz/").await.status(), 429);
+        assert_eq!(server.get("/healthz").await.status(), 200);
+    }
 }
 
 /// A layer between two routers rewrites the path, so that `OriginalUri` and the present path differ.

@@ -1,7 +1,6 @@
 //! The ways to limit a key that are compared. Each counts windows of a second.
 
 use std::error::Error;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +12,7 @@ use trypema::redis::RedisKey;
 use trypema::{RateLimit, RateLimitDecision, RateLimiterBuilder, WindowSize};
 
 use super::UNITS;
+use super::decide::Decide;
 
 const EXACT: &str = "tower-quota, exact";
 const LEASED: &str = "tower-quota, leased";
@@ -32,9 +32,6 @@ pub(super) const ALL: &[&str] = &[
 
 /// Long enough for every answer: a missed one would hide a latency.
 const DEADLINE: Duration = Duration::from_secs(2);
-
-/// Decides whether the key may go ahead, or returns `None` without a decision.
-pub(super) type Decide = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Option<bool>> + Send>>>;
 
 /// Connects a contender.
 pub(super) async fn connect(contender: &str, url: &str) -> Result<Decide, Box<dyn Error>> {

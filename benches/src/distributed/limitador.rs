@@ -10,7 +10,7 @@ use limitador::limit::{Context, Limit};
 use limitador::storage::redis::CachedRedisStorageBuilder;
 
 use super::UNITS;
-use super::contenders::Decide;
+use super::decide::Decide;
 
 const NAMESPACE: &str = "clients";
 /// By default it is a second, which is the length of the window.

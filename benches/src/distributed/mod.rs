@@ -5,6 +5,7 @@
 //! with a request are the same.
 
 mod contenders;
+mod decide;
 #[cfg(feature = "limitador")]
 mod limitador;
 mod node;

@@ -12,7 +12,8 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 use tower_quota_core::{Clock, MonotonicClock};
 
-use super::contenders::{Decide, connect};
+use super::contenders::connect;
+use super::decide::Decide;
 use super::tally::Tally;
 use crate::timing::now;
 

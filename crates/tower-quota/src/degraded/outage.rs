@@ -36,6 +36,18 @@ struct Outage {
 impl OutageLog {
     /// Notes a request that the store could not decide, and whether it passes uncounted.
     pub(crate) fn failed(&self, error: &(dyn Error + 'static), is_uncounted: bool, now: Timestamp) {
+        // A subscriber may be slow, so the lock is free while it logs.
+        if let Some(warning) = self.warning(error, is_uncounted, now) {
+            tracing::warn!(target: "tower_quota", "{warning}");
+        }
+    }
+
+    fn warning(
+        &self,
+        error: &(dyn Error + 'static),
+        is_uncounted: bool,
+        now: Timestamp,
+    ) -> Option<String> {
         let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
         let is_first = outage.is_none();
         let outage = outage.get_or_insert_with(|| Outage::new(now));
@@ -44,28 +56,27 @@ impl OutageLog {
         outage.uncounted += u64::from(is_uncounted);
         outage.last_failure = now;
         if !is_first && now.since(outage.last_look) < LOOK {
-            return;
+            return None;
         }
         outage.last_look = now;
         let text = error.to_string();
-        if is_first {
-            tracing::warn!(
-                target: "tower_quota",
+        let warning = if is_first {
+            format!(
                 "the store of the rate limits fails, and limits do what `on_store_failure` says: {text}"
-            );
+            )
         } else if text != outage.text || now.since(outage.last_warning) >= REPEAT {
-            tracing::warn!(
-                target: "tower_quota",
+            format!(
                 "the store of the rate limits has failed {} requests in {:.0?}, of which {} passed uncounted: {text}",
                 outage.failed,
                 now.since(outage.began),
                 outage.uncounted,
-            );
+            )
         } else {
-            return;
-        }
+            return None;
+        };
         outage.last_warning = now;
         outage.text = text;
+        Some(warning)
     }
 
     /// Notes an answer of the store.
@@ -73,10 +84,14 @@ impl OutageLog {
         if !self.is_failing.load(Ordering::Relaxed) {
             return;
         }
-        let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_over = |outage: &mut Outage| now.since(outage.last_failure) >= CALM;
-        if let Some(over) = outage.take_if(is_over) {
-            self.is_failing.store(false, Ordering::Relaxed);
+        let over = {
+            let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_over = |outage: &mut Outage| now.since(outage.last_failure) >= CALM;
+            let over = outage.take_if(is_over);
+            self.is_failing.store(outage.is_some(), Ordering::Relaxed);
+            over
+        };
+        if let Some(over) = over {
             tracing::info!(
                 target: "tower_quota",
                 "the store of the rate limits answers again. It failed {} requests in {:.0?}, of which {} passed uncounted",
