@@ -1,5 +1,3 @@
-//! A connection for other data than counters.
-
 use core::fmt;
 use core::future::Future;
 use core::time::Duration;
@@ -12,9 +10,9 @@ use crate::config_error::RedisConfigError;
 use crate::link::{CallError, Certificates, Link, LinkSettings, Several};
 use crate::location::Location;
 
-/// A connection to the Redis of a store, for other data than its counters.
+/// A connection to the Redis of a store, for your own data.
 ///
-/// The connection is made when it is needed, and replaced when it is lost or leads to a replica. In a cluster, each command
+/// The connection is made on first use, and replaced when it is lost or leads to a replica. In a cluster, each command
 /// goes to the owner of its keys. Clones share the connection.
 #[derive(Clone)]
 pub struct RedisConnection {
@@ -24,9 +22,7 @@ pub struct RedisConnection {
 }
 
 impl RedisConnection {
-    /// Uses the servers at a URL of [`RedisOptions::connect`](crate::RedisOptions::connect).
-    ///
-    /// Each [call](Self::call) ends within the deadline. The first call connects.
+    /// Creates a connection from a URL of [`RedisOptions::connect`](crate::RedisOptions::connect).
     ///
     /// # Errors
     /// [`RedisConfigError::Url`] for an invalid URL.
@@ -59,10 +55,10 @@ impl RedisConnection {
         &self.server
     }
 
-    /// Passes the connection to a closure, which makes calls within the deadline.
+    /// Runs your calls on the connection within the deadline.
     ///
     /// # Errors
-    /// The error of the client, or an error of kind [`ErrorKind::Io`] at the deadline. The server may have run the call.
+    /// The error of the client, or [`ErrorKind::Io`] at the deadline. The server may have run the calls.
     pub async fn call<T, F>(&self, call: impl FnOnce(Self) -> F) -> RedisResult<T>
     where
         F: Future<Output = RedisResult<T>>,
@@ -78,10 +74,10 @@ impl RedisConnection {
         }
     }
 
-    /// Subscribes to a channel, on a connection of its own.
+    /// Subscribes to a channel, on a separate connection.
     ///
     /// # Errors
-    /// The error of the client, or an error of kind [`ErrorKind::Io`] at the deadline.
+    /// The error of the client, or [`ErrorKind::Io`] at the deadline.
     pub async fn subscribe(&self, channel: &str) -> RedisResult<PubSub> {
         let subscribed = tokio::time::timeout(self.deadline, async {
             let mut subscription = self.link.subscriber().await?;
@@ -128,7 +124,7 @@ impl ConnectionLike for RedisConnection {
         })
     }
 
-    /// Returns 0. The URL chooses the database.
+    /// Returns 0, because the URL chooses the database.
     fn get_db(&self) -> i64 {
         0
     }

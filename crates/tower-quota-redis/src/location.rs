@@ -1,5 +1,3 @@
-//! The servers of a store, and their URLs.
-
 use std::sync::Arc;
 
 #[cfg(feature = "pool")]
@@ -9,10 +7,9 @@ use redis::{ConnectionInfo, RedisError};
 use crate::config_error::RedisConfigError;
 use crate::link::{self, Certificates, Link, LinkSettings, Servers};
 
-/// The port of sentinels in a URL that names none.
 const SENTINEL_PORT: u16 = 26_379;
 
-/// The servers of a store, and what to call them in errors.
+/// The servers of a store, and their name in errors.
 #[derive(Clone)]
 pub(crate) struct Location {
     pub(crate) name: String,
@@ -20,7 +17,7 @@ pub(crate) struct Location {
 }
 
 impl Location {
-    /// Reads a URL of a server, of sentinels or of a cluster.
+    /// Parses a URL of a server, of sentinels or of a cluster.
     pub(crate) fn parse(url: &str, certificates: &Certificates) -> Result<Self, RedisConfigError> {
         Self::parse_parts(url, certificates).map_err(|error| match error {
             // A part may end within the password, which then looks like a host.
@@ -65,7 +62,7 @@ impl Location {
         }
     }
 
-    /// Makes the location of a primary. `primary` is a name, or a URL with the name in place of the host.
+    /// Takes a name, or a URL with the name in place of the host.
     pub(crate) fn sentinels(
         sentinels: impl IntoIterator<Item = impl AsRef<str>>,
         primary: &str,
@@ -111,13 +108,11 @@ impl Location {
         }
     }
 
-    /// Makes a link to the servers. It connects when it is used.
     pub(crate) fn link(&self, settings: LinkSettings) -> Result<Link, RedisConfigError> {
         Link::new(self.servers.clone(), settings).map_err(|error| wrong(&self.name, error))
     }
 }
 
-/// Returns a URL for each host that a URL lists.
 fn each_host(
     scheme: &str,
     hosts: &str,
@@ -135,7 +130,7 @@ fn each_host(
     }
     let at = if credentials.is_empty() { "" } else { "@" };
     let url = |host: &str| {
-        // Colons within brackets are those of an IPv6 address.
+        // Colons within brackets belong to an IPv6 address.
         let has_port = host.rsplit(']').next().is_some_and(|end| end.contains(':'));
         let port = port
             .filter(|_| !has_port)
@@ -189,14 +184,14 @@ fn without_credentials(url: &str) -> String {
     let shown = match rest.rsplit_once('@') {
         None => before_settings.to_owned(),
         Some(_) if is_path => before_settings.to_owned(),
-        // The sign may be part of a password among the settings.
+        // The @ may belong to a password among the settings.
         Some((before, _)) if before.contains('?') => "...".to_owned(),
         Some((_, host)) => format!("...@{}", host.split('?').next().unwrap_or_default()),
     };
     format!("{scheme}{separator}{shown}")
 }
 
-/// Returns whether this is the URL of a Unix socket: `unix:`, `unix://` or `redis+unix://`.
+/// Accepts `unix:` and `redis+unix:`.
 fn is_of_socket(url: &str) -> bool {
     url.split_once(':')
         .is_some_and(|(scheme, _)| scheme.to_ascii_lowercase().ends_with("unix"))

@@ -1,15 +1,13 @@
-//! Pauses between attempts: they double up to a bound, with jitter.
-
 use core::time::Duration;
 use std::hash::{BuildHasher, RandomState};
 
-/// Returns a random pause of at least half of the full one: `shortest * 2^times`, at most `longest`.
+/// Returns `shortest * 2^times`, at most `longest`, times a random factor from 0.5 to 1.
 pub(crate) fn with_jitter(shortest: Duration, longest: Duration, times: u32) -> Duration {
     let full = shortest
         .saturating_mul(2_u32.saturating_pow(times))
         .min(longest);
     let half = u64::try_from((full / 2).as_micros()).unwrap_or(u64::MAX / 2);
-    // The standard library's hasher is the one source of randomness at hand: each state differs from all others.
+    // The standard library has no other source of randomness. Each state differs from all others.
     Duration::from_micros(half + RandomState::new().hash_one(()) % (half + 1))
 }
 

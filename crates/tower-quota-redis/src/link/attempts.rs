@@ -1,40 +1,32 @@
-//! Schedules attempts to connect, with pauses between them.
-
 use core::time::Duration;
 use std::time::Instant;
 
 use crate::pause;
 
-/// The pause between the beginnings of the first two attempts to connect, and the longest.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_millis(300);
-/// Attempts that may be under way at once.
 const MOST_ATTEMPTS: usize = 8;
-/// The time after which a second attempt begins while one is under way.
+/// A second attempt begins while the first is slow.
 const OVERLAP_AFTER: Duration = Duration::from_millis(500);
-/// The time without an attempt after which pauses begin at the shortest again.
+/// The pauses begin at the shortest again after a time without attempts.
 const PAUSES_RESET_AFTER: Duration = Duration::from_secs(5);
 
-/// The attempts to connect, past and under way.
 #[derive(Default)]
 pub(super) struct Attempts {
     pub(super) under_way: usize,
-    /// Says that an attempt is scheduled and not yet due.
     pub(super) is_waiting: bool,
-    /// Attempts since pauses began at the shortest.
     in_a_row: u32,
     last: Option<Instant>,
-    /// The earliest instant for another.
+    /// The earliest instant for another attempt.
     next: Option<Instant>,
 }
 
 impl Attempts {
-    /// Returns whether another may begin.
     pub(super) fn is_due(&self, now: Instant) -> bool {
         self.due_at().is_none_or(|due| now >= due) && self.under_way < MOST_ATTEMPTS
     }
 
-    /// Returns the earliest instant for another attempt, unless it may begin now.
+    /// Returns the earliest instant for another attempt, unless an attempt may begin now.
     pub(super) fn due_at(&self) -> Option<Instant> {
         let overlap = self
             .last
@@ -43,12 +35,11 @@ impl Attempts {
         self.next.max(overlap)
     }
 
-    /// Lets the next attempt begin at once.
+    /// Removes the pause before the next attempt.
     pub(super) fn reset(&mut self) {
         (self.in_a_row, self.next) = (0, None);
     }
 
-    /// Records that an attempt begins.
     pub(super) fn begin(&mut self, now: Instant) {
         if self
             .last

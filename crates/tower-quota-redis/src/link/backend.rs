@@ -1,5 +1,3 @@
-//! The interface of a kind of server to [`Reconnecting`](super::reconnecting::Reconnecting).
-
 use core::future::Future;
 
 use redis::aio::PubSub;
@@ -7,18 +5,16 @@ use redis::{ErrorKind, RedisError, RedisResult, ServerErrorKind, Value};
 
 use super::request::LinkRequest;
 
-/// A kind of server, and how to connect to it.
 pub(crate) trait Backend: Send + Sync + 'static {
-    /// The connection that calls are sent on.
     type Connection: LinkConnection;
 
-    /// Calls in a row without an answer that put a connection in doubt.
+    /// The unanswered calls in a row that put a connection in doubt.
     const DOUBTED_AFTER: u32 = 3;
 
-    /// Makes a connection within the connect timeout.
+    /// Connects within the connect timeout.
     fn dial(&self) -> impl Future<Output = RedisResult<Self::Connection>> + Send;
 
-    /// Makes a connection to replace one in doubt. Returns `None` to keep the old one.
+    /// Connects to replace a doubtful connection. Returns `None` to keep the connection.
     fn replace(
         &self,
         doubtful: Self::Connection,
@@ -27,10 +23,8 @@ pub(crate) trait Backend: Send + Sync + 'static {
         async { self.dial().await.map(Some) }
     }
 
-    /// Makes a connection for announcements.
     fn subscriber(&self) -> impl Future<Output = RedisResult<PubSub>> + Send;
 
-    /// Returns what an error of a call says about the connection.
     fn verdict(error: &RedisError) -> Verdict {
         if error.is_io_error() || error.is_unrecoverable_error() {
             Verdict::Drop
@@ -43,16 +37,14 @@ pub(crate) trait Backend: Send + Sync + 'static {
     }
 }
 
-/// A connection that calls share. Its clones are the same connection.
 pub(crate) trait LinkConnection: Clone + Send + Sync + 'static {
-    /// Sends a request once, to the partition that a key stands for.
+    /// Sends a request once, to the partition of a key.
     fn run(
         &mut self,
         key: &str,
         request: &impl LinkRequest,
     ) -> impl Future<Output = RedisResult<Value>> + Send;
 
-    /// Returns whether the connection is known to be lost.
     fn is_lost(&self) -> impl Future<Output = bool> + Send {
         async { false }
     }
@@ -60,12 +52,10 @@ pub(crate) trait LinkConnection: Clone + Send + Sync + 'static {
 
 /// The fate of a connection after an error.
 pub(crate) enum Verdict {
-    /// The connection works.
     Keep,
-    /// The connection may lead to the wrong server. It serves until another one is made.
+    /// May lead to the wrong server. The connection serves until it is replaced.
     Replace,
-    /// The call had no reply. As `Replace`, but many of these in a row drop the connection.
+    /// As `Replace`, but many unanswered calls drop the connection.
     Doubt,
-    /// The connection is lost.
     Drop,
 }

@@ -1,12 +1,11 @@
-//! A Redis Cluster, through the client's own cluster connection.
+//! A Redis Cluster, through the cluster connection of the client.
 //!
-//! 1. A call is repeated only after `MOVED`, because a node that answers `MOVED` has not run the call.
-//! 2. `ASK` is not followed. Keys that are not moved yet look missing at the new node, so clients over their limit would be
-//!    admitted. Decisions fail while a slot moves.
-//! 3. A silent node never answers `MOVED`. After a call without an answer, the link asks another node for the slots, on the
-//!    existing connections. If the owners have changed, the link makes a new client, which learns the slots from the
-//!    successor.
-//! 4. A client that has lost all nodes would connect for each call, so the link drops it after many calls without an answer.
+//! 1. The link repeats a call only after `MOVED`, because a node that answers `MOVED` has not run the call.
+//! 2. The link does not follow `ASK`. At the new node, keys that have not moved yet look missing, so clients over their
+//!    limit would be admitted.
+//! 3. A silent node never answers `MOVED`. After an unanswered call, the link asks another node for the slots, on the
+//!    existing connections. If the owners have changed, a new client learns the slots from the successor.
+//! 4. A client without nodes would connect for each call, so the link drops the client after many unanswered calls.
 
 use core::time::Duration;
 use std::hash::{BuildHasher, RandomState};
@@ -26,9 +25,7 @@ use super::request::LinkRequest;
 use super::server::Server;
 use super::{Certificates, Provider};
 
-/// The longest that the connected nodes may take to report the owners of the slots.
 const SLOTS_TIMEOUT: Duration = Duration::from_millis(100);
-/// The time after which another node is asked as well.
 const ASK_ANOTHER_AFTER: Duration = Duration::from_millis(25);
 
 pub(crate) struct Cluster {
@@ -42,13 +39,12 @@ pub(crate) struct Cluster {
     credentials: Option<Provider>,
 }
 
-/// Ranges of slots, in order.
 type Owners = Vec<OwnedRange>;
 
-/// The first and the last slot of a range, and the id of the primary that owns it.
+/// The first slot, the last slot, and the id of the primary.
 type OwnedRange = (i64, i64, Vec<u8>);
 
-/// A client, and the owners of the slots when it was made.
+/// A client, and the owners of the slots at its creation.
 #[derive(Clone)]
 pub(crate) struct Connected {
     client: ClusterConnection,
@@ -56,7 +52,6 @@ pub(crate) struct Connected {
 }
 
 impl Cluster {
-    /// Creates the backend. `node_timeout` bounds connecting to a node, and the requests of the client itself.
     pub(super) fn new(
         nodes: Vec<ConnectionInfo>,
         certificates: Certificates,
@@ -89,7 +84,7 @@ impl Cluster {
         builder
             .retries(0)
             .connection_timeout(self.node_timeout)
-            // Calls have the deadline of the store. This bounds the requests of the client itself.
+            // Calls have the deadline of the store. The client's own requests need a bound too.
             .response_timeout(self.node_timeout)
             .overall_response_timeout(Some(self.node_timeout))
             .tcp_settings(TcpSettings::default().set_nodelay(true))
@@ -100,7 +95,6 @@ impl Cluster {
         Server::new(node, self.node_timeout, self.credentials.clone())
     }
 
-    /// Makes a client that learns the slots from one node.
     async fn connect(&self, node: ConnectionInfo, owners: Owners) -> RedisResult<Connected> {
         let client = self.client(vec![node])?.get_async_connection().await?;
         Ok(Connected {
@@ -109,7 +103,6 @@ impl Cluster {
         })
     }
 
-    /// Returns the first node to answer, with the owners of the slots.
     async fn first_to_answer(&self) -> RedisResult<(ConnectionInfo, Owners)> {
         let mut asked = JoinSet::new();
         for node in &self.nodes {
@@ -132,7 +125,7 @@ impl Cluster {
 impl Backend for Cluster {
     type Connection = Connected;
 
-    /// The answers of other nodes say nothing about a silent node.
+    /// The answers of other nodes say little about a silent node.
     const DOUBTED_AFTER: u32 = 1;
 
     async fn dial(&self) -> RedisResult<Connected> {
@@ -158,7 +151,7 @@ impl Backend for Cluster {
         connected.map(Some)
     }
 
-    /// Connects to any node, because each node has all announcements.
+    /// Connects to any node, because Pub/Sub reaches all nodes.
     async fn subscriber(&self) -> RedisResult<PubSub> {
         let (node, _) = self.first_to_answer().await?;
         self.server(node)?.subscriber().await
@@ -187,7 +180,6 @@ impl LinkConnection for Connected {
 }
 
 impl Connected {
-    /// Asks nodes until one answers, and returns the slots.
     async fn ask_for_slots(&self) -> RedisResult<Value> {
         let mut asked = JoinSet::new();
         let mut last = RedisError::from((ErrorKind::Io, "no node of the cluster answers"));
@@ -228,7 +220,7 @@ impl Connected {
     }
 }
 
-/// Returns a slot of each primary, from the primary at `start` on.
+/// Returns a slot of each primary, beginning with the primary at `start`.
 fn slot_of_each_primary(owners: &Owners, start: usize) -> Vec<u16> {
     let mut primaries: Vec<(&[u8], u16)> = Vec::new();
     for (first, _, id) in owners {
@@ -243,7 +235,6 @@ fn slot_of_each_primary(owners: &Owners, start: usize) -> Vec<u16> {
     primaries.into_iter().map(|(_, slot)| slot).collect()
 }
 
-/// Returns whether a node answered `MOVED`.
 fn has_moved(answer: &RedisResult<Value>) -> bool {
     let moved = ErrorKind::Server(ServerErrorKind::Moved);
     match answer {
@@ -254,7 +245,6 @@ fn has_moved(answer: &RedisResult<Value>) -> bool {
     }
 }
 
-/// Asks a node for the owners of the slots, on a connection of its own.
 async fn ask_node(
     node: ConnectionInfo,
     server: RedisResult<Server>,
@@ -270,21 +260,19 @@ fn ask_for_slots() -> Cmd {
     command
 }
 
-/// Returns the owners in a reply to `CLUSTER SLOTS`.
 fn owners_in(slots: &Value) -> Owners {
     let mut owners: Owners = ranges_in(slots).map(|(range, _)| range).collect();
     owners.sort_unstable();
     owners
 }
 
-/// Returns the address of a new owner in a reply to `CLUSTER SLOTS`.
 fn successor_in(slots: &Value, known: &Owners) -> Option<Address> {
     ranges_in(slots)
         .filter(|(range, _)| !known.contains(range))
         .find_map(|(_, address)| address)
 }
 
-/// Reads a reply to `CLUSTER SLOTS`. The host of a primary may be unknown.
+/// The host of a primary may be unknown.
 fn ranges_in(slots: &Value) -> impl Iterator<Item = (OwnedRange, Option<Address>)> {
     let ranges = if let Value::Array(ranges) = slots {
         ranges.as_slice()

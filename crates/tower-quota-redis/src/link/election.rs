@@ -1,38 +1,33 @@
-//! Chooses the primary among the addresses that sentinels name.
+//! Elects the primary among the addresses that sentinels name.
 //!
-//! 1. The store connects to each named address at once, and skips replicas.
-//! 2. The first connection to an address that more than half of the sentinels name wins. A silent sentinel costs no time,
-//!    and an isolated sentinel is outvoted.
-//! 3. After a failover, most sentinels still name the old primary for a moment. If the old primary does not answer, the
-//!    address with fewer votes wins.
+//! 1. The store connects to each address at once, and skips replicas.
+//! 2. The first connection to an address with more than half of the votes wins. A silent sentinel costs no time, and an
+//!    isolated sentinel is outvoted.
+//! 3. After a failover, most sentinels still name the old primary for a moment. If it is silent, the address with fewer
+//!    votes wins.
 
 use core::time::Duration;
 
 use redis::{ErrorKind, RedisError, RedisResult};
 use tokio::task::JoinSet;
 
-/// The time that the server with most votes has after another server has answered.
+/// The head start of the server with most votes.
 const MAJORITY_GRACE: Duration = Duration::from_millis(50);
 
 pub(super) type Address = (String, u16);
 
-/// The report of a task to the election.
 pub(super) enum Report<C> {
-    /// A sentinel's answer.
     Named(RedisResult<Address>),
-    /// The outcome of connecting to a server that was named.
     Connected(Address, RedisResult<C>),
 }
 
-/// A server that sentinels name, unless connecting to it has failed.
 struct Candidate<C> {
     address: Address,
     votes: usize,
-    /// `None` until the server has answered.
     connection: Option<C>,
 }
 
-/// Collects reports until the primary is known. `reports` has a task for each sentinel.
+/// Elects a primary. `reports` has a task for each sentinel.
 pub(super) async fn elect<C: Send + 'static, F>(
     mut reports: JoinSet<Report<C>>,
     connect: impl Fn(Address) -> F,
@@ -81,14 +76,14 @@ where
                     candidate.connection = Some(connection);
                 }
             }
-            // The store tries the server again if another sentinel names it later.
+            // The store tries again if another sentinel names the server later.
             Some(Ok(Report::Connected(address, Err(error)))) => {
                 candidates.retain(|candidate| candidate.address != address);
                 last = error;
             }
-            // The task was stopped, with its runtime.
+            // The task was stopped with its runtime.
             Some(Err(_)) => {}
-            // No report is left in time. The best candidate that answered wins.
+            // No more reports arrive in time. The best candidate that answered wins.
             None => {
                 let mut best_first = candidates.into_iter().rev();
                 return best_first
@@ -123,7 +118,7 @@ mod tests {
         ("redis".to_owned(), port)
     }
 
-    /// Makes sentinels that name these ports, or stay silent.
+    /// Simulates sentinels that name these ports, or stay silent.
     fn sentinels(ports: &[Option<u16>]) -> JoinSet<Report<u16>> {
         let mut reports = JoinSet::new();
         for port in ports.iter().copied() {
@@ -137,7 +132,7 @@ mod tests {
         reports
     }
 
-    /// Finds a primary on each even port, nothing on port 1, and silence on the other odd ports.
+    /// Finds a primary on each even port, an error on port 1, and silence on the other ports.
     async fn connect(address: Address) -> Report<u16> {
         let outcome = match address.1 {
             1 => Err((ErrorKind::Io, "refused").into()),

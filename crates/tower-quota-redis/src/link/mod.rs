@@ -39,40 +39,31 @@ use self::server::Server;
 /// The share of the connect timeout for each node of a cluster.
 const NODE_SHARE: u32 = 4;
 
-/// A connection that all calls share. The link replaces a lost connection.
 #[derive(Clone)]
 pub(crate) enum Link {
-    /// To one server.
     Server(Arc<Reconnecting<Server>>),
-    /// To a primary that sentinels find.
     Sentinels(Arc<Reconnecting<Sentinels>>),
-    /// To all nodes of a cluster.
     Cluster(Arc<Reconnecting<Cluster>>),
-    /// Out of the user's pool.
     #[cfg(feature = "pool")]
     Pool(Arc<Reconnecting<Pooled>>),
 }
 
-/// The settings of a link's connections.
 #[derive(Clone)]
 pub(crate) struct LinkSettings {
-    /// The longest that an attempt to connect may take.
     pub(crate) connect_timeout: Duration,
     /// The runtime of the connections, by default the runtime of the first caller.
     pub(crate) runtime: Option<Handle>,
     pub(crate) credentials: Option<Provider>,
 }
 
-/// Without the feature `credentials`, there is no provider.
+/// Without the feature `credentials`, a provider cannot exist.
 #[cfg(not(feature = "credentials"))]
 #[derive(Clone)]
 pub(crate) enum Provider {}
 
 impl LinkSettings {
-    /// The longest that an attempt to connect may take, by default.
     pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-    /// Spawns a task on the runtime.
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         match &self.runtime {
             Some(runtime) => drop(runtime.spawn(task)),
@@ -88,31 +79,29 @@ impl LinkSettings {
     expect(dead_code, reason = "only TLS needs certificates")
 )]
 pub(crate) struct Certificates {
-    /// The certificates to trust, instead of the certificates of the system.
+    /// Trusted instead of the certificates of the system.
     pub(crate) roots: Option<Vec<u8>>,
-    /// The certificate of this client, and its key.
+    /// The certificate and its key.
     pub(crate) client: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-/// The servers that a link leads to.
 #[derive(Clone)]
 pub(crate) enum Servers {
     One(ConnectionInfo),
-    /// A primary, whose host is the name that the sentinels know it by.
+    /// The host of `primary` is the name that the sentinels know.
     Sentinels {
         sentinels: Vec<ConnectionInfo>,
         primary: ConnectionInfo,
     },
     Cluster {
         nodes: Vec<ConnectionInfo>,
-        /// The certificates for nodes that these nodes name.
+        /// For the nodes that these nodes name.
         certificates: Certificates,
     },
     #[cfg(feature = "pool")]
     Pool(Pool),
 }
 
-/// Does the same with a link of any kind.
 macro_rules! with_each {
     ($self:ident, $link:ident => $action:expr) => {
         match $self {
@@ -126,7 +115,7 @@ macro_rules! with_each {
 }
 
 impl Link {
-    /// Makes a link, which connects when it is used.
+    /// Creates a link, which connects when it is used.
     pub(crate) fn new(
         servers: Servers,
         LinkSettings {
@@ -164,22 +153,20 @@ impl Link {
         matches!(self, Self::Cluster(_))
     }
 
-    /// Waits until there is a connection, or an attempt to make one has failed.
+    /// Waits for a connection or for a failed attempt.
     pub(crate) async fn connect(&self) -> RedisResult<()> {
         with_each!(self, link => link.connect().await)
     }
 
-    /// Makes another connection in the background.
+    /// Replaces the connection in the background.
     pub(crate) fn replace(&self) {
         with_each!(self, link => link.replace());
     }
 
-    /// Makes a connection for announcements.
     pub(crate) async fn subscriber(&self) -> RedisResult<PubSub> {
         with_each!(self, link => link.subscriber().await)
     }
 
-    /// Sends a request once, to the partition that a key stands for.
     pub(crate) async fn run(
         &self,
         key: &str,
@@ -189,7 +176,6 @@ impl Link {
     }
 }
 
-/// Returns the same settings for another address.
 fn at_address(settings: ConnectionInfo, (host, port): Address) -> ConnectionInfo {
     let address = match settings.addr().clone() {
         ConnectionAddr::TcpTls {
@@ -207,7 +193,6 @@ fn at_address(settings: ConnectionInfo, (host, port): Address) -> ConnectionInfo
     settings.set_addr(address)
 }
 
-/// Reads the URL of a server.
 pub(crate) fn address(
     url: &str,
     certificates: &Certificates,

@@ -1,7 +1,7 @@
-//! A connection from a pool, kept for as long as it works.
+//! A connection from a pool.
 //!
-//! A pool checks connections with a `PING` when it hands them out, so the store keeps its connection. A connection in doubt
-//! is taken away from the pool, which then has room for another one.
+//! A pool checks a connection with a `PING` when handing it out, so the store keeps the connection while it works. The
+//! store removes a doubtful connection from the pool, which then has room for another connection.
 
 use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +14,7 @@ use super::backend::Backend;
 
 pub(crate) struct Pooled {
     pool: Pool,
-    /// Kept so that the pool counts the connection as taken.
+    /// Kept, so that the pool counts the connection as taken.
     checked_out: Mutex<Option<Connection>>,
     connect_timeout: Duration,
 }
@@ -28,7 +28,6 @@ impl Pooled {
         }
     }
 
-    /// Replaces the connection that the pool counts as taken.
     fn check_out(&self, connection: Option<Connection>) -> Option<Connection> {
         let mut checked_out = self
             .checked_out
@@ -43,7 +42,7 @@ impl Backend for Pooled {
 
     async fn dial(&self) -> RedisResult<MultiplexedConnection> {
         if let Some(doubtful) = self.check_out(None) {
-            // The pool must not hand it out again.
+            // The pool must not hand the connection out again.
             drop(Connection::take(doubtful));
         }
         let handed_out = tokio::time::timeout(self.connect_timeout, self.pool.get()).await;

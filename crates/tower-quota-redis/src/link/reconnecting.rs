@@ -1,13 +1,13 @@
-//! One shared connection that is replaced when it is lost.
+//! A shared connection that is replaced when it is lost.
 //!
-//! 1. Attempts to connect continue in the background after their caller gives up, so the link reaches servers that need
-//!    longer than a deadline. All calls wait for the same attempt.
-//! 2. A lost connection is replaced at once. Further attempts have pauses with jitter that double. A call that fails during
-//!    a pause schedules the next attempt, because the breaker may let no other call through.
-//! 3. Attempts overlap when one is slow, and the first to succeed counts.
-//! 4. A connection that leaves calls unanswered is in doubt, and serves until another one is made. After many unanswered
-//!    calls in a row the link drops the connection. Calls that overlap count once.
-//! 5. After a silence, the link checks the connection before the next call, because a balancer may have closed it.
+//! 1. All calls wait for the same attempt to connect. An attempt continues after its caller gives up, so the link
+//!    reaches servers that need longer than a deadline.
+//! 2. The link replaces a lost connection at once. Further attempts have pauses with jitter that double. A call that
+//!    fails during a pause schedules the next attempt, because the breaker may stop all other calls.
+//! 3. If an attempt is slow, another begins. The first to succeed wins.
+//! 4. After a few unanswered calls, a connection is in doubt, and serves until it is replaced. After many, the link
+//!    drops the connection. Calls that overlap count once.
+//! 5. After a silence, the link checks the connection, because a balancer may have closed it.
 
 use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,9 +23,7 @@ use super::backend::{Backend, LinkConnection, Verdict};
 use super::call_error::CallError;
 use super::request::LinkRequest;
 
-/// Calls in a row that a connection may leave unanswered.
 const MOST_UNANSWERED: u32 = 16;
-/// The time without calls after which a connection may have been closed.
 const SILENCE: Duration = Duration::from_millis(250);
 
 pub(crate) struct Reconnecting<B: Backend> {
@@ -33,7 +31,6 @@ pub(crate) struct Reconnecting<B: Backend> {
     state: Mutex<LinkState<B>>,
     /// Changes whenever an attempt ends.
     ended: watch::Sender<()>,
-    /// The runtime of the connections, by default the runtime of the first caller.
     runtime: Option<Handle>,
 }
 
@@ -43,7 +40,6 @@ struct LinkState<B: Backend> {
     last_error: Option<RedisError>,
 }
 
-/// A connection, and how its calls have ended.
 #[derive(Clone)]
 struct Tracked<C> {
     connection: C,
@@ -51,13 +47,10 @@ struct Tracked<C> {
     calls: Arc<Mutex<Calls>>,
 }
 
-/// The calls of a connection.
 struct Calls {
-    /// The instant at which the last one began.
     last: Instant,
-    /// The calls in a row without an answer. Calls that overlap count once.
     unanswered: u32,
-    /// The instant at which the last of these calls was given up.
+    /// When the last unanswered call was given up.
     given_up: Option<Instant>,
 }
 
@@ -76,17 +69,14 @@ impl<B: Backend> Reconnecting<B> {
         }
     }
 
-    /// Waits until there is a connection, or an attempt to make one has failed.
     pub(super) async fn connect(self: &Arc<Self>) -> RedisResult<()> {
         self.connection().await.map(drop)
     }
 
-    /// Makes a connection for announcements.
     pub(super) async fn subscriber(&self) -> RedisResult<PubSub> {
         self.backend.subscriber().await
     }
 
-    /// Sends a request once.
     pub(super) async fn run(
         self: &Arc<Self>,
         key: &str,
@@ -108,7 +98,7 @@ impl<B: Backend> Reconnecting<B> {
         answer.map_err(CallError::of_call)
     }
 
-    /// Returns the connection, or waits for the attempt to make one. Fails at once between attempts.
+    /// Returns or awaits the connection. Fails at once between attempts.
     async fn connection(self: &Arc<Self>) -> RedisResult<Tracked<B::Connection>> {
         let mut ended = self.ended.subscribe();
         loop {
@@ -129,12 +119,11 @@ impl<B: Backend> Reconnecting<B> {
                     (ErrorKind::Io, "the attempt to connect was cut short").into()
                 }));
             }
-            // The sender is never dropped before this.
+            // The sender is never dropped before this receiver.
             let _ = ended.changed().await;
         }
     }
 
-    /// Makes another connection in the background, as soon as an attempt is due.
     pub(super) fn replace(self: &Arc<Self>) {
         // A future may be dropped after its runtime has ended.
         let Some(runtime) = self.runtime.clone().or_else(|| Handle::try_current().ok()) else {
@@ -146,7 +135,6 @@ impl<B: Backend> Reconnecting<B> {
         }
     }
 
-    /// Notes a call without an answer.
     fn went_unanswered(self: &Arc<Self>, calls: &Arc<Mutex<Calls>>, began: Instant) {
         let in_a_row = locked(calls).give_up(began);
         if in_a_row >= MOST_UNANSWERED {
@@ -157,7 +145,7 @@ impl<B: Backend> Reconnecting<B> {
         }
     }
 
-    /// Drops a connection, unless another has replaced it. If it answered its last call, the next attempt has no pause.
+    /// If the last call was answered, the next attempt has no pause.
     fn drop_connection(&self, calls: &Arc<Mutex<Calls>>) {
         let mut state = self.lock();
         let dropped = state
@@ -175,7 +163,7 @@ impl<B: Backend> Reconnecting<B> {
 
 impl<C> Tracked<C> {
     fn new(connection: C) -> Self {
-        // It has not answered a call yet.
+        // A new connection has not answered a call yet.
         let calls = Calls {
             last: now(),
             unanswered: 1,
@@ -187,7 +175,7 @@ impl<C> Tracked<C> {
         }
     }
 
-    /// Notes the beginning of a call. Returns whether there was none for a while.
+    /// Records the beginning of a call. Returns whether there was a silence.
     fn begin_call(&self) -> bool {
         let now = now();
         now.saturating_duration_since(core::mem::replace(&mut locked(&self.calls).last, now))
@@ -196,7 +184,7 @@ impl<C> Tracked<C> {
 }
 
 impl Calls {
-    /// Counts an unanswered call, unless an overlapping call counts already. Returns the calls in a row.
+    /// Counts an unanswered call. Returns the unanswered calls in a row.
     fn give_up(&mut self, began: Instant) -> u32 {
         if self.given_up.is_none_or(|given_up| began >= given_up) {
             self.given_up = Some(now());
@@ -207,7 +195,6 @@ impl Calls {
 }
 
 impl<B: Backend> LinkState<B> {
-    /// Returns whether the connection in doubt is still in use, or there is still no connection.
     fn is_current(&self, doubtful: Option<&Tracked<B::Connection>>) -> bool {
         match (&self.connection, doubtful) {
             (Some(current), Some(doubtful)) => Arc::ptr_eq(&current.calls, &doubtful.calls),
@@ -216,7 +203,7 @@ impl<B: Backend> LinkState<B> {
         }
     }
 
-    /// Takes the connection that an attempt has made, unless another attempt was first.
+    /// Installs a new connection, unless another attempt was first.
     fn install(&mut self, connection: B::Connection, doubtful: Option<&Tracked<B::Connection>>) {
         if self.connection.is_none() || self.is_current(doubtful) {
             self.connection = Some(Tracked::new(connection));
@@ -224,16 +211,15 @@ impl<B: Backend> LinkState<B> {
     }
 }
 
-/// An attempt that is under way, or waits until it is due. It ends when it is dropped.
+/// An attempt to connect, in progress or scheduled, until dropped.
 struct Attempt<B: Backend> {
     link: Arc<Reconnecting<B>>,
-    /// The connection to replace.
     doubtful: Option<Tracked<B::Connection>>,
     is_under_way: bool,
 }
 
 impl<B: Backend> Attempt<B> {
-    /// Begins an attempt, or schedules it if it is not due.
+    /// Begins an attempt, or schedules the attempt if it is not due.
     fn plan(link: &Arc<Reconnecting<B>>, state: &mut LinkState<B>) -> Option<Self> {
         let now = now();
         let is_under_way = state.attempts.is_due(now);
@@ -249,7 +235,7 @@ impl<B: Backend> Attempt<B> {
         })
     }
 
-    /// Continues in the background. Unlock the state first, because an ending runtime drops the task at once.
+    /// Unlock the state first, because an ending runtime drops the task at once.
     fn spawn(mut self, caller: &Handle) {
         let runtime = self.link.runtime.clone();
         runtime.as_ref().unwrap_or(caller).spawn(async move {
@@ -270,7 +256,7 @@ impl<B: Backend> Attempt<B> {
         });
     }
 
-    /// Waits until it is due. Returns false if the connection has been replaced meanwhile.
+    /// Returns false if the connection was replaced before the attempt was due.
     async fn begin_when_due(&mut self) -> bool {
         let mut ended = self.link.ended.subscribe();
         loop {
@@ -290,7 +276,7 @@ impl<B: Backend> Attempt<B> {
                 }
                 state.attempts.due_at().filter(|due| *due > now)
             };
-            // Without an instant, too many attempts are under way, and one must end first.
+            // Without an instant, too many attempts are in progress.
             let _ = match due {
                 Some(due) => tokio::time::timeout_at(due.into(), ended.changed())
                     .await
@@ -314,7 +300,7 @@ impl<B: Backend> Drop for Attempt<B> {
     }
 }
 
-/// A call under way, which acts on its verdict when dropped. A caller that gives up leaves the verdict at doubt.
+/// Acts on its verdict when dropped. If the caller gives up, the verdict remains `Doubt`.
 struct CallUnderWay<'a, B: Backend> {
     link: &'a Arc<Reconnecting<B>>,
     calls: &'a Arc<Mutex<Calls>>,
@@ -357,7 +343,7 @@ mod tests {
     use super::*;
     use crate::wire::Call;
 
-    /// Has one connection, which answers some calls and not others, and never a second one.
+    /// Connects once, and answers only some calls.
     #[derive(Default)]
     struct Once(AtomicU32);
 
@@ -397,7 +383,7 @@ mod tests {
                 .build()
                 .unwrap()
         };
-        // It drops what is spawned on it at once.
+        // An ended runtime drops spawned tasks at once.
         let ended = runtime().handle().clone();
         let link = Arc::new(Reconnecting::new(Once::default(), Some(ended)));
         assert!(runtime().block_on(link.connect()).is_err());
@@ -410,7 +396,6 @@ mod tests {
         }
     }
 
-    /// Has a connection replaced that may be dropped before the attempt is due.
     async fn follow_up(is_dropped: bool) {
         let link = Arc::new(Reconnecting::new(Once::default(), None));
         assert!(link.connect().await.is_ok());

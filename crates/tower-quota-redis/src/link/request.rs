@@ -1,5 +1,3 @@
-//! The requests that are sent on a connection.
-
 use core::future::Future;
 
 use redis::aio::ConnectionLike;
@@ -8,9 +6,9 @@ use redis::{Cmd, Pipeline, RedisResult, Value};
 use crate::script;
 use crate::wire::Call;
 
-/// A request to the servers of a connection.
+/// A request that can be sent on any kind of connection.
 pub(crate) trait LinkRequest: Sync {
-    /// Sends it once, to the partition that a key stands for.
+    /// Sends the request once, to the partition of a key.
     fn send(
         &self,
         connection: &mut (impl ConnectionLike + Send),
@@ -18,7 +16,6 @@ pub(crate) trait LinkRequest: Sync {
     ) -> impl Future<Output = RedisResult<Value>> + Send;
 }
 
-/// Decisions, which the script makes.
 impl LinkRequest for Call {
     async fn send(
         &self,
@@ -29,7 +26,7 @@ impl LinkRequest for Call {
     }
 }
 
-/// A command, which leads to its partition by its own keys.
+/// A command leads to its partition by its own keys.
 impl LinkRequest for Cmd {
     async fn send(
         &self,
@@ -40,7 +37,7 @@ impl LinkRequest for Cmd {
     }
 }
 
-/// A part of the replies to several commands: how many to skip, and how many to return.
+/// Several commands. The caller gets `count` replies, and the first `offset` replies are skipped.
 pub(crate) struct Several<'a> {
     pub(crate) commands: &'a Pipeline,
     pub(crate) offset: usize,

@@ -1,5 +1,3 @@
-//! A primary under sentinels. Each attempt to connect asks all sentinels.
-
 use core::time::Duration;
 
 use redis::aio::{MultiplexedConnection, PubSub};
@@ -11,7 +9,7 @@ use super::backend::Backend;
 use super::election::{self, Address, Report};
 use super::server::Server;
 
-/// A primary with this name.
+/// A primary under sentinels. Each attempt to connect asks all sentinels.
 pub(crate) struct Sentinels {
     sentinels: Vec<ConnectionInfo>,
     name: String,
@@ -22,7 +20,6 @@ pub(crate) struct Sentinels {
 }
 
 impl Sentinels {
-    /// Creates the backend. The host of `primary` is the name under which the sentinels know it.
     pub(super) fn new(
         sentinels: Vec<ConnectionInfo>,
         primary: ConnectionInfo,
@@ -75,13 +72,11 @@ impl Sentinels {
     }
 }
 
-/// A connection to the primary at an address.
 struct Found {
     connection: MultiplexedConnection,
     address: Address,
 }
 
-/// Asks one sentinel for the primary's address.
 async fn ask(sentinel: ConnectionInfo, name: String, timeout: Duration) -> RedisResult<Address> {
     let mut connection = Server::new(sentinel, timeout, None)?.dial().await?;
     let mut command = redis::cmd("SENTINEL");
@@ -96,7 +91,7 @@ async fn ask(sentinel: ConnectionInfo, name: String, timeout: Duration) -> Redis
     })
 }
 
-/// Connects to the server at this address, unless it reports that it is a replica.
+/// Connects to the server at this address, and fails if the server is a replica.
 async fn connect(server: RedisResult<Server>, address: Address) -> RedisResult<Found> {
     let mut connection = server?.dial().await?;
     match redis::cmd("ROLE").query_async(&mut connection).await {
@@ -107,7 +102,7 @@ async fn connect(server: RedisResult<Server>, address: Address) -> RedisResult<F
             )
                 .into())
         }
-        // If the user has no right to ask, the sentinels are trusted.
+        // If the user may not call `ROLE`, the store trusts the sentinels.
         Err(error) if error.code() != Some("NOPERM") => Err(error),
         _ => Ok(Found {
             connection,

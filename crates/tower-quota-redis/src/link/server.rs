@@ -1,5 +1,3 @@
-//! One server at a known address.
-
 use core::future::{Future, poll_fn};
 use core::pin::pin;
 use core::task::Poll;
@@ -12,10 +10,10 @@ use super::Provider;
 use super::backend::{Backend, LinkConnection};
 use super::request::LinkRequest;
 
-/// Requests that may wait to be written. A burst would wait with the default of 50.
+/// The requests that may wait to be written. With the default of 50, a burst would wait.
 const QUEUE: usize = 1024;
 
-/// Makes connections to a server with the settings that a limiter needs.
+/// One server at a known address.
 pub(crate) struct Server {
     client: Client,
     config: AsyncConnectionConfig,
@@ -63,7 +61,7 @@ impl Backend for Server {
     async fn subscriber(&self) -> RedisResult<PubSub> {
         #[cfg(feature = "credentials")]
         if let Some(provider) = &self.credentials {
-            // The client takes no provider for such a connection.
+            // The client takes no provider for a Pub/Sub connection.
             let (user, password) = provider.fetch().await?;
             let info = self.client.get_connection_info().clone();
             let settings = info.redis_settings().clone();
@@ -79,7 +77,7 @@ impl Backend for Server {
 impl LinkConnection for MultiplexedConnection {
     /// Sends a command without waiting for the reply. On a lost connection, sending fails at once.
     async fn is_lost(&self) -> bool {
-        // Every user has the right to `TIME`, because the script needs it.
+        // Every user has the right to `TIME`, because the script needs `TIME`.
         let (mut connection, command) = (self.clone(), redis::cmd("TIME"));
         let mut reply = pin!(connection.send_packed_command(&command));
         poll_fn(|context| Poll::Ready(matches!(reply.as_mut().poll(context), Poll::Ready(Err(_)))))

@@ -1,11 +1,9 @@
-//! Settings of TLS.
-
 use redis::{ClientTlsConfig, TlsCertificates};
 use rustls::crypto::{CryptoProvider, ring};
 
 use super::Certificates;
 
-/// Makes rustls use ring, unless the program has chosen otherwise: with no choice made it would panic.
+/// Chooses ring, because rustls panics if no crypto provider is installed.
 pub(super) fn choose_cryptography() {
     if CryptoProvider::get_default().is_none() {
         // Fails if another thread was first.
@@ -13,7 +11,6 @@ pub(super) fn choose_cryptography() {
     }
 }
 
-/// Returns the client's form of certificates, if there are any.
 pub(super) fn of(certificates: &Certificates) -> Option<TlsCertificates> {
     let Certificates { roots, client } = certificates.clone();
     let is_default = roots.is_none() && client.is_none();
