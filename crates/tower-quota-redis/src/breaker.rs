@@ -1,12 +1,8 @@
-//! The breaker stops calls to a server that does not answer.
+//! Stops calls to a server that does not answer.
 //!
-//! | state | decisions |
-//! |---|---|
-//! | closed | are sent; a few failed spans in a row open the breaker, and an answer resets the count |
-//! | open | fail at once and uncharged, for a pause with jitter |
-//! | trial | the first decision after the pause is sent, the others fail; an answer closes the breaker, a failure doubles the pause |
-//!
-//! Calls that overlap are one span, so the number of connections does not matter.
+//! A few failures in a row open the breaker. Decisions then fail at once and uncharged, for a pause with jitter. The
+//! first decision after the pause is the trial. An answer closes the breaker, and a failure doubles the pause. Failures
+//! that overlap count once, so the number of connections does not matter.
 
 use core::num::NonZeroU32;
 use core::time::Duration;
@@ -14,18 +10,17 @@ use std::time::Instant;
 
 use crate::pause;
 
-/// Failed spans in a row that open the breaker by default, a quarter of a second of silence.
+/// The default, a quarter of a second of silence.
 pub(crate) const DEFAULT_FAILURES: NonZeroU32 = NonZeroU32::new(5).unwrap();
 
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
-/// The longest time for which a recovered server goes unnoticed.
+/// Bounds the time until the store notices a recovery.
 const LONGEST_PAUSE: Duration = Duration::from_millis(400);
 
-/// Counts failed spans, and says whether the next decision may be sent.
 #[derive(Debug)]
 pub(crate) struct Breaker {
     allowed_failures: NonZeroU32,
-    /// The time after which a trial counts as lost, perhaps with its runtime.
+    /// After this time a trial counts as lost, perhaps with its runtime.
     trial_limit: Duration,
     state: BreakerState,
 }
@@ -59,7 +54,6 @@ impl Breaker {
         matches!(self.state, BreakerState::Closed { .. })
     }
 
-    /// Returns whether a decision that arrives now would be sent.
     pub(crate) fn would_admit(&self, now: Instant) -> bool {
         match self.state {
             BreakerState::Closed { .. } => true,
@@ -70,7 +64,7 @@ impl Breaker {
         }
     }
 
-    /// Returns whether to send a decision that arrives now. If the pause is over, that decision becomes the trial.
+    /// Returns whether to send a new decision. After a pause, the decision becomes the trial.
     #[must_use]
     pub(crate) fn admit(&mut self, now: Instant) -> bool {
         let is_admitted = self.would_admit(now);
@@ -85,7 +79,7 @@ impl Breaker {
         is_admitted
     }
 
-    /// Notes an answer to a call. Returns true if it closes the breaker.
+    /// Records an answer. Returns whether it closes the breaker.
     pub(crate) fn answered(&mut self, began: Instant) -> bool {
         match self.state {
             BreakerState::Closed { .. } => {
@@ -96,12 +90,12 @@ impl Breaker {
                 self.state = BreakerState::CLOSED;
                 true
             }
-            // An earlier call says nothing about the server now.
+            // An earlier call says little about the server now.
             BreakerState::Open { .. } | BreakerState::Trial { .. } => false,
         }
     }
 
-    /// Notes that a call failed. Returns true if that opens the breaker.
+    /// Records a failed call. Returns whether it opens the breaker.
     pub(crate) fn failed(&mut self, began: Instant, ended: Instant) -> bool {
         match &mut self.state {
             BreakerState::Closed {
@@ -128,7 +122,6 @@ impl Breaker {
         }
     }
 
-    /// Lets the next decision be the trial, because the caller of the present trial has left.
     pub(crate) fn trial_left(&mut self, now: Instant) {
         if let BreakerState::Trial { trials, .. } = self.state {
             self.state = BreakerState::Open { until: now, trials };
@@ -154,7 +147,6 @@ mod tests {
 
     const DEADLINE: Duration = Duration::from_millis(50);
 
-    /// A breaker and the instants of a test, in milliseconds since its start.
     struct Trace {
         breaker: Breaker,
         start: Instant,
@@ -181,7 +173,6 @@ mod tests {
             self.breaker.failed(began, ended)
         }
 
-        /// Opens it at 0 ms.
         fn opened() -> Self {
             let mut trace = Self::new(NonZeroU32::MIN);
             assert!(trace.failed(0, 0));
@@ -189,11 +180,9 @@ mod tests {
         }
     }
 
-    /// Plays calls on several connections to a server that is silent from 0 ms on.
-    /// Returns when the breaker opened, in milliseconds.
+    /// Plays calls to a server that is silent from 0 ms on. Returns when the breaker opened.
     fn opens_after(connections: u64, silent_millis: u64) -> Option<u64> {
         let mut trace = Trace::new(DEFAULT_FAILURES);
-        // The calls on different connections begin at different times.
         let mut calls: Vec<u64> = (0..2 * connections).map(|slot| slot * 7 % 50).collect();
         loop {
             let slot = (0..calls.len()).min_by_key(|&slot| calls[slot]).unwrap();

@@ -1,4 +1,4 @@
-//! The names of keys in Redis: `PREFIX:4:{TAG}:ID`.
+//! Names of keys in Redis: `PREFIX:4:{TAG}:ID`.
 
 use core::num::NonZeroUsize;
 
@@ -8,14 +8,13 @@ use tower_quota_core::{Key, Name};
 use crate::config_error::RedisConfigError;
 use crate::slots;
 
-/// The version of the keys. Instances of two versions use different keys.
+/// Instances of two versions use different keys.
 const FORMAT: char = '4';
-/// Longer ids are hashed.
+/// A longer id is hashed.
 const LONGEST_READABLE: usize = 128;
 /// Among a billion clients, the odds of any collision are about 1 in 10^11.
 const HASHED: usize = 12;
 
-/// The key of a client's entry in Redis.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct EntryKey(SmallVec<[u8; 40]>);
 
@@ -29,10 +28,8 @@ impl EntryKey {
     }
 }
 
-/// Names the keys of clients.
 #[derive(Clone)]
 pub(crate) struct KeyNames {
-    /// The prefix of the keys of each partition.
     partitions: Vec<String>,
     seed: [u8; 16],
     readable: bool,
@@ -45,7 +42,7 @@ impl KeyNames {
         readable: bool,
         partitions: NonZeroUsize,
     ) -> Result<Self, RedisConfigError> {
-        // The prefixes of other limiters end with the colon.
+        // The prefix of other limiters often ends with the colon.
         let prefix = given.strip_suffix(':').unwrap_or(given);
         // Braces would choose a cluster slot, and asterisks have a meaning in ACL patterns.
         let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:/".contains(&byte);
@@ -74,7 +71,6 @@ impl KeyNames {
         })
     }
 
-    /// Returns the prefix of a partition's keys. It has the partition's hash tag, hence its cluster slot.
     pub(crate) fn partition_key(&self, partition: usize) -> &str {
         self.partitions.get(partition).map_or("", String::as_str)
     }
@@ -87,7 +83,6 @@ impl KeyNames {
         self.locate(key).1.to_text()
     }
 
-    /// Returns the partition and the key of a client.
     pub(crate) fn locate(&self, key: &Key<'_>) -> (usize, EntryKey) {
         let digest = key.digest(&self.seed);
         let partition = ((digest >> 96) % self.partitions.len() as u128) as usize;
@@ -116,7 +111,7 @@ impl KeyNames {
     }
 }
 
-/// Appends letters, digits and `-_.` as they are, and other bytes in percent form.
+/// Percent-encodes all bytes but letters, digits and `-_.`.
 fn push_readable(name: &mut SmallVec<[u8; 40]>, bytes: &[u8]) {
     for &byte in bytes {
         if byte.is_ascii_alphanumeric() || b"-_.".contains(&byte) {

@@ -1,18 +1,15 @@
-//! Questions: decisions as they are sent.
-
 use smallvec::SmallVec;
 use tower_quota_core::{Algorithm, Charge, Decision, Key, Operation};
 
 use crate::keys::{EntryKey, KeyNames};
 use crate::template::{ChargeTemplate, Template};
 
-/// A decision to make, and the clients it counts. All of them are in one partition.
+/// A decision to make about clients in one partition.
 #[derive(Clone)]
 pub(crate) struct Question {
     /// Boxed, because a question is moved several times.
     pub(crate) template: Box<Template>,
     pub(crate) clients: SmallVec<[EntryKey; 2]>,
-    /// The partition of its first client, or the first partition if it has none.
     pub(crate) partition: usize,
 }
 
@@ -35,8 +32,8 @@ impl Question {
             client_of[charge]
         }));
         if matches!(operation, Operation::Refund { .. }) && keys.partitions() > 1 {
-            // The decision has the instant of its first part. A bucket that a later part charged when full has no history
-            // of that instant, and would refund nothing.
+            // The decision has the instant of its first part. A bucket that a later part charged when full has no
+            // history of that instant, and would refund no units.
             template
                 .charges
                 .iter_mut()
@@ -57,7 +54,6 @@ impl Question {
         }
     }
 
-    /// Returns the question that refunds `units` of each charge that this answer has taken.
     pub(crate) fn to_refund(&self, answer: &Decision, units: impl Iterator<Item = u64>) -> Self {
         let mut refund = self.clone();
         refund.template.operation = Operation::Refund {
@@ -72,7 +68,6 @@ impl Question {
         refund
     }
 
-    /// Returns the question with at most so many units for at-most charges.
     pub(crate) fn capped(&self, most: u64) -> Self {
         let mut capped = self.clone();
         let takes_what_is_left = capped
@@ -84,7 +79,7 @@ impl Question {
         capped
     }
 
-    /// Returns the question as a part of a refused request. Charges that have `counted` the refusal do not count it again.
+    /// Turns the question into a refusal. Charges that have `counted` the refusal do not count again.
     pub(crate) fn to_refuse(&self, counted: impl Iterator<Item = bool>) -> Self {
         let mut refusal = self.clone();
         refusal.template.operation = Operation::Refuse;
@@ -99,7 +94,6 @@ impl Question {
         refusal
     }
 
-    /// Returns whether a refusal of the request may change what is stored.
     pub(crate) fn counts_refusals(&self) -> bool {
         self.template
             .charges
@@ -109,10 +103,10 @@ impl Question {
 
     /// Returns the work of the server, in multiples of about 2 microseconds.
     ///
-    /// With 64 decisions in a call, Redis 7.0.15 needs 2.3 microseconds for a plain decision with one limit, 3 with three
-    /// limits, and up to twice as much for another order, other quotas or refundable charges. The model needs 4
-    /// microseconds, 4 for each counter, 14 for every 100 stamps of a log, and 38 for every 100 holds. Most lists are not
-    /// full, so each entry weighs a seventh.
+    /// In a call with 64 decisions, Redis 7.0.15 needs 2.3 microseconds for a plain decision with one limit, 3 with
+    /// three limits, and up to twice as much for other orders, other quotas or refundable charges. The model needs 4
+    /// microseconds, 4 for each counter, 14 for 100 stamps, and 38 for 100 holds. Most lists are not full, so entries
+    /// weigh a seventh.
     pub(crate) fn weight(&self) -> usize {
         let charges = &self.template.charges;
         if self.template.is_plain {
@@ -123,7 +117,6 @@ impl Question {
     }
 }
 
-/// Returns what a charge weighs where the model decides.
 fn weight(part: &ChargeTemplate) -> usize {
     let counters = if part.penalty.is_some() { 2 } else { 1 };
     let looks = if part.is_at_most { 2 } else { 1 };

@@ -1,15 +1,14 @@
 //! Hash tags at equidistant slots of a cluster.
 //!
 //! The slot of a key is the CRC16 of its tag, the part in braces, modulo 16,384
-//! ([specification](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)). Nodes mostly own equal
-//! ranges of slots, so tags at equal distances spread evenly over any number of nodes.
+//! ([specification](https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/)). Nodes mostly own
+//! equal ranges of slots, so tags at equal distances spread evenly over any number of nodes.
 
-/// The hash slots of a cluster.
 pub(crate) const SLOTS: usize = 16_384;
 
-/// Returns the tags of so many partitions, at most one for each slot.
+/// Returns the tag of each partition, at most one for each slot.
 ///
-/// The tags are the shortest base-36 numbers whose slots lie in the middles of equal ranges. Every key contains a tag.
+/// The tags are the shortest base-36 numbers whose slots lie in the middles of equal ranges.
 pub(crate) fn tags(partitions: usize) -> Vec<String> {
     let count = partitions.clamp(1, SLOTS);
     let mut partition_at = vec![None; SLOTS];
@@ -43,12 +42,11 @@ fn base36(mut number: usize) -> String {
     }
 }
 
-/// Returns the slot of a tag.
 fn slot(tag: &[u8]) -> usize {
     usize::from(crc16(tag)) % SLOTS
 }
 
-/// Computes CRC-16/XMODEM: polynomial 0x1021, nothing reflected, starts with 0.
+/// Computes CRC-16/XMODEM with polynomial 0x1021 and initial value 0, not reflected.
 fn crc16(bytes: &[u8]) -> u16 {
     let shifted = |crc: u16, _| {
         if crc & 0x8000 == 0 {

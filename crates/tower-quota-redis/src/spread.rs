@@ -1,14 +1,14 @@
 //! Decisions about keys in several partitions.
 //!
-//! A script cannot reach two nodes of a cluster, so each partition decides its part in turn, global limits last, because
-//! they are the most contended.
+//! A script cannot reach two nodes of a cluster, so each partition decides its part in turn. The global limits come
+//! last, because they are the most contended.
 //!
-//! 1. If a part refuses or fails, the earlier parts are refunded. The request therefore never exceeds a limit. Until the
-//!    refund, other requests may be refused.
-//! 2. After a refusal, the other parts judge their charges and count the refusal, so that the decision equals the decision
-//!    of a single step. If such a part fails, the request is still refused, without the statuses of the part.
-//! 3. While the breaker of a part is open, no part takes units. A part in doubt is asked first.
-//! 4. Refunds, charges and resets reach all parts even if one fails. The first error is the answer.
+//! 1. If a part refuses or fails, the store refunds the earlier parts, so the request never exceeds a limit. Until the
+//!    refund, the store may refuse other requests.
+//! 2. After a refusal, the other parts judge their charges and count the refusal, as a single step would. If such a
+//!    part fails, the refusal lacks its statuses.
+//! 3. While the breaker of a part is open, no part is charged. Parts in doubt come first.
+//! 4. Refunds, charges and resets reach all parts even if a part fails. The caller gets the first error.
 
 use std::sync::Arc;
 
@@ -24,24 +24,21 @@ use crate::keys::KeyNames;
 use crate::question::Question;
 use crate::template::ChargeTemplate;
 
-/// A decision in parts.
 pub(crate) struct Spread {
     operation: Operation,
     parts: Vec<Part>,
 }
 
-/// The part of a request that one partition decides.
 struct Part {
     partition: usize,
     question: Question,
-    /// The positions of its charges among those of the request.
     positions: SmallVec<[usize; 4]>,
 }
 
 type Answer = Result<Decision, RedisStoreError>;
 
 impl Spread {
-    /// Divides a decision into parts. Returns `None` if all of it is in one partition.
+    /// Returns `None` if one partition has all keys.
     pub(crate) fn over_partitions(
         operation: Operation,
         charges: &[Charge<'_>],
@@ -89,12 +86,11 @@ impl Spread {
         })
     }
 
-    /// Returns the first concurrency limit of a second part.
     pub(crate) fn second_hold(&self) -> Option<Name> {
         self.parts.iter().filter_map(Part::hold).nth(1)
     }
 
-    /// Fails a check if a breaker is open. Puts parts in doubt first.
+    /// Fails a check if a breaker is open, and moves parts in doubt to the front.
     pub(crate) fn ask_breakers(
         &mut self,
         batchers: &[Arc<Batcher>],
@@ -112,7 +108,7 @@ impl Spread {
         Ok(())
     }
 
-    /// Decides, and refunds what was taken if the caller no longer waits for the answer.
+    /// Decides, and refunds the units if the caller leaves.
     pub(crate) async fn decide(
         self,
         batchers: Arc<[Arc<Batcher>]>,
@@ -179,7 +175,6 @@ impl Spread {
         Ok(self.join(answers))
     }
 
-    /// Returns the fewest units that an at-most charge has taken, or `None` without such a charge.
     fn common_units(&self, answers: &[Decision]) -> Option<u64> {
         if self.operation != Operation::Check {
             return None;
@@ -194,7 +189,6 @@ impl Spread {
         at_most.map(|(_, status)| status.taken).min()
     }
 
-    /// Refunds the parts that have answered.
     async fn refund(&self, batchers: &[Arc<Batcher>], answers: &[Decision]) {
         for (part, answer) in self.parts.iter().zip(answers) {
             part.refund(batchers, answer, |_, status| status.taken)
@@ -202,7 +196,7 @@ impl Spread {
         }
     }
 
-    /// Refunds the units of at-most charges above the fewest that one of them has taken.
+    /// Refunds the units of at-most charges above `most`.
     async fn level(&self, batchers: &[Arc<Batcher>], answers: &mut [Decision], most: u64) {
         for (part, answer) in self.parts.iter().zip(answers) {
             let surplus = |charge: &ChargeTemplate, status: &LimitStatus| match charge.is_at_most {
@@ -220,7 +214,7 @@ impl Spread {
                 .charges(answer)
                 .enumerate()
                 .map(|(position, (charge, before))| {
-                    // Without an answer too, because a second refund would create units.
+                    // Also without an answer, because a second refund would create units.
                     let taken = before.taken - surplus(charge, before);
                     // The remaining units are then a lower bound.
                     let left = Left::new(before.remaining(), before.reset_after());
@@ -238,7 +232,6 @@ impl Spread {
         }
     }
 
-    /// Refunds the parts that have answered, and turns their answers into refusals.
     async fn turn_into_refusals(&self, batchers: &[Arc<Batcher>], answers: &mut [Decision]) {
         for (part, answer) in self.parts.iter().zip(answers) {
             if let Some(refusal) = part.turn_into_refusal(batchers, answer).await {
@@ -247,10 +240,10 @@ impl Spread {
         }
     }
 
-    /// Joins the answers of all parts, in the order of the request's charges.
+    /// Joins the answers in the order of the charges.
     ///
-    /// The decision has the instant of its holds, which identifies them. Otherwise the instant is the earliest of all parts,
-    /// because a later instant would let a bucket give back too much.
+    /// The instant identifies the holds. Without holds, the earliest instant counts, because a bucket could give back
+    /// too much at a later instant.
     fn join(&self, answers: &[Decision]) -> Decision {
         let mut statuses: SmallVec<[(usize, LimitStatus); 4]> = SmallVec::new();
         let mut of_parts = self.parts.iter().zip(answers);
@@ -277,14 +270,12 @@ impl Spread {
 }
 
 impl Part {
-    /// Returns the first concurrency limit.
     fn hold(&self) -> Option<Name> {
         let mut charges = self.question.template.charges.iter();
         let hold = charges.find(|charge| charge.quota.algorithm() == Algorithm::Concurrent);
         hold.map(|charge| charge.name)
     }
 
-    /// Returns the charges of this part, each with its status.
     fn charges<'a>(
         &'a self,
         answer: &'a Decision,
@@ -292,7 +283,7 @@ impl Part {
         self.question.template.charges.iter().zip(answer.statuses())
     }
 
-    /// Refunds some units of this part. Returns `None` if the server does not answer.
+    /// Returns `None` if the server does not answer.
     async fn refund(
         &self,
         batchers: &[Arc<Batcher>],
@@ -308,7 +299,7 @@ impl Part {
             .ok()
     }
 
-    /// Refunds this part, and returns its answer to a request that another part refuses.
+    /// Refunds this part, and returns its answer to a refused request.
     async fn turn_into_refusal(
         &self,
         batchers: &[Arc<Batcher>],
@@ -319,7 +310,7 @@ impl Part {
             .await?;
         let counts = self.question.counts_refusals();
         if counts {
-            // A shadow that refused has counted it already.
+            // A shadow that refused has already counted.
             let counted = answer
                 .statuses()
                 .iter()

@@ -1,24 +1,20 @@
-//! Templates, the common part of similar decisions.
-
 use smallvec::SmallVec;
 use tower_quota_core::{Charge, ChargeMode, Name, Operation, Penalty, Quota};
 
-/// A decision without its clients.
+/// The common part of similar decisions, without clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Template {
     pub(crate) operation: Operation,
     pub(crate) charges: SmallVec<[ChargeTemplate; 4]>,
     pub(crate) clients: usize,
-    /// Whether the fast path may decide it. It checks plain and refundable charges, and no limit of a client twice.
+    /// Whether the fast path may decide. It takes plain and refundable charges, and no limit of a client twice.
     pub(crate) is_plain: bool,
 }
 
-/// A charge with a position instead of its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ChargeTemplate {
     pub(crate) name: Name,
     pub(crate) quota: Quota,
-    /// The position among the decision's clients, from 0.
     pub(crate) client: usize,
     pub(crate) cost: u64,
     /// The longest accepted wait. For a refund, the time from the charge to the end of its turn.
@@ -28,12 +24,12 @@ pub(crate) struct ChargeTemplate {
     pub(crate) is_at_most: bool,
     pub(crate) is_refundable: bool,
     pub(crate) mode: ChargeMode,
-    /// Boxed, because few limits have one.
+    /// Boxed, because few limits have a penalty.
     pub(crate) penalty: Option<Box<Penalty>>,
 }
 
 impl Template {
-    /// Makes the template of these charges. `client_of` maps the position of a charge to the position of its client.
+    /// `client_of` maps the position of a charge to the position of its client.
     pub(crate) fn new(
         operation: Operation,
         charges: &[Charge<'_>],
@@ -76,12 +72,11 @@ impl Template {
         }
     }
 
-    /// Returns the position of the first charge of a client.
     pub(crate) fn first_of(&self, client: usize) -> Option<usize> {
         self.charges.iter().position(|part| part.client == client)
     }
 
-    /// Returns the charges client after client, each with its position. Requests and replies have this order.
+    /// Returns charges and positions in the order of the wire, client after client.
     pub(crate) fn by_client(&self) -> impl Iterator<Item = (usize, &ChargeTemplate)> {
         (0..self.clients).flat_map(|client| {
             self.charges

@@ -1,19 +1,14 @@
-//! A call from its beginning to its end.
-
 use std::time::Instant;
 
-/// How a call ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallEnd {
-    /// With an answer of any kind.
+    /// Any answer, even an error.
     Answered,
-    /// Without an answer by the deadline.
     Late,
-    /// Without a connection, or with the loss of the connection.
+    /// No connection, or a lost connection.
     Broken,
 }
 
-/// The weight and the beginning of a call.
 pub(super) struct CallSpan {
     pub(super) began: Instant,
     pub(super) weight: usize,

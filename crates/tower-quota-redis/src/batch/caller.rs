@@ -1,5 +1,3 @@
-//! Makes the calls of one partition.
-
 use core::time::Duration;
 use std::sync::Arc;
 use std::time::Instant;
@@ -17,26 +15,22 @@ use crate::link::{CallError, Link, LinkRequest, LinkSettings, Several};
 use crate::question::Question;
 use crate::wire::{Reply, Request, Unreadable};
 
-/// The keys that the probe writes. Each node of a cluster owns some of their slots.
+/// The number of keys that the probe writes, so that every node of a cluster owns some of the slots.
 const PROBES: usize = 16;
 
-/// The parts that every call of a partition needs.
 pub(crate) struct Caller {
-    /// Connections to one server, or to one cluster.
     pub(crate) links: Arc<[Link]>,
-    /// A key that leads to the partition.
+    /// A key whose hash tag leads to the partition.
     pub(crate) partition_key: String,
     pub(crate) deadline: Duration,
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) server: Arc<str>,
-    /// In-flight slots that several partitions share.
+    /// Limits the calls of all partitions together.
     pub(crate) shared_slots: Option<Arc<Semaphore>>,
-    /// The settings of the connections, whose runtime makes the calls.
     pub(crate) settings: LinkSettings,
 }
 
 impl Caller {
-    /// Makes one call about these questions, within the deadline.
     pub(super) async fn call<'a>(
         &self,
         number: u64,
@@ -50,9 +44,7 @@ impl Caller {
         self.run(link, &self.partition_key, &call).await
     }
 
-    /// Runs the script without a decision, and writes keys that live for a millisecond.
-    ///
-    /// The keys are in different slots, so that a node of a cluster refuses some of them.
+    /// Runs the script with an empty batch, and writes keys that live for a millisecond.
     pub(super) async fn probe(&self) -> Result<(), RedisStoreError> {
         self.call(0, core::iter::empty()).await?;
         let link = &self.links[0];
@@ -104,7 +96,6 @@ impl Caller {
         }
     }
 
-    /// Reads the next decision of a reply.
     pub(super) fn read(
         &self,
         reply: &mut Reply<'_>,
@@ -172,7 +163,7 @@ impl Caller {
     }
 }
 
-/// Returns how a call ended. A server that refuses a call is available, unless it runs a script or loads data.
+/// A server that refuses a call is available, unless the server is busy or loading.
 pub(super) fn end_of(reply: &Result<Value, RedisStoreError>) -> CallEnd {
     match reply {
         Err(RedisStoreError::Deadline { .. }) => CallEnd::Late,

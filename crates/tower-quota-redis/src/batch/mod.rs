@@ -1,21 +1,13 @@
 //! Batches put several decisions into one call.
 //!
-//! A decision that finds a free sender leaves at once. The decisions that arrive while the senders wait for answers share
-//! the next call.
+//! A decision that finds a free sender leaves at once. Decisions that arrive while all senders wait share the next
+//! call.
 //!
-//! 1. A call has a bounded weight, so that it holds up the server for less than a millisecond.
-//! 2. Decisions wait in the order of arrival. If the oldest has waited for half of the deadline, the newest leave first. A
-//!    decision that has waited for the whole deadline fails uncharged.
-//! 3. A decision whose caller has left is not sent. Refunds and settled charges are always sent.
-//! 4. The weight under way shrinks while calls are slow, so that an overloaded server still answers in time.
-//! 5. The breaker stops calls to a server that does not answer.
-//!
-//! | file | content |
-//! |---|---|
-//! | `queue.rs` | the waiting decisions, and the choice of the next call |
-//! | `window.rs` | the limit of the weight under way |
-//! | `sender.rs` | the tasks that send, and their successors |
-//! | `caller.rs` | the call itself, and its errors |
+//! 1. The weight of a call is bounded, so that a call occupies the server for less than a millisecond.
+//! 2. Decisions leave in the order of arrival. If the oldest has waited for half of the deadline, the newest leave
+//!    first, because they still have time. After the whole deadline, a decision fails uncharged.
+//! 3. The queue drops decisions whose callers have left, but always sends refunds and settled charges.
+//! 4. The weight in flight shrinks while calls are slow, so that an overloaded server still answers in time.
 
 mod call_span;
 mod caller;
@@ -44,19 +36,18 @@ use crate::question::Question;
 use crate::stats::RedisStats;
 use crate::wire::Reply;
 
-/// Takes decisions about the keys of one partition.
+/// Batches the decisions of one partition.
 pub(crate) struct Batcher {
     caller: Caller,
     queue: Mutex<Queue>,
 }
 
-/// The longest wait for a slot that all partitions share. A silent node may hold the slots.
+/// Short, because a silent node may hold the slots.
 const SHARED_SLOT_WAIT: Duration = Duration::from_millis(1);
 
 type Outcome = Result<Decision, RedisStoreError>;
 
 impl Batcher {
-    /// Creates a batcher with so many calls under way to a server that is near.
     pub(crate) fn new(
         caller: Caller,
         senders: usize,
@@ -68,7 +59,6 @@ impl Batcher {
         Arc::new(Self { caller, queue })
     }
 
-    /// Decides within the deadline. Fails at once while the breaker is open.
     pub(crate) async fn decide(self: &Arc<Self>, question: Question) -> Outcome {
         let caller = &self.caller;
         let settles = Pending::settles(question.template.operation);
@@ -76,7 +66,7 @@ impl Batcher {
             Ok(asked) => asked,
             Err(reason) => {
                 if reason == NotSent::Overloaded {
-                    // A caller that tries again at once would starve the tasks that read answers.
+                    // A caller that retries at once would starve the tasks that read answers.
                     tokio::task::yield_now().await;
                 }
                 return Err(caller.not_sent(reason));
@@ -86,7 +76,7 @@ impl Batcher {
             // The runtime of the call may have ended.
             return answer.unwrap_or_else(|_| Err(caller.cut_short()));
         }
-        // After a pause of the process, timers end before the answers in the socket are read.
+        // After a pause of the process, timers fire before the answers in the socket are read.
         tokio::task::yield_now().await;
         match answered.try_recv() {
             Ok(outcome) => outcome,
@@ -97,33 +87,27 @@ impl Batcher {
         }
     }
 
-    /// Fails if the server would not decide or write.
     pub(crate) async fn probe(&self) -> Result<(), RedisStoreError> {
         self.caller.probe().await
     }
 
-    /// Returns whether the breaker is closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.lock().breaker.is_closed()
     }
 
-    /// Returns the error of a decision while the breaker is open.
     pub(crate) fn refusal(&self) -> Option<RedisStoreError> {
         let is_admitted = self.lock().breaker.would_admit(now());
         (!is_admitted).then(|| self.caller.not_sent(NotSent::BreakerOpen))
     }
 
-    /// Returns whether nothing waits and nothing is under way.
     pub(crate) fn is_idle(&self) -> bool {
         self.lock().is_idle()
     }
 
-    /// Adds the figures of this partition.
     pub(crate) fn add_to(&self, stats: &mut RedisStats) {
         self.lock().add_to(stats);
     }
 
-    /// Puts a question into the queue.
     fn ask(
         self: &Arc<Self>,
         question: Question,
@@ -149,11 +133,10 @@ impl Batcher {
         Ok((ticket, answered))
     }
 
-    /// Sends what waits, call after call.
     async fn send_waiting(mut sender: Sender) {
         let batcher = Arc::clone(&sender.batcher);
         loop {
-            // What arrives while this waits leaves in the same call.
+            // Decisions that arrive during this wait leave in the same call.
             let _shared_slot = batcher.shared_slot().await;
             let (expired, step) = {
                 let mut queue = batcher.lock();
@@ -168,13 +151,12 @@ impl Batcher {
                     sender.is_pacing = false;
                     batcher.lock().has_paced();
                 }
-                // The dropped sender looks again, because a decision may have arrived since.
+                // Dropping the sender checks again, because a decision may have arrived since.
                 Step::End => return,
             }
         }
     }
 
-    /// Waits for a slot that all partitions share, so that they send few large calls.
     async fn shared_slot(&self) -> Option<SemaphorePermit<'_>> {
         let slots = self.caller.shared_slots.as_ref()?;
         if let Ok(slot) = slots.try_acquire() {
@@ -186,7 +168,6 @@ impl Batcher {
             .ok()
     }
 
-    /// Makes one call, and gives each decision its answer.
     async fn send(&self, sender: &mut Sender, batch: Batch) {
         if batch.decisions.is_empty() {
             return;
@@ -226,7 +207,6 @@ impl Batcher {
     }
 }
 
-/// Returns the bytes of a reply. A reply that is no string is as unreadable as an empty one.
 fn bytes_of(reply: &Value) -> &[u8] {
     match reply {
         Value::BulkString(bytes) => bytes,

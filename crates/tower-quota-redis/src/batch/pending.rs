@@ -1,5 +1,3 @@
-//! A decision that waits to be sent.
-
 use std::time::Instant;
 
 use tokio::sync::oneshot;
@@ -17,12 +15,11 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// Returns whether an operation settles an earlier decision, which is worth doing late and without a caller.
+    /// Returns whether to send the operation even late and without a caller, because it settles an earlier decision.
     pub(super) const fn settles(operation: Operation) -> bool {
         matches!(operation, Operation::Refund { .. } | Operation::Charge)
     }
 
-    /// Sends the answer to the caller, who may have left.
     pub(super) fn answer(self, outcome: Result<Decision, RedisStoreError>) {
         let _ = self.answer.send(outcome);
     }

@@ -1,5 +1,3 @@
-//! The queue of a partition.
-
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -12,32 +10,27 @@ use super::window::Window;
 use crate::breaker::Breaker;
 use crate::stats::RedisStats;
 
-/// The most weight of a call, in plain decisions about one key. The server needs 2 to 5 microseconds for each.
+/// Bounds the weight of a call. The server needs 2 to 5 microseconds for each unit of weight.
 pub(super) const MOST_WEIGHT: usize = 128;
-/// The most decisions that wait, and the most settlements.
+/// Bounds waiting decisions and waiting settlements.
 const MOST_WAITING: usize = 10_000;
-/// The shortest time between the paced calls of all partitions. Full calls and regular senders are not paced.
+/// Bounds the rate of paced calls over all partitions.
 const SHORTEST_PACE: Duration = Duration::from_micros(250);
 /// The paced calls in the time of a call. More calls would carry fewer decisions each.
 const PACED_CALLS: u32 = 8;
 
 pub(super) struct Queue {
     deadline: Duration,
-    /// The decisions that wait, in the order of their arrival.
     waiting: VecDeque<Pending>,
-    /// The refunds and settled charges that wait.
+    /// Refunds and settled charges.
     settlements: VecDeque<Pending>,
     waiting_weight: usize,
     arrivals: u64,
-    /// The senders that take turns on a server that is near.
     regular_senders: usize,
-    /// The shortest time between two paced calls.
     shortest_pace: Duration,
     senders: usize,
-    /// Whether a sender waits for its turn.
     is_pacing: bool,
     last_sent: Option<Instant>,
-    /// The time of the last call.
     last_took: Duration,
     calls_under_way: usize,
     weight_under_way: usize,
@@ -45,12 +38,10 @@ pub(super) struct Queue {
     pub(super) breaker: Breaker,
     decisions: u64,
     calls: u64,
-    /// How often the breaker has opened and closed.
     openings: u64,
     closings: u64,
 }
 
-/// The reason why a decision is not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotSent {
     BreakerOpen,
@@ -58,11 +49,9 @@ pub(super) enum NotSent {
     NoRuntime,
 }
 
-/// A decision's place in the queue.
 #[derive(Clone, Copy)]
 pub(super) struct Ticket(u64);
 
-/// The decisions of a call.
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) number: u64,
@@ -70,7 +59,6 @@ pub(super) struct Batch {
     pub(super) weight: usize,
 }
 
-/// What a sender does next.
 pub(super) enum Step {
     Send(Batch),
     WaitUntil(Instant),
@@ -108,12 +96,10 @@ impl Queue {
         }
     }
 
-    /// Returns whether nothing waits and nothing is under way.
     pub(super) fn is_idle(&self) -> bool {
         self.is_empty() && self.calls_under_way == 0
     }
 
-    /// Admits a decision that arrives, or fails it at once.
     pub(super) fn admit(&mut self, operation: Operation, now: Instant) -> Result<(), NotSent> {
         if !self.breaker.admit(now) {
             return Err(NotSent::BreakerOpen);
@@ -142,21 +128,18 @@ impl Queue {
         Ticket(self.arrivals)
     }
 
-    /// Returns whether a decision still waits.
     pub(super) fn is_waiting(&self, ticket: Ticket) -> bool {
         self.waiting
             .binary_search_by_key(&ticket.0, |pending| pending.number)
             .is_ok()
     }
 
-    /// Returns whether to start another sender.
     pub(super) fn needs_sender(&self, now: Instant) -> bool {
         let may_pace = !self.is_pacing || self.waiting_weight >= MOST_WEIGHT;
         let is_needed = self.senders < self.regular_senders || may_pace && self.window.is_calm(now);
         is_needed && self.has_work()
     }
 
-    /// Starts a sender if one is needed.
     pub(super) fn begin_sender(&mut self, now: Instant) -> bool {
         let begins = self.needs_sender(now);
         self.senders += usize::from(begins);
@@ -168,10 +151,7 @@ impl Queue {
         self.is_pacing &= !is_pacing;
     }
 
-    /// Returns what a sender does next.
-    ///
-    /// The regular senders keep a near server busy, and the decisions that arrive meanwhile share a call. If the server is
-    /// far, further senders make paced calls.
+    /// Regular senders keep a nearby server busy. If the server is far away, further senders make paced calls.
     pub(super) fn next_step(&mut self, now: Instant) -> Step {
         if !self.has_work() {
             return Step::End;
@@ -196,10 +176,6 @@ impl Queue {
         self.is_pacing = false;
     }
 
-    /// Takes the decisions of the next call.
-    ///
-    /// Decisions leave in the order of arrival. If the oldest has waited for half of the deadline, settlements come first,
-    /// and then the newest decisions, which still have time. Decisions without a caller are dropped.
     fn take_batch(&mut self, now: Instant) -> Batch {
         let mut batch = Batch::default();
         let room = MOST_WEIGHT.min(self.window.limit().saturating_sub(self.weight_under_way));
@@ -228,7 +204,7 @@ impl Queue {
         batch
     }
 
-    /// Takes the next decision, if its weight fits. A heavier decision than a call is sent alone.
+    /// A decision heavier than a whole call is sent alone.
     fn take_next(&mut self, now: Instant, room: usize, taken: usize) -> Option<Pending> {
         let oldest = self.waiting.front();
         let is_backlog = oldest.is_some_and(|oldest| {
@@ -252,7 +228,6 @@ impl Queue {
         }
     }
 
-    /// Takes the decisions that have waited for the whole deadline.
     pub(super) fn take_expired(&mut self, now: Instant) -> Vec<Pending> {
         let mut expired = Vec::new();
         while let Some(oldest) = self.waiting.front()
@@ -264,7 +239,6 @@ impl Queue {
         expired
     }
 
-    /// Adds the statistics of the partition.
     pub(super) fn add_to(&self, stats: &mut RedisStats) {
         if self.breaker.is_closed() {
             stats.closed_partitions += 1;
@@ -279,7 +253,7 @@ impl Queue {
         stats.breaker_closings += self.closings;
     }
 
-    /// Notes the end of a call, `None` if it was cut short. Returns the waiting decisions if the breaker opens.
+    /// Records the end of a call, `None` if it was cut short. Returns the waiting decisions if the breaker opens.
     pub(super) fn call_ended(
         &mut self,
         call: &CallSpan,
@@ -316,10 +290,10 @@ impl Queue {
         waiting.chain(self.settlements.drain(..)).collect()
     }
 
-    /// Takes all waiting decisions after the runtime has ended. Settlements wait for another runtime, if one may come.
+    /// Takes all waiting decisions after the runtime has ended. Settlements wait for a possible successor.
     pub(super) fn take_stranded(&mut self, has_successor: bool, now: Instant) -> Vec<Pending> {
         if self.senders > 0 {
-            // A sender looks at the queue again before it ends.
+            // A sender checks the queue again before it ends.
             return Vec::new();
         }
         let settlements = core::mem::take(&mut self.settlements);
@@ -335,7 +309,7 @@ impl Queue {
         stranded
     }
 
-    /// Lets the next decision be the trial, if the trial neither waits nor is under way.
+    /// Makes the next decision the trial, unless the present trial waits or is in flight.
     fn note_left_trial(&mut self, now: Instant) {
         if self.is_idle() {
             self.breaker.trial_left(now);

@@ -1,5 +1,3 @@
-//! The tasks that send.
-
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
@@ -8,7 +6,7 @@ use super::Batcher;
 use super::call_span::{CallEnd, CallSpan};
 use super::queue::NotSent;
 
-/// A task that sends the waiting decisions. A dropped task leaves its work to another task.
+/// A task that sends the waiting decisions. When dropped, it leaves the work to a successor.
 pub(super) struct Sender {
     pub(super) batcher: Arc<Batcher>,
     pub(super) call: Option<CallSpan>,
@@ -24,7 +22,6 @@ impl Sender {
         }
     }
 
-    /// Notes the end of the call, and fails the waiting decisions if the breaker opens. `None` if the call was cut short.
     pub(super) fn call_ended(&mut self, end: Option<CallEnd>) {
         if let Some(call) = self.call.take() {
             let refused = self.batcher.lock().call_ended(&call, end, super::now());
@@ -52,9 +49,7 @@ impl Drop for Sender {
     }
 }
 
-/// The task that takes over the work.
-///
-/// A runtime that has ended drops the task at once. The waiting decisions then fail.
+/// Takes over the work. If the runtime has ended, it drops this task at once, and the waiting decisions fail.
 struct Successor(Option<Arc<Batcher>>);
 
 impl Successor {
@@ -70,7 +65,7 @@ impl Successor {
 impl Drop for Successor {
     fn drop(&mut self) {
         if let Some(batcher) = self.0.take() {
-            // No task will run on a named runtime again.
+            // A configured runtime that has ended runs no other task.
             let has_successor = batcher.caller.settings.runtime.is_none();
             let stranded = batcher.lock().take_stranded(has_successor, super::now());
             batcher.refuse(stranded, NotSent::NoRuntime);

@@ -1,12 +1,10 @@
-//! Errors of commands that the script calls.
-
 use redis::{ErrorKind, RedisError, ServerErrorKind, parse_redis_value};
 
 /// Returns the error of the command that stopped the script.
 ///
-/// Before version 7 servers report it as a text in one of their own:
-/// `ERR Error running script (call to f_HASH): @user_script:7: @user_script: 7: -READONLY You can't write ...`. Its code
-/// says whether the call may succeed later, and whether the server is still the primary.
+/// Before version 7, servers wrap the error in a text: `ERR Error running script (call to f_HASH): @user_script:7:
+/// @user_script: 7: -READONLY You can't write ...`. The code in the text says whether the call may succeed later, and
+/// whether the server is still the primary.
 pub(super) fn unwrap(error: RedisError) -> RedisError {
     match inner(&error) {
         Some(inner) => inner,

@@ -1,5 +1,3 @@
-//! The script, and its calls.
-
 mod inner_error;
 
 use std::sync::LazyLock;
@@ -30,16 +28,15 @@ const BODY: &str = concat!(
     include_str!("main.lua"),
 );
 
-/// The script and its hash.
 static SCRIPT: LazyLock<(String, Script)> = LazyLock::new(|| {
     let source = wire::with_constants(BODY);
     let script = Script::new(&source);
     (source, script)
 });
 
-/// Calls the script on a partition. A call without clients needs the partition's `key`.
+/// Calls the script on a partition. A call without clients needs the `key` of the partition.
 ///
-/// Sends the source only if the server does not know the script, and has therefore not run it.
+/// On `NOSCRIPT`, sends the script once with `EVAL`, because the server has not run the call.
 pub(crate) async fn run(
     connection: &mut impl ConnectionLike,
     key: &str,

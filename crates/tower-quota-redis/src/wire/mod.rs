@@ -1,7 +1,4 @@
-//! The messages between the store and its script.
-//!
-//! `script/numbers.lua` describes requests and replies byte by byte. [`with_constants`] puts the shared constants into
-//! the Lua.
+//! The messages between the store and its script. `script/numbers.lua` describes every byte.
 
 mod reply;
 mod request;
@@ -14,19 +11,18 @@ pub(crate) use self::request::{Call, Request};
 macro_rules! shared_constants {
     ($($kind:ty { $($name:ident = $value:expr;)* })*) => {
         $($(
-            // Some are used in Lua only.
+            // Some constants are used in Lua only.
             #[allow(dead_code)]
             pub(crate) const $name: $kind = $value;
         )*)*
 
-        /// The shared constants by name.
         const SHARED: &[(&str, i64)] = &[$($((stringify!($name), $name as i64)),*),*];
     };
 }
 
 shared_constants! {
     u8 {
-        // The version of the stored form, kinds of state and their flags.
+        // The version of the stored form, and kinds of state with their flags.
         VERSION = stored::VERSION;
         BUCKET = Algorithm::TokenBucket.state_code();
         FIXED_WINDOW = Algorithm::FixedWindow.state_code();
@@ -68,7 +64,7 @@ shared_constants! {
         FORCED = 512;
     }
     u64 {
-        // The longest retry time of a hold, in microseconds.
+        // In microseconds.
         LONGEST_RETRY = stored::LONGEST_RETRY;
         // Added to a balance, so that it is never negative.
         BALANCE_OFFSET = 1 << 52;
@@ -86,9 +82,7 @@ shared_constants! {
     }
 }
 
-/// Returns Lua with the values of the shared constants in the place of their names.
-///
-/// Dozens of local variables would take as long as a decision.
+/// Replaces the shared constants by values, because dozens of local variables would take as long as a decision.
 pub(crate) fn with_constants(lua: &str) -> String {
     let mut source = String::with_capacity(lua.len());
     let ends_name = |symbol: char| !symbol.is_ascii_alphanumeric() && symbol != '_';

@@ -1,5 +1,3 @@
-//! Replies, which report the status or the used grains of each limit.
-
 use core::time::Duration;
 
 use smallvec::SmallVec;
@@ -11,18 +9,16 @@ use super::{
 };
 use crate::template::{ChargeTemplate, Template};
 
-/// The reason why a reply has no decision.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unreadable {
-    /// The script cannot read the stored entry, and did nothing.
+    /// The script cannot read the stored entry, and charged no limit.
     State,
-    /// The server refused to write the changes, in these words. Nothing was done.
+    /// The server refused the write with this text, and no limit was charged.
     NotWritten(String),
-    /// The rest of the reply cannot be read.
     Reply,
 }
 
-/// The answers to one call, in the order of its decisions.
+/// The answers to one call, in the order of the decisions.
 pub(crate) struct Reply<'a>(&'a [u8]);
 
 impl<'a> Reply<'a> {
@@ -30,7 +26,7 @@ impl<'a> Reply<'a> {
         Self(bytes)
     }
 
-    /// Reads the answer to the next decision. You can pass any bytes.
+    /// Reads the next answer, from bytes that may be malformed.
     pub(crate) fn next(&mut self, template: &Template) -> Result<Decision, Unreadable> {
         let decision = match self.0.split_off_first() {
             Some(&outcome @ (TAKEN | REFUSED)) if template.is_plain => {
@@ -56,7 +52,7 @@ impl<'a> Reply<'a> {
         Some(String::from_utf8_lossy(words).into_owned())
     }
 
-    /// Reads a plain decision. The status of each limit follows from the used grains of its bucket.
+    /// Reads a plain decision. The used grains of a bucket determine its status.
     fn buckets(&mut self, template: &Template, is_taken: bool) -> Option<Decision> {
         let mut buckets: SmallVec<[(usize, &ChargeTemplate, u64); 4]> = SmallVec::new();
         let decision = self.decision(template, |rest, position, part| {
@@ -82,7 +78,6 @@ impl<'a> Reply<'a> {
         Some(decision.with_entries(entries))
     }
 
-    /// Reads the statuses of a decision, and the entries of a refusal.
     fn statuses(&mut self, template: &Template) -> Option<Decision> {
         let decision = self.decision(template, |rest, _, part| {
             let balance = read_u56(rest)?.cast_signed() - BALANCE_OFFSET.cast_signed();
@@ -111,7 +106,7 @@ impl<'a> Reply<'a> {
         Some(decision.with_entries(entries))
     }
 
-    /// Reads an instant and a status for each charge, client after client.
+    /// Reads the instant, and the status of each charge, client after client.
     fn decision<'t>(
         &mut self,
         template: &'t Template,
@@ -162,7 +157,6 @@ mod tests {
         [0, 1]
             .into_iter()
             .for_each(|number| push_u56(&mut bytes, number));
-        // No entry.
         bytes.extend([0, 0]);
         bytes
     }

@@ -1,5 +1,3 @@
-//! Requests: decisions as bytes.
-
 use std::collections::HashMap;
 
 use tower_quota_core::stored::{SlotHead, push_u56};
@@ -12,19 +10,17 @@ use super::{
 use crate::keys::EntryKey;
 use crate::template::{ChargeTemplate, Template};
 
-/// The largest number that Lua counts exactly. It is more than any capacity, so larger numbers are cut to it.
+/// The largest number that Lua counts exactly, above every capacity.
 const MOST_EXACT: u64 = (1 << 53) - 1;
-/// The latest instant, in the year 2112.
+/// In the year 2112.
 const LATEST: u64 = 1 << 52;
 
-/// The content of one call of the script.
 pub(crate) struct Call {
-    /// The entries of the counted clients, all in one partition.
     pub(crate) keys: Vec<EntryKey>,
     pub(crate) request: Vec<u8>,
 }
 
-/// A call in the making. It sends the common parts of several decisions once.
+/// Builds a call. Similar decisions share a template.
 #[derive(Default)]
 pub(crate) struct Request<'a> {
     instant: Option<Timestamp>,
@@ -36,7 +32,6 @@ pub(crate) struct Request<'a> {
     decisions: usize,
 }
 
-/// A charge, a calendar window or a penalty as the script reads it.
 #[derive(Clone, Copy)]
 struct WireCharge {
     client: usize,
@@ -49,7 +44,6 @@ struct WireCharge {
 }
 
 impl<'a> Request<'a> {
-    /// Makes a call for decisions at an instant, or at the server's own time.
     pub(crate) fn at(instant: Option<Timestamp>) -> Self {
         Self {
             instant,
@@ -57,7 +51,6 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Adds a decision. The script decides it after the earlier ones.
     pub(crate) fn decide(&mut self, template: &'a Template, clients: &'a [EntryKey]) {
         let template = self.template(template);
         push_count(&mut self.decision_bytes, template);
@@ -82,9 +75,8 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Returns the position of a template, from 1.
     fn template(&mut self, template: &'a Template) -> usize {
-        // Decisions mostly look like the one before.
+        // Most decisions look like the decision before.
         if let Some(position) = self.templates.iter().rposition(|known| *known == template) {
             return position + 1;
         }
@@ -113,7 +105,6 @@ impl<'a> Request<'a> {
         self.templates.len()
     }
 
-    /// Returns a charge, followed by its calendar windows and its penalty.
     fn charges(&self, part: &ChargeTemplate) -> Vec<WireCharge> {
         let flags = flag(QUEUES, part.quota.algorithm() == Algorithm::LeakyBucket)
             | flag(COUNTS_REFUSALS, part.counts_refusals)
@@ -156,9 +147,7 @@ impl<'a> Request<'a> {
         charges
     }
 
-    /// Returns the previous, the current and the next window of a calendar quota, each with its start.
-    ///
-    /// The server picks the window by its own time.
+    /// Returns the previous, the current and the next window, because the server picks by its own time.
     fn windows(&self, quota: &Quota) -> Vec<(u64, Quota)> {
         if !quota.is_calendar() {
             return Vec::new();
@@ -176,7 +165,6 @@ impl<'a> Request<'a> {
         ]
     }
 
-    /// Returns the position of a key, from 1.
     fn key(&mut self, key: &'a EntryKey) -> usize {
         let next = self.keys.len() + 1;
         let position = *self.positions.entry(key).or_insert(next);
@@ -188,7 +176,6 @@ impl<'a> Request<'a> {
 }
 
 impl WireCharge {
-    /// Appends the charge, its quota at full width, and the head of its slot.
     fn push(&self, bytes: &mut Vec<u8>) {
         let (mut slot, head) = (Vec::new(), SlotHead::of(&self.quota));
         head.push(self.id, &mut slot);
@@ -212,7 +199,7 @@ const fn flag(bit: u16, is_set: bool) -> u16 {
     if is_set { bit } else { 0 }
 }
 
-/// Appends a count, or a position from 1. A single decision that exceeds the range is refused before.
+/// Appends a count, or a position from 1. The store has already refused larger requests.
 fn push_count(bytes: &mut Vec<u8>, count: usize) {
     bytes.extend(u16::try_from(count).unwrap_or(u16::MAX).to_le_bytes());
 }

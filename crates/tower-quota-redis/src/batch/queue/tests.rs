@@ -1,5 +1,3 @@
-//! Tests of the queue, with instants passed in.
-
 mod overload;
 
 use core::num::NonZeroUsize;
@@ -17,7 +15,7 @@ use crate::question::Question;
 
 const DEADLINE: Duration = Duration::from_millis(60);
 
-/// Made once: finding the tags takes longer than all else in these tests.
+/// Made once, because finding the tags is slow.
 static KEYS: LazyLock<KeyNames> =
     LazyLock::new(|| KeyNames::new("quota", None, false, NonZeroUsize::MIN).unwrap());
 
@@ -27,7 +25,6 @@ fn queue() -> Queue {
     Queue::new(2, 1, DEADLINE, Breaker::new(DEFAULT_FAILURES, DEADLINE))
 }
 
-/// Makes a decision of weight 1.
 pub(super) fn pending(arrived: Instant) -> (Pending, Answered) {
     pending_of(Operation::Check, arrived)
 }
@@ -58,7 +55,6 @@ fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// Returns how long before `now` the decisions of a call have arrived, in milliseconds.
 fn waits(decisions: &[Pending], now: Instant) -> Vec<u128> {
     let waits = decisions.iter();
     waits
@@ -66,7 +62,6 @@ fn waits(decisions: &[Pending], now: Instant) -> Vec<u128> {
         .collect()
 }
 
-/// Starts a sender, and returns its call.
 fn send(queue: &mut Queue, now: Instant) -> Option<Batch> {
     if !queue.begin_sender(now) {
         return None;

@@ -1,4 +1,4 @@
-//! Tests of stores that ask one server for more than it can do, in simulated time.
+//! Tests of an overloaded server, in simulated time.
 
 use core::num::NonZeroU32;
 
@@ -7,37 +7,32 @@ use crate::batch::queue::*;
 
 const DEADLINE: Duration = Duration::from_millis(50);
 const SENDERS: usize = 2;
-/// The time of a simulation.
 const SPAN: Duration = Duration::from_secs(3);
 /// The time that a call and its answer travel.
 const DISTANCE: Duration = Duration::from_micros(200);
 
-/// A server that takes its calls one after the other.
 #[derive(Clone, Copy)]
 struct SlowServer {
     per_call: Duration,
     per_decision: Duration,
-    /// The server stops for the first duration in every second duration.
+    /// Stops for the first duration in every second duration.
     stalls: Option<(Duration, Duration)>,
 }
 
-/// Stores that are asked at random instants, and what happens next.
 struct Simulation {
     server: SlowServer,
     start: Instant,
     stores: Vec<Queue>,
-    /// The end of the last call in the server.
     free_at: Instant,
     events: Vec<(Instant, usize, Event)>,
     answered: u64,
     asked: u64,
-    /// Callers that may still wait, with the instants at which they give up.
     callers: Vec<(Instant, Answered)>,
     random: u64,
 }
 
 enum Event {
-    /// The client gives a call up after a deadline, and the server runs it all the same.
+    /// The client gives up at the deadline, but the server still runs the call.
     CallEnds {
         end: CallEnd,
         began: Instant,
@@ -49,7 +44,7 @@ enum Event {
 impl Simulation {
     fn run(server: SlowServer, stores: usize, offered: u64) -> Self {
         let start = now();
-        // The breaker stays closed, because its pauses differ from run to run.
+        // The breaker stays closed, because its pauses are random.
         let queue = || {
             Queue::new(
                 SENDERS,
@@ -79,7 +74,7 @@ impl Simulation {
         simulation
     }
 
-    /// Returns the answers in time per second, if so many decisions are asked for in a second.
+    /// Returns the timely answers per second for a rate of decisions.
     fn answers(server: SlowServer, stores: usize, offered: u64) -> u64 {
         Self::run(server, stores, offered).answered / SPAN.as_secs()
     }
@@ -140,7 +135,7 @@ impl Simulation {
     fn send(&mut self, store: usize, batch: Batch, at: Instant) {
         let weight = u32::try_from(batch.weight).unwrap();
         let work = self.server.per_call + self.server.per_decision * weight;
-        // From 80 to 120 percent of that.
+        // From 80 to 120 percent of the service time.
         self.free_at =
             self.free_at.max(at) + work * u32::try_from(80 + self.random(40)).unwrap() / 100;
         if let Some((stall, every)) = self.server.stalls {
@@ -163,7 +158,6 @@ impl Simulation {
             .push((answer_at.min(at + DEADLINE), store, event));
     }
 
-    /// Returns a number up to `most`: the same ones in each simulation.
     fn random(&mut self, most: u64) -> u64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
@@ -172,7 +166,7 @@ impl Simulation {
     }
 }
 
-// Each of these rates is four fifths of what the server answers when it is asked for about as much as it can.
+// Each bound is four fifths of the rate of answers at full load.
 #[test]
 fn goodput_lasts_under_overload() {
     for (stores, per_call, rate) in [
