@@ -1,5 +1,3 @@
-//! Errors of a Redis store's configuration.
-
 use core::error;
 use std::sync::Arc;
 
@@ -9,61 +7,59 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum RedisConfigError {
-    /// A prefix other than 1 to 64 letters, digits or characters of `-_.:/`.
+    /// The prefix is not 1 to 64 letters, digits or characters of `-_.:/`.
     #[error(
         "the key prefix {0:?} cannot be used: give 1 to 64 letters, digits or characters of \"-_.:/\""
     )]
     Prefix(String),
-    /// A deadline of zero.
+    /// The deadline is zero.
     #[error("a deadline of 0 fails every call: give at least a few milliseconds")]
     ZeroDeadline,
-    /// A connect timeout of zero.
+    /// The connect timeout is zero.
     #[error(
         "a connect timeout of 0 lets no connection be made: give at least a few hundred milliseconds"
     )]
     ZeroConnectTimeout,
-    /// A secret of fewer than 16 bytes.
+    /// The secret has fewer than 16 bytes.
     #[error("a secret of {bytes} bytes can be guessed: give at least 16 random ones")]
     ShortSecret {
-        /// The length that was given.
+        /// The length.
         bytes: usize,
     },
-    /// An invalid URL.
+    /// The URL is invalid.
     #[error("{url:?} is no Redis URL ({source}): give one like redis://user:password@host:6379/0")]
     Url {
-        /// The URL, without user and password.
+        /// The URL without credentials.
         url: String,
-        /// The client's error.
+        /// The error of the client.
         source: Arc<dyn error::Error + Send + Sync>,
     },
-    /// A URL of sentinels without the name of a primary.
+    /// The URL of sentinels lacks the name of a primary.
     #[error(
         "{url:?} names no primary: give one like redis+sentinel://host:26379,host:26379/mymaster"
     )]
     NoPrimary {
-        /// The URL, without user and password.
+        /// The URL without credentials.
         url: String,
     },
-    /// A URL of several hosts with more than one user.
+    /// The URL of several hosts has more than one user.
     #[error(
         "{url:?} names more than one user: give user and password once, before the first host, with %40 for an @"
     )]
     RepeatedUser {
-        /// The URL, without users and passwords.
+        /// The URL without credentials.
         url: String,
     },
-    /// A URL whose user or password has an unencoded character.
+    /// The user or password in the URL has an unencoded character.
     #[error(
         "{url:?} has an @ behind a /, ? or #: write %2F, %3F or %23 for these in a user or password, and %40 \
          for an @ elsewhere"
     )]
     Unencoded {
-        /// The URL, without user and password.
+        /// The URL without credentials.
         url: String,
     },
-    /// A node of a cluster in the URL of a single server.
-    ///
-    /// The store would count some clients, and fail for all others.
+    /// The URL of a single server leads to a node of a cluster.
     #[error(
         "{server} is a node of a cluster: connect by redis+cluster://{server} (rediss+cluster for TLS)"
     )]
@@ -71,7 +67,7 @@ pub enum RedisConfigError {
         /// The node.
         server: String,
     },
-    /// A replica in the URL of a single server. Replicas count nothing.
+    /// The URL of a single server leads to a replica, which cannot count.
     #[error(
         "{server} is a read-only replica: connect to its primary, or by redis+sentinel or redis+cluster"
     )]
@@ -79,13 +75,13 @@ pub enum RedisConfigError {
         /// The replica.
         server: String,
     },
-    /// A `rediss` URL without the feature `tls`.
+    /// The URL begins with `rediss`, but the feature `tls` is off.
     #[error("{url:?} is a URL for TLS: enable the feature \"tls\"")]
     NoTls {
-        /// The URL, without user and password.
+        /// The URL without credentials.
         url: String,
     },
-    /// [`RedisStore::connection`](crate::RedisStore::connection) of a store on a pool, which hides its address.
+    /// A store on a pool has no address for a [`connection`](crate::RedisStore::connection).
     #[error("a pool does not say where its server is: connect the store by a URL")]
     PoolAddress,
 }

@@ -1,5 +1,3 @@
-//! Credentials that change while a store is in use.
-
 use core::fmt;
 use core::future::Future;
 use core::time::Duration;
@@ -11,7 +9,7 @@ use futures_util::stream::{BoxStream, StreamExt, unfold};
 use redis::auth::{BasicAuth, StreamingCredentialsProvider};
 use redis::{ErrorKind, RedisResult};
 
-/// The pause after a failure of the provider. The former credentials stay in use.
+/// The pause after a failure of the provider.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// A user and a password, for example a token of a cloud provider.
@@ -31,9 +29,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Creates credentials that end after `lifetime`.
-    ///
-    /// The store asks for new ones after three quarters of this time.
+    /// Creates credentials with a lifetime. The store renews them after three quarters of it.
     #[must_use]
     pub fn new(user: impl Into<String>, password: impl Into<String>, lifetime: Duration) -> Self {
         Self {
@@ -45,7 +41,7 @@ impl Credentials {
 }
 
 impl fmt::Debug for Credentials {
-    /// Shows no password.
+    /// Hides the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Credentials")
             .field("user", &self.user)
@@ -54,7 +50,7 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// The source of credentials of all connections of a store.
+/// Provides the credentials of all connections of a store.
 #[derive(Clone)]
 pub(crate) struct Provider(
     Arc<dyn Fn() -> BoxFuture<'static, RedisResult<Credentials>> + Send + Sync>,
@@ -82,7 +78,6 @@ impl Provider {
         }))
     }
 
-    /// Returns the present user and password.
     pub(crate) async fn fetch(&self) -> RedisResult<(String, String)> {
         let Credentials { user, password, .. } = (self.0)().await?;
         Ok((user, password))

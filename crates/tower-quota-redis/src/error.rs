@@ -1,5 +1,3 @@
-//! Errors of a Redis store.
-
 use core::error;
 use core::time::Duration;
 use std::sync::Arc;
@@ -12,14 +10,15 @@ use crate::config_error::RedisConfigError;
 
 /// The error of a [`RedisStore`](crate::RedisStore).
 ///
-/// The text names the server by host and port, and never contains a password.
+/// The text names the server by host and port, and never contains a password. Unless a variant says otherwise, the
+/// request was not charged.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum RedisStoreError {
-    /// Invalid configuration.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] RedisConfigError),
-    /// The store has no connection. The request was not charged.
+    /// The store has no connection.
     #[error("no connection to Redis at {server}: {}", words_of(source))]
     Connect {
         /// The server.
@@ -27,22 +26,22 @@ pub enum RedisStoreError {
         /// The cause.
         source: Arc<dyn error::Error + Send + Sync>,
     },
-    /// The breaker is open, because the server left too many calls in a row unanswered. The request was not charged.
+    /// The breaker is open, because the server left too many calls unanswered.
     #[error("Redis at {server} does not answer and is not asked for the moment")]
     BreakerOpen {
         /// The server.
         server: Arc<str>,
     },
-    /// The decision was not sent within the deadline, because the server is overloaded. The request was not charged.
+    /// The server is overloaded, so the decision was not sent within the deadline.
     #[error(
         "the decision was not sent to Redis at {server} within {deadline:?}; nothing was charged"
     )]
     Overloaded {
         /// The server.
         server: Arc<str>,
-        /// The time that was allowed.
+        /// The deadline.
         deadline: Duration,
-        /// Marks the error, so that a layer counts the request locally.
+        /// Lets a layer count the request locally.
         source: Overloaded,
     },
     /// The server did not answer within the deadline. The request may have been charged.
@@ -50,20 +49,20 @@ pub enum RedisStoreError {
     Deadline {
         /// The server.
         server: Arc<str>,
-        /// The time that was allowed.
+        /// The deadline.
         after: Duration,
     },
-    /// The server answered with an error, such as `OOM`, `READONLY`, `NOPERM` or `LOADING`. The request was not charged,
-    /// unless the server denies only some of the commands that the script writes with.
+    /// The server answered with an error, such as `OOM`, `READONLY`, `NOPERM` or `LOADING`.
+    ///
+    /// The request may have been charged if the user may call only some of the commands of the script.
     #[error("Redis at {server} refused the call: {}", words_of(source))]
     Refused {
         /// The server.
         server: Arc<str>,
-        /// The server's error.
+        /// The cause.
         source: Arc<dyn error::Error + Send + Sync>,
     },
-    /// The cluster is moving the slot of the keys. Decisions about these keys fail until the slot has its new owner. The
-    /// request was not charged.
+    /// The cluster is moving the slot of the keys. Decisions succeed again when the move ends.
     #[error(
         "the cluster at {server} is moving the keys of the call: {}",
         words_of(source)
@@ -71,7 +70,7 @@ pub enum RedisStoreError {
     Moving {
         /// The server.
         server: Arc<str>,
-        /// The server's error.
+        /// The cause.
         source: Arc<dyn error::Error + Send + Sync>,
     },
     /// The connection was lost before the answer. The request may have been charged.
@@ -82,7 +81,7 @@ pub enum RedisStoreError {
         /// The cause.
         source: Arc<dyn error::Error + Send + Sync>,
     },
-    /// The stored value of a client has another format. The request was not charged.
+    /// The stored value of a client has another format.
     ///
     /// Delete the Redis key. Until then, your `on_store_failure` decides about the client.
     #[error(
@@ -95,15 +94,15 @@ pub enum RedisStoreError {
         /// The Redis keys of the request.
         keys: Vec<String>,
     },
-    /// The request has too many charges. It was not charged.
+    /// The request has too many charges.
     #[error("{charges} charges are too many for one request: give at most {most}")]
     TooManyCharges {
         /// The charges of the request.
         charges: usize,
-        /// The most that a request may have.
+        /// The most charges of a request.
         most: usize,
     },
-    /// The request has concurrency limits on keys in different partitions of a cluster. It was not charged.
+    /// The request has concurrency limits on keys in different partitions of a cluster.
     ///
     /// The instant of a decision identifies its holds, and each partition has a clock of its own.
     #[error(
@@ -111,7 +110,7 @@ pub enum RedisStoreError {
          key for a request: count both by one key, or give the store one partition"
     )]
     HoldsOfSeveralKeys {
-        /// The limit of the second key.
+        /// The limit on the second key.
         limit: Name,
     },
     /// The answer is unreadable. The request may have been charged.
@@ -119,10 +118,10 @@ pub enum RedisStoreError {
     Garbled {
         /// The server.
         server: Arc<str>,
-        /// The client's error, if it could not even read the answer as a Redis reply.
+        /// The error of the client, if the answer is not a Redis reply.
         source: Option<Arc<dyn error::Error + Send + Sync>>,
     },
-    /// The store has been [closed](tower_quota_core::Store::close). The request was not charged.
+    /// The store has been [closed](tower_quota_core::Store::close).
     #[error("the store has been closed")]
     Closed,
 }
@@ -149,17 +148,14 @@ impl RedisStoreError {
         }
     }
 
-    /// Returns whether the server is a read-only replica.
     pub(crate) fn is_read_only(&self) -> bool {
         matches!(self, Self::Refused { source, .. } if code_of(&**source) == Some("READONLY"))
     }
 
-    /// Returns whether the server answers but cannot decide.
     pub(crate) fn is_unavailable(&self) -> bool {
         matches!(self, Self::Refused { source, .. } if matches!(code_of(&**source), Some("BUSY" | "LOADING")))
     }
 
-    /// Makes the error of a write that the server refused in these words.
     pub(crate) fn not_written(server: &Arc<str>, words: &str) -> Self {
         let (code, detail) = words.split_once(' ').unwrap_or((words, ""));
         let source = redis::make_extension_error(code.to_owned(), Some(detail.to_owned()));
@@ -169,7 +165,6 @@ impl RedisStoreError {
         }
     }
 
-    /// Sorts an error that a call ended in.
     pub(crate) fn of_call(server: &Arc<str>, error: RedisError) -> Self {
         let server = Arc::clone(server);
         match error.kind() {
@@ -197,7 +192,6 @@ fn code_of<'e>(source: &'e (dyn error::Error + 'static)) -> Option<&'e str> {
     source.downcast_ref::<RedisError>()?.code()
 }
 
-/// Returns the code and the words of the server, as the server wrote them.
 fn words_of(source: &Arc<dyn error::Error + Send + Sync>) -> String {
     let error = source.downcast_ref::<RedisError>();
     match error.and_then(|error| Some((error.code()?, error.detail()?))) {
@@ -206,7 +200,6 @@ fn words_of(source: &Arc<dyn error::Error + Send + Sync>) -> String {
     }
 }
 
-/// Returns whether a node of a cluster lacks keys of a slot that is moved.
 fn is_slot_moving(error: &RedisError) -> bool {
     match error.kind() {
         ErrorKind::Server(ServerErrorKind::Ask | ServerErrorKind::TryAgain) => true,

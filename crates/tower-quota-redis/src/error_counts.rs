@@ -1,8 +1,6 @@
-//! Counts of errors.
-
 use crate::error::RedisStoreError;
 
-/// The decisions that ended in an error, by kind of [`RedisStoreError`].
+/// Counts the decisions that ended in an error, by kind of [`RedisStoreError`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RedisErrorCounts {

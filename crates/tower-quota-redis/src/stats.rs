@@ -1,5 +1,3 @@
-//! Statistics of a store.
-
 use crate::error_counts::RedisErrorCounts;
 
 /// The statistics of a [`RedisStore`](crate::RedisStore) since it was created.
@@ -16,9 +14,9 @@ pub struct RedisStats {
     pub breaker_closings: u64,
     /// Decisions that wait for a call.
     pub queued: usize,
-    /// Calls under way.
+    /// Calls in flight.
     pub calls_under_way: usize,
-    /// Decisions sent. A decision about keys in several partitions counts once for each step.
+    /// Decisions sent. A decision over several partitions counts once for each step.
     pub decisions: u64,
     /// Calls made. Divide `decisions` by `calls` for the decisions of a call.
     pub calls: u64,

@@ -1,5 +1,3 @@
-//! The store in Redis.
-
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
@@ -24,14 +22,12 @@ use crate::question::Question;
 use crate::spread::Spread;
 use crate::stats::RedisStats;
 
-/// The pause between two checks of a closing store for unfinished work.
 const CLOSE_POLL: Duration = Duration::from_millis(1);
 
 /// Counters in Redis, shared by every instance that uses the same server and prefix.
 ///
-/// The server decides all charges of a request in one step and one round trip. Clones share the connections.
-///
-/// In a cluster, a request may have [concurrency limits](tower_quota_core::Quota::concurrent) on one key only.
+/// The server decides all charges of a request in one step and one round trip. Clones share the connections. In a
+/// cluster, a request may have [concurrency limits](tower_quota_core::Quota::concurrent) on one key only.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -56,7 +52,6 @@ pub struct RedisStore {
 }
 
 struct Inner {
-    /// The batchers, one for each partition.
     batchers: Arc<[Arc<Batcher>]>,
     keys: KeyNames,
     deadline: Duration,
@@ -70,18 +65,12 @@ struct Inner {
 }
 
 impl RedisStore {
-    /// The longest that a decision may take, by default.
+    /// The default deadline of a decision.
     pub const DEFAULT_DEADLINE: Duration = Duration::from_millis(50);
-    /// The longest that an attempt to connect may take, by default.
+    /// The default timeout of an attempt to connect.
     pub const DEFAULT_CONNECT_TIMEOUT: Duration = LinkSettings::CONNECT_TIMEOUT;
 
-    /// Returns the Redis key of a client.
-    ///
-    /// ```text
-    /// redis-cli PTTL KEY    milliseconds until all limits are full; -2 if they are full
-    /// redis-cli GET KEY     the entry, in the format of tower_quota_core::Entry::encode
-    /// redis-cli DEL KEY     resets all limits of the client
-    /// ```
+    /// Returns the Redis key of a client, for [your own commands](crate#stored-data).
     #[must_use]
     pub fn key_of(&self, key: &Key<'_>) -> String {
         self.inner.keys.key_of(key)
@@ -115,9 +104,9 @@ impl RedisStore {
         self.inner.batchers[0].probe().await
     }
 
-    /// Returns another connection to the servers of this store, for other data.
+    /// Returns another connection to the servers of this store, for your own data.
     ///
-    /// Calls on the connection end within the deadline. It connects when it is first used.
+    /// Each call ends within the deadline.
     ///
     /// # Errors
     /// [`RedisConfigError::PoolAddress`] for a store on a pool.
@@ -165,9 +154,8 @@ impl Store for RedisStore {
 
     /// Closes this store and its clones. Returns whether all work was done by the deadline.
     ///
-    /// `close` waits for queued decisions, calls under way and refunds. From now on all decisions and refunds fail with
-    /// [`RedisStoreError::Closed`], so end the requests that may still settle first. The rest of the work continues after
-    /// the deadline, until the runtime ends.
+    /// New decisions and refunds fail with [`RedisStoreError::Closed`], so first end the requests that may still
+    /// settle. Unfinished work continues after the deadline, until the runtime ends.
     async fn close(&self, deadline: Duration) -> bool {
         self.inner.is_closed.store(true, Ordering::SeqCst);
         tokio::time::timeout(deadline, self.inner.until_idle())
@@ -187,7 +175,7 @@ impl Store for RedisStore {
         if inner.is_closed.load(Ordering::SeqCst) {
             return Box::pin(async move { inner.count_error(Err(RedisStoreError::Closed)) });
         }
-        // More charges would hold up the server. The server needs 0.2 ms for 32 plain charges, and 0.5 to 1.5 ms for others.
+        // More charges would occupy the server. 32 plain charges take 0.2 ms, and others 0.5 to 1.5 ms.
         if charges.len() > Charge::MOST {
             let error = RedisStoreError::TooManyCharges {
                 charges: charges.len(),
@@ -216,7 +204,7 @@ impl Store for RedisStore {
 }
 
 impl Inner {
-    /// Decides in parts within one deadline. The parts are a task of their own, which refunds them if the caller leaves.
+    /// A separate task refunds the parts if the caller leaves.
     async fn decide_in_parts(&self, mut spread: Spread) -> Result<Decision, RedisStoreError> {
         spread.ask_breakers(&self.batchers)?;
         let (answer, answered) = oneshot::channel();
@@ -241,7 +229,7 @@ impl Inner {
         reason = "a store that is being closed waits for what is under way"
     )]
     async fn until_idle(&self) {
-        // Detached work enters a queue before it ends, so this looks at detached work first.
+        // Detached work enters a queue before it ends, so look at it first.
         while self.detached.load(Ordering::SeqCst) > 0
             || !self.batchers.iter().all(|batcher| batcher.is_idle())
         {
@@ -261,7 +249,6 @@ impl Inner {
     }
 }
 
-/// Counts what `close` waits for, until it is dropped.
 struct Detached(Arc<AtomicUsize>);
 
 impl Detached {

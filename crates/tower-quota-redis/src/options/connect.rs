@@ -1,5 +1,3 @@
-//! Ways to connect a store with the options chosen.
-
 use core::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -18,12 +16,10 @@ use crate::link::{Link, LinkSettings, Servers};
 use crate::location::Location;
 use crate::store::RedisStore;
 
-/// Regular senders of a partition on each connection. Two keep the server busy while the store reads a reply. Several
-/// partitions keep the server busy together.
+/// Two senders keep the server busy while the store reads a reply. Several partitions need one each.
 const SENDERS: usize = 2;
 const SENDERS_OF_SEVERAL_PARTITIONS: usize = 1;
-/// In-flight slots on each connection that several partitions share: two calls to each of three nodes. With more slots,
-/// calls carry fewer decisions.
+/// Two calls to each of three nodes. With more slots, calls carry fewer decisions.
 const SHARED_SLOTS: usize = 6;
 /// Divides evenly among two, three, four and six nodes. With more partitions, calls carry fewer decisions.
 const CLUSTER_PARTITIONS: NonZeroUsize = NonZeroUsize::new(12).unwrap();
@@ -39,15 +35,14 @@ impl RedisOptions {
     ///
     /// In the second form, the first user and password belong to the sentinels. Write `rediss` for TLS.
     ///
-    /// `connect` runs the script and writes keys that live for a millisecond, so you learn of missing rights at start-up.
+    /// `connect` runs the script and writes keys that live for a millisecond, so you learn of missing rights at
+    /// start-up. Transient errors, such as a full server, are ignored.
     ///
     /// # Errors
-    /// * [`RedisStoreError::Config`] for a wrong URL or option, such as the URL of a single server for a node of a cluster
-    ///   ([`RedisConfigError::ClusterNode`]) or a replica ([`RedisConfigError::Replica`])
-    /// * [`RedisStoreError::Connect`] if the server is away, or does not accept the password or database
+    /// * [`RedisStoreError::Config`] for a wrong URL or option, or for a node of a cluster or a replica in place of a
+    ///   single server
+    /// * [`RedisStoreError::Connect`] if the server is away, or refuses the password or database
     /// * [`RedisStoreError::Refused`] if the user may not run scripts or write
-    ///
-    /// Transient errors, such as a full server, are ignored.
     pub async fn connect(self, url: &str) -> Result<RedisStore, RedisStoreError> {
         let location = Location::parse(url, &self.certificates)?;
         self.connected(location).await
@@ -64,8 +59,8 @@ impl RedisOptions {
 
     /// Connects to the primary that sentinels know by a name.
     ///
-    /// Give the URLs of the sentinels, with their own user and password. `primary` is a name, or a URL such as
-    /// `redis://limiter:password@mymaster/2` with the name in place of the host.
+    /// Give the URLs of the sentinels, with their own user and password. `primary` is a name, or a URL with the name as
+    /// host, such as `redis://limiter:password@mymaster/2`.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
@@ -80,7 +75,7 @@ impl RedisOptions {
 
     /// Connects to the cluster of the nodes at these URLs.
     ///
-    /// Give several nodes, so that the store can start while a node is away. All URLs need the same user and password.
+    /// Give several nodes with the same user and password, so that your service can start while a node is away.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
@@ -94,7 +89,7 @@ impl RedisOptions {
 
     /// Connects at the first request, with connections from your pool.
     ///
-    /// The store keeps its connection, so your pool needs one to spare. Configure `TCP_NODELAY` in your pool.
+    /// The store keeps a connection, so your pool needs one to spare. Configure `TCP_NODELAY` in your pool.
     ///
     /// ```no_run
     /// use tower_quota_redis::RedisStore;
@@ -144,7 +139,7 @@ impl RedisOptions {
         let links = self.links(&location)?;
         let store = self.store(Arc::clone(&links), location)?;
         if is_lazy {
-            // The first request finds a connection if there is one to be had.
+            // The first request then finds a connection if the server is up.
             links.iter().for_each(Link::replace);
             return Ok(store);
         }
@@ -160,7 +155,7 @@ impl RedisOptions {
                     let server = name.as_ref().to_owned();
                     return Err(RedisConfigError::Replica { server }.into());
                 }
-                // What passes by itself is no reason to stay down.
+                // A transient error is no reason to stay down.
                 Err(error) if !error.is_transient() => return Err(error),
                 _ => return Ok(store),
             },

@@ -1,13 +1,9 @@
-//! Stores with the default options.
-
 use super::RedisOptions;
 use crate::error::RedisStoreError;
 use crate::store::RedisStore;
 
 impl RedisStore {
-    /// Connects to the server at a URL, with the default options.
-    ///
-    /// A URL is `redis://user:password@host:6379/0`, for example.
+    /// Connects to the server at a URL such as `redis://user:password@host:6379/0`, with default options.
     ///
     /// # Errors
     /// As [`RedisOptions::connect`].
@@ -15,8 +11,7 @@ impl RedisStore {
         Self::options().connect(url).await
     }
 
-    /// Returns the default options: prefix `quota`, a deadline of 50 ms, hashed keys without a secret, the server's
-    /// clock.
+    /// Returns the default options.
     #[must_use]
     pub fn options() -> RedisOptions {
         RedisOptions::new()
