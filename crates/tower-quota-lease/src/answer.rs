@@ -1,10 +1,8 @@
-//! The last answer of the store about a limit.
-
 use core::time::Duration;
 
 use tower_quota_core::{LimitStatus, Timestamp};
 
-/// The state of a limit in an answer. The default is an old answer, without units.
+/// The last answer of the store about a limit. The default is an old answer, without units.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Answer {
     pub(crate) remaining: u64,
@@ -12,7 +10,7 @@ pub(crate) struct Answer {
     pub(crate) times: AnswerTimes,
 }
 
-/// The instants of a call: two on the clock of this instance, and the store's instant of the decision.
+/// Two instants on the clock of this instance, and `at` on the clock of the store.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct AnswerTimes {
     pub(crate) sent: u64,

@@ -1,17 +1,12 @@
-//! The demand of a client for the units of a limit.
-
-/// The requests within a lease's term from which a client is hot.
-///
-/// A lease and its refund are two calls, so leases for fewer requests save little.
+/// A client is hot from so many requests within a term. A lease and its refund are two calls, so leases for fewer
+/// requests save little.
 const HOT_REQUESTS: u32 = 8;
-/// The time that these requests have to last, in microseconds, unless they filled the term before.
-///
-/// A shorter burst is over when its lease arrives, and other instances would miss the units until the refund.
+/// The microseconds that these requests have to last, unless they filled the term before. A shorter burst is over when
+/// its lease arrives.
 const LASTING: u64 = 100_000;
 /// The requests from which a client is hot at once.
 const HOT_AT_ONCE: u32 = 64;
 
-/// The requests of the present span and of the span before. A span is as long as a lease.
 #[derive(Default)]
 pub(crate) struct Demand {
     span: u64,
@@ -49,7 +44,6 @@ impl Demand {
         self.now.units = self.now.units.saturating_add(units);
     }
 
-    /// Forgets a request that took no units after all.
     pub(crate) fn forget(&mut self, units: u64) {
         self.now.requests = self.now.requests.saturating_sub(1);
         self.now.units = self.now.units.saturating_sub(units);
@@ -59,7 +53,6 @@ impl Demand {
         now < self.started.saturating_add(2 * self.span)
     }
 
-    /// Returns whether the demand has lasted or is large, so that it is likely to go on.
     pub(crate) fn is_hot(&self, now: u64) -> bool {
         let has_lasted = now >= self.started.saturating_add(LASTING);
         self.before.requests >= HOT_REQUESTS
@@ -67,14 +60,12 @@ impl Demand {
             || self.now.requests >= HOT_AT_ONCE
     }
 
-    /// Returns the units that the client is expected to use within a lease.
+    /// Returns the units that the client will probably use within a lease.
     pub(crate) fn units(&self) -> u64 {
         self.now.units.max(self.before.units)
     }
 
-    /// Returns the units that requests of this cost are expected to use within a lease.
-    ///
-    /// A large cost does not stand for the other requests, nor do the large costs of others for a small cost.
+    /// Bounds the units by requests of this cost, because other requests may cost more or less.
     pub(crate) fn units_at_cost(&self, cost: u64) -> u64 {
         let requests = u64::from(self.now.requests.max(self.before.requests));
         self.units().max(cost).min(requests.saturating_mul(cost))

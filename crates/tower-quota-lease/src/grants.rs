@@ -1,31 +1,27 @@
-//! Grants: units that an instance charged in advance.
-
 use tower_quota_core::Timestamp;
 
-/// The units of one lease.
+/// The units that a lease has charged in advance.
 #[derive(Clone, Copy)]
 pub(crate) struct Grant {
-    /// The unspent units.
     pub(crate) units: u64,
     pub(crate) charged: u64,
-    /// The instant of the charge, on the store's clock.
+    /// On the store's clock.
     pub(crate) charged_at: Timestamp,
-    /// The end of the lease, on the clock of this instance.
+    /// On the clock of this instance.
     pub(crate) ends_at: u64,
 }
 
-/// The grants of a pool, in the order of their ends.
+/// In the order of their ends.
 #[derive(Default)]
 pub(crate) struct Grants(Vec<Grant>);
 
 impl Grants {
-    /// Returns the units that requests may spend at `now`.
     pub(crate) fn units(&self, now: u64) -> u64 {
         let live = self.0.iter().filter(|grant| now < grant.ends_at);
         live.map(|grant| grant.units).sum()
     }
 
-    /// Takes units if there are enough. Returns the earliest instant at which the units were charged.
+    /// Returns the earliest instant of the charges, or `None` if there are too few units.
     pub(crate) fn take(&mut self, now: u64, units: u64) -> Option<Timestamp> {
         if self.units(now) < units {
             return None;
@@ -44,7 +40,7 @@ impl Grants {
         charged_at
     }
 
-    /// Puts units back into the lease of this charge and later leases. Returns whether that lease still lasts.
+    /// Puts units back into this lease and later leases. Returns whether the lease still lasts.
     pub(crate) fn put_back(&mut self, now: u64, mut units: u64, charged_at: Timestamp) -> bool {
         let mut live = self.0.iter().filter(|grant| now < grant.ends_at);
         if !live.any(|grant| grant.charged_at == charged_at) {
@@ -61,14 +57,13 @@ impl Grants {
         true
     }
 
-    /// Adds a grant. A spent grant stays until its end, because refused requests put their units back.
+    /// A spent grant stays until its end, because refused requests put their units back.
     pub(crate) fn add(&mut self, now: u64, grant: Grant) {
         self.0
             .retain(|grant| grant.units > 0 || now < grant.ends_at);
         self.0.push(grant);
     }
 
-    /// Removes a grant, and returns the unspent units.
     pub(crate) fn remove(&mut self, wanted: &Grant) -> u64 {
         let is_wanted = |grant: &Grant| {
             grant.charged_at == wanted.charged_at && grant.ends_at == wanted.ends_at
@@ -128,7 +123,7 @@ mod tests {
         assert!(grants.put_back(80, 2, charged_at));
         assert_eq!(grants.remove(&grant(2, 10, 110)), 2);
         assert_eq!(grants.take(90, 5), Some(Timestamp::from_micros(60)));
-        // Nothing waits for the end of a grant whose runtime has ended.
+        // No task removes a grant after its runtime has ended.
         grants.add(160, grant(1, 150, 250));
         assert_eq!(grants.0.len(), 1);
     }

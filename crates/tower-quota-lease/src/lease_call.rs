@@ -1,5 +1,3 @@
-//! Tasks that call the store for leases, and refund the unspent units when the leases end.
-
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -13,10 +11,9 @@ use crate::grants::Grant;
 use crate::pool::{CALL_DEADLINE, Want};
 use crate::shared::Shared;
 
-/// The longest refund.
 const REFUND_DEADLINE: Duration = Duration::from_secs(1);
 
-/// The due leases of a key. A single call asks for all of them.
+/// The due leases of a key. A single call fetches all of them.
 pub(crate) struct DueLeases {
     digest: u128,
     key: Key<'static>,
@@ -24,7 +21,6 @@ pub(crate) struct DueLeases {
 }
 
 impl DueLeases {
-    /// Adds a lease to the due leases of a request.
     pub(crate) fn add(all: &mut Vec<Self>, digest: u128, key: &Key<'_>, want: Option<Want>) {
         let Some(want) = want else { return };
         match all.iter_mut().find(|due| due.digest == digest) {
@@ -38,12 +34,11 @@ impl DueLeases {
     }
 }
 
-/// A call for leases, and the granted leases until their ends.
+/// Calls the store for leases, and refunds the unspent units when the leases end.
 pub(crate) struct LeaseCall<S: Store> {
     shared: Arc<Shared<S>>,
-    /// The leases without an answer.
     due: DueLeases,
-    /// Whether the store may have charged these leases.
+    /// Whether the store may have charged the leases.
     was_sent: bool,
     granted: Vec<Lease>,
 }
@@ -51,12 +46,11 @@ pub(crate) struct LeaseCall<S: Store> {
 struct Lease {
     want: Want,
     grant: Grant,
-    /// The units of a refund in flight.
     unspent: u64,
 }
 
 impl<S: Store> LeaseCall<S> {
-    /// Calls the store in a task, which ends when the answer is recorded.
+    /// Spawns a call. The returned task ends when the answer is recorded.
     pub(crate) fn spawn(shared: &Arc<Shared<S>>, due: DueLeases) -> Option<JoinHandle<()>> {
         let call = Self {
             shared: Arc::clone(shared),
@@ -64,7 +58,7 @@ impl<S: Store> LeaseCall<S> {
             was_sent: false,
             granted: Vec::new(),
         };
-        // Subscribed before the look: either the call sees that the store closes, or `close` waits for the call.
+        // Subscribed before the look, so that either the call sees the closing store or `close` waits for the call.
         let closing = shared.closing.subscribe();
         let is_closing = *closing.borrow();
         let runtime = Handle::try_current().ok().filter(|_| !is_closing)?;
@@ -91,7 +85,6 @@ impl<S: Store> LeaseCall<S> {
         let shared = Arc::clone(&self.shared);
         while let Some(lease) = self.granted.first_mut() {
             let rest = lease.grant.ends_at.saturating_sub(shared.pools.now());
-            // A lease ends at its time, or when the store closes.
             let end = closing.wait_for(|closing| *closing);
             let _ = tokio::time::timeout(Duration::from_micros(rest), end).await;
             lease.refund(&shared, &self.due).await;
@@ -99,7 +92,6 @@ impl<S: Store> LeaseCall<S> {
         }
     }
 
-    /// Records an answer of the store.
     fn record(&mut self, decision: &Decision, sent: u64) {
         let pools = &self.shared.pools;
         let times = AnswerTimes {
@@ -115,7 +107,7 @@ impl<S: Store> LeaseCall<S> {
             let units = if is_granted { want.units } else { 0 };
             shard.stats.units_leased += units;
             let Some(pool) = shard.pool_of(digest, want.serial) else {
-                // The limit was reset meanwhile. A refund could give back what others were charged since.
+                // The limit was reset meanwhile. A refund could give back units that others were charged since.
                 shard.stats.units_lost += units;
                 continue;
             };
@@ -162,7 +154,6 @@ impl<S: Store> Drop for LeaseCall<S> {
 }
 
 impl Lease {
-    /// Ends the lease, and refunds the unspent units.
     async fn refund<S: Store>(&mut self, shared: &Shared<S>, due: &DueLeases) {
         let pools = &shared.pools;
         if let Some(pool) = pools

@@ -1,5 +1,3 @@
-//! The store that takes leases.
-
 use core::fmt;
 use core::future::ready;
 use core::time::Duration;
@@ -19,8 +17,6 @@ use crate::stats::LeaseStats;
 
 /// Wraps a shared store, and decides hot clients from leases. Clones share the leases.
 ///
-/// All instances together never exceed the quota. [The crate's page](crate) explains why, and lists the caveats.
-///
 /// ```
 /// use tower_quota_core::{Charge, Key, MemoryStore, Name, Quota, Store};
 /// use tower_quota_lease::Leased;
@@ -37,24 +33,26 @@ use crate::stats::LeaseStats;
 /// # Ok::<(), core::convert::Infallible>(())
 /// # }).unwrap();
 /// ```
+///
+/// See [the crate docs](crate) for the guarantee and the caveats.
 pub struct Leased<S> {
     shared: Arc<Shared<S>>,
 }
 
 impl<S: Store> Leased<S> {
-    /// Wraps a store, with the default options.
+    /// Wraps your store, with the default options.
     #[must_use]
     pub fn new(store: S) -> Self {
         Self::with_options(store, LeaseOptions::default())
     }
 
-    /// Wraps a store.
+    /// Wraps your store, with options.
     #[must_use]
     pub fn with_options(store: S, options: LeaseOptions) -> Self {
         Self::with_clock(store, options, MonotonicClock::new())
     }
 
-    /// Wraps a store, on your clock, for tests and simulations.
+    /// Wraps your store, on your clock, for tests and simulations.
     ///
     /// The clock must run as fast as the timers of tokio, which end the leases.
     #[must_use]
@@ -76,7 +74,7 @@ impl<S: Store> Leased<S> {
         self.shared.store.store()
     }
 
-    /// Calls the store for the leases that a request finds due. Returns the calls for which the request should wait.
+    /// Returns the calls for which the request should wait.
     fn fetch_leases(&self, request: &mut Request) -> Vec<JoinHandle<()>> {
         let mut awaited = Vec::new();
         for due in request.due.drain(..) {
@@ -166,7 +164,7 @@ impl<S: Store> Store for Leased<S> {
         self.shared.store.identity()
     }
 
-    /// Ends all leases, refunds the unspent units, and closes the store inside.
+    /// Ends all leases, refunds the unspent units, and closes the wrapped store.
     async fn close(&self, deadline: Duration) -> bool {
         let Shared {
             store,
@@ -174,14 +172,14 @@ impl<S: Store> Store for Leased<S> {
             closing,
         } = &*self.shared;
         closing.send_replace(true);
-        // Without a runtime there are no leases, and no timer.
+        // Without a runtime, leases and timers cannot exist.
         if Handle::try_current().is_err() {
             return store.close(deadline).await;
         }
         let started = pools.now();
         let ended = tokio::time::timeout(deadline, closing.closed()).await;
         let elapsed = Duration::from_micros(pools.now().saturating_sub(started));
-        // The store inside closes also without the refunds, so that later requests do not reach it.
+        // The wrapped store closes even if refunds fail, so that later requests do not reach it.
         store.close(deadline.saturating_sub(elapsed)).await && ended.is_ok()
     }
 }

@@ -1,13 +1,6 @@
-//! Leases let an instance decide hot clients in memory, while all instances together never exceed the quota.
+//! Leases let your instances decide hot clients in memory, while all instances together never exceed the quota.
 //!
-//! [`Leased`] wraps a shared store. Your requests are decided in this order:
-//!
-//! 1. The store decides clients that ask rarely, in an exact round trip.
-//! 2. If a client is hot, the instance charges the store for some units in advance. These units are a lease. The instance
-//!    then decides requests from memory, and a task fetches the next lease.
-//! 3. If the store has few units left, the instance pauses for a quarter of a lease after a call, and refuses requests
-//!    meanwhile. The store keeps the units of that time.
-//! 4. When a lease ends, the instance refunds the unspent units.
+//! [`Leased`] wraps a shared store:
 //!
 //! ```
 //! use std::time::Duration;
@@ -21,44 +14,48 @@
 //! # let _ = limiter;
 //! ```
 //!
+//! 1. The store decides clients with few requests, in an exact round trip.
+//! 2. If a client is hot, the instance charges the store for some units in advance, decides requests in memory, and
+//!    fetches the next lease in a task.
+//! 3. After a call that finds few units, the instance refuses requests for a quarter of a lease. The next request waits
+//!    for a lease or asks the store, so a client who is alone and obeys
+//!    [`retry_after`](tower_quota_core::Decision::retry_after) is admitted.
+//! 4. When a lease ends, the instance refunds the unspent units.
+//!
 //! # Why the total is exact
 //!
-//! A lease is an early charge. A lease lasts for a term `T`, counted from before the call. An instance therefore spends
-//! units at most `T` after the charge. All units that instances spend in an interval were charged in the same interval,
-//! extended by `T`. The store counts by a quota that leaves room for `T`:
+//! A lease lasts for a term `T` from before the call. Units that instances spend in an interval were therefore charged
+//! in the interval extended by `T`. The store counts by a quota that leaves room for `T`:
 //!
 //! | algorithm | quota in the store | you give up |
 //! |---|---|---|
 //! | token bucket, GCRA | a capacity smaller by the refill of `T` | at most a twentieth of the burst |
-//! | fixed window | the same quota, and a lease ends with the window | no units |
+//! | fixed window | the same; a lease ends with the window | no units |
 //! | sliding window, sliding log | a period longer by `T` | at most a hundredth of the rate |
-//! | leaky bucket, limits with penalties or counted refusals | the same quota, without leases | no units |
+//! | leaky bucket, limits with penalties or counted refusals | the same; no leases | no units |
 //!
-//! `T` is at most half a second, a tenth of a fixed window, and 50 ms for a bucket with a burst of one second. Quotas with
-//! a shorter `T` than 5 ms have no leases, nor do buckets of fewer than 100 units.
+//! `T` is at most half a second, a tenth of a fixed window, and 50 ms for a bucket with a burst of one second. Buckets
+//! of fewer than 100 units have no leases, nor have quotas with `T` below 5 ms.
 //!
 //! # Refusals
 //!
-//! A [`RefusalCache`](tower_quota_core::RefusalCache) stands between the leases and the store. A client over a leased limit
-//! costs few calls, and stays refused during an outage. If you put another cache around this store, as the layer does, the
-//! outer cache remembers the other limits.
-//!
-//! A client who is alone and obeys [`retry_after`](tower_quota_core::Decision::retry_after) is admitted. The first request
-//! after a pause waits for the next lease, or asks the store.
+//! A [`RefusalCache`](tower_quota_core::RefusalCache) remembers refusals of leased limits, so a client over a limit
+//! costs few calls and stays refused during an outage. A cache around this store, as in the layer, remembers the other
+//! limits.
 //!
 //! # Caveats
 //!
-//! * Use the same [`longest`](LeaseOptions::longest) in all instances that share a store. Otherwise the store converts the
-//!   counters of a client. A sliding window or log may then refuse the client for as long as the client asks, and a bucket
-//!   may admit the leased units in addition.
+//! * Use the same [`longest`](LeaseOptions::longest) in all instances that share a store. Otherwise the store converts
+//!   the counters of a client. A sliding window or log may then refuse a client who keeps sending requests, and a
+//!   bucket may admit the leased units in addition.
 //! * [`remaining`](tower_quota_core::LimitStatus::remaining) counts the leases of other instances as used.
-//! * The store refuses a cost above the smaller burst for good.
-//! * Requests that wait, settled requests and [forced](tower_quota_core::ChargeMode::Forced) charges are exact round trips.
-//!   Use [`Charge::exact`](tower_quota_core::Charge::exact) for a limit whose every unit counts.
-//! * Without [`close`](tower_quota_core::Store::close), an instance loses its unspent units until the quota refills.
-//! * After a reset, other instances may spend their leases for up to `T`. A window admits the units that they refund.
+//! * The store always refuses a cost above the smaller burst.
+//! * Requests that wait, settled requests and [forced](tower_quota_core::ChargeMode::Forced) charges are exact round
+//!   trips. Use [`Charge::exact`](tower_quota_core::Charge::exact) if every unit counts.
+//! * Call [`close`](tower_quota_core::Store::close), or your instance loses its unspent units until the quota refills.
+//! * After a reset, other instances may spend their leases for up to `T`, and a window admits refunded units.
 //! * Leases need a tokio runtime with timers, and are lost with their runtime.
-//! * If the clock of a virtual machine stops with the machine, the machine may spend its leases after it resumes.
+//! * A virtual machine whose clock stops may spend its leases after it resumes.
 //! * If you refund a request that mixes leased and other limits, mark your charges as
 //!   [`refundable`](tower_quota_core::Charge::refundable). Otherwise a log or a new window returns no units.
 

@@ -1,5 +1,3 @@
-//! Operations other than checks.
-
 use core::future::ready;
 
 use tower_quota_core::{Charge, Decision, LimitStatus, Operation, Outcome, RefusalFuture, Store};
@@ -7,18 +5,15 @@ use tower_quota_core::{Charge, Decision, LimitStatus, Operation, Outcome, Refusa
 use crate::plan::Plan;
 use crate::shared::Shared;
 
-/// What this instance knows of a charge.
 struct Known {
     plan: Option<Plan>,
     units: u64,
-    /// The unspent units of leases.
     held: u64,
-    /// The status after a refund into a lease. The store has no part in this refund.
+    /// After a refund into a lease, without a call to the store.
     refunded: Option<LimitStatus>,
 }
 
 impl<S: Store> Shared<S> {
-    /// Applies an operation in the store, by the store's quotas. Units of leases return to their leases.
     pub(crate) fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> RefusalFuture<S> {
         let known = charges.iter().map(|charge| self.known(operation, charge));
         let known: Vec<Known> = known.collect();

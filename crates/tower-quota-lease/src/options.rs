@@ -1,5 +1,3 @@
-//! The options of leases.
-
 use core::time::Duration;
 
 /// The options of a [`Leased`](crate::Leased) store.
@@ -18,10 +16,9 @@ impl LeaseOptions {
 
     /// Sets the longest term of a lease.
     ///
-    /// Longer leases save calls. Shorter leases give up less of a burst, and lose less when an instance crashes. The store
-    /// takes no leases shorter than 5 ms, so zero turns leases off.
-    ///
-    /// All instances that share a store need the same value, because the value decides by which quota the store counts.
+    /// Longer leases save calls. Shorter leases give up less of a burst, and lose less when an instance crashes. A term
+    /// below 5 ms turns leases off. All instances that share a store need the same value, because the term decides the
+    /// quota in the store.
     pub const fn longest(mut self, longest: Duration) -> Self {
         self.longest = longest;
         self

@@ -1,38 +1,32 @@
-//! Plans: the term of a quota's leases, and the quota by which the store counts.
-
 use core::time::Duration;
 
 use tower_quota_core::{Algorithm, Charge, ChargeMode, Left, LimitStatus, Quota};
 
 use crate::answer::micros;
 
-/// The shortest lease in microseconds. A shorter lease saves hardly a call.
+/// In microseconds. A shorter lease saves hardly a call.
 const SHORTEST: u64 = 5_000;
-/// A bucket gives up at most this part of its burst.
+/// The part of its burst that a bucket gives up at most.
 const BURST_SHARE: u64 = 20;
-/// The fewest units that a bucket gives up. The leases of smaller buckets are spent before they have saved a call.
+/// The leases of smaller buckets are spent before they have saved a call.
 const FEWEST_GIVEN_UP: u64 = 5;
-/// The longest lease of a fixed window, as a part of the window.
+/// The longest lease, as a part of the window.
 const WINDOW_SHARE: u64 = 10;
-/// A sliding window gives up at most this part of its rate.
+/// The part of its rate that a sliding window gives up at most.
 const RATE_SHARE: u64 = 100;
 
-/// The leases of a quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// The quota of the limit.
     pub(crate) asked: Quota,
-    /// The quota by which the store counts.
+    /// The quota in the store.
     pub(crate) counted: Quota,
-    /// The time that a lease lasts, in microseconds.
+    /// In microseconds.
     pub(crate) term: u64,
-    /// The full units that a bucket refills within a term. Windows have 0, because their units come back all at once.
+    /// The units that a bucket refills within a term. Windows have 0, because their units come back at once.
     pub(crate) refilled: u64,
 }
 
 impl Plan {
-    /// Returns the plan of the charge's quota, or `None` if the store counts by this quota itself.
-    ///
     /// All requests of a limit have the same plan, so that the store converts no counter between requests.
     pub(crate) fn of(charge: &Charge<'_>, longest: u64) -> Option<Self> {
         // Strikes and counted refusals belong to single requests.
@@ -83,12 +77,10 @@ impl Plan {
         }
     }
 
-    /// Returns the charge by the store's quota. Without a plan, the charge itself.
     pub(crate) fn stored<'c>(plan: Option<&'c Self>, charge: &Charge<'c>) -> Charge<'c> {
         plan.map_or(*charge, |plan| charge.with_quota(&plan.counted))
     }
 
-    /// Returns the status for the client, from a status by the store's quota and the held units.
     pub(crate) fn own_status(&self, status: &LimitStatus, held: u64) -> LimitStatus {
         let limit = self.asked.capacity();
         let remaining = status.remaining().saturating_add(held).min(limit);
@@ -99,20 +91,18 @@ impl Plan {
         }
     }
 
-    /// Returns the time in which a bucket refills these units, in microseconds.
+    /// In microseconds, for a bucket.
     pub(crate) fn refill_time(&self, units: u64) -> u64 {
         let rate = self.asked.units();
         ratio(units, micros(self.asked.period()), rate, rate - 1)
     }
 }
 
-/// Returns `(count * numerator + rounding) / denominator`.
 fn ratio(count: u64, numerator: u64, denominator: u64, rounding: u64) -> u64 {
     let product = u128::from(count) * u128::from(numerator) + u128::from(rounding);
     u64::try_from(product / u128::from(denominator)).unwrap_or(u64::MAX)
 }
 
-/// Returns whether a lease may decide a charge, if the quota has a plan.
 pub(crate) fn is_leasable(charge: &Charge<'_>) -> bool {
     charge.units() > 0
         && charge.mode() == ChargeMode::Checked

@@ -1,12 +1,7 @@
 //! The units that an instance holds of one limit of one key.
 //!
-//! A request takes units from the [grants](Grants) of the pool. Without enough units, the request asks the store.
-//!
-//! # When the store has few units left
-//!
-//! A call for each unit would be as many calls as without leases. After a call that found few units, the pool therefore
-//! pauses for a quarter of a lease, and refuses requests meanwhile. The store keeps the units of that time. The first request
-//! after the pause waits for a new lease or asks the store, so that a client who obeys the retry time is admitted.
+//! After a call that found few units, the pool refuses requests for a quarter of a lease, while units collect in the
+//! store. Otherwise each unit would need a call.
 
 use core::time::Duration;
 
@@ -18,13 +13,12 @@ use crate::demand::Demand;
 use crate::grants::{Grant, Grants};
 use crate::plan::Plan;
 
-/// The smallest lease. An exact round trip is as good as a lease of one unit.
+/// An exact round trip is as good as a lease of one unit.
 pub(crate) const SMALLEST: u64 = 2;
 /// A pause lasts this part of a lease.
 const PAUSES: u64 = 4;
-/// The pause after a lost lease, in leases.
 const PAUSE_AFTER_LOSS: u64 = 16;
-/// The longest call for a lease in microseconds, unless leases are longer.
+/// In microseconds, unless leases are longer.
 pub(crate) const CALL_DEADLINE: u64 = 1_000_000;
 
 pub(crate) struct Pool {
@@ -35,13 +29,11 @@ pub(crate) struct Pool {
     pub(crate) grants: Grants,
     pub(crate) demand: Demand,
     answer: Answer,
-    /// The end of the pause.
     pause_until: u64,
-    /// The earliest instant of the next call for a lease. While a call is in flight, the instant of its timeout.
+    /// The instant of the next call for a lease. For a call in flight, its timeout.
     next_lease_at: u64,
 }
 
-/// A lease that is due.
 #[derive(Clone, Copy)]
 pub(crate) struct Want {
     pub(crate) limit: Name,
@@ -53,7 +45,6 @@ pub(crate) struct Want {
 }
 
 impl Want {
-    /// Returns a charge of these units.
     pub(crate) fn charge<'c>(&'c self, key: &'c Key<'c>, units: u64) -> Charge<'c> {
         let charge = Charge::new(self.limit, &self.plan.counted, key).cost(units);
         // The store then knows its refill since the charge, and refunds a part of the charge exactly.
@@ -75,19 +66,18 @@ impl Pool {
         }
     }
 
-    /// Returns whether the client has asked recently, or the pool has units or a call in flight.
     pub(crate) fn is_live(&self, now: u64) -> bool {
         self.demand.is_recent(now) || now < self.next_lease_at || self.grants.have_units()
     }
 
-    /// Records the demand of a request. A cost that never fits is no demand.
+    /// A cost that never fits is no demand.
     pub(crate) fn note(&mut self, now: u64, cost: u64) {
         if cost <= self.plan.counted.capacity() {
             self.demand.note(now, cost);
         }
     }
 
-    /// Returns the refusal of a request during a pause, and the instant of the last answer.
+    /// Returns a refusal during a pause, and the instant of the last answer.
     pub(crate) fn refusal(&self, now: u64, cost: u64) -> Option<(LimitStatus, Timestamp)> {
         if now >= self.pause_until || !self.is_short(now, cost) {
             return None;
@@ -108,7 +98,7 @@ impl Pool {
         Some((refused, times.at))
     }
 
-    /// Returns the lease that is due when a request finds too few units. If the store has few units, a pause begins.
+    /// If the store has few units, a pause begins.
     pub(crate) fn begin_call(&mut self, now: u64, cost: u64) -> Option<Want> {
         // A smaller lease would take units that the request needs.
         let want = self.next_lease(now, cost.max(SMALLEST));
@@ -118,7 +108,6 @@ impl Pool {
         want
     }
 
-    /// Returns whether the store has too few units for the requests of a lease at this cost.
     fn is_short(&self, now: u64, cost: u64) -> bool {
         // Without a refill, a pause would only delay the last units.
         self.plan.refilled >= PAUSES
@@ -130,15 +119,15 @@ impl Pool {
             && self.answer.remaining < self.demand.units_at_cost(cost)
     }
 
-    /// Returns whether the client is hot. If the store is slow, a lease would be over when the answer arrives.
+    /// If the store is slow, a lease would be over when the answer arrives.
     fn is_hot(&self, now: u64) -> bool {
         self.demand.is_hot(now) && self.answer.round_trip() < self.plan.term
     }
 
-    /// Returns the lease that is due, if the store has enough units, and counts the call as in flight.
+    /// Returns the due lease if the store has enough units, and counts the call as in flight.
     ///
-    /// A hot client holds three quarters of the units that it uses in a term. The next lease is due when half of these
-    /// units are spent. A larger lease would often be refunded.
+    /// A hot client holds three quarters of its use in a term. The next lease is due when half of them are spent. A
+    /// larger lease would often be refunded.
     pub(crate) fn next_lease(&mut self, now: u64, least: u64) -> Option<Want> {
         let held = self.grants.units(now);
         let needed = self.demand.units().saturating_mul(3) / 4;
@@ -150,7 +139,7 @@ impl Pool {
         }
         // Half of the remaining units stay in the store, for the other instances.
         let units = (needed - held).min(self.answer.remaining / 2);
-        // Tasks of a runtime ask for leases and return them.
+        // Leases need the tasks of a runtime.
         if units < least || Handle::try_current().is_err() {
             return None;
         }
@@ -165,7 +154,6 @@ impl Pool {
         Some(want)
     }
 
-    /// Ends the call for a lease. After a short or refused lease, the pool pauses.
     pub(crate) fn end_lease_call(&mut self, want: &Want, sent: u64, is_granted: bool) {
         self.next_lease_at = 0;
         if !is_granted || want.is_short && self.plan.refilled >= PAUSES {
@@ -173,9 +161,9 @@ impl Pool {
         }
     }
 
-    /// Removes a lease whose runtime has ended. Returns the lost units.
+    /// Returns the lost units of a lease whose runtime has ended.
     ///
-    /// The next leases would probably be lost too, for example if the program makes a runtime for each job.
+    /// The next leases would probably be lost too, if the program makes a runtime for each job.
     pub(crate) fn lose_lease(&mut self, now: u64, grant: &Grant) -> u64 {
         let lost = self.grants.remove(grant);
         if lost > 0 {
@@ -184,19 +172,17 @@ impl Pool {
         lost
     }
 
-    /// Records an answer of the store, unless the answer to a later call is known.
     pub(crate) fn observe(&mut self, status: &LimitStatus, times: AnswerTimes) {
         if self.answer.times.sent <= times.sent {
             self.answer = Answer::new(status, times);
         }
     }
 
-    /// Forgets the last answer after a failed call, so that the next requests ask the store.
+    /// After a failed call, the next requests ask the store.
     pub(crate) fn forget_answer(&mut self) {
         self.answer = Answer::default();
     }
 
-    /// Adds the units of a granted lease.
     pub(crate) fn grant(&mut self, units: u64, status: &LimitStatus, times: AnswerTimes) -> Grant {
         let mut lasts = self.plan.term;
         // The units of a fixed window end with the window.
@@ -213,7 +199,7 @@ impl Pool {
         grant
     }
 
-    /// Returns the status of the limit. The remaining units are a lower bound.
+    /// Returns the status, with a lower bound of the remaining units.
     pub(crate) fn status(&self, now: u64, taken: u64) -> LimitStatus {
         let remaining = self.answer.remaining.saturating_add(self.grants.units(now));
         let reset_after = self.answer.reset_after(now);
@@ -228,7 +214,7 @@ impl Pool {
         }
     }
 
-    /// Learns from an answer about a request, and delays the retry time to the end of a pause.
+    /// Learns from an answer, and delays the retry time to the end of a pause.
     pub(crate) fn complete(
         &mut self,
         status: &mut LimitStatus,

@@ -1,5 +1,3 @@
-//! The table of the pools.
-
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,22 +10,21 @@ use crate::pool::Pool;
 use crate::stats::LeaseStats;
 
 const SHARDS: usize = 64;
-/// The most pools of a key. A service with another quota for each request would fill the memory otherwise.
+/// A service with another quota for each request would otherwise fill the memory.
 const MOST_POOLS: usize = 16;
 
 pub(crate) struct Pools {
     clock: Box<dyn Clock>,
-    /// The longest term of a lease, in microseconds.
+    /// In microseconds.
     pub(crate) longest: u64,
     pub(crate) hasher: KeyHasher,
     shards: Box<[Mutex<Shard>]>,
     keys_per_shard: usize,
 }
 
-/// The pools of some keys.
 #[derive(Default)]
 pub(crate) struct Shard {
-    /// The pools by key digest. A limit has two pools while its quota changes.
+    /// A limit has two pools while its quota changes.
     keys: HashMap<u128, Vec<Pool>>,
     serials: u64,
     pub(crate) stats: LeaseStats,
@@ -44,7 +41,6 @@ impl Pools {
         }
     }
 
-    /// Returns the time of this instance, in microseconds.
     pub(crate) fn now(&self) -> u64 {
         self.clock.now().as_micros()
     }
@@ -53,7 +49,6 @@ impl Pools {
         locked(&self.shards[digest as usize % SHARDS])
     }
 
-    /// Makes the pool of a limit if there is room.
     pub(crate) fn open(&self, digest: u128, limit: Name, plan: &Plan, now: u64) {
         let shard = &mut *self.shard(digest);
         if shard.pool(digest, limit, &plan.asked).is_some() {
@@ -90,7 +85,7 @@ impl Pools {
     }
 }
 
-/// Locks a shard, also after a panic of another thread.
+/// Also locks after a panic of another thread.
 fn locked(shard: &Mutex<Shard>) -> MutexGuard<'_, Shard> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -101,13 +96,13 @@ impl Shard {
         pools.find(|pool| pool.limit == limit && pool.plan.asked == *quota)
     }
 
-    /// Returns the pool with this serial, unless the pool was reset or dropped.
+    /// Returns the pool, unless it was reset or dropped.
     pub(crate) fn pool_of(&mut self, digest: u128, serial: u64) -> Option<&mut Pool> {
         let mut pools = self.keys.get_mut(&digest)?.iter_mut();
         pools.find(|pool| pool.serial == serial)
     }
 
-    /// Puts units back into their lease. Returns the pool, if the lease still lasts.
+    /// Returns the pool, if the lease still lasts.
     pub(crate) fn put_back(
         &mut self,
         digest: u128,
@@ -123,7 +118,6 @@ impl Shard {
         })
     }
 
-    /// Drops the pools of a limit with all their units.
     pub(crate) fn forget(&mut self, digest: u128, limit: Name) {
         if let Some(pools) = self.keys.get_mut(&digest) {
             pools.retain(|pool| pool.limit != limit);

@@ -1,5 +1,3 @@
-//! The parts of a request, from leases and from the store.
-
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -16,15 +14,14 @@ use crate::stats::LeaseStats;
 
 const NEVER: Timestamp = Timestamp::from_micros(u64::MAX);
 
-/// A request with a part for each charge. Puts the units of leases back when dropped, unless admitted.
+/// When dropped before admission, it returns the leased units.
 pub(crate) struct Request {
     pools: Arc<Pools>,
     parts: SmallVec<[Part; 1]>,
-    /// The instant of the request, on the clock of this instance.
+    /// On the clock of this instance.
     now: u64,
     is_leasable: bool,
     is_admitted: bool,
-    /// The leases that the request finds due.
     pub(crate) due: Vec<DueLeases>,
 }
 
@@ -32,27 +29,24 @@ struct Part {
     by: By,
     digest: u128,
     status: LimitStatus,
-    /// The instant of a lease's charge or of a pool's refusal, on the store's clock.
+    /// On the store's clock.
     at: Timestamp,
-    /// The plan of a charge that the store decides.
     plan: Option<Plan>,
     is_leasable: bool,
 }
 
-/// Says who decides a charge.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     Lease,
-    /// A pool that pauses.
     Pause,
     Store,
 }
 
 impl Request {
-    /// Takes the units of a request from leases, as far as the leases have enough.
+    /// Takes the units of leases with enough units.
     pub(crate) fn take(pools: &Arc<Pools>, charges: &[Charge<'_>]) -> Self {
-        // A refund has one instant, and leased units were charged earlier than the units of other limits. Forced charges
-        // have to reach the store even if a pool would refuse the request.
+        // A refund has one instant, and leased units were charged earlier than other units. Forced charges have to
+        // reach the store even if a pool would refuse.
         let needs_store =
             |charge: &Charge<'_>| charge.is_refundable() || charge.mode() == ChargeMode::Forced;
         let mut request = Self {
@@ -113,7 +107,6 @@ impl Request {
         part
     }
 
-    /// Returns the decision of the pools, unless the store has to decide.
     pub(crate) fn decide(&mut self) -> Option<Decision> {
         // A request without charges asks the store, because the decision has the store's instant.
         if !self.parts.is_empty() && self.parts.iter().all(|part| part.by == By::Lease) {
@@ -129,13 +122,11 @@ impl Request {
         Some(Decision::from_statuses(Operation::Check, at, statuses))
     }
 
-    /// Returns whether the store counts all limits of the request by their own quotas.
     pub(crate) fn is_unplanned(&self) -> bool {
         let mut parts = self.parts.iter();
         parts.all(|part| part.by == By::Store && part.plan.is_none())
     }
 
-    /// Returns the charges that the store has to decide.
     pub(crate) fn asked<'c>(&'c self, charges: &[Charge<'c>]) -> Vec<Charge<'c>> {
         let mut asked = Vec::new();
         for (part, charge) in self.parts.iter().zip(charges) {
@@ -146,15 +137,13 @@ impl Request {
         asked
     }
 
-    /// Adds to the statistics. Requests of different keys add to different shards.
+    /// Different keys add to different shards.
     pub(crate) fn count(&self, add: impl FnOnce(&mut LeaseStats)) {
         let digest = self.parts.first().map_or(0, |part| part.digest);
         add(&mut self.pools.shard(digest).stats);
     }
 
-    /// Records the demand for the asked charges, and finds the leases that are due.
-    ///
-    /// A request that the refusal cache refuses needs no leases.
+    /// Finds the due leases. A request that the refusal cache refuses needs no leases.
     pub(crate) fn note(&mut self, charges: &[Charge<'_>], is_refused: bool) {
         for (part, charge) in self.parts.iter().zip(charges) {
             let plan = part.plan.as_ref().filter(|_| part.is_leasable);
@@ -173,7 +162,6 @@ impl Request {
         }
     }
 
-    /// Returns the decision with an answer of the store, or of the refusal cache, about the asked charges.
     pub(crate) fn complete(&mut self, answer: &Decision, is_of_store: bool) -> Decision {
         self.is_admitted = answer.is_allowed();
         let times = AnswerTimes {
@@ -199,7 +187,6 @@ impl Request {
         Decision::from_statuses(Operation::Check, at, statuses)
     }
 
-    /// Forgets the last answers after a failed call.
     pub(crate) fn forget_answers(&self) {
         for part in &self.parts {
             if let Some(plan) = &part.plan {
@@ -219,9 +206,7 @@ impl Request {
         pool.map(change)
     }
 
-    /// Returns the instant of the first lease's charge, or of a pool's refusal.
-    ///
-    /// A refund with this instant gives back no more units than were charged.
+    /// A refund with the instant of the first lease gives back at most the charged units.
     fn charged_at(&self) -> Timestamp {
         let instants = self.parts.iter().map(|part| part.at);
         instants.min().unwrap_or(NEVER)
@@ -240,7 +225,7 @@ impl Drop for Request {
                 let shard = &mut *self.pools.shard(part.digest);
                 match shard.put_back(part.digest, name, taken, part.at, now) {
                     Some(pool) => pool.demand.forget(taken),
-                    // The lease has ended while the store was asked about another limit.
+                    // The lease has ended during the call to the store.
                     None => shard.stats.units_lost += taken,
                 }
             }

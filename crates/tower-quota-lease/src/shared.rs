@@ -1,5 +1,3 @@
-//! The state that a leased store and its clones share.
-
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -11,7 +9,7 @@ use crate::pools::Pools;
 pub(crate) struct Shared<S> {
     pub(crate) store: RefusalCache<S>,
     pub(crate) pools: Arc<Pools>,
-    /// Becomes true when the store closes. Each task has a receiver.
+    /// Becomes true when the store closes.
     pub(crate) closing: watch::Sender<bool>,
 }
 

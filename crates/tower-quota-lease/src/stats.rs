@@ -1,5 +1,3 @@
-//! Statistics of leases.
-
 /// Counters of a [`Leased`](crate::Leased) store and all clones, and the present state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -8,21 +6,19 @@ pub struct LeaseStats {
     pub by_lease: u64,
     /// Requests that the store has decided, or failed to decide.
     pub by_store: u64,
-    /// Requests that this instance has refused without a call to the store.
+    /// Requests refused without a call to the store.
     pub refused_here: u64,
-    /// Calls for leases, also refused and failed calls.
+    /// Calls for leases, including refused and failed calls.
     pub renewals: u64,
     /// Units that were charged in advance.
     pub units_leased: u64,
     /// Unspent units that were refunded.
     pub units_returned: u64,
-    /// Unspent units that may have been charged, because the call for the lease or the refund failed.
-    ///
-    /// Time refills these units.
+    /// Unspent units that may remain charged, because a call for a lease or a refund failed. Time refills these units.
     pub units_lost: u64,
-    /// The unspent units at present.
+    /// Unspent units at present.
     pub units_held: u64,
-    /// The keys whose demand this instance observes at present.
+    /// Keys whose demand this instance observes at present.
     pub keys: usize,
 }
 

@@ -1,5 +1,3 @@
-//! Regions share a quota, although their stores are far apart.
-
 mod quotas;
 mod shares;
 
@@ -18,9 +16,9 @@ pub use self::shares::{RegionShares, RegionSharesError};
 
 /// A store for a service in several regions, each with a store of its own.
 ///
-/// Every region has a share of each quota, its floor, and counts the floor in its local store. The rest of the quota is a
-/// pool in a home store, which all regions use. A request that exceeds a floor is decided by the pool. Together, the
-/// regions never exceed the quota, and each region serves its floor while the other regions are unreachable.
+/// The *floor* of a region is its share of each quota, counted in its local store. The rest is the *pool*, counted in a
+/// home store that all regions use. The pool decides requests that exceed a floor. Together, the regions never exceed
+/// the quota, and each region serves its floor while the other regions are unreachable.
 ///
 /// ```
 /// use tower_quota_core::{Limiter, MemoryStore, Quota};
@@ -42,16 +40,17 @@ pub use self::shares::{RegionShares, RegionSharesError};
 /// # }).unwrap();
 /// ```
 ///
-/// Use a [`Leased`](crate::Leased) store as the home store to decide hot clients without a round trip to the home region.
-/// If the home region also has a local store on the same server, give the two stores different prefixes.
+/// Use a [`Leased`](crate::Leased) store as your home store, so that hot clients need no round trip to the home region.
+/// On the same server, give the local and the home store different prefixes.
 ///
 /// # Behaviour
 ///
-/// * A request is decided by a single store. A floor admits a request if the floors of all limits admit the request.
-///   Otherwise the pool decides. If both refuse, you get the refusal with the shorter retry time.
-/// * If the home store fails, the floor alone decides. If the local store fails, the pool alone decides.
-/// * A quota that leaves a region less than one unit is counted in the home store as a whole. So are limits with
-///   [penalties](Charge::penalty) and [counted refusals](Charge::count_refusals), because a refusal by a floor is not final.
+/// * A floor admits a request if the floors of all limits admit the request. Otherwise the pool decides the whole
+///   request. If both refuse, you get the refusal with the shorter retry time.
+/// * If a store fails, the other store decides alone.
+/// * The home store counts the whole quota if a region would get less than one unit, and for
+///   [penalties](Charge::penalty) and [counted refusals](Charge::count_refusals), because a refusal by a floor is not
+///   final.
 /// * [`Charge`](Operation::Charge) and requests with [forced](ChargeMode::Forced) charges use the floor only.
 /// * Refunds and renewals reach the store that was charged. A reset reaches both stores.
 ///
@@ -59,7 +58,7 @@ pub use self::shares::{RegionShares, RegionSharesError};
 ///
 /// * A request that costs more units than a floor or the pool has is always refused.
 /// * A client who is active in several regions may be refused by a floor while another floor has units.
-/// * [`remaining`](LimitStatus::remaining) has the units of the store that decided, which is a lower bound.
+/// * [`remaining`](LimitStatus::remaining) describes the store that decided, and is a lower bound.
 #[derive(Debug)]
 pub struct Regional<L, H> {
     inner: Arc<Inner<L, H>>,
@@ -91,7 +90,7 @@ impl<L: Store, H: Store<Error = L::Error>> Regional<L, H> {
     /// Creates the store of a region, on your clock. Only differences between instants matter.
     ///
     /// # Errors
-    /// [`RegionSharesError::UnknownRegion`] if `region` has no share.
+    /// As [`new`](Self::new).
     pub fn with_clock(
         local: L,
         home: H,
@@ -114,11 +113,11 @@ impl<L: Store, H: Store<Error = L::Error>> Regional<L, H> {
     /// Replaces the shares.
     ///
     /// Lower shares apply at once. Higher shares apply after a minute, and not before twice the
-    /// [window](tower_quota_core::Quota::window) of the quota has passed, because other regions may have used their former
-    /// shares until now.
+    /// [window](tower_quota_core::Quota::window) of the quota has passed, because other regions may have used their
+    /// former shares until now.
     ///
     /// # Errors
-    /// [`RegionSharesError::UnknownRegion`] if the region of this store has no share. The former shares then stay.
+    /// As [`new`](Self::new). The former shares then stay.
     pub fn set_shares(&self, shares: RegionShares) -> Result<(), RegionSharesError> {
         let inner = &self.inner;
         shares.of(&inner.region)?;
@@ -160,17 +159,14 @@ impl<L: Store, H: Store<Error = L::Error>> Regional<L, H> {
 
 struct Request {
     operation: Operation,
-    /// Whether the operation reaches the local store.
     is_local: bool,
-    /// Whether the operation reaches the home store, unless the local store admits a request.
+    /// Whether to ask the home store, unless the local store admits the request.
     is_home: bool,
     parts: Vec<(OwnedCharge, Split)>,
 }
 
 impl Request {
-    /// Applies the operation in a store. Returns the decision about the limits that the client knows.
-    ///
-    /// Instants of the home store are marked, so that a refund finds the store that was charged.
+    /// Marks the instants of the home store, so that a refund finds the store that was charged.
     async fn apply<S: Store>(
         &self,
         store: &RefusalCache<S>,
@@ -228,7 +224,7 @@ impl<L: Store, H: Store<Error = L::Error>> Store for Regional<L, H> {
             let pool = request.apply(&inner.home, true).await;
             match (floor, pool) {
                 (Ok(floor), Ok(pool)) => Ok(sooner(floor, pool)),
-                // An operator has to know that a reset has reached only one store.
+                // You have to know that a reset has reached only one store.
                 (floor, pool) if is_reset => floor.and(pool),
                 (Ok(decision), Err(_)) | (Err(_), Ok(decision)) => Ok(decision),
                 (Err(error), Err(_)) => Err(error),
@@ -250,7 +246,7 @@ impl<L: Store, H: Store<Error = L::Error>> Store for Regional<L, H> {
     }
 }
 
-/// Returns the refusal of the floor, unless the pool admits the request or has the shorter retry time.
+/// Prefers an admission by the pool, and then the shorter retry time.
 fn sooner(local: Decision, home: Decision) -> Decision {
     let retry = |decision: &Decision| decision.retry_after().unwrap_or(Duration::MAX);
     if home.is_allowed() || retry(&home) < retry(&local) {
@@ -261,7 +257,6 @@ fn sooner(local: Decision, home: Decision) -> Decision {
 }
 
 impl<L, H> Clone for Regional<L, H> {
-    /// Clones share the stores and the shares.
     fn clone(&self) -> Self {
         Self {
             inner: Arc::clone(&self.inner),

@@ -1,27 +1,24 @@
-//! The quotas by which the stores of a region count.
-
 use core::time::Duration;
 
 use tower_quota_core::{Charge, Quota, Timestamp};
 
 use super::shares::RegionShares;
 
-/// The shortest time until a higher share applies, in which all instances learn of the change.
+/// The time in which all instances learn of a higher share.
 const SHORTEST_DELAY: Duration = Duration::from_secs(60);
 
-/// The most former shares that are remembered. Even the windows of a year then see changes three weeks apart.
+/// Even with windows of a year, you may change the shares every three weeks.
 const MOST_FORMER: usize = 16;
 
-/// The shares of now, and former shares with the instants of their end.
+/// The present shares, and former shares with their ends.
 #[derive(Debug)]
 pub(super) struct Quotas {
     shares: RegionShares,
     former: Vec<(RegionShares, Timestamp)>,
 }
 
-/// The parts of a quota that a region uses.
 pub(super) struct Split {
-    /// The quota of the local store, unless the home store counts the whole quota.
+    /// `None` if the home store counts the whole quota.
     pub(super) floor: Option<Quota>,
     pub(super) home: Quota,
 }
@@ -68,9 +65,9 @@ impl Quotas {
     }
 }
 
-/// Returns the percentages of the floor and the pool. The floor is 0 if the home store counts the whole quota.
+/// The floor is 0 if the home store counts the whole quota.
 fn percents(quota: &Quota, shares: &RegionShares, region: &str) -> (u32, u32) {
-    // All regions must agree on the pool, also those whose own share has units.
+    // All regions must agree on the pool, even if their own share has units.
     let has_units = |percent| quota.percent(percent).is_some();
     if shares.percents().all(has_units) && has_units(shares.pool()) {
         (shares.of(region).unwrap_or(0), shares.pool())

@@ -1,17 +1,15 @@
-//! The shares of the regions.
-
 use core::fmt;
 use std::collections::BTreeMap;
 use std::error::Error;
 
 /// The percentage of every quota that each region counts in its own store. The rest is the pool.
 ///
-/// All instances in all regions need the same shares.
+/// Give all instances in all regions the same shares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegionShares(BTreeMap<String, u32>);
 
 impl RegionShares {
-    /// Creates shares from the names of the regions and their percentages.
+    /// Creates shares from the names of your regions and their percentages.
     ///
     /// # Errors
     /// [`RegionSharesError`] if a region has no percentage or two, or if less than one percent remains for the pool.
@@ -57,13 +55,13 @@ impl RegionShares {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegionSharesError {
-    /// A region with 0 percent.
+    /// A region has 0 percent.
     NoShare(String),
-    /// A region with two percentages.
+    /// A region has two percentages.
     TwoShares(String),
-    /// Shares with this sum, above 99.
+    /// The sum of the shares is above 99.
     NoPool(u32),
-    /// A region without a share.
+    /// The region has no share.
     UnknownRegion {
         /// The name of the region.
         region: String,
