@@ -1,4 +1,4 @@
-//! Leases let your instances decide hot clients in memory, while all instances together never exceed the quota.
+//! Leases let your instances decide hot clients in memory, and together never exceed the quota.
 //!
 //! [`Leased`] wraps a shared store:
 //!

@@ -14,7 +14,7 @@ pub struct LeaseStats {
     pub units_leased: u64,
     /// Unspent units that were refunded.
     pub units_returned: u64,
-    /// Unspent units that may remain charged, because a call for a lease or a refund failed. Time refills these units.
+    /// Unspent units that may remain charged until they refill, because a call failed.
     pub units_lost: u64,
     /// Unspent units at present.
     pub units_held: u64,

@@ -20,8 +20,7 @@ pub struct RedisErrorCounts {
     pub lost: u64,
     /// [`RedisStoreError::State`] and [`RedisStoreError::Garbled`].
     pub unreadable: u64,
-    /// [`RedisStoreError::TooManyCharges`], [`RedisStoreError::HoldsOfSeveralKeys`], [`RedisStoreError::Closed`] and
-    /// [`RedisStoreError::Config`].
+    /// All other errors.
     pub other: u64,
 }
 
