@@ -11,7 +11,7 @@ use http_body_util::{BodyExt, Full};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::{
     Charge, Decision, Limit, MemoryStore, MissingKey, OnStoreFailure, Operation, Policy, Protocol,
-    Quota, RateLimitLayer, Store, key,
+    Quota, RateLimitLayer, RefusalCache, Store, key,
 };
 use tower_quota_testkit::ManualClock;
 
@@ -107,10 +107,10 @@ impl Case {
             memory: MemoryStore::with_clock(10, clock.clone()),
             fails: self.fails,
         };
-        let layer = RateLimitLayer::new(store, self.policy.clone())
+        // The cache would tell waits by the machine's clock.
+        let store = RefusalCache::new(store).max_age(Duration::ZERO);
+        let layer = RateLimitLayer::with_refusal_cache(store, self.policy.clone())
             .local_store(MemoryStore::with_clock(10, clock))
-            // It would tell waits by the machine's clock.
-            .refusal_cache(Duration::ZERO)
             .protocol(Protocol::Both);
         let service = layer.layer(service_fn(|_: Request<()>| {
             ready(Ok::<_, Infallible>(Response::new(Full::from(

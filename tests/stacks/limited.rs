@@ -6,7 +6,8 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use tower_quota::{
-    Charge, Decision, Limit, MemoryStore, Operation, Policy, Quota, RateLimitLayer, Store,
+    Charge, Decision, Limit, MemoryStore, Operation, Policy, Quota, RateLimitLayer, RefusalCache,
+    Store,
 };
 use tower_quota_testkit::ManualClock;
 
@@ -46,8 +47,8 @@ pub(crate) fn three_per_minute() -> Limit {
 /// The store decides each request, as a refusal cache would tell waits by the machine's clock.
 pub(crate) fn limited_by(limit: Limit, is_slow: bool) -> Limited {
     let memory = MemoryStore::with_clock(100, ManualClock::default());
-    RateLimitLayer::new(SlowOrQuick { memory, is_slow }, Policy::new().limit(limit))
-        .refusal_cache(Duration::ZERO)
+    let store = RefusalCache::new(SlowOrQuick { memory, is_slow }).max_age(Duration::ZERO);
+    RateLimitLayer::with_refusal_cache(store, Policy::new().limit(limit))
 }
 
 /// Limits requests to three a minute, decided at once.

@@ -1,5 +1,7 @@
 //! The mistakes that a layer looks for.
 
+use core::sync::atomic::{AtomicU16, Ordering};
+
 /// A mistake in the configuration that only traffic shows.
 ///
 /// A layer looks for all of them in its first requests, logs each once as a warning of `tracing` that says what to write
@@ -75,19 +77,19 @@ impl Check {
 }
 
 /// A set of checks.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct CheckSet(u16);
+#[derive(Debug, Default)]
+pub(super) struct CheckSet(AtomicU16);
 
 impl CheckSet {
-    pub(crate) const fn insert(&mut self, check: Check) {
-        self.0 |= 1 << check.index();
+    pub(super) fn insert(&self, check: Check) {
+        self.0.fetch_or(1 << check.index(), Ordering::Relaxed);
     }
 
-    pub(super) const fn has(self, check: Check) -> bool {
-        self.0 & (1 << check.index()) != 0
+    pub(super) fn has(&self, check: Check) -> bool {
+        self.0.load(Ordering::Relaxed) & (1 << check.index()) != 0
     }
 
-    pub(super) const fn has_all(self) -> bool {
-        self.0.count_ones() as usize == Check::ALL.len()
+    pub(super) fn has_all(&self) -> bool {
+        self.0.load(Ordering::Relaxed).count_ones() as usize == Check::ALL.len()
     }
 }

@@ -24,7 +24,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tower_quota_core::{Charge, Name};
 
 pub use self::check::Check;
-pub(crate) use self::check::CheckSet;
+use self::check::CheckSet;
 pub(crate) use self::mark::Mark;
 pub use self::report::ChecksReport;
 use self::report::Warning;
@@ -44,6 +44,7 @@ const DISPROVABLE_PROOF: u64 = 100;
 const NEVER_PROOF: u64 = 1_000;
 
 /// The mistakes that a layer has found, and the checks that are turned off.
+#[derive(Default)]
 pub(crate) struct Checks {
     off: CheckSet,
     counts: [AtomicU64; Check::ALL.len()],
@@ -53,14 +54,9 @@ pub(crate) struct Checks {
 }
 
 impl Checks {
-    pub(crate) fn new(off: CheckSet) -> Self {
-        Self {
-            off,
-            counts: Default::default(),
-            warnings: Mutex::default(),
-            missing_peers: AtomicU64::new(0),
-            crowded: AtomicU64::new(0),
-        }
+    /// Turns off a check.
+    pub(crate) fn turn_off(&self, check: Check) {
+        self.off.insert(check);
     }
 
     /// Returns whether all checks of requests are turned off.

@@ -63,8 +63,6 @@ pub struct RateLimitHandle<S> {
 
 impl<S: Store> RateLimitLayer<S> {
     /// Returns a handle that operates this layer, its clones, and the services that they make.
-    ///
-    /// Call it last: each method of the builder returns another layer.
     #[must_use]
     pub fn handle(&self) -> RateLimitHandle<S> {
         RateLimitHandle {
@@ -277,7 +275,7 @@ impl<S: Store> RateLimitHandle<S> {
         self.shared.rules().plan.version
     }
 
-    /// Returns figures of the [refusal cache](RateLimitLayer::refusal_cache). They are those of this process.
+    /// Returns figures of the [refusal cache](RateLimitLayer::with_refusal_cache). They are those of this process.
     #[must_use]
     pub fn refusal_stats(&self) -> RefusalStats {
         self.shared.store().stats()

@@ -34,7 +34,10 @@ impl Admission {
     pub(super) fn report(&mut self, mut context: Box<RequestContext>) {
         context.report.only_shadows = context.fallback.only_shadows;
         let is_told = context.report.decision.is_none() || context.report.by == Counted::Locally;
-        if is_told || context.rules.attaches_decision || !context.rules.responses.is_silent() {
+        if is_told
+            || context.rules.settings.attaches_decision
+            || !context.rules.responses.is_silent()
+        {
             self.context = Some(context);
         }
     }

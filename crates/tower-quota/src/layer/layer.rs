@@ -10,22 +10,23 @@ use tower_layer::Layer;
 use tower_quota_core::{ConfigError, MemoryStore, Name, RefusalCache, Store};
 
 use super::service::RateLimit;
-use super::shared::{CachedStore, Settings, Shared};
-use crate::checks::{Check, CheckSet};
+use super::settings::{STORE_TIMEOUT, Settings};
+use super::shared::Shared;
+use crate::checks::Check;
 use crate::decided::Decided;
 use crate::degraded::LocalCounters;
 use crate::policy::Policy;
 use crate::protocol::Protocol;
-use crate::request::Queue;
 use crate::response::{
     GrpcStatus, HeaderStyle, OnRefused, Partitions, Refusal, RefusalBody, Refused, ResponseSettings,
 };
+#[cfg(feature = "trace")]
 use crate::traced::SpanSettings;
 
 /// A tower layer that applies a [`Policy`] to services.
 ///
-/// The [front page](crate) has examples and the steps of a request. Clones, and all the services that they make, share
-/// one store and one policy.
+/// The [front page](crate) has examples and the steps of a request. Clones, the services that they make, and the handles
+/// share one store, one policy and one list of settings. If you change a setting of one of them, you change all.
 ///
 /// The only type parameter is the store. `RateLimitLayer<BoxStore>` is the layer whose store is chosen at run time.
 #[must_use]
@@ -38,27 +39,31 @@ impl<S: Store> RateLimitLayer<S> {
     pub const DEFAULT_MAX_WAITING: usize = 10_000;
 
     /// The default of [`store_timeout`](Self::store_timeout): 5 seconds.
-    pub const DEFAULT_STORE_TIMEOUT: Duration = Duration::from_secs(5);
+    pub const DEFAULT_STORE_TIMEOUT: Duration = STORE_TIMEOUT;
 
     /// Makes a layer with this store and this policy.
     pub fn new(store: S, policy: Policy) -> Self {
-        let settings = Settings {
-            policy,
-            responses: ResponseSettings::default(),
-            local: Arc::default(),
-            on_store_error: Arc::new(|_| {}),
-            on_decision: None,
-            queue: Arc::new(Queue::new(Self::DEFAULT_MAX_WAITING)),
-            store_timeout: Self::DEFAULT_STORE_TIMEOUT,
-            attaches_decision: false,
-            references_of: None,
-            counts_busy: false,
-            traced_admissions: None,
-            spans: SpanSettings::default(),
-            checks_off: CheckSet::default(),
-        };
+        Self::with_refusal_cache(RefusalCache::new(store), policy)
+    }
+
+    /// Works like `new`, but with a refusal cache of your own settings.
+    ///
+    /// A layer remembers the refusals of a shared store, so that a flood of refused requests costs the store almost no calls.
+    /// Set how long and how many in the [`RefusalCache`]. The handle of the layer sees its own refunds and resets at once.
+    /// While the store is unavailable, a known refusal holds until its request fits, for up to an hour.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tower_quota::{MemoryStore, Policy, RateLimitLayer, RefusalCache};
+    ///
+    /// # let shared_store = MemoryStore::new();
+    /// let cache = RefusalCache::new(shared_store).max_age(Duration::from_millis(200));
+    /// let layer = RateLimitLayer::with_refusal_cache(cache, Policy::new());
+    /// # let _ = layer;
+    /// ```
+    pub fn with_refusal_cache(cache: RefusalCache<S>, policy: Policy) -> Self {
         Self {
-            shared: Arc::new(Shared::new(RefusalCache::new(store), settings)),
+            shared: Arc::new(Shared::new(cache, policy)),
         }
     }
 
@@ -162,7 +167,8 @@ impl<S: Store> RateLimitLayer<S> {
     /// Each waiting request holds its connection, its data and a timer, but no task and no thread: a few kilobytes,
     /// unless an outer layer has read its body.
     pub fn max_waiting(self, requests: usize) -> Self {
-        self.with(|settings| settings.queue = Arc::new(Queue::new(requests)))
+        self.shared.queue.set_capacity(requests);
+        self
     }
 
     /// Sets a timeout for calls of the store, which then count as failed.
@@ -174,37 +180,6 @@ impl<S: Store> RateLimitLayer<S> {
     /// deadline of its own.
     pub fn store_timeout(self, longest: Duration) -> Self {
         self.with(|settings| settings.store_timeout = longest)
-    }
-
-    /// Sets how long a refusal by a shared store is remembered in this process.
-    ///
-    /// A client that was refused is refused from memory until its request fits, and at most this long, counted from
-    /// before the store was asked. So a flood of refused requests costs the store almost nothing. Units that another
-    /// process refunds or resets are seen that much later; those of this layer's [handle](Self::handle) at once. The
-    /// default is one second, [`RefusalCache::DEFAULT_MAX_AGE`]; zero asks the store each time. A store in memory is
-    /// always asked. [`RefusalCache`] has the details.
-    ///
-    /// While the store is unavailable, a known refusal holds until its request fits, for up to an hour, whatever the
-    /// limits choose.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
-    ///
-    /// # let shared_store = MemoryStore::new();
-    /// let layer = RateLimitLayer::new(shared_store, Policy::new()).refusal_cache(Duration::from_millis(200));
-    /// assert_eq!(layer.handle().refusal_stats().answered, 0);
-    /// ```
-    pub fn refusal_cache(self, max_age: Duration) -> Self {
-        self.with_store(|store| store.max_age(max_age))
-    }
-
-    /// Sets how many keys the [refusal cache](Self::refusal_cache) remembers.
-    ///
-    /// The default is [`RefusalCache::DEFAULT_CAPACITY`]: 16,384. The keys that are used for the shortest time give way
-    /// first. With 0 nothing is remembered, for outages neither.
-    pub fn refusal_cache_capacity(self, keys: usize) -> Self {
-        self.with_store(|store| store.capacity(keys))
     }
 
     /// Counts which clients send most requests, for [`top_busy`](crate::RateLimitHandle::top_busy).
@@ -309,7 +284,8 @@ impl<S: Store> RateLimitLayer<S> {
     /// # let _ = layer;
     /// ```
     pub fn without_check(self, check: Check) -> Self {
-        self.with(|settings| settings.checks_off.insert(check))
+        self.shared.checks().turn_off(check);
+        self.with(|_| {})
     }
 
     /// Answers refused HTTP requests by this closure.
@@ -442,20 +418,9 @@ impl<S: Store> RateLimitLayer<S> {
         &self.shared
     }
 
-    /// Returns a layer with changed settings. Existing services keep their settings.
-    pub(super) fn with(self, change: impl FnOnce(&mut Settings)) -> Self {
-        let mut settings = self.shared.settings.clone();
-        change(&mut settings);
-        Self {
-            shared: Arc::new(Shared::new(self.shared.store.clone(), settings)),
-        }
-    }
-
-    fn with_store(self, change: impl FnOnce(CachedStore<S>) -> CachedStore<S>) -> Self {
-        let store = change(self.shared.store.clone());
-        Self {
-            shared: Arc::new(Shared::new(store, self.shared.settings.clone())),
-        }
+    fn with(self, change: impl FnOnce(&mut Settings)) -> Self {
+        self.shared.change(change);
+        self
     }
 }
 

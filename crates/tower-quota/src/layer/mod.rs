@@ -19,6 +19,7 @@ mod layer;
 mod pipeline;
 mod refuse;
 mod service;
+mod settings;
 mod shared;
 mod stage;
 
@@ -26,4 +27,5 @@ pub use self::body::ResponseBody;
 pub use self::future::ResponseFuture;
 pub use self::layer::RateLimitLayer;
 pub use self::service::RateLimit;
+pub(crate) use self::settings::Settings;
 pub(crate) use self::shared::Shared;

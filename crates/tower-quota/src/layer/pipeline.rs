@@ -59,8 +59,8 @@ impl<S: Store> Shared<S> {
                     .metrics
                     .answered(context.watch, Some(&decision));
                 context.span.decided(&decision);
-                self.settings.local.store_answered();
-                self.outage.answered(self.settings.local.now());
+                context.rules.settings.local.store_answered();
+                self.outage.answered(context.rules.settings.local.now());
                 if decision.is_allowed() && context.rules.watch.is_open() {
                     context.rules.watch.admitted();
                 }
@@ -181,8 +181,8 @@ impl<S: Store> Shared<S> {
         {
             return Step::Respond(self.refuse_undecided(rules, Reason::Blocked, request));
         }
-        self.note_busy(&ask);
-        let charges = ask.charges(self.settings.queue.longest_wait());
+        self.note_busy(rules, &ask);
+        let charges = ask.charges(self.queue.longest_wait());
         let mut decision = Decision::default();
         let watch = rules.metrics.sample();
         let has_answered = self.store.store().check_at_once(&charges, &mut decision);
@@ -202,7 +202,7 @@ impl<S: Store> Shared<S> {
                 rules.metrics.admitted(&head, &decision);
                 return Step::Forward(Admission::default());
             }
-            let needs_keys = !decision.is_allowed() || self.settings.on_decision.is_some();
+            let needs_keys = !decision.is_allowed() || rules.settings.on_decision.is_some();
             let mut context = RequestContext::new(rules, &ask, needs_keys);
             context.recorded = rules.plan.record(&charges);
             // The charges borrow from the request.
@@ -212,12 +212,15 @@ impl<S: Store> Shared<S> {
         }
         let mut context = RequestContext::new(rules, &ask, true);
         context.fallback = ask.fallback();
-        context.span = self.settings.spans.begin(rules.plan.version, &context.keys);
+        context.span = rules
+            .settings
+            .spans
+            .begin(rules.plan.version, &context.keys);
         let (answer, known_refusal) = context.span.within(|| self.store.send(&charges));
         context.fallback.known_refusal = known_refusal.map(Box::new);
         let call = InFlight::new(answer, rules.plan.record(&charges), self.settler());
         context.watch = Stopwatch::start();
-        Step::Wait(Stage::decide(call, self.settings.store_timeout, context))
+        Step::Wait(Stage::decide(call, rules.settings.store_timeout, context))
     }
 
     /// Carries out a decision.
@@ -240,7 +243,7 @@ impl<S: Store> Shared<S> {
         let place = if wait.is_zero() {
             None
         } else {
-            self.settings.queue.place()
+            self.queue.place()
         };
         if place.is_none() && !wait.is_zero() {
             drop(admission);

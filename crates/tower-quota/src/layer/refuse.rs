@@ -94,7 +94,7 @@ impl<S: Store> Shared<S> {
         rules: &Rules,
         is_degraded: bool,
     ) -> Option<Box<str>> {
-        let reference = crate::clients::reference(self.settings.references_of?);
+        let reference = crate::clients::reference(rules.settings.references_of?);
         let status = match reason {
             Reason::OverQuota(decision) | Reason::NeverFits(decision) => {
                 decision.tightest().copied()
@@ -141,10 +141,11 @@ impl<S: Store> Shared<S> {
         mut context: Box<RequestContext>,
         request: &mut Request<B>,
     ) -> Step<S> {
-        (self.settings.on_store_error)(error);
+        let settings = Arc::clone(&context.rules.settings);
+        (settings.on_store_error)(error);
         request.extensions_mut().insert(Degraded);
         if context.fallback.refuses || context.fallback.known_refusal.is_some() {
-            self.outage.failed(error, false, self.settings.local.now());
+            self.outage.failed(error, false, settings.local.now());
         }
         if let Some(known_refusal) = context.fallback.known_refusal.take() {
             context.report.by = Counted::Locally;
@@ -162,7 +163,7 @@ impl<S: Store> Shared<S> {
         // Shadows refuse nothing: with none but them to decide, the request passes uncounted.
         let is_uncounted = local.iter().all(|owned| owned.as_charge().is_shadow());
         self.outage
-            .failed(error, is_uncounted, self.settings.local.now());
+            .failed(error, is_uncounted, settings.local.now());
         if is_uncounted {
             context.rules.metrics.degraded(DegradedChoice::Allow);
             self.notify(&context.rules, None, None, true, &context.keys, request);
@@ -171,8 +172,7 @@ impl<S: Store> Shared<S> {
             return Step::Forward(admission);
         }
         let charges: Vec<Charge<'_>> = local.iter().map(|owned| owned.as_charge()).collect();
-        let decision = self
-            .settings
+        let decision = settings
             .local
             .check(&charges, |charge| self.store.known_status(charge));
         if decision.outcome() == Outcome::Never {

@@ -84,7 +84,7 @@ impl RequestContext {
         let Some(decision) = &mut self.report.decision else {
             return;
         };
-        if self.rules.attaches_decision
+        if self.rules.settings.attaches_decision
             && response.extensions().get().is_none_or(Decision::is_allowed)
         {
             let mut attached = decision.clone();

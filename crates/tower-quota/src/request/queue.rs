@@ -29,6 +29,11 @@ impl Queue {
         }
     }
 
+    /// Sets the maximum number of waiting requests.
+    pub(crate) fn set_capacity(&self, capacity: usize) {
+        self.capacity.store(capacity, Ordering::Release);
+    }
+
     /// Returns the longest wait: zero while all places are taken, unbounded otherwise.
     #[inline]
     pub(crate) fn longest_wait(&self) -> Option<Duration> {

@@ -1,4 +1,4 @@
-//! The rules in force: a policy and its responses.
+//! The rules in force: a policy, the settings of the layer, and its responses.
 
 use std::sync::Arc;
 
@@ -7,16 +7,19 @@ use tower_quota_core::Decision;
 
 use crate::checks::{Checks, Watch};
 use crate::head::RequestHead;
+use crate::layer::Settings;
 use crate::metrics::PolicyMetrics;
 use crate::policy::{Plan, Policy};
-use crate::response::{ResponseSettings, Responses};
+use crate::response::Responses;
 use crate::when::Condition;
 
-/// A policy and its responses, compiled together. They are immutable and replaced together.
+/// A policy, the settings of the layer, and its responses, compiled together. They are immutable and replaced together.
 pub(crate) struct Rules {
+    /// The policy as it was given, to compile it for other settings.
+    pub(crate) policy: Policy,
+    pub(crate) settings: Arc<Settings>,
     pub(crate) plan: Plan,
     pub(crate) responses: Responses,
-    pub(crate) attaches_decision: bool,
     /// True if a request that is admitted at once needs no further work.
     pub(crate) ends_with_decision: bool,
     pub(crate) watch: Watch,
@@ -28,39 +31,32 @@ pub(crate) struct Rules {
 impl Rules {
     /// Compiles a policy for a layer with these settings.
     ///
-    /// `has_listener` is true if a listener gets decisions; `store` is a number that identifies the store in this
-    /// process.
+    /// `store` is a number that identifies the store in this process.
     pub(crate) fn new(
-        mut policy: Policy,
-        settings: &ResponseSettings,
-        attaches_decision: bool,
-        has_listener: bool,
+        policy: Policy,
+        settings: Arc<Settings>,
         checks: &Checks,
         store: usize,
     ) -> Self {
-        let split = policy.split.take().map(|split| {
-            let rules = Self::new(
-                split.policy,
-                settings,
-                attaches_decision,
-                has_listener,
-                checks,
-                store,
-            );
+        let mut planned = policy.clone();
+        let split = planned.split.take().map(|split| {
+            let rules = Self::new(split.policy, Arc::clone(&settings), checks, store);
             (split.condition, Arc::new(rules))
         });
-        let plan = Plan::new(policy);
+        let plan = Plan::new(planned);
         let watch = Watch::new(&plan, checks, store);
         let metrics = PolicyMetrics::new(plan.limits());
-        let responses = Responses::new(settings, plan.limits());
+        let responses = Responses::new(&settings.responses, plan.limits());
+        let has_listener = settings.on_decision.is_some() || settings.traced_admissions.is_some();
         let ends_with_decision = !has_listener
-            && !attaches_decision
+            && !settings.attaches_decision
             && responses.is_silent()
             && plan.ends_with_decision();
         Self {
+            policy,
+            settings,
             plan,
             responses,
-            attaches_decision,
             ends_with_decision,
             watch,
             metrics,
@@ -94,7 +90,7 @@ impl Rules {
 
     /// Attaches the decision to an admitted request, for its handler.
     pub(crate) fn attach_to_request<B>(&self, decision: &Decision, request: &mut Request<B>) {
-        if self.attaches_decision {
+        if self.settings.attaches_decision {
             request.extensions_mut().insert(decision.clone());
         }
     }

@@ -56,6 +56,33 @@ async fn peek_reports_what_request_gets() {
     assert_eq!(handle.peek("key", &ann).await.unwrap().remaining(), 0);
 }
 
+#[tokio::test]
+async fn early_handle_operates_finished_layer() {
+    let layer = layer(per_api_key(2));
+    let handle = layer.handle();
+    let early = layer.layer(Inner::default());
+    let layer = layer.attach_decision().max_waiting(7);
+    let service = layer.layer(Inner::default());
+
+    handle.block("key", "ann", Duration::from_secs(60)).unwrap();
+    let answer = service.clone().oneshot(request_of("ann")).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::FORBIDDEN);
+    handle.replace_policy(Policy::new().block(|_: &RequestHead<'_>| true));
+    for service in [early, service] {
+        let answer = service.oneshot(request_of("bob")).await.unwrap();
+        assert_eq!(answer.status(), StatusCode::FORBIDDEN);
+    }
+}
+
+#[tokio::test]
+async fn setting_keeps_replaced_policy() {
+    let layer = layer(per_api_key(2));
+    layer.handle().replace_policy(per_api_key(7));
+    let layer = layer.attach_decision();
+    let left = layer.handle().peek("key", "ann").await.unwrap().remaining();
+    assert_eq!(left, 7);
+}
+
 /// Returns the scope of the keys of a header.
 fn status_scope() -> Name {
     use tower_quota::key::KeyExtractor;

@@ -6,7 +6,7 @@ use http::{Request, StatusCode};
 use tower::{Layer, ServiceExt};
 use tower_quota::{
     Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimit, RateLimitHandle, RateLimitLayer,
-    TopWindow, key,
+    RefusalCache, TopWindow, key,
 };
 use tower_quota_testkit::SharedStore;
 
@@ -27,9 +27,8 @@ impl Setting {
         let store = ScriptedStore::new();
         let local = MemoryStore::with_clock(100, store.clock().clone());
         let policy = Policy::new().limit(limit.by(key::header("k")));
-        let layer =
-            RateLimitLayer::new(SharedStore(store.clone()), policy).local_store(local.clone());
-        let layer = layer.refusal_cache(age);
+        let cache = RefusalCache::new(SharedStore(store.clone())).max_age(age);
+        let layer = RateLimitLayer::with_refusal_cache(cache, policy).local_store(local.clone());
         Self {
             service: layer.layer(Inner::default()),
             handle: layer.handle(),

@@ -1,0 +1,57 @@
+//! The settings of a layer.
+
+use core::error::Error;
+use core::time::Duration;
+use std::sync::Arc;
+
+use tower_quota_core::Name;
+
+use crate::decided::Decided;
+use crate::degraded::LocalCounters;
+use crate::response::ResponseSettings;
+use crate::traced::SpanSettings;
+
+/// The settings of a layer.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    pub(crate) responses: ResponseSettings,
+    pub(crate) local: Arc<LocalCounters>,
+    pub(crate) on_store_error: Arc<OnStoreError>,
+    pub(crate) on_decision: Option<Arc<OnDecision>>,
+    pub(crate) store_timeout: Duration,
+    /// True if requests and responses carry the decision.
+    pub(crate) attaches_decision: bool,
+    /// The name of this instance, if refusals carry a reference.
+    pub(crate) references_of: Option<Name>,
+    /// True if the busiest clients are counted.
+    pub(crate) counts_busy: bool,
+    /// One of so many admissions is traced, and every refusal; nothing without it.
+    pub(crate) traced_admissions: Option<u32>,
+    pub(crate) spans: SpanSettings,
+}
+
+/// A listener that is called with every failure of the store.
+pub(crate) type OnStoreError = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
+
+/// A listener that is called with every decision.
+pub(crate) type OnDecision = dyn Fn(&Decided<'_>) + Send + Sync;
+
+/// The default of [`RateLimitLayer::store_timeout`](crate::RateLimitLayer::store_timeout).
+pub(super) const STORE_TIMEOUT: Duration = Duration::from_secs(5);
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            responses: ResponseSettings::default(),
+            local: Arc::default(),
+            on_store_error: Arc::new(|_| {}),
+            on_decision: None,
+            store_timeout: STORE_TIMEOUT,
+            attaches_decision: false,
+            references_of: None,
+            counts_busy: false,
+            traced_admissions: None,
+            spans: SpanSettings::default(),
+        }
+    }
+}
