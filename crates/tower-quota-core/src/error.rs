@@ -95,6 +95,8 @@ pub enum ConfigError {
         /// The capacity.
         capacity: u64,
     },
+    /// A settle rule on a concurrency limit.
+    SettledHold(Name),
     /// A longest wait on an algorithm with windows.
     WaitOnWindow {
         /// The limit.
@@ -279,6 +281,10 @@ impl fmt::Display for ConfigError {
                 f,
                 "a request costs {cost} but the limit {limit:?} never holds more than {capacity}: lower the cost or \
                  raise the quota"
+            ),
+            Self::SettledHold(limit) => write!(
+                f,
+                "the limit {limit:?} releases its units when a request is over: leave `settle` and `on_abandoned` out"
             ),
             Self::WaitOnWindow { limit, algorithm } => write!(
                 f,

@@ -22,9 +22,10 @@ impl Quota {
 
     /// Limits the units in use at the same time, such as uploads or connections.
     ///
-    /// A request holds its units until you refund its decision. `Limiter::hold` does that for you (feature
-    /// `tokio`). Layers do not release holds yet. A hold expires after 60 seconds ([`ttl`](Self::ttl)) unless you
-    /// renew it. If a full store evicts your client, the store refuses the client until the holds expire.
+    /// A request holds its units until you refund its decision. The layer of `tower-quota` does that at the end of the
+    /// response, and `Limiter::hold` when you drop the guard (feature `tokio`). A hold expires after 60 seconds
+    /// ([`ttl`](Self::ttl)) unless you renew it. The layer renews its holds. If a full store evicts your client, the store
+    /// refuses the client until the holds expire.
     ///
     /// The retry time of a refusal is a guess of up to one second.
     /// [`count_refusals`](crate::Charge::count_refusals) has no effect.

@@ -27,7 +27,7 @@ pub enum HandleError<E> {
     ///
     /// Block by a condition of the policy instead: [`Policy::block`](crate::Policy::block).
     TooManyBlocks,
-    /// This limit counts by a sliding log, which gives back only units whose instants are known.
+    /// This limit counts by a sliding log or holds units, and gives back only units whose instants are known.
     ///
     /// [Reset](crate::RateLimitHandle::reset) the client instead.
     NotGranted(Name),
@@ -73,7 +73,7 @@ impl<E: fmt::Display> fmt::Display for HandleError<E> {
             Self::NotGranted(limit) => {
                 write!(
                     f,
-                    "\"{limit}\" counts by a sliding log, which cannot be granted units: reset the client"
+                    "\"{limit}\" counts by a sliding log or holds units, and cannot be granted units: reset the client"
                 )
             }
             Self::NoStatus => f.write_str("the store answered without a status"),

@@ -152,7 +152,10 @@ impl<S: Store> RateLimitHandle<S> {
         let plan = plan_of(&rules, client);
         let (limit, key) = find(plan, limit, client)?;
         let quota = quota_of(plan, limit, client, &key);
-        if quota.algorithm() == Algorithm::SlidingLog {
+        if matches!(
+            quota.algorithm(),
+            Algorithm::SlidingLog | Algorithm::Concurrent
+        ) {
             return Err(HandleError::NotGranted(limit.name));
         }
         // A refund needs an instant of the store's clock, and a counter under this quota: a plain refusal converts it,

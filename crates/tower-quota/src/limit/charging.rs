@@ -173,6 +173,11 @@ impl Limit {
         }
     }
 
+    /// Returns whether the limit corrects the cost of requests or releases it when they are over.
+    pub(crate) fn settles(&self) -> bool {
+        self.settle_rule.is_some() || self.quota.algorithm() == Algorithm::Concurrent
+    }
+
     /// Returns whether the limit may make requests wait.
     pub(crate) fn makes_wait(&self) -> bool {
         let queues = self.quota.algorithm() == Algorithm::LeakyBucket;
@@ -194,6 +199,9 @@ impl Limit {
                 limit: self.name,
                 algorithm: self.quota.algorithm(),
             });
+        }
+        if self.settle_rule.is_some() && self.quota.algorithm() == Algorithm::Concurrent {
+            return Err(ConfigError::SettledHold(self.name));
         }
         match self.cost {
             Cost::Constant(cost) if cost > self.quota.capacity() && !self.is_at_most => {

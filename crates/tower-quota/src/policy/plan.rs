@@ -15,7 +15,7 @@ use super::look_up::LookUp;
 use crate::degraded::OnStoreFailure;
 use crate::key::KeyExtractor;
 use crate::limit::{ById, Limit};
-use crate::settle::RecordedCharge;
+use crate::settle::{RecordedCharge, release};
 
 /// A policy compiled for requests. It is immutable: another policy is another plan.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl Plan {
                 choose: choice.choose,
             });
         }
-        let settles = limits.iter().any(|limit| limit.settle_rule.is_some());
+        let settles = limits.iter().any(Limit::settles);
         let by_id = ById::new(limits.iter().map(|limit| limit.name));
         let mut keys: Vec<PlannedKey> = Vec::new();
         let mut positions: HashMap<Name, usize> = HashMap::new();
@@ -207,16 +207,19 @@ impl Plan {
         let may_wait = charges
             .iter()
             .any(|charge| !charge.is_shadow() && charge.max_wait_micros() > 0);
-        if !may_wait && !self.settles {
-            return Vec::new();
+        let mut recorded = Vec::new();
+        for charge in charges {
+            let rule = if charge.is_hold() {
+                Some(release())
+            } else {
+                self.limit(charge.name())
+                    .and_then(|limit| limit.settle_rule.clone())
+            };
+            if may_wait || rule.is_some() {
+                recorded.push(RecordedCharge::new(charge, rule));
+            }
         }
-        let recorded = charges.iter().filter_map(|charge| {
-            let rule = self
-                .limit(charge.name())
-                .and_then(|limit| limit.settle_rule.clone());
-            (may_wait || rule.is_some()).then(|| RecordedCharge::new(charge, rule))
-        });
-        recorded.collect()
+        recorded
     }
 
     /// Returns the maximum random delay that limits add to the wait.

@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 use tokio::runtime::Handle;
 use tower_quota_core::{Charge, Decision, Name, Operation, OwnedCharge, Timestamp};
 
+use super::hold::Renewal;
 use super::{Rule, Settle};
 use crate::policy::Policy;
 
@@ -67,6 +68,8 @@ pub(crate) struct ChargeRecord {
     counted: Counted,
     at: Timestamp,
     charges: Vec<RecordedCharge>,
+    /// Renews the holds among the charges until they are released.
+    _renewal: Option<Renewal>,
 }
 
 impl RecordedCharge {
@@ -94,6 +97,17 @@ impl RecordedCharge {
     pub(super) fn is_dry_run_of(&self, limit: &str) -> bool {
         let name = self.name();
         self.is_shadow() && name.as_str().strip_prefix(Policy::DRY_RUN_PREFIX) == Some(limit)
+    }
+
+    /// Returns whether the units are held until the request is over.
+    pub(super) fn is_hold(&self) -> bool {
+        self.charge.as_charge().is_hold()
+    }
+
+    /// Returns the charge of the units that are held, if there are any.
+    pub(super) fn as_hold(&self) -> Option<OwnedCharge> {
+        let charge = self.charge.as_charge().cost(self.taken);
+        (self.is_hold() && self.taken > 0).then(|| OwnedCharge::from(&charge))
     }
 
     /// Returns the units that were taken.
@@ -138,12 +152,14 @@ impl ChargeRecord {
             recorded.available = status.taken.saturating_add(status.remaining());
             !status.outcome.is_refusal()
         });
+        let renewal = Renewal::start(&charges, &settler, counted, decision.at());
         Self {
             settler,
             runtime: Handle::try_current().ok(),
             counted,
             at: decision.at(),
             charges,
+            _renewal: renewal,
         }
     }
 

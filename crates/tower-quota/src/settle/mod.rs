@@ -56,6 +56,23 @@
 //! }
 //! ```
 //!
+//! # Holds
+//!
+//! A limit with [`Quota::concurrent`](crate::Quota::concurrent) holds its units while a request lasts. The store decides it
+//! together with the other limits of the request. The layer renews the hold, and releases it when the body of the response
+//! has ended, the client has disconnected, or the handler has panicked. If the process dies, the hold expires after its
+//! [`ttl`](crate::Quota::ttl). An upgraded connection, such as a websocket, is held while you keep a clone of the
+//! [`Reservation`].
+//!
+//! ```
+//! use tower_quota::{Limit, Policy, Quota, key};
+//!
+//! let policy = Policy::new()
+//!     .limit(Limit::new("streams", Quota::concurrent(2)).by(key::header("x-api-key")))
+//!     .limit(Limit::new("minute", Quota::per_minute(100)).by(key::header("x-api-key")));
+//! # let _ = policy;
+//! ```
+//!
 //! # Time of settling
 //!
 //! A request is settled once: when the response has reached the point that its rules wait for (its head or the end of
@@ -95,6 +112,7 @@ mod end;
 #[cfg(feature = "axum")]
 mod extract;
 mod grpc_messages;
+mod hold;
 mod in_flight;
 mod meter;
 mod reservation;
@@ -105,6 +123,7 @@ pub use self::amount::{BodyBytes, body_bytes, cost_header, try_cost_header};
 pub(crate) use self::charge_record::{ChargeRecord, Counted, RecordedCharge, SettleRule, Settler};
 pub(crate) use self::detach::detach;
 pub use self::end::ResponseEnd;
+pub(crate) use self::hold::release;
 pub(crate) use self::in_flight::InFlight;
 pub(crate) use self::meter::Meter;
 pub use self::reservation::Reservation;

@@ -15,6 +15,10 @@ use super::{ResponseEnd, Settle};
 /// It is in the extensions of a request that was charged by such a limit. With the feature `axum` it is also an
 /// extractor, which is empty if the request was not charged.
 ///
+/// A request that counts for a [concurrency limit](crate::Quota::concurrent) holds its units until its response has ended and
+/// the last clone of the reservation is dropped. Keep a clone in the task of an upgraded connection, such as a websocket, to
+/// hold the units until the connection ends. Without a clone, the upgrade releases the units.
+///
 /// Clones share one reservation. The last cost that was set counts, and takes precedence over the limit's rule. It is
 /// [applied] when the last clone is dropped. In nested layers a reservation includes the outer layers.
 ///
@@ -185,7 +189,7 @@ impl Settlement {
     fn set(&self, verdict: Settle, of: impl Fn(&RecordedCharge) -> bool) -> bool {
         let mut is_set = false;
         for (recorded, verdicts) in self.record.charges().iter().zip(self.verdicts().iter_mut()) {
-            if of(recorded) {
+            if !recorded.is_hold() && of(recorded) {
                 verdicts.handler = Some(verdict);
                 is_set = true;
             }

@@ -16,6 +16,10 @@ mod degraded;
 mod errors;
 mod fixture;
 mod handle;
+#[cfg(feature = "axum")]
+mod holds;
+#[cfg(all(feature = "axum", feature = "redis"))]
+mod holds_redis;
 #[cfg(feature = "lease")]
 mod leases;
 mod lists;

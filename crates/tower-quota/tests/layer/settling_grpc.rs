@@ -116,3 +116,14 @@ async fn grpc_trailers_are_the_cost() {
         (80, 90)
     );
 }
+
+#[tokio::test]
+async fn grpc_stream_holds_until_trailers() {
+    let store = ScriptedStore::new();
+    let server = served(&store, Limit::new("calls", Quota::concurrent(1))).await;
+    for method in ["Say", "Fail", "Say"] {
+        call(&server, method).await;
+    }
+    let released: (&'static str, &[u64]) = ("refund", &[1]);
+    store.until_settled(&[released; 3]).await;
+}

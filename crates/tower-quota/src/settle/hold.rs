@@ -1,0 +1,70 @@
+//! Holds: units of [concurrency limits](crate::Quota::concurrent), which a request has until it is over.
+
+use std::sync::Arc;
+
+use http::response::Parts;
+use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
+use tower_quota_core::{Charge, Operation, OwnedCharge, Timestamp};
+
+use super::charge_record::{Counted, RecordedCharge, SettleRule, Settler};
+use super::{ResponseEnd, Rule, Settle};
+
+/// Returns the rule of a hold, which waits for the end of the response and releases the units.
+pub(crate) fn release() -> SettleRule {
+    SettleRule {
+        rule: Arc::new(Release),
+        abandoned: Settle::Refund,
+    }
+}
+
+struct Release;
+
+impl Rule for Release {
+    fn at_head(&self, _: &Parts) -> Option<Settle> {
+        None
+    }
+
+    fn at_end(&self, _: &ResponseEnd<'_>) -> Settle {
+        Settle::Refund
+    }
+}
+
+/// A task that renews the holds of a request, so that they outlast their `ttl`. It ends when this is dropped.
+pub(super) struct Renewal(AbortHandle);
+
+impl Renewal {
+    /// Starts to renew the holds among these charges, if there are any.
+    ///
+    /// Without a runtime the holds expire after their `ttl`.
+    pub(super) fn start(
+        charges: &[RecordedCharge],
+        settler: &Arc<dyn Settler>,
+        counted: Counted,
+        taken_at: Timestamp,
+    ) -> Option<Self> {
+        let holds: Vec<OwnedCharge> = charges.iter().filter_map(RecordedCharge::as_hold).collect();
+        let shortest = holds
+            .iter()
+            .map(|hold| hold.as_charge().quota().period())
+            .min()?;
+        let settler = Arc::clone(settler);
+        let renewing = async move {
+            let charges: Vec<Charge<'_>> = holds.iter().map(OwnedCharge::as_charge).collect();
+            loop {
+                // A third of the time, so that a failed renewal can be repeated.
+                #[expect(clippy::disallowed_methods, reason = "a renewal is waited for")]
+                tokio::time::sleep(shortest / 3).await;
+                settler.apply(counted, Operation::Renew { taken_at }, &charges, None);
+            }
+        };
+        let task = Handle::try_current().ok()?.spawn(renewing);
+        Some(Self(task.abort_handle()))
+    }
+}
+
+impl Drop for Renewal {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
