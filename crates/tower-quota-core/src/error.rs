@@ -97,6 +97,8 @@ pub enum ConfigError {
     },
     /// A settle rule on a concurrency limit.
     SettledHold(Name),
+    /// A delay over a concurrency limit.
+    DelayedHold(Name),
     /// A longest wait on an algorithm with windows.
     WaitOnWindow {
         /// The limit.
@@ -285,6 +287,10 @@ impl fmt::Display for ConfigError {
             Self::SettledHold(limit) => write!(
                 f,
                 "the limit {limit:?} releases its units when a request is over: leave `settle` and `on_abandoned` out"
+            ),
+            Self::DelayedHold(limit) => write!(
+                f,
+                "the limit {limit:?} holds units, and cannot delay requests: leave `Over::Delay` out, or count requests"
             ),
             Self::WaitOnWindow { limit, algorithm } => write!(
                 f,

@@ -58,7 +58,10 @@
 //!    [bounded](RateLimitLayer::max_waiting). If a waiting request is dropped, its turn is refunded.
 //! 8. The response gets the rate limit fields. Handlers and outer layers find the [`Decision`] in the extensions if the
 //!    layer [attaches](RateLimitLayer::attach_decision) it.
-//! 9. A limit that [settles](Limit::settle) corrects the cost when the request is over: see [`settle`].
+//! 9. A limit that [settles](Limit::settle) corrects the cost when the request is over, and a limit with
+//!    [`Quota::concurrent`] releases its units: see [`settle`].
+//!
+//! A [soft limit](Limit::over) flags or delays requests over its quota instead of refusing them.
 //!
 //! Steps that a policy does not use cost nothing. [`RateLimitLayer::on_decision`] reports every decision, for metrics.
 //! [`RateLimitLayer::handle`] peeks at clients, resets, grants, blocks, and replaces the policy while requests run.
@@ -150,9 +153,9 @@
 //!   that is not missing.
 //! * **The service must be `Clone`**, because requests that wait are sent to a clone of it. Services of axum and tonic
 //!   are; put others behind tower's `Buffer`, inside this layer.
-//! * **Waiting** needs a tokio runtime with its timer, and holds the request in memory. A cancelled request frees its
-//!   turn for the next arrival, which may then run at the same time as the last one in the queue, because queued
-//!   requests keep their turns.
+//! * **Waiting** needs a tokio runtime with its timer, and holds the request in memory. A cancelled request frees its turn
+//!   only if the turn is the last one. An earlier turn stays empty, so turns never come closer together than the rate. Each
+//!   key gets a [fair share](RateLimitLayer::max_waiting) of the places.
 //! * **Clients that disconnect** before the store has answered may have been charged. Only limits that settle or make
 //!   requests wait refund the charge.
 //! * **Units and deadlines.** `Retry-After` is in seconds, rounded up; the [`Decision`] has microseconds. A [`RedisStore`]
@@ -186,6 +189,7 @@ mod clients;
 pub mod cost;
 mod decided;
 mod degraded;
+mod flagged;
 #[cfg(any(doc, doctest))]
 pub mod guide;
 mod handle;
@@ -216,10 +220,11 @@ pub use self::checks::{Check, ChecksReport};
 pub use self::clients::{RefusalRecord, TopClient, TopWindow};
 pub use self::decided::Decided;
 pub use self::degraded::{Degraded, OnStoreFailure};
+pub use self::flagged::Flagged;
 pub use self::handle::{ClientKey, HandleError, RateLimitHandle};
 pub use self::head::RequestHead;
-pub use self::layer::{RateLimit, RateLimitLayer, ResponseBody, ResponseFuture};
-pub use self::limit::{Limit, MissingKey};
+pub use self::layer::{CloseConnection, RateLimit, RateLimitLayer, ResponseBody, ResponseFuture};
+pub use self::limit::{Limit, MissingKey, Over};
 pub use self::policy::{Chosen, Explained, ExplainedLimit, Explainer, Policy};
 pub use self::protocol::Protocol;
 #[cfg(feature = "axum")]

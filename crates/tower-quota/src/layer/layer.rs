@@ -2,6 +2,7 @@
 
 use core::error::Error;
 use core::fmt;
+use core::num::NonZeroU32;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -162,7 +163,8 @@ impl<S: Store> RateLimitLayer<S> {
     /// See [`Limit::max_wait`](crate::Limit::max_wait).
     ///
     /// Further requests are refused as if they were over their quota, with the wait as `Retry-After`, and are charged
-    /// nothing. The default is [`DEFAULT_MAX_WAITING`](Self::DEFAULT_MAX_WAITING); with 0 no request waits.
+    /// nothing. A key takes a place only while fewer of its requests wait than places are free, so that one client does not
+    /// take all places. The shared key of limits without [`by`](crate::Limit::by) takes any place. The default is [`DEFAULT_MAX_WAITING`](Self::DEFAULT_MAX_WAITING); with 0 no request waits.
     ///
     /// Each waiting request holds its connection, its data and a timer, but no task and no thread: a few kilobytes,
     /// unless an outer layer has read its body.
@@ -272,6 +274,22 @@ impl<S: Store> RateLimitLayer<S> {
     #[cfg(feature = "trace")]
     pub fn trace_store_calls(self, key_seed: [u8; 16]) -> Self {
         self.with(|settings| settings.spans = SpanSettings::new(key_seed))
+    }
+
+    /// Closes the connections of clients that were refused this many times in a row. 0 closes none, which is the default.
+    ///
+    /// The refusal then has `Connection: close` in HTTP/1, after which servers close the connection. In every version of HTTP
+    /// the response has [`CloseConnection`](crate::CloseConnection) in its extensions. For HTTP/2, let your server shut the connection down when it
+    /// sees the extension. Only refusals by limits with a key count, and an admitted request ends the row.
+    ///
+    /// ```
+    /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
+    ///
+    /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).close_after(20);
+    /// # let _ = layer;
+    /// ```
+    pub fn close_after(self, refusals: u32) -> Self {
+        self.with(|settings| settings.close_after = NonZeroU32::new(refusals))
     }
 
     /// Turns off one of the [checks](Check) for mistakes in the configuration.

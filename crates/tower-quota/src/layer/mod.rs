@@ -26,6 +26,7 @@ mod stage;
 pub use self::body::ResponseBody;
 pub use self::future::ResponseFuture;
 pub use self::layer::RateLimitLayer;
+pub use self::refuse::CloseConnection;
 pub use self::service::RateLimit;
 pub(crate) use self::settings::Settings;
 pub(crate) use self::shared::Shared;

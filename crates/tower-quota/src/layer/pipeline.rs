@@ -6,12 +6,13 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use http::{Request, Response};
-use tower_quota_core::{Decision, LimitStatus, Operation, Outcome, Store};
+use tower_quota_core::{Decision, Key, LimitStatus, Name, Operation, Outcome, Store};
 
 use super::admission::Admission;
 use super::shared::Shared;
 use super::stage::{Event, Queued, Stage};
 use crate::checks::Mark;
+use crate::flagged::Flagged;
 use crate::head::RequestHead;
 use crate::metrics::Stopwatch;
 use crate::policy::{Ask, Listed, LookUps, NotAsked};
@@ -182,7 +183,7 @@ impl<S: Store> Shared<S> {
             return Step::Respond(self.refuse_undecided(rules, Reason::Blocked, request));
         }
         self.note_busy(rules, &ask);
-        let charges = ask.charges(self.queue.longest_wait());
+        let charges = ask.charges(|key| self.queue.has_room(key));
         let mut decision = Decision::default();
         let watch = rules.metrics.sample();
         let has_answered = self.store.store().check_at_once(&charges, &mut decision);
@@ -202,7 +203,8 @@ impl<S: Store> Shared<S> {
                 rules.metrics.admitted(&head, &decision);
                 return Step::Forward(Admission::default());
             }
-            let needs_keys = !decision.is_allowed() || rules.settings.on_decision.is_some();
+            let needs_keys =
+                !decision.is_allowed() || rules.plan.makes_wait() || rules.settings.reads_keys();
             let mut context = RequestContext::new(rules, &ask, needs_keys);
             context.recorded = rules.plan.record(&charges);
             // The charges borrow from the request.
@@ -230,25 +232,28 @@ impl<S: Store> Shared<S> {
         mut context: Box<RequestContext>,
         request: &mut Request<B>,
     ) -> Step<S> {
+        let decision = context.rules.plan.delayed(decision);
         let decision = context.report.decision.insert(decision);
         if !decision.is_allowed() {
             return Step::Respond(self.refuse_over_quota(context, request));
         }
+        self.streaks.admitted(&context.keys);
         let (recorded, by) = (core::mem::take(&mut context.recorded), context.report.by);
         let record = (!recorded.is_empty())
             .then(|| ChargeRecord::new(self.settler(), by, decision, recorded));
         // From here on a panic refunds the charges.
         let mut admission = Admission::new(record);
         let wait = decision.wait();
-        let place = if wait.is_zero() {
-            None
-        } else {
-            self.queue.place()
-        };
-        if place.is_none() && !wait.is_zero() {
-            drop(admission);
-            return Step::Respond(self.refuse_over_quota(without_turn(context), request));
+        let mut place = None;
+        if !wait.is_zero() {
+            let key = waiting_key(decision, &context.keys);
+            place = self.queue.place(key);
+            if place.is_none() {
+                drop(admission);
+                return Step::Respond(self.refuse_over_quota(without_turn(context), request));
+            }
         }
+        Flagged::attach(context.rules.plan.flagged(decision), request);
         let jitter = context.rules.plan.wait_jitter(decision);
         context.rules.attach_to_request(decision, request);
         self.notify(
@@ -274,6 +279,14 @@ impl<S: Store> Shared<S> {
     fn settler(self: &Arc<Self>) -> Arc<dyn Settler> {
         Arc::clone(self) as Arc<dyn Settler>
     }
+}
+
+/// Returns the key of the limit with the longest wait.
+fn waiting_key<'k>(decision: &Decision, keys: &'k [(Name, Key<'static>)]) -> &'k Key<'static> {
+    let longest = decision.enforced().max_by_key(|status| status.outcome);
+    longest
+        .and_then(|status| keys.iter().find(|(limit, _)| *limit == status.name))
+        .map_or(const { &Key::EVERYONE }, |(_, key)| key)
 }
 
 /// Turns the decision on a request that cannot wait into a refusal, with its wait as the time to retry.

@@ -4,7 +4,8 @@ use core::error::Error;
 use core::time::Duration;
 use std::sync::Arc;
 
-use http::{Request, Response};
+use http::header::{CONNECTION, HeaderValue};
+use http::{Request, Response, Version};
 use tower_quota_core::{Charge, Decision, Key, Name, Outcome, Overloaded, Store};
 
 use super::admission::Admission;
@@ -17,6 +18,13 @@ use crate::metrics::DegradedChoice;
 use crate::request::{RequestContext, Rules};
 use crate::response::{Reason, RefusalBody, Refused};
 use crate::settle::Counted;
+
+/// Marks a refusal after which the connection should be closed, in the extensions of the response.
+///
+/// See [`RateLimitLayer::close_after`](crate::RateLimitLayer::close_after).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CloseConnection;
 
 impl<S: Store> Shared<S> {
     /// Returns the response to a request that its decision refuses.
@@ -51,7 +59,7 @@ impl<S: Store> Shared<S> {
         let Some(decision) = &context.report.decision else {
             return Response::default();
         };
-        self.note_refusal(decision, &context);
+        let closes = self.note_refusal(decision, &context);
         if context.rules.watch.is_open() && context.report.by == Counted::Shared {
             context
                 .rules
@@ -68,22 +76,32 @@ impl<S: Store> Shared<S> {
             .responses
             .refuse(&refused, Some(&context.report));
         context.attach(&mut response);
+        if closes {
+            response.extensions_mut().insert(CloseConnection);
+            if request.version() <= Version::HTTP_11 {
+                let close = const { HeaderValue::from_static("close") };
+                response.headers_mut().insert(CONNECTION, close);
+            }
+        }
         response
     }
 
-    /// Records the client of the refusing limit with the longest wait.
-    fn note_refusal(&self, decision: &Decision, context: &RequestContext) {
+    /// Records the client of the refusing limit with the longest wait. Returns whether to close its connection.
+    fn note_refusal(&self, decision: &Decision, context: &RequestContext) -> bool {
         let Some(status) = decision.tightest() else {
-            return;
+            return false;
         };
         let Some((limit, key)) = context.keys.iter().find(|(limit, _)| *limit == status.name)
         else {
-            return;
+            return false;
         };
         let now = crate::clients::now();
         let until = now.checked_add(decision.retry_after().unwrap_or_default());
         self.top_refused()
             .count(*limit, key, 1, now, until.unwrap_or(now));
+        let most = context.rules.settings.close_after;
+        *key != Key::EVERYONE
+            && most.is_some_and(|most| self.streaks.refused(*limit, key) >= most.get())
     }
 
     /// Remembers a refusal. Returns its reference, if the layer adds references.

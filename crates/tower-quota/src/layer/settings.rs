@@ -1,6 +1,7 @@
 //! The settings of a layer.
 
 use core::error::Error;
+use core::num::NonZeroU32;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -28,6 +29,8 @@ pub(crate) struct Settings {
     /// One of so many admissions is traced, and every refusal; nothing without it.
     pub(crate) traced_admissions: Option<u32>,
     pub(crate) spans: SpanSettings,
+    /// The refusals in a row after which a client's connection is closed.
+    pub(crate) close_after: Option<NonZeroU32>,
 }
 
 /// A listener that is called with every failure of the store.
@@ -52,6 +55,14 @@ impl Default for Settings {
             counts_busy: false,
             traced_admissions: None,
             spans: SpanSettings::default(),
+            close_after: None,
         }
+    }
+}
+
+impl Settings {
+    /// Returns whether admitted requests need the keys of their limits.
+    pub(crate) fn reads_keys(&self) -> bool {
+        self.on_decision.is_some() || self.close_after.is_some()
     }
 }

@@ -19,7 +19,7 @@ use crate::degraded::OutageLog;
 use crate::head::RequestHead;
 use crate::metrics::StoreFailureKind;
 use crate::policy::{Ask, Policy};
-use crate::request::{Queue, Rules};
+use crate::request::{Queue, Rules, Streaks};
 use crate::response::Reason;
 use crate::settle::{Counted, Settler, detach};
 use crate::store_call::within;
@@ -36,6 +36,7 @@ pub(crate) struct Shared<S> {
     changing: Mutex<()>,
     checks: Checks,
     pub(super) queue: Arc<Queue>,
+    pub(super) streaks: Streaks,
     pub(super) outage: OutageLog,
     blocks: Blocks,
     top_refused: TopClients,
@@ -66,6 +67,7 @@ impl<S: Store> Shared<S> {
             changing: Mutex::default(),
             checks,
             queue: Arc::new(Queue::new(RateLimitLayer::<S>::DEFAULT_MAX_WAITING)),
+            streaks: Streaks::default(),
             outage: OutageLog::default(),
             blocks: Blocks::default(),
             top_refused: TopClients::default(),

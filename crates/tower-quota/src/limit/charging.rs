@@ -1,8 +1,8 @@
 //! The charges of a limit for a request.
 
-use tower_quota_core::{Algorithm, Charge, ConfigError, Key, Name, Quota};
+use tower_quota_core::{Algorithm, Charge, ChargeMode, ConfigError, Key, Name, Quota};
 
-use super::{Cost, Limit, MissingKey};
+use super::{Cost, Limit, MissingKey, Over};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::Mistake;
@@ -108,8 +108,11 @@ impl Limit {
         if let Some(longest) = self.longest_wait.or_else(queue) {
             charge = charge.max_wait(longest);
         }
-        if self.is_shadow {
+        if self.is_shadow() {
             charge = charge.shadow();
+        }
+        if self.delays() {
+            charge = charge.in_mode(ChargeMode::Forced).refundable();
         }
         if self.is_at_most {
             charge = charge.at_most();
@@ -130,9 +133,19 @@ impl Limit {
         }
     }
 
-    /// Returns whether the limit is a shadow: evaluated and never enforced.
+    /// Returns whether the limit is evaluated and never enforced.
     pub(crate) const fn is_shadow(&self) -> bool {
-        self.is_shadow
+        self.is_shadow || self.flags()
+    }
+
+    /// Returns whether the limit flags requests over its quota.
+    pub(crate) const fn flags(&self) -> bool {
+        matches!(self.over, Over::Flag)
+    }
+
+    /// Returns whether the limit delays requests over its quota.
+    pub(crate) const fn delays(&self) -> bool {
+        matches!(self.over, Over::Delay { .. })
     }
 
     /// Returns the numbers under which its counters are stored.
@@ -146,7 +159,7 @@ impl Limit {
         let choice = match self.missing {
             Some(choice) => choice,
             None if self.extractor.mistake(head) == Some(Mistake::NoPeerAddress) => {
-                return if self.is_shadow {
+                return if self.is_shadow() {
                     WithoutKey::Skip
                 } else {
                     WithoutKey::NoPeerAddress
@@ -157,8 +170,8 @@ impl Limit {
         };
         match choice {
             MissingKey::ShareOneCounter => WithoutKey::Share,
-            MissingKey::Refuse if !self.is_shadow => WithoutKey::Refuse,
-            MissingKey::Unauthenticated if !self.is_shadow => WithoutKey::Unauthenticated,
+            MissingKey::Refuse if !self.is_shadow() => WithoutKey::Refuse,
+            MissingKey::Unauthenticated if !self.is_shadow() => WithoutKey::Unauthenticated,
             MissingKey::Skip | MissingKey::Refuse | MissingKey::Unauthenticated => WithoutKey::Skip,
         }
     }
@@ -168,7 +181,7 @@ impl Limit {
     /// A shadow refuses nothing.
     pub(crate) fn without_store(&self, policy: Option<OnStoreFailure>) -> Option<OnStoreFailure> {
         match self.on_store_failure.or(policy) {
-            Some(OnStoreFailure::Refuse) if self.is_shadow => Some(OnStoreFailure::Allow),
+            Some(OnStoreFailure::Refuse) if self.is_shadow() => Some(OnStoreFailure::Allow),
             choice => choice,
         }
     }
@@ -185,7 +198,7 @@ impl Limit {
             || self
                 .longest_wait
                 .map_or(queues, |longest| !longest.is_zero());
-        waits && !self.is_shadow
+        (waits || self.delays()) && !self.is_shadow()
     }
 
     /// Checks the limit for errors that are known before requests arrive.
@@ -200,8 +213,13 @@ impl Limit {
                 algorithm: self.quota.algorithm(),
             });
         }
-        if self.settle_rule.is_some() && self.quota.algorithm() == Algorithm::Concurrent {
-            return Err(ConfigError::SettledHold(self.name));
+        if self.quota.algorithm() == Algorithm::Concurrent {
+            if self.settle_rule.is_some() {
+                return Err(ConfigError::SettledHold(self.name));
+            }
+            if self.delays() {
+                return Err(ConfigError::DelayedHold(self.name));
+            }
         }
         match self.cost {
             Cost::Constant(cost) if cost > self.quota.capacity() && !self.is_at_most => {

@@ -2,6 +2,7 @@
 
 mod by_id;
 mod charging;
+mod over;
 
 use core::fmt;
 use core::time::Duration;
@@ -17,6 +18,7 @@ use crate::when::{Condition, not};
 
 pub(crate) use self::by_id::ById;
 pub(crate) use self::charging::WithoutKey;
+pub use self::over::Over;
 
 /// A named quota, with the key it counts by, the cost of a request, and its conditions.
 ///
@@ -56,6 +58,7 @@ pub struct Limit {
     /// The maximum random time that is added to a wait.
     pub(crate) jitter: Duration,
     is_shadow: bool,
+    pub(crate) over: Over,
     is_at_most: bool,
     penalty: Option<Penalty>,
     /// True if its charges have any option set.
@@ -124,6 +127,7 @@ impl Limit {
             settle_rule: None,
             jitter: Duration::ZERO,
             is_shadow: false,
+            over: Over::Refuse,
             is_at_most: false,
             penalty: None,
             has_options: false,
@@ -342,9 +346,29 @@ impl Limit {
         self
     }
 
+    /// Sets what happens to requests over the quota. By default the limit refuses them.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tower_quota::{Limit, Over, Quota, key};
+    ///
+    /// let quota = Quota::new(3, Duration::from_secs(900)).sliding_log();
+    /// // After three attempts, the handler asks for a challenge.
+    /// let challenge = Limit::new("challenge", quota).by(key::client_ip()).over(Over::Flag);
+    /// // Each further attempt waits half a second longer, up to ten seconds.
+    /// let (step, most) = (Duration::from_millis(500), Duration::from_secs(10));
+    /// let tarpit = Limit::new("tarpit", quota).by(key::client_ip()).over(Over::Delay { step, most });
+    /// # let _ = (challenge, tarpit);
+    /// ```
+    pub const fn over(mut self, choice: Over) -> Self {
+        self.over = choice;
+        self.has_options = true;
+        self
+    }
+
     /// Returns whether the limit is enforced for every request, also without a key.
     pub(crate) fn always_applies(&self) -> bool {
-        self.conditions.is_empty() && !self.is_shadow && self.missing != Some(MissingKey::Skip)
+        self.conditions.is_empty() && !self.is_shadow() && self.missing != Some(MissingKey::Skip)
     }
 
     /// Allows partial grants: a request takes as many units as are left, and is refused if none is.

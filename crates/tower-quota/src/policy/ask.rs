@@ -40,21 +40,23 @@ fn drop_shadows(charges: &mut Charges<'_>) {
     charges.retain(|charge| !charge.is_shadow());
 }
 
-/// Bounds the waits of charges, so that the store refuses what cannot wait.
+/// Lets charges without a place in the queue not wait, so that the store refuses what cannot wait.
 ///
 /// A refusal must cost the client nothing. If a limit would count it or give a strike for it, the waits stay: the layer
 /// then refuses the request itself and refunds its turn.
 #[cold]
-fn bound_waits(charges: &mut Charges<'_>, longest: Duration) {
+fn bound_waits(charges: &mut Charges<'_>, has_room: impl Fn(&Key<'_>) -> bool) {
     let may_wait = |charge: &Charge<'_>| charge.max_wait_micros() > 0;
     let costs = |charge: &Charge<'_>| {
         charge.counts_refusals() || may_wait(charge) && charge.penalised_by().is_some()
     };
-    if !charges.iter().any(costs) {
-        charges
-            .iter_mut()
-            .filter(|charge| may_wait(charge))
-            .for_each(|charge| *charge = charge.max_wait(longest));
+    if charges.iter().any(costs) {
+        return;
+    }
+    for charge in charges {
+        if may_wait(charge) && !has_room(charge.key()) {
+            *charge = charge.max_wait(Duration::ZERO);
+        }
     }
 }
 
@@ -224,15 +226,15 @@ impl<'p, 'r> Ask<'p, 'r> {
             .unwrap_or_else(|| &self.plan.keys[part.planned.key].shared)
     }
 
-    /// Returns the charges of the request, with this longest wait if it is bounded.
+    /// Returns the charges of the request, which wait only if their keys have room in the queue.
     #[inline(always)] // Inlined, it fills its list in place: charges are large.
-    pub(crate) fn charges(&self, max_wait: Option<Duration>) -> Charges<'_> {
+    pub(crate) fn charges(&self, has_room: impl Fn(&Key<'_>) -> bool) -> Charges<'_> {
         let mut charges = Charges::new();
         for part in &self.parts {
             charges.push(self.charge(part));
         }
-        if let Some(longest) = max_wait {
-            bound_waits(&mut charges, longest);
+        if self.plan.makes_wait() {
+            bound_waits(&mut charges, has_room);
         }
         if charges.len() > Charge::MOST {
             drop_shadows(&mut charges);

@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tower_quota_core::{Charge, Decision, Key, Name, Outcome, Quota};
+use tower_quota_core::{Charge, ChargeMode, Decision, Key, Name, Operation, Outcome, Quota};
 
 use super::Policy;
 use super::choose::Choose;
@@ -14,7 +14,7 @@ use super::lists::Lists;
 use super::look_up::LookUp;
 use crate::degraded::OnStoreFailure;
 use crate::key::KeyExtractor;
-use crate::limit::{ById, Limit};
+use crate::limit::{ById, Limit, Over};
 use crate::settle::{RecordedCharge, release};
 
 /// A policy compiled for requests. It is immutable: another policy is another plan.
@@ -38,6 +38,10 @@ pub(crate) struct Plan {
     settles: bool,
     /// True if any limit makes requests wait.
     makes_wait: bool,
+    /// True if any limit flags requests.
+    flags: bool,
+    /// True if any limit delays requests.
+    delays: bool,
 }
 
 /// A closure that chooses limits, and the positions of these limits in the plan.
@@ -95,6 +99,8 @@ impl Plan {
             });
         }
         let settles = limits.iter().any(Limit::settles);
+        let flags = limits.iter().any(Limit::flags);
+        let delays = limits.iter().any(Limit::delays);
         let by_id = ById::new(limits.iter().map(|limit| limit.name));
         let mut keys: Vec<PlannedKey> = Vec::new();
         let mut positions: HashMap<Name, usize> = HashMap::new();
@@ -140,6 +146,8 @@ impl Plan {
             begins_with_limits,
             settles,
             makes_wait,
+            flags,
+            delays,
         }
     }
 
@@ -190,7 +198,40 @@ impl Plan {
 
     /// Returns whether a request that is admitted at once needs no further work.
     pub(crate) const fn ends_with_decision(&self) -> bool {
-        !self.settles && !self.makes_wait
+        !self.settles && !self.makes_wait && !self.flags
+    }
+
+    /// Returns whether any limit may make requests wait.
+    pub(crate) const fn makes_wait(&self) -> bool {
+        self.makes_wait
+    }
+
+    /// Returns the limits that flag a request with this decision.
+    pub(crate) fn flagged(&self, decision: &Decision) -> Vec<Name> {
+        if !self.flags {
+            return Vec::new();
+        }
+        let refusing = decision.would_refuse().map(|status| status.name);
+        refusing
+            .filter(|name| self.limit(*name).is_some_and(Limit::flags))
+            .collect()
+    }
+
+    /// Turns the debts of limits that delay requests into waits.
+    pub(crate) fn delayed(&self, decision: Decision) -> Decision {
+        if !self.delays || !decision.is_allowed() {
+            return decision;
+        }
+        let statuses = decision.statuses().iter().map(|status| {
+            let mut status = *status;
+            let over = self.limit(status.name).map(|limit| limit.over);
+            if let (Some(Over::Delay { step, most }), debt @ 1..) = (over, status.debt()) {
+                let times = u32::try_from(debt).unwrap_or(u32::MAX);
+                status.outcome = Outcome::Wait(step.saturating_mul(times).min(most));
+            }
+            status
+        });
+        Decision::from_statuses(Operation::Check, decision.at(), statuses)
     }
 
     /// Returns the charges to record: those that settle, or all if the request may have to wait.
@@ -204,9 +245,10 @@ impl Plan {
     }
 
     fn record_each(&self, charges: &[Charge<'_>]) -> Vec<RecordedCharge> {
-        let may_wait = charges
-            .iter()
-            .any(|charge| !charge.is_shadow() && charge.max_wait_micros() > 0);
+        let may_wait = charges.iter().any(|charge| {
+            let is_delayed = charge.mode() == ChargeMode::Forced;
+            !charge.is_shadow() && (charge.max_wait_micros() > 0 || is_delayed)
+        });
         let mut recorded = Vec::new();
         for charge in charges {
             let rule = if charge.is_hold() {

@@ -1,9 +1,11 @@
-//! The state of one request: the rules in force, its context, a place in the queue.
+//! The state of one request: the rules in force, its context, a place in the queue, its refusals in a row.
 
 mod context;
 mod queue;
 mod rules;
+mod streaks;
 
 pub(crate) use self::context::RequestContext;
 pub(crate) use self::queue::{Place, Queue};
 pub(crate) use self::rules::Rules;
+pub(crate) use self::streaks::Streaks;

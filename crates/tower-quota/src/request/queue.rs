@@ -1,83 +1,134 @@
 //! The queue of requests that wait for their turn.
 
-use core::sync::atomic::{AtomicUsize, Ordering};
-use core::time::Duration;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
+use tower_quota_core::Key;
 
-/// The number of requests that wait for their turn, and its bound.
+/// The places of requests that wait for their turn.
+///
+/// A key may take a place while fewer requests of the key wait than places are free. So one key takes at most half of the
+/// places. If many keys are busy, the next free place is for a key that waits for no other (Choudhury and Hahne, "Dynamic queue
+/// length thresholds", 1998).
 #[derive(Debug)]
 pub(crate) struct Queue {
-    waiting: AtomicUsize,
-    /// The maximum number of waiting requests; 0 after the queue is closed.
-    capacity: AtomicUsize,
+    places: Mutex<Places>,
+    hasher: RandomState,
     closed: Arc<Notify>,
+}
+
+#[derive(Debug)]
+struct Places {
+    /// The maximum number of waiting requests; 0 after the queue is closed.
+    capacity: usize,
+    waiting: usize,
+    /// The number of waiting requests of each key.
+    of_key: HashMap<u64, usize>,
 }
 
 /// A place in the queue. It is released when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Place(Arc<Queue>);
+pub(crate) struct Place {
+    queue: Arc<Queue>,
+    key: u64,
+}
 
 impl Queue {
     pub(crate) fn new(capacity: usize) -> Self {
+        let places = Places {
+            capacity,
+            waiting: 0,
+            of_key: HashMap::new(),
+        };
         Self {
-            waiting: AtomicUsize::new(0),
-            capacity: AtomicUsize::new(capacity),
+            places: Mutex::new(places),
+            hasher: RandomState::new(),
             closed: Arc::default(),
         }
     }
 
     /// Sets the maximum number of waiting requests.
     pub(crate) fn set_capacity(&self, capacity: usize) {
-        self.capacity.store(capacity, Ordering::Release);
+        self.lock().capacity = capacity;
     }
 
-    /// Returns the longest wait: zero while all places are taken, unbounded otherwise.
-    #[inline]
-    pub(crate) fn longest_wait(&self) -> Option<Duration> {
-        let is_full = self.waiting.load(Ordering::Relaxed) >= self.capacity.load(Ordering::Relaxed);
-        is_full.then_some(Duration::ZERO)
+    /// Returns whether a request with this key may wait.
+    pub(crate) fn has_room(&self, key: &Key<'_>) -> bool {
+        let number = self.number(key);
+        self.lock().has_room(key, number)
     }
 
-    /// Takes a place, if one is free.
-    pub(crate) fn place(self: &Arc<Self>) -> Option<Place> {
-        let capacity = self.capacity.load(Ordering::Acquire);
-        // Relaxed is enough: no other memory depends on the count.
-        let enter = |waiting| (waiting < capacity).then_some(waiting + 1);
-        self.waiting
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, enter)
-            .ok()?;
-        Some(Place(Arc::clone(self)))
+    /// Takes a place for a request with this key, if one is free.
+    pub(crate) fn place(self: &Arc<Self>, key: &Key<'_>) -> Option<Place> {
+        let number = self.number(key);
+        let mut places = self.lock();
+        if !places.has_room(key, number) {
+            return None;
+        }
+        places.waiting += 1;
+        *places.of_key.entry(number).or_default() += 1;
+        Some(Place {
+            queue: Arc::clone(self),
+            key: number,
+        })
     }
 
     /// Returns the number of places that are taken.
     pub(crate) fn waiting(&self) -> usize {
-        self.waiting.load(Ordering::Relaxed)
+        self.lock().waiting
     }
 
     /// Ends all waits, and prevents new ones.
     pub(crate) fn close(&self) {
-        self.capacity.store(0, Ordering::Release);
+        self.set_capacity(0);
         self.closed.notify_waiters();
+    }
+
+    fn number(&self, key: &Key<'_>) -> u64 {
+        self.hasher.hash_one((key.scope().id(), key.as_bytes()))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Places> {
+        // The numbers are changed together without a panic, so a poisoned lock is still valid.
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Places {
+    fn has_room(&self, key: &Key<'_>, number: u64) -> bool {
+        let free = self.capacity.saturating_sub(self.waiting);
+        if *key == Key::EVERYONE {
+            // The key of all requests has no other keys to share with.
+            return free > 0;
+        }
+        self.of_key.get(&number).copied().unwrap_or_default() < free
     }
 }
 
 impl Place {
     /// Returns a future that completes when the queue is closed.
     pub(crate) fn closed(&self) -> OwnedNotified {
-        Arc::clone(&self.0.closed).notified_owned()
+        Arc::clone(&self.queue.closed).notified_owned()
     }
 
     /// Returns whether the queue is closed.
     pub(crate) fn is_closed(&self) -> bool {
-        self.0.capacity.load(Ordering::Acquire) == 0
+        self.queue.lock().capacity == 0
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+        let mut places = self.queue.lock();
+        places.waiting -= 1;
+        if let Some(waiting) = places.of_key.get_mut(&self.key) {
+            *waiting -= 1;
+            if *waiting == 0 {
+                places.of_key.remove(&self.key);
+            }
+        }
     }
 }

@@ -47,7 +47,7 @@ impl Rules {
         let watch = Watch::new(&plan, checks, store);
         let metrics = PolicyMetrics::new(plan.limits());
         let responses = Responses::new(&settings.responses, plan.limits());
-        let has_listener = settings.on_decision.is_some() || settings.traced_admissions.is_some();
+        let has_listener = settings.reads_keys() || settings.traced_admissions.is_some();
         let ends_with_decision = !has_listener
             && !settings.attaches_decision
             && responses.is_silent()

@@ -44,6 +44,8 @@ mod settling_together;
 mod shadows;
 #[path = "../shared/mod.rs"]
 mod shared;
+#[cfg(feature = "axum")]
+mod soft_limits;
 mod store_calls;
 mod store_failure;
 mod store_timeouts;

@@ -394,3 +394,72 @@ fn only_waiting_needs_a_runtime() {
         assert!((wait..wait + TICK).contains(&begin.elapsed()));
     });
 }
+
+/// Returns a policy with a queue for each client, and requests by these clients.
+fn queues_of_clients() -> Policy {
+    Policy::new().limit(queue(1_000).by(tower_quota::key::header("k")))
+}
+
+#[tokio::test(start_paused = true)]
+async fn places_are_shared_among_keys() {
+    let clock = ManualClock::default();
+    let store = MemoryStore::with_clock(1_000, clock.clone());
+    let layer = RateLimitLayer::new(store, queues_of_clients()).max_waiting(40);
+    let (handle, service) = (layer.handle(), layer.layer(Inner::default()));
+    let ask = |client: usize| {
+        let request = Request::get("/").header("k", client.to_string());
+        tokio::spawn(service.clone().oneshot(request.body(()).unwrap()))
+    };
+    let settle = async || {
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    };
+    let mut waiting: Vec<_> = (0..50).map(|_| ask(0)).collect();
+    settle().await;
+    assert_eq!(handle.waiting(), 20, "one client takes half of the places");
+    for _ in 0..60 {
+        // These clients take each place that they can get.
+        waiting.extend((0..30).map(|request| ask(request % 10)));
+        settle().await;
+        clock.advance(Duration::from_millis(500));
+        tokio::time::advance(Duration::from_millis(500)).await;
+        settle().await;
+    }
+    waiting.extend((0..30).map(|request| ask(request % 10)));
+    settle().await;
+    // Both requests of a new client get a turn.
+    assert_eq!(ask(100).await.unwrap().unwrap().status(), StatusCode::OK);
+    assert_eq!(ask(100).await.unwrap().unwrap().status(), StatusCode::OK);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hanging_up_makes_no_burst() {
+    let interval = Duration::from_millis(500);
+    let limited = Limited::new(Policy::new().limit(queue(20)));
+    let mut starts = Vec::new();
+    let mut requests = Vec::new();
+    for round in 0..400_u32 {
+        requests.push(tokio::spawn(
+            limited.service.clone().oneshot(Request::new(())),
+        ));
+        // Every second request hangs up: the newest, the oldest, or one between them.
+        if round % 2 == 1 {
+            let position = [requests.len() - 1, 0, requests.len() / 2][round as usize / 2 % 3];
+            requests.remove(position).abort();
+        }
+        tokio::task::yield_now().await;
+        let before = limited.inner.calls();
+        limited.clock.advance(interval / 10);
+        tokio::time::advance(interval / 10).await;
+        for _ in 0..40 {
+            tokio::task::yield_now().await;
+        }
+        starts.push(limited.inner.calls() - before);
+    }
+    // Turns are an interval apart, so two never start within nine tenths of an interval.
+    for window in starts.windows(9) {
+        assert!(window.iter().sum::<usize>() <= 1, "{window:?}");
+    }
+    assert!(limited.inner.calls() > 5);
+}

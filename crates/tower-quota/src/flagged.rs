@@ -1,0 +1,56 @@
+//! The limits that flag a request.
+
+#[cfg(feature = "axum")]
+use core::convert::Infallible;
+
+#[cfg(feature = "axum")]
+use axum::extract::FromRequestParts;
+use http::Request;
+#[cfg(feature = "axum")]
+use http::request::Parts;
+use tower_quota_core::Name;
+
+/// The limits over whose quota a request is, although it goes ahead: see [`Over::Flag`](crate::Over::Flag).
+///
+/// The layer puts it into the extensions of a flagged request. With the feature `axum` it is an extractor, which is empty if
+/// no limit flags the request. In nested layers, it has the limits of all layers.
+///
+/// ```
+/// use tower_quota::Flagged;
+///
+/// async fn login(flagged: Flagged) -> &'static str {
+///     if flagged.by("challenge") { "solve this first" } else { "your password, please" }
+/// }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Flagged(Vec<Name>);
+
+impl Flagged {
+    /// Returns whether this limit flags the request.
+    #[must_use]
+    pub fn by(&self, limit: &str) -> bool {
+        self.limits().any(|name| name.as_str() == limit)
+    }
+
+    /// Returns the limits that flag the request.
+    pub fn limits(&self) -> impl Iterator<Item = Name> {
+        self.0.iter().copied()
+    }
+
+    /// Adds limits to a request.
+    pub(crate) fn attach<B>(limits: Vec<Name>, request: &mut Request<B>) {
+        if !limits.is_empty() {
+            let flagged: &mut Self = request.extensions_mut().get_or_insert_default();
+            flagged.0.extend(limits);
+        }
+    }
+}
+
+#[cfg(feature = "axum")]
+impl<S: Sync> FromRequestParts<S> for Flagged {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        Ok(parts.extensions.get().cloned().unwrap_or_default())
+    }
+}

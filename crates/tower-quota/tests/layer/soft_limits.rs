@@ -1,0 +1,156 @@
+//! Limits that flag or delay requests over their quota, and connections that close after refusals.
+
+use std::time::Duration;
+
+use axum::Router;
+use axum::routing::get;
+use http::{Request, StatusCode, Version};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tower::{Layer, ServiceExt};
+use tower_quota::{
+    CloseConnection, ConfigError, Flagged, Limit, MemoryStore, Over, Policy, Quota, RateLimitLayer,
+    key,
+};
+use tower_quota_testkit::ManualClock;
+
+use crate::axum_apps::{ask, layer, served};
+use crate::fixture::{Inner, Limited, field, retry_after, tokio_now};
+
+const THREE: Quota = Quota::per_hour(3).fixed_window();
+const STEP: Duration = Duration::from_millis(500);
+
+fn tarpit() -> Limit {
+    let most = Duration::from_millis(1_200);
+    Limit::new("tarpit", THREE).over(Over::Delay { step: STEP, most })
+}
+
+#[tokio::test]
+async fn flagged_request_goes_ahead() {
+    let limit = Limit::new("challenge", THREE).over(Over::Flag);
+    let handler = |flagged: Flagged| async move { format!("{:?}", flagged.by("challenge")) };
+    let app = served(Router::new().route("/", get(handler)).layer(layer(limit))).await;
+    for expected in ["false", "false", "false", "true", "true"] {
+        let answer = ask(app, "GET", "/").await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        assert!(answer.ends_with(expected), "{answer}");
+        assert!(!answer.contains("challenge"), "no field names it: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn nested_layers_flag_together() {
+    let flag = |name| Limit::new(name, Quota::per_hour(1)).over(Over::Flag);
+    let handler = |flagged: Flagged| async move {
+        let limits: Vec<String> = flagged.limits().map(|limit| limit.to_string()).collect();
+        limits.join(",")
+    };
+    let app = Router::new().route("/", get(handler));
+    let app = app.layer(layer(flag("inner"))).layer(layer(flag("outer")));
+    let app = served(app).await;
+    assert!(ask(app, "GET", "/").await.ends_with("\r\n\r\n"));
+    assert!(ask(app, "GET", "/").await.ends_with("outer,inner"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn delay_grows_with_units_over_quota() {
+    let limited = Limited::new(Policy::new().limit(tarpit()));
+    for expected in [0, 0, 0, 500, 1_000, 1_200, 1_200] {
+        let began = tokio_now();
+        let answer = limited.get().await;
+        assert_eq!(answer.status(), StatusCode::OK);
+        let waited = tokio_now() - began;
+        let expected = Duration::from_millis(expected);
+        assert!(
+            waited >= expected && waited <= expected + STEP / 100,
+            "{waited:?}"
+        );
+    }
+    limited.clock.advance(Duration::from_secs(3_600));
+    let began = tokio_now();
+    assert_eq!(limited.get().await.status(), StatusCode::OK);
+    assert_eq!(tokio_now(), began);
+}
+
+#[tokio::test(start_paused = true)]
+async fn delay_without_place_refuses_and_charges_nothing() {
+    let limited = Limited::with(Policy::new().limit(tarpit()), |layer| layer.max_waiting(1));
+    for _ in 0..3 {
+        limited.get().await;
+    }
+    let mut waiting = std::pin::pin!(limited.get());
+    assert!(timeout(STEP / 10, &mut waiting).await.is_err());
+    for _ in 0..3 {
+        let refused = limited.get().await;
+        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(field(&refused, "retry-after").as_deref(), Some("1"));
+        // The second unit over the quota each time, because refused requests get theirs back.
+        assert_eq!(retry_after(&refused), STEP * 2);
+    }
+    assert_eq!(waiting.await.status(), StatusCode::OK);
+    assert_eq!(limited.inner.calls(), 4);
+}
+
+#[test]
+fn delay_over_holds_is_an_error() {
+    let most = Duration::from_secs(1);
+    let limit = Limit::new("streams", Quota::concurrent(2)).over(Over::Delay { step: STEP, most });
+    let error = Policy::new().try_limit(limit).unwrap_err();
+    assert!(matches!(error, ConfigError::DelayedHold(limit) if limit.as_str() == "streams"));
+}
+
+fn by_key(units: u64) -> Limit {
+    Limit::new("minute", Quota::per_minute(units)).by(key::header("k"))
+}
+
+#[tokio::test]
+async fn connection_closes_after_refusals() {
+    let handler = || async { "hello" };
+    let layer = layer(by_key(1)).close_after(2);
+    let app = served(Router::new().route("/", get(handler)).layer(layer)).await;
+    let mut stream = TcpStream::connect(app).await.unwrap();
+    for _ in 0..3 {
+        stream
+            .write_all(b"GET / HTTP/1.1\r\nhost: test\r\nk: ann\r\n\r\n")
+            .await
+            .unwrap();
+    }
+    // Ends although the client has not closed it.
+    let mut answers = String::new();
+    stream.read_to_string(&mut answers).await.unwrap();
+    let heads: Vec<&str> = answers.split("HTTP/1.1 ").skip(1).collect();
+    let is_closing: Vec<bool> = heads
+        .iter()
+        .map(|head| head.contains("connection: close"))
+        .collect();
+    assert_eq!(is_closing, [false, false, true], "{answers}");
+}
+
+#[tokio::test]
+async fn admission_ends_row_of_refusals() {
+    let clock = ManualClock::default();
+    let store = MemoryStore::with_clock(100, clock.clone());
+    let layer = RateLimitLayer::new(store, Policy::new().limit(by_key(1))).close_after(2);
+    let service = layer.layer(Inner::default());
+    let closes = async |client: &str, version: Version| {
+        let request = Request::get("/").version(version).header("k", client);
+        let answer = service.clone().oneshot(request.body(()).unwrap()).await;
+        let answer = answer.unwrap();
+        let is_marked = answer.extensions().get::<CloseConnection>().is_some();
+        (
+            answer.status().as_u16(),
+            is_marked,
+            field(&answer, "connection"),
+        )
+    };
+    for _ in 0..2 {
+        assert_eq!(closes("ann", Version::HTTP_11).await, (200, false, None));
+        assert_eq!(closes("ann", Version::HTTP_11).await, (429, false, None));
+        clock.advance(Duration::from_secs(60));
+    }
+    assert_eq!(closes("bob", Version::HTTP_2).await, (200, false, None));
+    assert_eq!(closes("bob", Version::HTTP_2).await, (429, false, None));
+    // The field is forbidden in HTTP/2.
+    assert_eq!(closes("bob", Version::HTTP_2).await, (429, true, None));
+}
