@@ -13,7 +13,7 @@ use crate::error::RedisStoreError;
 use crate::keys::EntryKey;
 use crate::link::{CallError, Link, LinkRequest, LinkSettings, Several};
 use crate::question::Question;
-use crate::wire::{Reply, Request, Unreadable};
+use crate::wire::{Call, Reply, Request, Unreadable};
 
 /// The number of keys that the probe writes, so that every node of a cluster owns some of the slots.
 const PROBES: usize = 16;
@@ -31,23 +31,25 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    pub(super) async fn call<'a>(
-        &self,
-        number: u64,
-        questions: impl Iterator<Item = &'a Question>,
-    ) -> Result<Value, RedisStoreError> {
+    pub(super) fn call<'a>(&self, questions: impl Iterator<Item = &'a Question>) -> Call {
         let mut request = Request::at(self.instant());
         questions.for_each(|question| request.decide(&question.template, &question.clients));
-        let call = request.into_call();
+        request.into_call()
+    }
+
+    /// Sends a call, and waits for the answer without a deadline.
+    pub(super) async fn send(&self, number: u64, call: &Call) -> Result<Value, RedisStoreError> {
         let number = usize::try_from(number).unwrap_or(0);
         let link = &self.links[number % self.links.len()];
-        self.run(link, &self.partition_key, &call).await
+        let answer = link.run(&self.partition_key, call).await;
+        answer.map_err(|error| self.error_of(link, error))
     }
 
     /// Runs the script with an empty batch, and writes keys that live for a millisecond.
     pub(super) async fn probe(&self) -> Result<(), RedisStoreError> {
-        self.call(0, core::iter::empty()).await?;
         let link = &self.links[0];
+        let empty = self.call(core::iter::empty());
+        self.run(link, &self.partition_key, &empty).await?;
         let prefix = self.partition_key.split('{').next().unwrap_or_default();
         let name = |number: usize| format!("{prefix}probe:{number}");
         if link.is_cluster() {

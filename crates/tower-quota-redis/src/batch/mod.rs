@@ -11,6 +11,7 @@
 
 mod call_span;
 mod caller;
+mod late;
 mod pending;
 mod queue;
 mod sender;
@@ -78,6 +79,8 @@ impl Batcher {
         }
         // After a pause of the process, timers fire before the answers in the socket are read.
         tokio::task::yield_now().await;
+        // A later answer finds no caller, and its units are refunded.
+        answered.close();
         match answered.try_recv() {
             Ok(outcome) => outcome,
             Err(_) if !settles && self.lock().is_waiting(ticket) => {
@@ -168,7 +171,7 @@ impl Batcher {
             .ok()
     }
 
-    async fn send(&self, sender: &mut Sender, batch: Batch) {
+    async fn send(self: &Arc<Self>, sender: &mut Sender, batch: Batch) {
         if batch.decisions.is_empty() {
             return;
         }
@@ -177,19 +180,29 @@ impl Batcher {
             weight: batch.weight,
         });
         let questions = batch.decisions.iter().map(|pending| &pending.question);
-        let reply = self.caller.call(batch.number, questions).await;
+        let call = self.caller.call(questions);
+        let batcher = Arc::clone(self);
+        let mut answer = Box::pin(async move { batcher.caller.send(batch.number, &call).await });
+        let in_time = tokio::time::timeout(self.caller.deadline, &mut answer).await;
+        let is_late = in_time.is_err();
+        let reply = in_time.unwrap_or_else(|_| Err(self.caller.too_late()));
         sender.call_ended(Some(end_of(&reply)));
         match reply {
             Ok(reply) => {
                 let mut reply = Reply::new(bytes_of(&reply));
                 for pending in batch.decisions {
                     let outcome = self.caller.read(&mut reply, &pending.question);
-                    pending.answer(outcome);
+                    self.answer(pending, outcome);
                 }
             }
             Err(error) => {
+                let mut questions = Vec::with_capacity(batch.decisions.len());
                 for pending in batch.decisions {
+                    questions.push(pending.question.clone());
                     pending.answer(Err(error.clone()));
+                }
+                if is_late {
+                    self.await_late(answer, questions);
                 }
             }
         }

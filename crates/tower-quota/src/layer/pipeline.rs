@@ -220,7 +220,8 @@ impl<S: Store> Shared<S> {
             .begin(rules.plan.version, &context.keys);
         let (answer, known_refusal) = context.span.within(|| self.store.send(&charges));
         context.fallback.known_refusal = known_refusal.map(Box::new);
-        let call = InFlight::new(answer, rules.plan.record(&charges), self.settler());
+        let recorded = rules.plan.record_in_flight(&charges);
+        let call = InFlight::new(answer, recorded, self.settler());
         context.watch = Stopwatch::start();
         Step::Wait(Stage::decide(call, rules.settings.store_timeout, context))
     }

@@ -120,7 +120,7 @@ impl Limit {
         if self.is_exact {
             charge = charge.exact();
         }
-        if self.settle_rule.is_some() {
+        if self.settle_rule.is_some() || self.fails_closed {
             charge = charge.refundable();
         }
         if let Some(penalty) = &self.penalty {
@@ -179,7 +179,7 @@ impl Limit {
     /// Returns the choice for a failure of the store, given that of the policy.
     ///
     /// A shadow refuses nothing.
-    pub(crate) fn without_store(&self, policy: Option<OnStoreFailure>) -> Option<OnStoreFailure> {
+    fn without_store(&self, policy: Option<OnStoreFailure>) -> Option<OnStoreFailure> {
         match self.on_store_failure.or(policy) {
             Some(OnStoreFailure::Refuse) if self.is_shadow() => Some(OnStoreFailure::Allow),
             choice => choice,
@@ -189,6 +189,24 @@ impl Limit {
     /// Returns whether the limit corrects the cost of requests or releases it when they are over.
     pub(crate) fn settles(&self) -> bool {
         self.settle_rule.is_some() || self.quota.algorithm() == Algorithm::Concurrent
+    }
+
+    /// Fixes the choice for a failure of the store, given that of the policy.
+    ///
+    /// A limit that then refuses must not charge the requests that were answered with 503 and decided late.
+    pub(crate) fn decide_store_failure(
+        &mut self,
+        policy: Option<OnStoreFailure>,
+    ) -> Option<OnStoreFailure> {
+        let choice = self.without_store(policy);
+        self.fails_closed = choice == Some(OnStoreFailure::Refuse);
+        self.has_options |= self.fails_closed;
+        choice
+    }
+
+    /// Returns whether the limit refuses requests while the store is unavailable.
+    pub(crate) const fn fails_closed(&self) -> bool {
+        self.fails_closed
     }
 
     /// Returns whether the limit may make requests wait.

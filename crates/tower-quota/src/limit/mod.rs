@@ -44,6 +44,8 @@ pub struct Limit {
     /// The choice for requests without a key, if it is set.
     missing: Option<MissingKey>,
     on_store_failure: Option<OnStoreFailure>,
+    /// True if the limit or its policy refuses requests while the store is unavailable.
+    fails_closed: bool,
     cost: Cost,
     /// The conditions that a request must match to be counted.
     conditions: Vec<Arc<dyn Condition>>,
@@ -117,6 +119,7 @@ impl Limit {
             extractor: Arc::new(everyone()),
             missing: None,
             on_store_failure: None,
+            fails_closed: false,
             cost: Cost::Constant(1),
             conditions: Vec::new(),
             run_time_quota: None,

@@ -104,7 +104,7 @@ impl Plan {
         let by_id = ById::new(limits.iter().map(|limit| limit.name));
         let mut keys: Vec<PlannedKey> = Vec::new();
         let mut positions: HashMap<Name, usize> = HashMap::new();
-        let planned = limits.into_iter().map(|limit| {
+        let planned = limits.into_iter().map(|mut limit| {
             let scope = limit.extractor.scope();
             let key = *positions.entry(scope).or_insert_with(|| {
                 let (extractor, shared) = (Arc::clone(&limit.extractor), Key::new(scope, &[]));
@@ -115,7 +115,7 @@ impl Plan {
                 });
                 keys.len() - 1
             });
-            let on_store_failure = limit.without_store(policy.on_store_failure);
+            let on_store_failure = limit.decide_store_failure(policy.on_store_failure);
             let share = limit.quota.try_divided(policy.instances).ok();
             let simple = limit.simple_cost().map(|cost| SimpleCharge {
                 name: limit.name,
@@ -242,6 +242,22 @@ impl Plan {
         } else {
             self.record_each(charges)
         }
+    }
+
+    /// Returns the charges to refund if the answer of the store comes too late.
+    pub(crate) fn record_in_flight(&self, charges: &[Charge<'_>]) -> Vec<RecordedCharge> {
+        let fails_closed = |charge: &Charge<'_>| {
+            let limit = self.limit(charge.name());
+            limit.is_some_and(Limit::fails_closed)
+        };
+        let recorded = self.record(charges);
+        if recorded.is_empty() && charges.iter().any(fails_closed) {
+            let all = charges.iter();
+            return all
+                .map(|charge| RecordedCharge::new(charge, None))
+                .collect();
+        }
+        recorded
     }
 
     fn record_each(&self, charges: &[Charge<'_>]) -> Vec<RecordedCharge> {

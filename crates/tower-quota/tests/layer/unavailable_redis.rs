@@ -338,3 +338,29 @@ async fn local_share_continues_from_refusal() {
         );
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refusals_of_paused_store_charge_nothing() {
+    let redis = RedisServer::start();
+    let setting = Setting::choosing(&redis, OnStoreFailure::Refuse).await;
+    let handle = setting.layer.handle();
+    let app = app(setting.layer.clone()).await;
+    let everyone = tower_quota::Key::EVERYONE;
+    let left = async || Some(handle.peek("minute", &everyone).await.ok()?.remaining());
+    assert!(head(app, "/").await.starts_with("HTTP/1.1 200"));
+
+    // The server runs these calls after the pause.
+    redis.pause();
+    let refused = tokio::join!(head(app, "/"), head(app, "/"), head(app, "/"));
+    for head in [refused.0, refused.1, refused.2] {
+        assert!(head.starts_with("HTTP/1.1 503"), "{head}");
+    }
+    redis.resume();
+    let refunded = async {
+        while left().await < Some(11) {
+            tokio::task::yield_now().await;
+        }
+    };
+    let waited = timeout(REQUEST_TIMEOUT, refunded).await;
+    assert!(waited.is_ok(), "{:?} of 11 left", left().await);
+}
