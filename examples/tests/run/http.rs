@@ -319,3 +319,22 @@ fn field<'a>(answer: &'a str, name: &str) -> &'a str {
         .find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
     value.unwrap_or_else(|| panic!("no {name}: {answer}"))
 }
+
+#[test]
+fn soft_limits_challenge_and_delay() {
+    let example = Example::start("soft_limits", &[]);
+    for _ in 0..3 {
+        example.expect(&post("/login", ""), 401, &["wrong password"]);
+    }
+    for _ in 0..3 {
+        example.expect(&post("/login", ""), 403, &["solve the challenge"]);
+    }
+    let solved = post("/login", "").header("x-challenge: solved");
+    example.expect(&solved, 401, &["wrong password"]);
+    for _ in 0..5 {
+        example.expect(&get("/search"), 200, &["fresh results"]);
+    }
+    example.expect(&get("/search"), 200, &["results of a minute ago"]);
+    // The hard limit refuses.
+    example.until(|_| get("/search"), |status, _| status == 429);
+}
