@@ -29,18 +29,15 @@ pub enum OnStoreFailure {
     /// For logins and payments, where an uncounted request is worse than a refused one.
     #[doc(alias = "fail closed")]
     Refuse,
-    /// Counts the request in this process, by this instance's share of the quota.
+    /// Counts the request in this process, by this instance's [share](crate::Policy::instances) of the quota.
     ///
-    /// [`Policy::instances`](crate::Policy::instances) sets the [share](tower_quota_core::Quota::divided). For limits
-    /// that protect the systems behind the service.
+    /// Choose it for limits that protect the systems behind the service.
     ///
-    /// Local counters start from the store's last answer to this instance: as large a part of the share is used as of
-    /// the quota, in full units. They are discarded at the store's first success after an hour without local decisions,
-    /// and they are not added to the store. A client that this instance has not seen lately starts full. So it may get,
-    /// once per outage and instance, its share on top of the units that the store has admitted. A store that answers now
-    /// and then, or one with a single failed node, releases no limited client.
+    /// A client that was refused lately starts with the units that the last refusal leaves, as a part of the share. Other
+    /// clients start full, so each may get the share of an instance once per outage on top of the quota. The layer discards
+    /// local counters at the store's first answer after an hour without local decisions.
     ///
-    /// A request that costs more than the share holds at once is refused with 503, since the store would admit it.
+    /// The answer is 503 if a request costs more than the share holds, because the store would admit the request.
     Local,
 }
 

@@ -116,17 +116,13 @@ impl Policy {
         Ok(self)
     }
 
-    /// Adds limits of which a closure chooses for each request, such as those of an index of routes.
+    /// Adds limits of which a closure chooses for each request, for an index of thousands of routes.
     ///
-    /// A policy asks each listed [limit](Self::limit) whether it applies. Of these limits it asks only those that the
-    /// closure [adds](Chosen::add) by their positions in the list, so a request that meets two of ten thousand costs no
-    /// more than with ten. A chosen limit is like a listed one in all else: its own [conditions](Limit::when) hold too,
-    /// and limits with one key read it once. They come after the listed ones, in the order in which they are added.
+    /// The layer evaluates only the limits that the closure [adds](Chosen::add) by their positions in the list. Conditions of
+    /// the limits hold too. The closure may choose the quota of each limit, as [`Limit::quota_with`] does.
     ///
     /// The closure runs once per request, after [look-ups](Self::look_up), and not for requests that are
-    /// [skipped](Self::skip), [allowed](Self::allow) or [blocked](Self::block). It must not block and should not
-    /// allocate. It may choose the quota of each limit, such as that of the client's tier; the rules of
-    /// [`Limit::quota_with`] hold for such quotas.
+    /// [skipped](Self::skip), [allowed](Self::allow) or [blocked](Self::block). It must not block and should not allocate.
     ///
     /// ```
     /// use std::collections::HashMap;
@@ -205,8 +201,8 @@ impl Policy {
 
     /// Skips requests that match this condition: they are not counted, and the store is not called.
     ///
-    /// For health checks and cheap requests. [Blocked](Self::block) clients stay blocked. With several conditions, one
-    /// match is enough.
+    /// Use it for health checks and cheap requests. [Blocked](Self::block) clients stay blocked. One match of several
+    /// conditions is enough.
     ///
     /// ```
     /// use tower_quota::{Limit, Policy, Quota, when};
@@ -224,8 +220,8 @@ impl Policy {
 
     /// Allows requests that match this condition: they are not counted, and not [blocked](Self::block).
     ///
-    /// With several conditions, one match is enough. They run before [look-ups](Self::look_up). A request with
-    /// conflicting values, such as two API keys, is not allowed because one of them is listed.
+    /// One match of several conditions is enough. They run before [look-ups](Self::look_up). If a request has conflicting
+    /// values, such as two API keys, one listed value does not allow it.
     pub fn allow(mut self, condition: impl Condition) -> Self {
         self.lists.allowed.push(Arc::new(condition));
         self
@@ -233,9 +229,8 @@ impl Policy {
 
     /// Blocks requests that match this condition, unless they are [allowed](Self::allow).
     ///
-    /// With several conditions, one match is enough; with conflicting values, such as two API keys, one listed value is
-    /// enough. The [`Refusal`](crate::Refusal) answers with status 403, or `PERMISSION_DENIED` for gRPC, and without
-    /// limits. The store is not called, and no [look-up](Self::look_up) runs.
+    /// One match of several conditions is enough, and one listed value of several conflicting ones. The answer has status 403,
+    /// or `PERMISSION_DENIED` for gRPC. No [look-up](Self::look_up) runs, and the store is not called.
     ///
     /// ```
     /// use tower_quota::{Limit, Policy, Quota, key, when};
@@ -253,15 +248,13 @@ impl Policy {
 
     /// Looks up a value for each request before its limits are evaluated, such as an API key's owner.
     ///
-    /// The value is put into the request's extensions. Limits read it there for their keys, conditions, costs and
-    /// [quotas](crate::Limit::quota_with), and so do handlers. If the value is `None` or misses the deadline, it is not
-    /// put there. A key made from it is then missing, and the limit [chooses](crate::Limit::when_missing) what happens.
+    /// The layer puts the value into the request's extensions, where limits and handlers read it. If the value is `None` or
+    /// misses the deadline, it is absent, and the limit [chooses](crate::Limit::when_missing) what happens.
     ///
-    /// The closure copies what it needs out of the head and returns a future that owns it. All look-ups of a request
-    /// run at the same time, each up to its own deadline on tokio's timer. Each must return a type of its own. No
-    /// look-up runs for requests that are [skipped](Self::skip), [allowed](Self::allow) or [blocked](Self::block). A
-    /// look-up is dropped with its request, and a panic in it is a panic of the request. It runs for every other
-    /// request, also for those that are then refused: answer from a cache, also for unknown keys.
+    /// The closure copies values out of the head and returns a future that owns them. All look-ups of a request run at the
+    /// same time, on tokio's timer. Each must return a type of its own. Look-ups run for all requests except the
+    /// [skipped](Self::skip), [allowed](Self::allow) and [blocked](Self::block), also for requests that are then refused.
+    /// So answer from a cache, also for unknown keys.
     ///
     /// ```
     /// use std::time::Duration;
@@ -330,9 +323,8 @@ impl Policy {
 
     /// Sets the maximum number of instances of the service.
     ///
-    /// While the store is unavailable, each instance counts limits with [`OnStoreFailure::Local`] by the quota divided
-    /// by this number. The default is 1: every instance uses the full quota. If there are more instances than this,
-    /// together they admit more than the quota.
+    /// While the store is unavailable, each instance counts limits with [`OnStoreFailure::Local`] by the quota divided by
+    /// this number. The default is 1. With more instances than this, all together admit more than the quota.
     ///
     /// # Panics
     /// When the number is 0, or a quota cannot be divided by it; see [`Policy::try_instances`].
@@ -352,7 +344,7 @@ impl Policy {
     ///
     /// # Errors
     /// [`ConfigError`] when the number is 0, or when the quota of any limit cannot be
-    /// [divided](tower_quota_core::Quota::divided) by it, whatever its choice for a failure of the store.
+    /// [divided](tower_quota_core::Quota::divided) by it.
     pub fn try_instances(mut self, expected: u32) -> Result<Self, ConfigError> {
         if expected == 0 {
             return Err(ConfigError::ZeroInstances);

@@ -14,9 +14,7 @@ use crate::policy::Policy;
 
 /// Applies refunds and settlements in the background.
 pub(crate) trait Settler: Send + Sync {
-    /// Applies an operation to charges. Errors are passed to the listener for store errors.
-    ///
-    /// If the store does not answer at once, the call runs on the current runtime, or on this one if there is none.
+    /// Applies an operation to charges, on the current runtime or else on this one.
     fn apply(
         &self,
         counted: Counted,
@@ -83,12 +81,10 @@ impl RecordedCharge {
         }
     }
 
-    /// Returns the limit's name.
     pub(super) const fn name(&self) -> Name {
         self.charge.name()
     }
 
-    /// Returns whether the limit is a shadow.
     pub(super) fn is_shadow(&self) -> bool {
         self.charge.as_charge().is_shadow()
     }
@@ -110,7 +106,6 @@ impl RecordedCharge {
         (self.is_hold() && self.taken > 0).then(|| OwnedCharge::from(&charge))
     }
 
-    /// Returns the units that were taken.
     pub(super) const fn taken(&self) -> u64 {
         self.taken
     }
@@ -163,7 +158,6 @@ impl ChargeRecord {
         }
     }
 
-    /// Returns whether the charges were counted in this process.
     pub(crate) fn is_local(&self) -> bool {
         self.counted == Counted::Locally
     }

@@ -1,29 +1,22 @@
-//! Settling: limits correct the cost of a request when it is over.
+//! Settling: limits correct the cost of a request when it is over, and release what it holds.
 //!
 //! A limit that [settles](crate::Limit::settle) charges an estimate before the handler runs, its
-//! [cost](crate::Limit::cost), and corrects it afterwards. If the estimate was too high, the difference is refunded. If
-//! it was too low, the difference is charged, into debt if necessary. Because the estimate is taken first, concurrent
-//! requests cannot spend a quota twice.
+//! [cost](crate::Limit::cost). Afterwards it refunds or charges the difference, into debt if necessary. Because the estimate
+//! is taken first, concurrent requests cannot spend a quota twice.
 //!
 //! | rule | final cost of a request |
 //! |---|---|
-//! | [`only_failures`] | nothing if it succeeds: for logins |
-//! | [`only_successes`] | nothing if it fails |
-//! | [`only_status`] | nothing unless its status is one of these |
+//! | [`only_failures`] | 0 if it succeeds: for logins |
+//! | [`only_successes`] | 0 if it fails |
+//! | [`only_status`] | 0 unless your closure accepts its status |
 //! | [`cost_header`] | the number in a header of the response |
 //! | [`body_bytes`] | the length of the response's body, counted as it is sent |
-//! | [`by_handler`] | the cost that the handler sets, by its [`Reservation`] |
-//! | a closure | the result for the response's head |
-//! | a custom [`Rule`] | the result for the head, or for the end of the body |
+//! | [`by_handler`] | the cost that the handler sets by its [`Reservation`] |
+//! | a closure, or your own [`Rule`] | the result for the head of the response, or for the end of the body |
 //!
-//! The final cost is decided in this order:
+//! A cost that the handler sets takes precedence over the rule. Without a response, [`Limit::on_abandoned`] decides.
 //!
-//! 1. the last cost that the handler set, under any rule;
-//! 2. the result of the rule;
-//! 3. without a response, the choice of [`Limit::on_abandoned`](crate::Limit::on_abandoned), by default the estimate.
-//!
-//! By default, the estimate is 1. This limit admits five failed logins in fifteen minutes, even if they are tried all
-//! at once. Successful logins are not counted:
+//! This limit admits five failed logins in fifteen minutes, even if all are tried at once, and does not count successes:
 //!
 //! ```
 //! use std::time::Duration;
@@ -36,7 +29,7 @@
 //! # let _ = login;
 //! ```
 //!
-//! Customised: tokens of a language model, with an estimate that the handler settles:
+//! The handler settles the tokens of a language model:
 //!
 //! ```
 //! use tower_quota::settle::{self, Reservation};
@@ -75,35 +68,33 @@
 //!
 //! # Time of settling
 //!
-//! A request is settled once: when the response has reached the point that its rules wait for (its head or the end of
-//! its body) and the last clone of the [`Reservation`] is dropped. For all limits together it takes one call of the
-//! store to refund and one to charge more. A cost above the estimate is charged at that time. A refund goes to the
-//! window that the estimate was taken from; if that window has ended, it has no effect.
+//! The layer settles a request once, when its rules have decided (at the head of the response or at the end of the body)
+//! and you have dropped the last clone of the [`Reservation`]. One call of the store refunds, and one charges more. A refund
+//! goes to the window of the estimate, and has no effect if that window has ended.
 //!
 //! | event | final cost |
 //! |---|---|
 //! | the handler settled | the last cost that it set |
-//! | a response, and the handler did not settle | the result of the rule |
-//! | a response whose body was cut off, by an error or because the client disconnected | the result of the rule for the head, or for the part of the body that was sent |
-//! | no response: the handler panicked, was cancelled with its client, or its service failed | the estimate, or the choice of [`Limit::on_abandoned`](crate::Limit::on_abandoned) |
-//! | a task of the handler keeps a clone of the reservation | it is settled when the task drops it, by the cost that the task set |
-//! | the client disconnected while the request waited for its turn | nothing: it never reached the handler |
-//! | the client disconnected before the store had answered | nothing for limits that settle, and nothing at all if a limit may make it wait; for others, the cost if the store counted it |
-//! | the store was unavailable at first, and the limit is [local](crate::OnStoreFailure::Local) | the same, settled in this process |
-//! | the store was unavailable at first, and nothing was counted | nothing |
-//! | the store is unavailable at the time of settling | the estimate; the error is passed to [`on_store_error`](crate::RateLimitLayer::on_store_error) |
+//! | a response, complete or cut off | the result of the rule, for the part of the body that was sent |
+//! | the handler panicked, was cancelled with its client, or its service failed | the estimate, or the choice of [`Limit::on_abandoned`] |
+//! | a task keeps a clone of the reservation | the cost that the task set, when it drops the clone |
+//! | the client left before its turn | 0 |
+//! | the client left before the store answered | 0 for limits that settle, and for all limits if one may make it wait |
+//! | the store answered too late, and the limit settles or [refuses](crate::OnStoreFailure::Refuse) then | 0 |
+//! | the store was unavailable, and the limit is [local](crate::OnStoreFailure::Local) | settled in this process |
+//! | the store is unavailable at the time of settling | the estimate; [`on_store_error`](crate::RateLimitLayer::on_store_error) gets the error |
 //!
 //! # Caveats
 //!
 //! * An estimate of 0 only peeks, and is admitted even if there is a debt. Estimate at least 1 if quotas must hold.
-//! * The store is called when the last handle is dropped. A [`MemoryStore`](crate::MemoryStore) settles at once. Other
-//!   stores settle in a task on the tokio runtime of the request. If that runtime is shutting down, or there is none,
-//!   the estimate stays.
-//! * The `RateLimit` fields of the response report the estimate: they are written before the final cost is known.
-//! * If the keys of a policy are on several nodes of a Redis cluster, a refund may not reach a sliding log, and a
-//!   window is chosen by the latest of the nodes' clocks: a decision has one instant, and each node has its own clock.
-//! * A reservation that is never dropped is never settled, and the estimate stays.
+//! * A [`MemoryStore`](crate::MemoryStore) settles at once. Other stores settle in a task on the tokio runtime of the
+//!   request. If the runtime has ended, the estimate stays.
+//! * The `RateLimit` fields report the estimate, because they are written before the final cost is known.
+//! * If the keys of a policy are on several nodes of a Redis cluster, a refund may miss a sliding log, because each node has
+//!   its own clock.
 //! * Rules that wait for the end of the body may run while the body is dropped: they must not panic.
+//!
+//! [`Limit::on_abandoned`]: crate::Limit::on_abandoned
 
 mod amount;
 mod charge_record;
