@@ -1,13 +1,13 @@
 //! The head of a request: the part that rate limits read.
 
 use core::fmt;
-use core::sync::atomic::{AtomicBool, Ordering};
 use std::borrow::Cow;
 
 use http::header::{HOST, HeaderValue};
 use http::request::Parts;
 use http::{Extensions, HeaderMap, Method, Request, Uri, Version};
 
+use crate::checks::Watch;
 use crate::key::host_of;
 
 /// A borrowed request without its body, for extractors, costs and conditions.
@@ -22,10 +22,8 @@ pub struct RequestHead<'a> {
     extensions: &'a Extensions,
     /// The answer of unsure conditions, see [`RequestHead::holds_in_doubt`].
     holds_in_doubt: bool,
-    /// True if conditions compare the inner path, see [`RequestHead::as_nested`].
-    is_as_nested: bool,
-    /// The flag that is set if the address of the peer is needed and missing.
-    lacks_peer: Option<&'a AtomicBool>,
+    /// The watch for mistakes in the configuration, while it is open.
+    watch: Option<&'a Watch>,
 }
 
 impl<'a> RequestHead<'a> {
@@ -55,8 +53,7 @@ impl<'a> RequestHead<'a> {
             headers: &parts.headers,
             extensions: &parts.extensions,
             holds_in_doubt: false,
-            is_as_nested: false,
-            lacks_peer: None,
+            watch: None,
         }
     }
 
@@ -102,9 +99,6 @@ impl<'a> RequestHead<'a> {
     }
 
     fn original_path(&self) -> &'a str {
-        if self.is_as_nested {
-            return self.uri.path();
-        }
         #[cfg(feature = "axum")]
         if let Some(axum::extract::OriginalUri(original)) = self.extensions.get() {
             return original.path();
@@ -172,50 +166,17 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    /// Returns whether the request is inside axum's `nest`, where the target has lost a prefix.
-    pub(crate) fn is_nested(&self) -> bool {
-        self.path() != self.uri.path()
-    }
-
-    /// Makes conditions compare the path inside the `nest`, and match any route.
-    ///
-    /// This finds conditions that were written for the wrong path, or that run before a `Router` has matched a route.
-    pub(crate) const fn as_nested(self) -> Self {
+    /// Makes extractors and conditions report mistakes in the configuration to this watch.
+    pub(crate) const fn watched_by(self, watch: &'a Watch) -> Self {
         Self {
-            is_as_nested: true,
+            watch: Some(watch),
             ..self
         }
     }
 
-    #[cfg(feature = "axum")]
-    pub(crate) const fn is_as_nested(&self) -> bool {
-        self.is_as_nested
-    }
-
-    /// Returns whether no axum `Router` has received the request yet; `false` without the feature `axum`.
-    pub(crate) fn is_outside_router(&self) -> bool {
-        #[cfg(feature = "axum")]
-        return self
-            .extensions
-            .get::<axum::extract::OriginalUri>()
-            .is_none();
-        #[cfg(not(feature = "axum"))]
-        false
-    }
-
-    /// Sets the flag for requests whose peer address is needed and missing.
-    pub(crate) const fn noting_missing_peer(self, lacks_peer: &'a AtomicBool) -> Self {
-        Self {
-            lacks_peer: Some(lacks_peer),
-            ..self
-        }
-    }
-
-    /// Records that the address of the peer is missing.
-    pub(crate) fn note_missing_peer(&self) {
-        if let Some(lacks_peer) = self.lacks_peer {
-            lacks_peer.store(true, Ordering::Relaxed);
-        }
+    /// Returns the watch for mistakes in the configuration, while it is open.
+    pub(crate) const fn watch(&self) -> Option<&'a Watch> {
+        self.watch
     }
 }
 
@@ -234,8 +195,7 @@ impl<B> AsRequestHead for Request<B> {
             headers: self.headers(),
             extensions: self.extensions(),
             holds_in_doubt: false,
-            is_as_nested: false,
-            lacks_peer: None,
+            watch: None,
         }
     }
 }

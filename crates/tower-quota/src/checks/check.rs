@@ -1,95 +1,48 @@
 //! The mistakes that a layer looks for.
 
-use core::sync::atomic::{AtomicU16, Ordering};
-
 /// A mistake in the configuration that only traffic shows.
 ///
-/// A layer looks for all of them in its first requests, logs each once as a warning of `tracing` that says what to write
-/// instead, and counts the requests that showed it: see [`RateLimitHandle::mistakes`](crate::RateLimitHandle::mistakes).
-/// [`RateLimitLayer::without_check`](crate::RateLimitLayer::without_check) turns one off.
+/// The layer looks for these mistakes in its first requests. It logs each mistake once, as a `tracing` warning that says
+/// how to fix the configuration, and counts the requests that show it. Read both with
+/// [`RateLimitHandle::mistakes`](crate::RateLimitHandle::mistakes), and turn a check off with
+/// [`RateLimitLayer::without_check`](crate::RateLimitLayer::without_check).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Check {
-    /// The server attached no address of the peer, and a limit or a list needs the client's address.
+    /// The server attached no peer address, but a limit or a list needs the client's address.
     ///
-    /// Proved by one request.
+    /// One request proves it.
     NoPeerAddress,
-    /// Peers with private addresses send forwarding headers and are not trusted as proxies.
+    /// Peers with private addresses send forwarding headers, but you do not trust them as proxies.
     ///
-    /// Proved by 20 requests.
+    /// 20 requests prove it. A forwarded request that fits your proxies disproves it.
     UntrustedProxy,
     /// Trusted proxies never send the header that the client's address is read from.
     ///
-    /// Health checks of a proxy have no such header either. So it is proved by 100 requests after requests to four
-    /// different paths. One request with the header disproves it.
+    /// 100 requests prove it, counted from the fourth path on, because health checks of a proxy lack the header too. One
+    /// request with the header disproves it.
     NoForwardedAddress,
-    /// The number of [`Proxies::hops`](crate::key::Proxies::hops) never fits the list of addresses.
+    /// A `when::route` lacks the prefix of a `nest`, or runs before a `Router` has matched a route.
     ///
-    /// Proved by 100 requests, and disproved by one that fits.
-    WrongHopCount,
-    /// No request that a limit applies to has the key that it counts by.
-    ///
-    /// Proved by 1,000 requests without the key, and disproved by one with it.
-    KeyNeverFound,
-    /// A limit applies to no request, because its `when::route` lacks the prefix of a `nest`, or runs before a route is
-    /// matched.
-    ///
-    /// Proved by 100 such requests, and disproved by one that the limit applies to.
+    /// 100 such requests prove it. One request that the condition matches disproves it.
     UnreachableLimit,
-    /// Two layers count one limit for the same key in the same store, so each request is counted twice.
+    /// Two layers count the same limit and key in the same store, so each request costs twice.
     ///
-    /// Proved by 20 requests.
+    /// 20 requests prove it.
     CountedTwice,
-    /// All requests are refused.
+    /// A request has more than [`Charge::MOST`](crate::Charge::MOST) enforced limits, and is refused with status 500.
     ///
-    /// Proved by 1,000 requests that were blocked, that cost more than the capacity of a limit, or that a limit on all
-    /// clients together refused; and disproved by one that a limit or the allow list admits. A client's own limit
-    /// proves nothing: one busy client may have been over its quota before the server started.
-    RefusesAll,
-    /// The policy has no limits and blocks no client.
-    ///
-    /// Proved by 1,000 requests, since a policy may come later.
-    NoLimits,
-    /// More than [`Charge::MOST`](crate::Charge::MOST) enforced limits apply to a request, which is refused with status 500.
-    ///
-    /// Proved by one request.
+    /// One request proves it.
     TooManyLimits,
 }
 
 impl Check {
-    /// All checks, in the order of their numbers.
-    pub(super) const ALL: [Self; 10] = [
-        Self::NoPeerAddress,
-        Self::UntrustedProxy,
-        Self::NoForwardedAddress,
-        Self::WrongHopCount,
-        Self::KeyNeverFound,
-        Self::UnreachableLimit,
-        Self::CountedTwice,
-        Self::RefusesAll,
-        Self::NoLimits,
-        Self::TooManyLimits,
-    ];
-
-    pub(super) const fn index(self) -> usize {
-        self as usize
-    }
-}
-
-/// A set of checks.
-#[derive(Debug, Default)]
-pub(super) struct CheckSet(AtomicU16);
-
-impl CheckSet {
-    pub(super) fn insert(&self, check: Check) {
-        self.0.fetch_or(1 << check.index(), Ordering::Relaxed);
-    }
-
-    pub(super) fn has(&self, check: Check) -> bool {
-        self.0.load(Ordering::Relaxed) & (1 << check.index()) != 0
-    }
-
-    pub(super) fn has_all(&self) -> bool {
-        self.0.load(Ordering::Relaxed).count_ones() as usize == Check::ALL.len()
+    /// Returns the number of requests that prove the mistake.
+    pub(super) const fn proof(self) -> u64 {
+        match self {
+            Self::NoPeerAddress | Self::TooManyLimits => 1,
+            Self::UntrustedProxy | Self::CountedTwice => 20,
+            Self::NoForwardedAddress | Self::UnreachableLimit => 100,
+        }
     }
 }

@@ -1,92 +1,58 @@
 //! Mistakes in the configuration that only traffic shows.
 //!
-//! Each is logged once, with what to write instead, and counted.
+//! [`Check`] names the mistakes. While the [`Watch`] of a policy is open, the heads of requests carry it: `ClientIp` and
+//! `when::route` report to it what they see, so no key or condition runs a second time. The watch counts until a mistake is
+//! proved, and [`Checks`] logs and keeps it for the whole layer. A [`Mark`] on a request tells inner layers what was counted.
 //!
-//! 1. `check` names the mistakes.
-//! 2. `watch` examines the first requests of a policy: a thousand, and up to ten thousand while some key has not been
-//!    found. `key` holds the state for each key, `limit` for each limit, and `mark` is attached to requests for inner
-//!    layers.
-//! 3. `Checks` counts the mistakes and logs them; `report` shows them to operators.
-//!
-//! A warning must be right, so each takes more than one request to prove; [`Check`] says how many. No warning holds an
-//! address, a key, or the text of an error.
+//! A warning must be right, so most mistakes take many requests to prove. No warning contains an address, a key, or the
+//! text of an error.
 
 mod check;
-mod key;
-mod limit;
 mod mark;
 mod report;
 mod watch;
 
-use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tower_quota_core::{Charge, Name};
+use tower_quota_core::Charge;
 
 pub use self::check::Check;
-use self::check::CheckSet;
 pub(crate) use self::mark::Mark;
 pub use self::report::ChecksReport;
-use self::report::Warning;
 pub(crate) use self::watch::Watch;
 use crate::key::Mistake;
 
 /// The maximum number of warnings that a layer logs and keeps.
 const MAX_WARNINGS: usize = 64;
 
-/// The number of requests that prove a mistake which a single request shows.
-const DIRECT_PROOF: u64 = 20;
-
-/// The number of requests that prove a mistake which one good request disproves.
-const DISPROVABLE_PROOF: u64 = 100;
-
-/// The number of requests that prove that something never happens.
-const NEVER_PROOF: u64 = 1_000;
-
 /// The mistakes that a layer has found, and the checks that are turned off.
 #[derive(Default)]
 pub(crate) struct Checks {
-    off: CheckSet,
-    counts: [AtomicU64; Check::ALL.len()],
-    warnings: Mutex<Vec<Warning>>,
-    missing_peers: AtomicU64,
-    crowded: AtomicU64,
+    off: Mutex<Vec<Check>>,
+    found: Mutex<ChecksReport>,
 }
 
 impl Checks {
     /// Turns off a check.
     pub(crate) fn turn_off(&self, check: Check) {
-        self.off.insert(check);
-    }
-
-    /// Returns whether all checks of requests are turned off.
-    pub(crate) fn are_off(&self) -> bool {
-        self.off.has_all()
+        self.off().push(check);
     }
 
     /// Returns the mistakes that were found so far.
     pub(crate) fn report(&self) -> ChecksReport {
-        let count = |check: Check| (check, self.counts[check.index()].load(Ordering::Relaxed));
-        let counts = Check::ALL
-            .into_iter()
-            .map(count)
-            .filter(|(_, count)| *count > 0)
-            .collect();
-        ChecksReport::new(counts, self.warnings().clone())
+        self.found().clone()
     }
 
     /// Records a request without the address of its peer.
-    #[cold]
     pub(crate) fn no_peer_address(&self) {
-        self.observe(Check::NoPeerAddress, None, &self.missing_peers, 1, || {
+        self.record(Check::NoPeerAddress, 1, || {
             Mistake::NoPeerAddress.to_string()
         });
     }
 
     /// Records a request with more limits than a store decides in one step.
-    #[cold]
     pub(crate) fn too_many_limits(&self) {
-        self.observe(Check::TooManyLimits, None, &self.crowded, 1, || {
+        self.record(Check::TooManyLimits, 1, || {
             format!(
                 "a request has more than {} limits, so it is refused with status 500 and not counted: give it fewer limits, \
                  or narrow their conditions",
@@ -95,43 +61,42 @@ impl Checks {
         });
     }
 
-    /// Counts a request that shows a mistake, and logs the mistake at the request that proves it.
-    fn observe(
-        &self,
-        check: Check,
-        limit: Option<Name>,
-        seen: &AtomicU64,
-        proof: u64,
-        text: impl FnOnce() -> String,
-    ) {
-        if self.off.has(check) {
+    /// Counts requests that show a mistake. Logs the mistake when `shown`, with these requests, is enough for the proof.
+    fn record(&self, check: Check, shown: u64, text: impl FnOnce() -> String) {
+        let proof = check.proof();
+        if shown < proof || self.off().contains(&check) {
             return;
         }
-        let seen = seen.fetch_add(1, Ordering::Relaxed) + 1;
-        if seen < proof {
+        let is_proof = shown == proof;
+        let requests = if is_proof { proof } else { 1 };
+        let mut found = self.found();
+        match found.counts.iter_mut().find(|(known, _)| *known == check) {
+            Some((_, count)) => *count += requests,
+            None => found.counts.push((check, requests)),
+        }
+        if !is_proof || found.warnings.len() >= MAX_WARNINGS {
             return;
         }
-        let found = if seen == proof { proof } else { 1 };
-        self.counts[check.index()].fetch_add(found, Ordering::Relaxed);
-        if seen == proof {
-            self.warn(Warning::new(check, limit, text()));
-        }
-    }
-
-    fn warn(&self, warning: Warning) {
-        let mut warnings = self.warnings();
+        let text = format!(
+            "{}. This is logged once; `RateLimitLayer::without_check(Check::{check:?})` turns it off.",
+            text()
+        );
         // A replaced policy is watched again, but each warning is logged once.
-        if warnings.len() >= MAX_WARNINGS || warnings.iter().any(|known| known.is_of(&warning)) {
+        if found.warnings().any(|(_, known)| known == text) {
             return;
         }
-        warnings.push(warning.clone());
+        found.warnings.push((check, text.clone()));
         // A subscriber may be slow: do not hold the lock while it logs.
-        drop(warnings);
-        tracing::warn!(target: "tower_quota", "{}", warning.text());
+        drop(found);
+        tracing::warn!(target: "tower_quota", "{text}");
     }
 
-    fn warnings(&self) -> MutexGuard<'_, Vec<Warning>> {
-        // A warning is added in one step, so a poisoned list is still valid.
-        self.warnings.lock().unwrap_or_else(PoisonError::into_inner)
+    fn off(&self) -> MutexGuard<'_, Vec<Check>> {
+        self.off.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn found(&self) -> MutexGuard<'_, ChecksReport> {
+        // Each change is one step, so a poisoned report is still valid.
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

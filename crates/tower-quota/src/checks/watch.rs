@@ -1,57 +1,50 @@
 //! The watch over the first requests of a policy.
 
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tower_quota_core::{Decision, Key, Name, Outcome};
-
-use super::key::WatchedKey;
-use super::limit::WatchedLimit;
-use super::{Check, Checks, DIRECT_PROOF, Mark, NEVER_PROOF};
+use super::{Check, Checks, Mark};
 use crate::head::RequestHead;
-use crate::policy::{Ask, NotAsked, Plan};
+use crate::key::{Mistake, forwarding_header};
+use crate::policy::Ask;
+
+/// The number of requests after which the watch ends, unless a mistake is partly proved.
+const WATCHED_REQUESTS: u64 = 1_000;
 
 /// The number of requests after which the watch ends in any case.
 const MAX_WATCHED_REQUESTS: u64 = 10_000;
 
-/// Watches the first requests that the limits of one policy are evaluated for.
-///
-/// It ends after a thousand requests if every key has been found and no mistake is partly proved, and after ten
-/// thousand otherwise. Afterwards all checks together cost a request one relaxed load and a branch, in
-/// [`is_open`](Self::is_open). Until then they cost a few shared counters, one more read of the peer and the forwarding
-/// headers for each key that uses them, and one extension.
-#[derive(Debug)]
+/// The number of different paths that a proxy's health checks may have.
+const HEALTH_CHECKS: usize = 3;
+
+/// Watches the first requests of one policy. Afterwards the checks cost a request one load and a branch.
 pub(crate) struct Watch {
     is_open: AtomicBool,
+    checks: Arc<Checks>,
     /// The number of the store, for marks.
     store: usize,
-    requests: AtomicU64,
-    /// True if the address of the peer was needed and is missing.
-    lacks_peer: AtomicBool,
-    has_admitted: AtomicBool,
-    refused: AtomicU64,
-    unlimited: AtomicU64,
-    /// Those that every request is asked about. Chosen limits are not watched: most apply to few requests.
-    limits: Box<[WatchedLimit]>,
-    keys: Box<[WatchedKey]>,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    requests: u64,
+    /// The requests that showed a mistake of a key, condition or limit; `None` once a request has disproved it.
+    suspects: HashMap<Check, HashMap<String, Option<u64>>>,
+    /// The header that proxies do not send.
+    unsent_header: Option<String>,
+    /// The first paths of requests without this header.
+    paths: Vec<String>,
 }
 
 impl Watch {
-    pub(crate) fn new(plan: &Plan, checks: &Checks, store: usize) -> Self {
+    pub(crate) fn new(checks: Arc<Checks>, store: usize) -> Self {
         Self {
-            is_open: AtomicBool::new(!checks.are_off()),
+            is_open: AtomicBool::new(true),
+            checks,
             store,
-            requests: AtomicU64::new(0),
-            lacks_peer: AtomicBool::new(false),
-            has_admitted: AtomicBool::new(false),
-            refused: AtomicU64::new(0),
-            unlimited: AtomicU64::new(0),
-            limits: plan
-                .listed_limits()
-                .map(|_| WatchedLimit::default())
-                .collect(),
-            keys: (0..plan.key_count())
-                .map(|_| WatchedKey::default())
-                .collect(),
+            seen: Mutex::default(),
         }
     }
 
@@ -61,150 +54,120 @@ impl Watch {
         self.is_open.load(Ordering::Relaxed)
     }
 
-    /// Returns the flag that extractors and conditions set when the peer's address is missing.
-    pub(crate) const fn lacks_peer(&self) -> &AtomicBool {
-        &self.lacks_peer
-    }
-
-    /// Examines a request whose keys were read. Returns the mark for the layers inside this one.
-    pub(crate) fn examine(
-        &self,
-        checks: &Checks,
-        plan: &Plan,
-        ask: &Ask<'_, '_>,
-        not_asked: Option<&NotAsked>,
-        head: &RequestHead<'_>,
-    ) -> Mark {
-        self.count();
-        if plan.admits_everything() {
-            checks.observe(Check::NoLimits, None, &self.unlimited, NEVER_PROOF, || {
-                String::from(
-                    "the policy has no limits, so every request passes. Add one by `Policy::limit`, or leave the layer out",
-                )
-            });
+    /// Counts a request, and ends the watch after the last one.
+    pub(crate) fn count(&self) {
+        let mut seen = self.seen();
+        seen.requests += 1;
+        if seen.requests < WATCHED_REQUESTS || !seen.requests.is_multiple_of(100) {
+            return;
         }
-        self.examine_keys(checks, plan, ask, not_asked, head);
-        match not_asked {
-            // The limits after the one that refused were not evaluated.
-            Some(
-                NotAsked::MissingKey(_) | NotAsked::Unauthenticated(_) | NotAsked::NoPeerAddress,
-            ) => Mark::default(),
-            Some(NotAsked::NoLimit | NotAsked::TooManyLimits) | None => {
-                self.examine_limits(checks, plan, ask, head)
-            }
+        let is_partly_proved = seen.suspects.iter().any(|(check, suspects)| {
+            suspects
+                .values()
+                .flatten()
+                .any(|shown| *shown < check.proof())
+        });
+        if seen.requests >= MAX_WATCHED_REQUESTS || !is_partly_proved {
+            self.is_open.store(false, Ordering::Relaxed);
         }
     }
 
-    fn examine_keys(
-        &self,
-        checks: &Checks,
-        plan: &Plan,
-        ask: &Ask<'_, '_>,
-        not_asked: Option<&NotAsked>,
-        head: &RequestHead<'_>,
-    ) {
-        let mut lacks_peer = self.lacks_peer.swap(false, Ordering::Relaxed);
-        for (position, is_missing) in ask.keys_read() {
-            let (Some(key), Some((extractor, limit))) =
-                (self.keys.get(position), plan.key(position))
-            else {
-                continue;
-            };
-            lacks_peer |= key.examine(checks, limit, extractor, head, is_missing);
-        }
-        // A request that is refused for this reason is counted where it is refused.
-        if lacks_peer && !matches!(not_asked, Some(NotAsked::NoPeerAddress)) {
-            checks.no_peer_address();
-        }
-    }
-
-    fn examine_limits(
-        &self,
-        checks: &Checks,
-        plan: &Plan,
-        ask: &Ask<'_, '_>,
-        head: &RequestHead<'_>,
-    ) -> Mark {
-        let mut mark = Mark::default();
-        for (watched, (limit, key)) in self.limits.iter().zip(plan.listed_limits()) {
-            let Some((scope, units)) = ask.part_of(limit.name) else {
-                // It may have skipped the request because the key is missing.
-                if ask.lacks_key(key) {
-                    watched.applies();
-                } else {
-                    watched.does_not_apply(checks, limit, head);
+    /// Records the reading of a client's address, and the mistake that the request shows about this key.
+    pub(crate) fn address(&self, key: &str, mistake: Option<Mistake>, head: &RequestHead<'_>) {
+        let check = match &mistake {
+            Some(Mistake::NoPeerAddress) => return self.checks.no_peer_address(),
+            Some(Mistake::UntrustedProxy { .. }) => Check::UntrustedProxy,
+            Some(Mistake::NoForwardedAddress { header }) => {
+                if self.seen().may_be_health_check(header, head.path()) {
+                    return;
                 }
-                continue;
-            };
-            watched.applies();
-            if units == 0 {
-                continue;
+                Check::NoForwardedAddress
             }
-            if Mark::is_marked(head.extensions(), self.store, limit.name, scope) {
-                checks.observe(Check::CountedTwice, Some(limit.name), &watched.counted_twice, DIRECT_PROOF, || {
-                    String::from(
-                        "two layers count it for the same request, by the same key and in the same store, so each request costs \
-                         twice. Remove one of the layers, or give one of the limits another name",
+            None => {
+                if self.seen().is_forwarded(head) {
+                    self.disprove(Check::UntrustedProxy, key);
+                    self.disprove(Check::NoForwardedAddress, key);
+                }
+                return;
+            }
+        };
+        self.show(check, key, || {
+            let mistake = mistake.map(|mistake| mistake.to_string());
+            format!("the key {key:?}: {}", mistake.unwrap_or_default())
+        });
+    }
+
+    /// Records that a condition on this route has matched.
+    #[cfg(feature = "axum")]
+    pub(crate) fn route_matched(&self, pattern: &str) {
+        self.disprove(Check::UnreachableLimit, pattern);
+    }
+
+    /// Records that a condition on this route has not matched where it was meant to, for this reason.
+    #[cfg(feature = "axum")]
+    pub(crate) fn route_missed(&self, pattern: &str, reason: impl FnOnce() -> String) {
+        self.show(Check::UnreachableLimit, pattern, || {
+            let reason = reason();
+            format!("`when::route({pattern:?})` has matched no request, because {reason}")
+        });
+    }
+
+    /// Compares the limits that count a request with the marks of outer layers. Returns the mark for inner layers.
+    pub(crate) fn mark(&self, ask: &Ask<'_, '_>, head: &RequestHead<'_>) -> Mark {
+        let mut mark = Mark::default();
+        for (limit, scope) in ask.counted() {
+            if Mark::is_marked(head.extensions(), self.store, limit, scope) {
+                self.show(Check::CountedTwice, limit.as_str(), || {
+                    format!(
+                        "the limit {:?}: two layers count it for the same request, by the same key and in the same store, so \
+                         each request costs twice. Remove one of the layers, or give one of the limits another name",
+                        limit.as_str()
                     )
                 });
             }
-            mark.add(self.store, limit.name, scope);
+            mark.add(self.store, limit, scope);
         }
         mark
     }
 
-    /// Records a request that the limits admitted.
-    pub(crate) fn admitted(&self) {
-        if !self.has_admitted.load(Ordering::Relaxed) {
-            self.has_admitted.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Records a request that a limit refused, given the keys of its limits.
-    pub(crate) fn refused(
-        &self,
-        checks: &Checks,
-        decision: &Decision,
-        keys: &[(Name, Key<'static>)],
-    ) {
-        let Some(binding) = decision.tightest() else {
+    fn show(&self, check: Check, subject: &str, text: impl FnOnce() -> String) {
+        let mut seen = self.seen();
+        let Some(shown) = seen.suspect(check, subject) else {
             return;
         };
-        let is_everyone = keys
-            .iter()
-            .any(|(limit, key)| *limit == binding.name && *key == Key::EVERYONE);
-        if is_everyone || decision.outcome() == Outcome::Never {
-            self.refused_for_good(checks);
-        }
+        *shown += 1;
+        let shown = *shown;
+        drop(seen);
+        self.checks.record(check, shown, text);
     }
 
-    /// Records a request that would be refused for any client, or that is blocked.
-    pub(crate) fn refused_for_good(&self, checks: &Checks) {
-        if !self.is_open() || self.has_admitted.load(Ordering::Relaxed) {
-            return;
-        }
-        checks.observe(Check::RefusesAll, None, &self.refused, NEVER_PROOF, || {
-            format!(
-                "the first {NEVER_PROOF} requests were all refused: blocked, or over a limit that none of them could meet. Check \
-                 the conditions of `Policy::block`, that costs are below each limit's capacity, and that no other service \
-                 uses up a limit of the same name in the same store"
-            )
-        });
+    fn disprove(&self, check: Check, subject: &str) {
+        *self.seen().suspect(check, subject) = None;
     }
 
-    fn count(&self) {
-        let requests = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
-        if requests < NEVER_PROOF || !requests.is_multiple_of(100) {
-            return;
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seen {
+    fn suspect(&mut self, check: Check, subject: &str) -> &mut Option<u64> {
+        let suspects = self.suspects.entry(check).or_default();
+        suspects.entry(subject.to_owned()).or_insert(Some(0))
+    }
+
+    /// Returns whether a request without a proxy's header may be a health check, which asks for the same few paths.
+    fn may_be_health_check(&mut self, header: &str, path: &str) -> bool {
+        self.unsent_header = Some(header.to_owned());
+        if self.paths.len() <= HEALTH_CHECKS && !self.paths.iter().any(|known| known == path) {
+            self.paths.push(path.to_owned());
         }
-        let refused = self.refused.load(Ordering::Relaxed);
-        let is_unproved = || {
-            !self.has_admitted.load(Ordering::Relaxed) && (1..NEVER_PROOF).contains(&refused)
-                || self.keys.iter().any(WatchedKey::is_open)
-                || self.limits.iter().any(WatchedLimit::is_open)
-        };
-        if requests >= MAX_WATCHED_REQUESTS || !is_unproved() {
-            self.is_open.store(false, Ordering::Relaxed);
-        }
+        self.paths.len() <= HEALTH_CHECKS
+    }
+
+    fn is_forwarded(&self, head: &RequestHead<'_>) -> bool {
+        let unsent = self.unsent_header.as_ref();
+        forwarding_header(head.headers()).is_some()
+            || unsent.is_some_and(|header| head.headers().contains_key(header))
     }
 }

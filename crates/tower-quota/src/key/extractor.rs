@@ -85,8 +85,8 @@ pub trait KeyExtractor: Send + Sync + 'static {
 
     /// Returns the mistake in the server's configuration that this request shows, if any.
     ///
-    /// The layer calls it for its warnings, and for a request without a key: [`Mistake::NoPeerAddress`] then means that
-    /// the server made the mistake, not the client. The default is `None`.
+    /// The layer calls it for a request without a key. [`Mistake::NoPeerAddress`] then means that the server made the
+    /// mistake, not the client. The default is `None`.
     fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
         let _ = head;
         None

@@ -23,13 +23,6 @@ pub enum Mistake {
         /// The name of the header that is read.
         header: String,
     },
-    /// The list of addresses does not fit the number of proxies.
-    WrongHopCount {
-        /// The number of trusted proxies.
-        hops: u8,
-        /// The number of addresses in the list.
-        entries: u8,
-    },
 }
 
 impl fmt::Display for Mistake {
@@ -52,11 +45,6 @@ impl fmt::Display for Mistake {
                 f,
                 "a trusted proxy sends no `{header}`, so all clients behind it are counted as one. Give \
                  `ClientIp::behind` the source that the proxy writes"
-            ),
-            Self::WrongHopCount { hops, entries } => write!(
-                f,
-                "`Proxies::hops({hops})` does not fit a list of {entries} addresses: it leads past the client or to \
-                 another proxy. Count the proxies in front of the service, or trust them by `Proxies::networks`"
             ),
         }
     }

@@ -297,8 +297,8 @@ impl<S: Store> RateLimitLayer<S> {
     /// ```
     /// use tower_quota::{Check, MemoryStore, Policy, RateLimitLayer};
     ///
-    /// // This service gets its policy later.
-    /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).without_check(Check::NoLimits);
+    /// // Peers in this private network are clients, although they send `X-Forwarded-For`.
+    /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).without_check(Check::UntrustedProxy);
     /// # let _ = layer;
     /// ```
     pub fn without_check(self, check: Check) -> Self {

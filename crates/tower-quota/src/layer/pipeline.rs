@@ -62,9 +62,6 @@ impl<S: Store> Shared<S> {
                 context.span.decided(&decision);
                 context.rules.settings.local.store_answered();
                 self.outage.answered(context.rules.settings.local.now());
-                if decision.is_allowed() && context.rules.watch.is_open() {
-                    context.rules.watch.admitted();
-                }
                 self.decided(decision, context, request)
             }
             Event::Answered(Err(failure), context) => {
@@ -91,7 +88,10 @@ impl<S: Store> Shared<S> {
     /// Applies the lists of the policy to a request, and starts its look-ups.
     #[inline(never)]
     fn look_up<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
-        let head = RequestHead::of(request).noting_missing_peer(rules.watch.lacks_peer());
+        let mut head = RequestHead::of(request);
+        if rules.watch.is_open() {
+            head = head.watched_by(&rules.watch);
+        }
         match rules.plan.lists.find(&head) {
             Listed::Skipped => {
                 rules.metrics.skipped(&head);
@@ -99,7 +99,6 @@ impl<S: Store> Shared<S> {
             }
             Listed::Allowed => {
                 rules.metrics.skipped(&head);
-                rules.watch.admitted();
                 Step::Forward(Admission::default())
             }
             Listed::Blocked => {
@@ -119,45 +118,27 @@ impl<S: Store> Shared<S> {
     /// Sends the charges of a request to the store.
     #[inline]
     fn ask<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
-        // After the watch has ended, the checks cost an admitted request only this load and this branch.
-        if rules.watch.is_open() {
-            self.ask_watched(rules, request)
-        } else {
-            self.ask_limits(rules, request, None)
-        }
-    }
-
-    /// Sends the charges of one of the first requests, and looks for mistakes in the configuration.
-    #[inline(never)]
-    fn ask_watched<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
         let mut mark = Mark::default();
-        let step = self.ask_limits(rules, request, Some(&mut mark));
+        let step = self.ask_limits(rules, request, &mut mark);
         mark.attach_to(request);
         step
     }
 
-    /// Sends the charges of a request; with a mark the request is watched.
-    ///
-    /// It is compiled twice, so that the common case has no branches for the watch.
-    #[inline(always)]
+    /// Sends the charges of a request to the store. Fills in its mark while the policy is watched.
+    #[inline]
     fn ask_limits<B>(
         self: &Arc<Self>,
         rules: &Arc<Rules>,
         request: &mut Request<B>,
-        mut mark: Option<&mut Mark>,
+        mark: &mut Mark,
     ) -> Step<S> {
         let mut head = RequestHead::of(request);
-        if mark.is_some() {
-            head = head.noting_missing_peer(rules.watch.lacks_peer());
+        if rules.watch.is_open() {
+            rules.watch.count();
+            head = head.watched_by(&rules.watch);
         }
         let mut ask = Ask::new(&rules.plan);
         let read = ask.read(&head);
-        if let Some(mark) = mark.as_deref_mut() {
-            *mark =
-                rules
-                    .watch
-                    .examine(self.checks(), &rules.plan, &ask, read.as_ref().err(), &head);
-        }
         if let Err(not_asked) = read {
             let reason = match not_asked {
                 NotAsked::NoLimit => {
@@ -167,7 +148,10 @@ impl<S: Store> Shared<S> {
                 NotAsked::MissingKey(scope) => Reason::MissingKey(scope),
                 NotAsked::Unauthenticated(scope) => Reason::Unauthenticated(scope),
                 NotAsked::NoPeerAddress => {
-                    self.checks().no_peer_address();
+                    // The watch has recorded it already.
+                    if !rules.watch.is_open() {
+                        self.checks().no_peer_address();
+                    }
                     Reason::NoPeerAddress
                 }
                 NotAsked::TooManyLimits => {
@@ -176,6 +160,9 @@ impl<S: Store> Shared<S> {
                 }
             };
             return Step::Respond(self.refuse_undecided(rules, reason, request));
+        }
+        if rules.watch.is_open() {
+            *mark = rules.watch.mark(&ask, &head);
         }
         if !self.blocks().are_empty()
             && ask.any_key(&head, |limit, key| self.blocks().has(limit, key))
@@ -189,9 +176,6 @@ impl<S: Store> Shared<S> {
         let has_answered = self.store.store().check_at_once(&charges, &mut decision);
         if has_answered {
             rules.metrics.decided_at_once(watch, &decision);
-            if mark.is_some() && decision.is_allowed() {
-                rules.watch.admitted();
-            }
         }
         // A refusal from memory is no answer of the store, which may be unavailable by now.
         let refusal = match has_answered {

@@ -60,12 +60,6 @@ impl<S: Store> Shared<S> {
             return Response::default();
         };
         let closes = self.note_refusal(decision, &context);
-        if context.rules.watch.is_open() && context.report.by == Counted::Shared {
-            context
-                .rules
-                .watch
-                .refused(self.checks(), decision, &context.keys);
-        }
         let reason = over_quota(decision);
         let is_degraded = context.report.by == Counted::Locally;
         let reference = self.refer_to(reason, &context.keys, &context.rules, is_degraded);
@@ -140,9 +134,6 @@ impl<S: Store> Shared<S> {
         reason: Reason<'_>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
-        if matches!(reason, Reason::Blocked) {
-            rules.watch.refused_for_good(self.checks());
-        }
         self.notify(rules, None, Some(reason), false, &[], request);
         let reference = self.refer_to(reason, &[], rules, false);
         let refused = Refused::new(reason, RequestHead::of(request), Duration::ZERO);

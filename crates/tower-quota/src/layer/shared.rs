@@ -34,7 +34,7 @@ pub(crate) struct Shared<S> {
     rules: ArcSwap<Rules>,
     /// Held while the rules are replaced.
     changing: Mutex<()>,
-    checks: Checks,
+    checks: Arc<Checks>,
     pub(super) queue: Arc<Queue>,
     pub(super) streaks: Streaks,
     pub(super) outage: OutageLog,
@@ -55,7 +55,7 @@ const BUSY_SAMPLE: u32 = 32;
 
 impl<S: Store> Shared<S> {
     pub(super) fn new(store: CachedStore<S>, policy: Policy) -> Self {
-        let checks = Checks::default();
+        let checks = Arc::<Checks>::default();
         let number = store
             .identity()
             .unwrap_or_else(|| core::ptr::from_ref(store.store()).addr());
@@ -106,7 +106,7 @@ impl<S> Shared<S> {
         self.rules.load()
     }
 
-    pub(crate) const fn checks(&self) -> &Checks {
+    pub(crate) fn checks(&self) -> &Checks {
         &self.checks
     }
 

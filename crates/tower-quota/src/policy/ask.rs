@@ -314,25 +314,10 @@ impl<'p, 'r> Ask<'p, 'r> {
         explained.collect()
     }
 
-    /// Returns the keys that were read: the position of each in the plan, and whether it is missing.
-    pub(crate) fn keys_read(&self) -> impl Iterator<Item = (usize, bool)> {
-        self.keys
-            .iter()
-            .map(|key| (key.position, key.found.is_none()))
-    }
-
-    /// Returns the scope of the key that a limit counts, and the units that it takes, if it applies.
-    pub(crate) fn part_of(&self, limit: Name) -> Option<(Name, u64)> {
-        let part = self
-            .parts
-            .iter()
-            .find(|part| part.planned.limit.name == limit)?;
-        Some((self.key(part).scope(), part.units))
-    }
-
-    /// Returns whether the key at this position in the plan was read and is missing.
-    pub(crate) fn lacks_key(&self, position: usize) -> bool {
-        self.keys_read().any(|read| read == (position, true))
+    /// Returns the limits that count the request, each with the scope of its key.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = (Name, Name)> {
+        let counted = self.parts.iter().filter(|part| part.units > 0);
+        counted.map(|part| (part.planned.limit.name, self.key(part).scope()))
     }
 
     /// Returns the decision of the limits if the store fails.

@@ -78,8 +78,6 @@ pub(super) struct PlannedKey {
     pub(super) extractor: Arc<dyn KeyExtractor>,
     /// The key that requests without a key share.
     pub(super) shared: Key<'static>,
-    /// The first limit that counts by it.
-    limit: Name,
 }
 
 impl Plan {
@@ -108,11 +106,7 @@ impl Plan {
             let scope = limit.extractor.scope();
             let key = *positions.entry(scope).or_insert_with(|| {
                 let (extractor, shared) = (Arc::clone(&limit.extractor), Key::new(scope, &[]));
-                keys.push(PlannedKey {
-                    extractor,
-                    shared,
-                    limit: limit.name,
-                });
+                keys.push(PlannedKey { extractor, shared });
                 keys.len() - 1
             });
             let on_store_failure = limit.decide_store_failure(policy.on_store_failure);
@@ -162,32 +156,9 @@ impl Plan {
         self.limits.get(..self.listed).unwrap_or_default()
     }
 
-    /// Returns the limits that every request is asked about, each with the position of its key.
-    pub(crate) fn listed_limits(&self) -> impl ExactSizeIterator<Item = (&Limit, usize)> {
-        self.listed()
-            .iter()
-            .map(|planned| (&planned.limit, planned.key))
-    }
-
     /// Returns the limits of which a closure chooses.
     pub(super) fn chosen_of(&self, choice: &PlannedChoice) -> &[PlannedLimit] {
         self.limits.get(choice.limits.clone()).unwrap_or_default()
-    }
-
-    /// Returns the number of keys that the limits count by.
-    pub(crate) const fn key_count(&self) -> usize {
-        self.keys.len()
-    }
-
-    /// Returns the extractor of a key, and the first limit that counts by it.
-    pub(crate) fn key(&self, position: usize) -> Option<(&dyn KeyExtractor, Name)> {
-        let key = self.keys.get(position)?;
-        Some((&*key.extractor, key.limit))
-    }
-
-    /// Returns whether the policy has neither limits nor a block list.
-    pub(crate) const fn admits_everything(&self) -> bool {
-        self.limits.is_empty() && self.lists.blocked.is_empty()
     }
 
     /// Returns whether there are no lists and look-ups before the limits.

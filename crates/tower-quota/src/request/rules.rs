@@ -35,7 +35,7 @@ impl Rules {
     pub(crate) fn new(
         policy: Policy,
         settings: Arc<Settings>,
-        checks: &Checks,
+        checks: &Arc<Checks>,
         store: usize,
     ) -> Self {
         let mut planned = policy.clone();
@@ -44,7 +44,7 @@ impl Rules {
             (split.condition, Arc::new(rules))
         });
         let plan = Plan::new(planned);
-        let watch = Watch::new(&plan, checks, store);
+        let watch = Watch::new(Arc::clone(checks), store);
         let metrics = PolicyMetrics::new(plan.limits());
         let responses = Responses::new(&settings.responses, plan.limits());
         let has_listener = settings.reads_keys() || settings.traced_admissions.is_some();

@@ -7,6 +7,8 @@ use http::header::{ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
 use matchit::Router;
 
 use super::condition::{Condition, PatternError};
+#[cfg(feature = "axum")]
+use crate::checks::Watch;
 use crate::head::RequestHead;
 use crate::key::host_of;
 use crate::valid::valid;
@@ -77,12 +79,38 @@ pub fn try_path(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
 pub fn route(pattern: impl Into<String>) -> Box<dyn Condition> {
     let pattern = pattern.into();
     Box::new(move |head: &RequestHead<'_>| {
-        match head.extensions().get::<axum::extract::MatchedPath>() {
-            Some(matched) if head.is_as_nested() => inner_route(matched.as_str(), head) == pattern,
-            Some(matched) => matched.as_str() == pattern,
-            None => head.is_as_nested() && head.is_outside_router(),
+        let route = head.extensions().get::<axum::extract::MatchedPath>();
+        let route = route.map(axum::extract::MatchedPath::as_str);
+        if let Some(watch) = head.watch() {
+            watch_route(watch, &pattern, route, head);
         }
+        route == Some(&*pattern)
     })
+}
+
+/// Reports a condition on a route that has matched, or that was written for another place of the layer.
+#[cfg(feature = "axum")]
+fn watch_route(watch: &Watch, pattern: &str, route: Option<&str>, head: &RequestHead<'_>) {
+    let Some(route) = route else {
+        let original = head.extensions().get::<axum::extract::OriginalUri>();
+        // A scan of paths without a route proves nothing.
+        if original.is_none() {
+            watch.route_missed(pattern, || {
+                String::from(
+                    "the layer is around the app, where no `Router` has matched a route yet. Add the layer by \
+                     `Router::layer` or `Router::route_layer`, or write `when::path`",
+                )
+            });
+        }
+        return;
+    };
+    if route == pattern {
+        watch.route_matched(pattern);
+    } else if inner_route(route, head) == pattern {
+        watch.route_missed(pattern, || {
+            format!("it lacks the prefix of axum's `nest`. Write `when::route({route:?})`")
+        });
+    }
 }
 
 /// Returns a matched route without the prefix of the `nest`.

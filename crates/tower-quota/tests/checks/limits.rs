@@ -1,54 +1,42 @@
-//! Keys that are never found, limits that never apply, and limits that two layers count.
+//! Limits that never apply, that two layers count, and that are too many.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::Router;
 use axum::routing::get;
 use tower_layer::Layer;
-use tower_quota::{BoxStore, Check, MemoryStore, MissingKey, Policy, RateLimitLayer, key, when};
+use tower_quota::{
+    BoxStore, Charge, Check, Limit, MemoryStore, Policy, Quota, RateLimitLayer, RequestHead, when,
+};
 
 use crate::fixture::{Client, app, in_memory, is_silent, minute, proves};
-
-#[tokio::test]
-async fn key_that_is_never_found_is_reported() {
-    for missing in [
-        MissingKey::ShareOneCounter,
-        MissingKey::Skip,
-        MissingKey::Refuse,
-    ] {
-        let by_header =
-            || Policy::new().limit(minute().by(key::header("x-api-key")).when_missing(missing));
-        proves(
-            Check::KeyNeverFound,
-            1_000,
-            || in_memory(by_header()),
-            async |layer| {
-                Client::of(app().layer(layer))
-                    .await
-                    .get_paths(1_000, "x-apikey: ann\r\n")
-                    .await;
-            },
-        )
-        .await;
-    }
-}
-
-#[tokio::test]
-async fn key_that_is_found_once_is_silent() {
-    is_silent(
-        in_memory(Policy::new().limit(minute().by(key::header("x-api-key")))),
-        async |layer| {
-            let mut client = Client::of(app().layer(layer)).await;
-            client.get_paths(999, "").await;
-            client.get("/", "x-api-key: ann\r\n").await;
-            client.get_paths(100, "").await;
-        },
-    )
-    .await;
-}
 
 #[tokio::test]
 async fn route_inside_nest_is_reported() {
     let limited = || in_memory(Policy::new().limit(minute().when(when::route("/items"))));
     proves(Check::UnreachableLimit, 110, limited, nested).await;
+}
+
+#[tokio::test]
+async fn skipped_route_inside_nest_is_reported() {
+    let limited = || {
+        let skipping = Policy::new().skip(when::route("/items"));
+        in_memory(skipping.limit(minute()))
+    };
+    proves(Check::UnreachableLimit, 110, limited, nested).await;
+}
+
+#[tokio::test]
+async fn condition_inside_nest_runs_once() {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&runs);
+    let limit = minute().when(move |_: &RequestHead<'_>| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        false
+    });
+    nested(in_memory(Policy::new().limit(limit))).await;
+    assert_eq!(runs.load(Ordering::Relaxed), 110);
 }
 
 /// Requests a route inside a nest.
@@ -133,5 +121,24 @@ async fn limits_of_different_stores_are_silent() {
             .get_paths(30, "")
             .await;
     })
+    .await;
+}
+
+#[tokio::test]
+async fn request_with_too_many_limits_is_reported() {
+    let crowded = || {
+        (0..=Charge::MOST).fold(Policy::new(), |policy, number| {
+            let limit = Limit::new(format!("limit-{number}"), Quota::per_hour(1_000));
+            policy.limit(limit.when(|head: &RequestHead<'_>| head.path() == "/0"))
+        })
+    };
+    proves(
+        Check::TooManyLimits,
+        1,
+        || in_memory(crowded()),
+        async |layer| {
+            Client::of(app().layer(layer)).await.get_paths(9, "").await;
+        },
+    )
     .await;
 }

@@ -9,7 +9,7 @@ use tower_quota_testkit::{ManualClock, RedisServer, ScriptedAnswer, ScriptedStor
 use tracing::Level;
 use tracing::subscriber::set_default;
 
-use crate::fixture::{Client, app, in_memory, minute};
+use crate::fixture::{Client, app, by_client, in_memory, minute};
 use crate::log::Log;
 
 /// Returns the lines since the last call.
@@ -102,14 +102,14 @@ async fn killed_redis_is_logged() {
 async fn replaced_policy_warns_no_second_time() {
     let log = Log::default();
     let _guard = set_default(log.clone());
-    let layer = in_memory(Policy::new());
+    let layer = in_memory(by_client());
     let handle = layer.handle();
     let mut client = Client::of(app().layer(layer)).await;
     for _ in 0..2 {
-        client.get_paths(1_000, "").await;
-        handle.replace_policy(Policy::new());
+        client.get_paths(30, "x-forwarded-for: 192.0.2.1\r\n").await;
+        handle.replace_policy(by_client());
     }
     assert_eq!(log.lines().len(), 1);
-    assert_eq!(handle.mistakes().count(Check::NoLimits), 2_000);
+    assert_eq!(handle.mistakes().count(Check::UntrustedProxy), 60);
     assert_eq!(handle.mistakes().warnings().count(), 1);
 }

@@ -157,8 +157,8 @@ impl ClientIp {
             None => peer,
             Some(behind) => behind.client(peer, head.headers()),
         };
-        if client.is_none() {
-            head.note_missing_peer();
+        if let Some(watch) = head.watch() {
+            watch.address(self.scope.as_str(), self.mistake(head), head);
         }
         client
     }
