@@ -286,34 +286,31 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Publishes the metrics of this layer and its clones to the recorder: see [`metrics`](crate::metrics).
     ///
-    /// Call it before each scrape, or every few seconds, once for each layer. Its gauges have the label `layer` with this
-    /// name. It takes some microseconds for each hundred series, and no request waits for it.
+    /// Call it before each scrape, or every few seconds, once for each layer. Without the call, all counters of the recorder
+    /// stay 0. The gauges have the label `layer` with this name. The call takes about a microsecond for each series that has
+    /// changed, and no request waits for it.
     #[cfg(feature = "metrics")]
     pub fn publish_metrics(&self, layer: impl Into<Name>) {
         /// The seconds that a minute's window has at least.
         const MINUTE: u64 = 60;
-        self.shared
-            .rules()
-            .with_split()
-            .for_each(|rules| rules.metrics.publish());
+        self.shared.publish_policies();
         let busiest = self
             .top_busy(TopWindow::Minute)
             .first()
             .map_or(0, |client| client.at_least() / MINUTE);
         let refused_clients = self.top_refused(TopWindow::Minute).len();
-        crate::metrics::publish_layer(
-            layer.into(),
-            self.waiting(),
-            refused_clients,
-            busiest,
-            self.refusal_stats(),
-        );
+        let gauges = [
+            (crate::metrics::WAITING, self.waiting() as u64),
+            (crate::metrics::REFUSED_CLIENTS, refused_clients as u64),
+            (crate::metrics::BUSIEST, busiest),
+        ];
+        crate::metrics::publish_layer(layer.into(), &gauges, self.refusal_stats());
     }
 
     /// Returns the decisions of each limit in this process since the policy in force was set.
     ///
-    /// Limits are in the order of the policy, with those of its [split](Policy::split) added by name. Of limits beyond
-    /// [`MAX_LIMITS`](crate::metrics::MAX_LIMITS) it has none. No request waits for it.
+    /// Limits are in the order of the policy, with the limits of its [split](Policy::split) added by name. Limits beyond
+    /// [`MAX_LIMITS`](crate::metrics::MAX_LIMITS) are left out.
     ///
     /// ```
     /// use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer};

@@ -172,7 +172,7 @@ impl<S: Store> Shared<S> {
         self.note_busy(rules, &ask);
         let charges = ask.charges(|key| self.queue.has_room(key));
         let mut decision = Decision::default();
-        let watch = rules.metrics.sample();
+        let watch = Stopwatch::sample();
         let has_answered = self.store.store().check_at_once(&charges, &mut decision);
         if has_answered {
             rules.metrics.decided_at_once(watch, &decision);

@@ -17,6 +17,8 @@ use crate::clients::{Blocks, References, TopClients};
 use crate::decided::Decided;
 use crate::degraded::OutageLog;
 use crate::head::RequestHead;
+#[cfg(feature = "metrics")]
+use crate::metrics::ReplacedMetrics;
 use crate::metrics::StoreFailureKind;
 use crate::policy::{Ask, Policy};
 use crate::request::{Queue, Rules, Streaks};
@@ -42,6 +44,8 @@ pub(crate) struct Shared<S> {
     top_refused: TopClients,
     top_busy: TopClients,
     references: References,
+    #[cfg(feature = "metrics")]
+    replaced: ReplacedMetrics,
 }
 
 /// The store of a layer behind its refusal cache.
@@ -73,6 +77,8 @@ impl<S: Store> Shared<S> {
             top_refused: TopClients::default(),
             top_busy: TopClients::default(),
             references: References::default(),
+            #[cfg(feature = "metrics")]
+            replaced: ReplacedMetrics::default(),
         }
     }
 
@@ -95,7 +101,12 @@ impl<S: Store> Shared<S> {
         let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let (policy, settings) = new(&self.rules.load());
         let rules = Rules::new(policy, settings, &self.checks, self.store_number);
-        self.rules.store(Arc::new(rules));
+        let replaced = self.rules.swap(Arc::new(rules));
+        #[cfg(feature = "metrics")]
+        for rules in replaced.with_split() {
+            self.replaced.add(&rules.metrics);
+        }
+        drop(replaced);
     }
 }
 
@@ -108,6 +119,15 @@ impl<S> Shared<S> {
 
     pub(crate) fn checks(&self) -> &Checks {
         &self.checks
+    }
+
+    /// Publishes the metrics of all policies.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn publish_policies(&self) {
+        self.replaced.publish();
+        for rules in self.rules().with_split() {
+            rules.metrics.publish();
+        }
     }
 
     pub(crate) const fn store(&self) -> &CachedStore<S> {

@@ -1,9 +1,12 @@
-//! Metrics through the facade of the crate `metrics`; any recorder takes them.
+//! Metrics for any recorder of the crate [`metrics`](https://docs.rs/metrics).
 //!
-//! Requests are counted exactly, in counters of this crate that each thread has for itself.
-//! [`publish_metrics`](crate::RateLimitHandle::publish_metrics) adds them to those of the recorder, and sets gauges:
-//! call it before each scrape, or every few seconds. Histograms are recorded at once. So install the recorder before
-//! the first request.
+//! Call [`publish_metrics`](crate::RateLimitHandle::publish_metrics) before each scrape, or every few seconds. Requests are
+//! counted exactly in this crate, and `publish_metrics` adds the counts to the recorder and sets the gauges. **Without this
+//! call all counters of the recorder stay 0.** Histograms are recorded at once, so install the recorder before the first
+//! request.
+//!
+//! Use the version of the crate `metrics` that this crate uses, 0.24. A recorder that you install through another version
+//! gets nothing, and no error says so. `cargo tree -i metrics` must print one version.
 //!
 //! ```
 //! use tower_quota::{MemoryStore, Policy, RateLimitLayer, metrics};
@@ -11,53 +14,56 @@
 //! let store = MemoryStore::new();
 //! let handle = RateLimitLayer::new(store.clone(), Policy::new()).handle();
 //!
-//! metrics::describe(); // once, after the recorder is installed
+//! metrics::describe(); // once, after you install the recorder
 //! handle.publish_metrics("api");
 //! metrics::publish_stats("main", &store.stats());
 //! ```
 //!
-//! [`METRICS`] is the table of all names; `docs/METRICS.md` shows it.
+//! [`METRICS`] is the table of all names; `docs/METRICS.md` shows the table.
 //!
 //! # Labels
 //!
-//! Clients cannot make new labels. `limit` is the name of a limit, `route` the pattern of axum's matched route, `none`
-//! without one. Beyond [`MAX_ROUTES`] routes, [`MAX_LIMITS`] limits, or [`MAX_CELLS`] pairs of both, the label is
-//! `other`. No label contains a key or an address.
+//! Clients cannot make new labels. `limit` is the name of a limit. `route` is the pattern of axum's matched route, or `none`.
+//! Beyond [`MAX_ROUTES`] routes, [`MAX_LIMITS`] limits, or [`MAX_CELLS`] pairs of a route and a limit, the label is `other`.
+//! No label contains a key or an address.
 
+mod counts;
+mod failure;
 mod latency;
 mod outcome;
 mod policy;
-mod routes;
+mod replaced;
 mod rules;
 mod stats;
 mod stopwatch;
 mod table;
-mod threads;
 mod totals;
 
+pub(crate) use self::failure::{DegradedChoice, StoreFailureKind};
 pub use self::latency::StoreLatency;
-pub(crate) use self::outcome::{DegradedChoice, StoreFailureKind};
 pub(crate) use self::policy::PolicyMetrics;
+pub(crate) use self::replaced::ReplacedMetrics;
 pub use self::rules::{
     record_applied_rules, record_audit_event, record_rejected_rules, record_reload,
 };
 pub(crate) use self::stats::publish_layer;
 pub use self::stats::{StoreStats, publish_stats};
 pub(crate) use self::stopwatch::Stopwatch;
+pub(crate) use self::table::{BUSIEST, REFUSED_CLIENTS, WAITING};
 pub use self::table::{METRICS, Metric, MetricKind, describe};
 pub use self::totals::DecisionTotals;
 
-/// The most routes of a policy that have labels of their own.
+/// The maximum number of routes of a policy with their own labels.
 pub const MAX_ROUTES: usize = 512;
 
-/// The most limits of a policy that have labels of their own.
+/// The maximum number of limits of a policy with their own labels.
 pub const MAX_LIMITS: usize = 4_000;
 
-/// The most pairs of a route and a limit that are counted one by one.
+/// The maximum number of pairs of a route and a limit with their own labels.
 ///
-/// A policy of 16 limits has so many with 512 routes. With more limits, the decisions on later routes are counted under
-/// the route `other`; requests are still counted by route.
+/// 16 limits on 512 routes reach the maximum. The decisions on later routes are counted under the route `other`, while
+/// requests are still counted by route.
 pub const MAX_CELLS: usize = 8_192;
 
-/// The most limits of a policy whose histograms are their own.
+/// The maximum number of limits of a policy with their own histograms.
 pub const MAX_HISTOGRAMS: usize = 64;

@@ -1,72 +1,34 @@
-//! The places that count and time requests, without the feature `metrics`: all of them compile to nothing.
+//! The counters of a policy without the feature `metrics`. They compile to nothing.
+
+mod failure;
+mod stopwatch;
 
 use tower_quota_core::Decision;
 
+pub(crate) use self::failure::{DegradedChoice, StoreFailureKind};
+pub(crate) use self::stopwatch::Stopwatch;
 use crate::decided::Decided;
 use crate::head::RequestHead;
 use crate::limit::Limit;
 
-pub(crate) use self::{NoMetrics as PolicyMetrics, NoStopwatch as Stopwatch};
+pub(crate) struct PolicyMetrics;
 
-/// Stands for the counters of a policy.
-#[derive(Debug)]
-pub(crate) struct NoMetrics;
-
-/// Stands for the start of a wait.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct NoStopwatch(());
-
-/// The choice for a request that the store could not decide.
-#[derive(Clone, Copy)]
-pub(crate) enum DegradedChoice {
-    Allow,
-    Refuse,
-    Local,
-}
-
-/// The kind of a store's failure.
-#[derive(Clone, Copy)]
-pub(crate) enum StoreFailureKind {
-    Store,
-    Timeout,
-    Settle,
-}
-
-impl NoMetrics {
-    pub(crate) fn new<'p>(_: impl Iterator<Item = &'p Limit> + Clone) -> Self {
+impl PolicyMetrics {
+    pub(crate) fn new<'p>(_: impl Iterator<Item = &'p Limit>) -> Self {
         Self
     }
 
-    #[inline(always)]
-    pub(crate) const fn sample(&self) -> NoStopwatch {
-        NoStopwatch(())
-    }
+    pub(crate) const fn decided_at_once(&self, _: Stopwatch, _: &Decision) {}
 
-    #[inline(always)]
-    pub(crate) const fn decided_at_once(&self, _: NoStopwatch, _: &Decision) {}
+    pub(crate) const fn answered(&self, _: Stopwatch, _: Option<&Decision>) {}
 
-    #[inline(always)]
-    pub(crate) const fn answered(&self, _: NoStopwatch, _: Option<&Decision>) {}
-
-    #[inline(always)]
     pub(crate) const fn admitted(&self, _: &RequestHead<'_>, _: &Decision) {}
 
-    #[inline(always)]
     pub(crate) const fn count(&self, _: &Decided<'_>) {}
 
-    #[inline(always)]
     pub(crate) const fn skipped(&self, _: &RequestHead<'_>) {}
 
-    #[inline(always)]
     pub(crate) const fn store_failed(&self, _: StoreFailureKind) {}
 
-    #[inline(always)]
     pub(crate) const fn degraded(&self, _: DegradedChoice) {}
-}
-
-impl NoStopwatch {
-    #[inline(always)]
-    pub(crate) const fn start() -> Self {
-        Self(())
-    }
 }

@@ -5,66 +5,44 @@ use tower_quota_core::{LimitStatus, Outcome};
 use crate::decided::Decided;
 use crate::response::Reason;
 
-/// Defines an enum whose variants are labels, and the list of the labels.
-macro_rules! labels {
-    ($(#[$meta:meta])* $name:ident { $($variant:ident: $label:literal,)* }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug)]
-        pub(crate) enum $name { $($variant),* }
-
-        impl $name {
-            pub(super) const LABELS: &[&'static str] = &[$($label),*];
-        }
-    };
+/// The outcome of a request.
+#[derive(Clone, Copy)]
+pub(super) enum RequestOutcome {
+    Allowed,
+    Queued,
+    Skipped,
+    Limited,
+    Never,
+    Blocked,
+    MissingKey,
+    Degraded,
+    Unavailable,
 }
 
-labels! {
-    /// The outcome of a request.
-    RequestOutcome {
-        Allowed: "allowed",
-        Queued: "queued",
-        Skipped: "skipped",
-        Limited: "limited",
-        Never: "never",
-        Blocked: "blocked",
-        MissingKey: "missing_key",
-        Degraded: "degraded",
-        Unavailable: "unavailable",
-    }
-}
-
-labels! {
-    /// The outcome of one limit for a request.
-    LimitOutcome {
-        Allowed: "allowed",
-        Queued: "queued",
-        Limited: "limited",
-        Never: "never",
-        Shadowed: "shadowed",
-        Degraded: "degraded",
-    }
-}
-
-labels! {
-    /// The choice for a request that the store could not decide.
-    DegradedChoice {
-        Allow: "allow",
-        Refuse: "refuse",
-        Local: "local",
-    }
-}
-
-labels! {
-    /// The kind of a store's failure.
-    StoreFailureKind {
-        Store: "store",
-        Timeout: "timeout",
-        Settle: "settle",
-    }
+/// The outcome of one limit for a request.
+#[derive(Clone, Copy)]
+pub(super) enum LimitOutcome {
+    Allowed,
+    Queued,
+    Limited,
+    Never,
+    Shadowed,
+    Degraded,
 }
 
 impl RequestOutcome {
-    #[inline]
+    pub(super) const LABELS: [&str; 9] = [
+        "allowed",
+        "queued",
+        "skipped",
+        "limited",
+        "never",
+        "blocked",
+        "missing_key",
+        "degraded",
+        "unavailable",
+    ];
+
     pub(super) fn of(decided: &Decided<'_>) -> Self {
         match decided.reason {
             Some(Reason::OverQuota(_)) => Self::Limited,
@@ -84,7 +62,10 @@ impl RequestOutcome {
 }
 
 impl LimitOutcome {
-    #[inline]
+    pub(super) const LABELS: [&str; 6] = [
+        "allowed", "queued", "limited", "never", "shadowed", "degraded",
+    ];
+
     pub(super) const fn of(status: &LimitStatus) -> Self {
         match (status.outcome, status.is_shadow) {
             (Outcome::Refuse(_) | Outcome::Never, true) => Self::Shadowed,

@@ -6,24 +6,16 @@ use tower_quota_core::{MemoryStats, Name, RefusalStats};
 use super::table;
 
 /// Figures of a store that [`publish_stats`] takes.
-pub trait StoreStats: sealed::Publish {}
-
-mod sealed {
-    use tower_quota_core::Name;
-
-    /// Sets the metrics of a store.
-    pub trait Publish {
-        /// Sets the metrics of the store of this name.
-        fn publish(&self, store: Name);
-    }
+pub trait StoreStats {
+    /// Sets the metrics of the store of this name.
+    #[doc(hidden)]
+    fn publish(&self, store: &'static str);
 }
-
-use self::sealed::Publish;
 
 /// Sets the metrics of a store from its figures.
 ///
-/// They have the label `store` with this name: give each store of a process another one, and call it for each store
-/// from one place. It takes some microseconds, and the figures of a large memory store some milliseconds.
+/// The metrics have the label `store` with this name, so give each store of a process its own name. The call takes some
+/// microseconds, and the figures of a large memory store take some milliseconds.
 ///
 /// ```
 /// use tower_quota::{MemoryStore, metrics};
@@ -31,47 +23,34 @@ use self::sealed::Publish;
 /// metrics::publish_stats("main", &MemoryStore::new().stats());
 /// ```
 pub fn publish_stats(store: impl Into<Name>, stats: &impl StoreStats) {
-    stats.publish(store.into());
+    stats.publish(store.into().as_str());
 }
 
 /// Sets the metrics of a layer.
-pub(crate) fn publish_layer(
-    layer: Name,
-    waiting: usize,
-    refused_clients: usize,
-    busiest: u64,
-    cache: RefusalStats,
-) {
+pub(crate) fn publish_layer(layer: Name, gauges: &[(&'static str, u64)], cache: RefusalStats) {
     let layer = layer.as_str();
-    gauge!(table::WAITING, "layer" => layer).set(float(waiting as u64));
-    gauge!(table::REFUSED_CLIENTS, "layer" => layer).set(float(refused_clients as u64));
-    gauge!(table::BUSIEST, "layer" => layer).set(float(busiest));
+    for (name, value) in gauges {
+        gauge!(*name, "layer" => layer).set(float(*value));
+    }
     counter!(table::CACHE_ANSWERED, "layer" => layer).absolute(cache.answered);
     counter!(table::CACHE_REMEMBERED, "layer" => layer).absolute(cache.remembered);
     counter!(table::CACHE_EVICTED, "layer" => layer).absolute(cache.evicted);
 }
 
-impl StoreStats for MemoryStats {}
-
-impl Publish for MemoryStats {
-    fn publish(&self, store: Name) {
-        let store = store.as_str();
-        gauge!(table::MEMORY_ENTRIES, "store" => store).set(float(self.entries as u64));
-        gauge!(table::MEMORY_CAPACITY, "store" => store).set(float(self.capacity as u64));
-        gauge!(table::MEMORY_BYTES, "store" => store).set(float(self.bytes as u64));
-        counter!(table::MEMORY_EVICTIONS, "store" => store).absolute(self.evicted);
-        counter!(table::MEMORY_LIMITED_EVICTIONS, "store" => store).absolute(self.evicted_limited);
-        counter!(table::MEMORY_FILTER_HITS, "store" => store).absolute(self.filter_hits);
+impl StoreStats for MemoryStats {
+    fn publish(&self, store: &'static str) {
+        set(table::MEMORY_ENTRIES, store, self.entries as u64);
+        set(table::MEMORY_CAPACITY, store, self.capacity as u64);
+        set(table::MEMORY_BYTES, store, self.bytes as u64);
+        count(table::MEMORY_EVICTIONS, store, self.evicted);
+        count(table::MEMORY_LIMITED_EVICTIONS, store, self.evicted_limited);
+        count(table::MEMORY_FILTER_HITS, store, self.filter_hits);
     }
 }
 
 #[cfg(feature = "redis")]
-impl StoreStats for tower_quota_redis::RedisStats {}
-
-#[cfg(feature = "redis")]
-impl Publish for tower_quota_redis::RedisStats {
-    fn publish(&self, store: Name) {
-        let store = store.as_str();
+impl StoreStats for tower_quota_redis::RedisStats {
+    fn publish(&self, store: &'static str) {
         for (breaker, partitions) in [
             ("closed", self.closed_partitions),
             ("open", self.open_partitions),
@@ -85,10 +64,10 @@ impl Publish for tower_quota_redis::RedisStats {
         ] {
             counter!(table::REDIS_BREAKER, "store" => store, "to" => to).absolute(transitions);
         }
-        gauge!(table::REDIS_QUEUED, "store" => store).set(float(self.queued as u64));
-        gauge!(table::REDIS_IN_FLIGHT, "store" => store).set(float(self.calls_under_way as u64));
-        counter!(table::REDIS_DECISIONS, "store" => store).absolute(self.decisions);
-        counter!(table::REDIS_CALLS, "store" => store).absolute(self.calls);
+        set(table::REDIS_QUEUED, store, self.queued as u64);
+        set(table::REDIS_IN_FLIGHT, store, self.calls_under_way as u64);
+        count(table::REDIS_DECISIONS, store, self.decisions);
+        count(table::REDIS_CALLS, store, self.calls);
         let errors = &self.errors;
         for (kind, count) in [
             ("connect", errors.connect),
@@ -107,12 +86,8 @@ impl Publish for tower_quota_redis::RedisStats {
 }
 
 #[cfg(feature = "lease")]
-impl StoreStats for tower_quota_lease::LeaseStats {}
-
-#[cfg(feature = "lease")]
-impl Publish for tower_quota_lease::LeaseStats {
-    fn publish(&self, store: Name) {
-        let store = store.as_str();
+impl StoreStats for tower_quota_lease::LeaseStats {
+    fn publish(&self, store: &'static str) {
         for (by, requests) in [
             ("lease", self.by_lease),
             ("store", self.by_store),
@@ -121,7 +96,7 @@ impl Publish for tower_quota_lease::LeaseStats {
             counter!(table::LEASE_REQUESTS, "store" => store, "decided_by" => by)
                 .absolute(requests);
         }
-        counter!(table::LEASE_RENEWALS, "store" => store).absolute(self.renewals);
+        count(table::LEASE_RENEWALS, store, self.renewals);
         for (fate, units) in [
             ("leased", self.units_leased),
             ("returned", self.units_returned),
@@ -129,9 +104,17 @@ impl Publish for tower_quota_lease::LeaseStats {
         ] {
             counter!(table::LEASE_UNITS, "store" => store, "fate" => fate).absolute(units);
         }
-        gauge!(table::LEASE_HELD, "store" => store).set(float(self.units_held));
-        gauge!(table::LEASE_KEYS, "store" => store).set(float(self.keys as u64));
+        set(table::LEASE_HELD, store, self.units_held);
+        set(table::LEASE_KEYS, store, self.keys as u64);
     }
+}
+
+fn set(metric: &'static str, store: &'static str, value: u64) {
+    gauge!(metric, "store" => store).set(float(value));
+}
+
+fn count(metric: &'static str, store: &'static str, sum: u64) {
+    counter!(metric, "store" => store).absolute(sum);
 }
 
 #[expect(

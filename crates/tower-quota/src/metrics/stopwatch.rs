@@ -4,55 +4,46 @@ use core::cell::Cell;
 use core::time::Duration;
 use std::time::Instant;
 
-/// One of so many decisions in memory is timed.
-const SAMPLE: u32 = 64;
-
-/// The start of a decision that is timed, or nothing.
+/// The start of a decision that is timed, or nothing. Without the feature `metrics` no decision is timed.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Stopwatch(Option<Instant>);
 
 impl Stopwatch {
-    /// Starts to time a decision.
-    #[cold]
+    /// One of so many decisions in memory is timed.
+    const SAMPLE: u32 = 64;
+
     #[expect(
         clippy::disallowed_methods,
         reason = "a duration for operators, on which no count depends"
     )]
     pub(crate) fn start() -> Self {
-        Self(Some(Instant::now()))
+        Self(cfg!(feature = "metrics").then(Instant::now))
     }
 
-    /// Starts to time one of 64 decisions of each thread, the first one among them.
+    /// Starts to time one of 64 decisions of each thread, including the first.
     #[inline]
-    pub(super) fn sample() -> Self {
+    pub(crate) fn sample() -> Self {
         thread_local! {
             static DECISIONS: Cell<u32> = const { Cell::new(0) };
         }
-        let is_sampled = DECISIONS.with(|decisions| {
-            let number = decisions.get();
-            decisions.set(number.wrapping_add(1));
-            number.is_multiple_of(SAMPLE)
-        });
-        if is_sampled {
+        if !cfg!(feature = "metrics") {
+            return Self(None);
+        }
+        let number = DECISIONS.get();
+        DECISIONS.set(number.wrapping_add(1));
+        if number.is_multiple_of(Self::SAMPLE) {
             Self::start()
         } else {
             Self(None)
         }
     }
 
-    /// Returns whether the decision is timed.
-    #[inline]
-    pub(super) const fn is_running(self) -> bool {
-        self.0.is_some()
-    }
-
-    /// Returns the time since the start; zero if the decision is not timed.
-    pub(super) fn elapsed(self) -> Duration {
-        self.0.map_or(Duration::ZERO, |start| start.elapsed())
-    }
-
-    /// Returns the seconds since the start; zero if the decision is not timed.
-    pub(super) fn seconds(self) -> f64 {
-        self.elapsed().as_secs_f64()
+    /// Returns the time since the start, if the decision is timed.
+    #[cfg_attr(
+        not(feature = "metrics"),
+        expect(dead_code, reason = "nothing records it")
+    )]
+    pub(super) fn elapsed(self) -> Option<Duration> {
+        self.0.map(|start| start.elapsed())
     }
 }

@@ -39,7 +39,7 @@ macro_rules! metrics {
     ($($constant:ident = $kind:ident $name:literal $unit:literal [$($label:literal)*] $buckets:ident $description:literal;)*) => {
         $(
             #[cfg_attr(not(all(feature = "redis", feature = "lease")), allow(dead_code))]
-            pub(super) const $constant: &str = $name;
+            pub(crate) const $constant: &str = $name;
         )*
 
         /// All metrics, in the order of the page `docs/METRICS.md`.

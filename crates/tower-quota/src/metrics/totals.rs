@@ -6,25 +6,24 @@ use super::MAX_LIMITS;
 use super::latency::StoreLatency;
 use super::outcome::LimitOutcome;
 use super::policy::PolicyMetrics;
-use super::threads::{OwnCounter, ThreadCounts};
 
-/// The decisions of one limit by outcome, in this process, since its policy came into force.
+/// The decisions of one limit in this process, since its policy came into force.
 ///
-/// It is returned by [`RateLimitHandle::decision_totals`](crate::RateLimitHandle::decision_totals).
+/// [`RateLimitHandle::decision_totals`](crate::RateLimitHandle::decision_totals) returns them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DecisionTotals {
     /// The limit.
     pub limit: Name,
-    /// Requests that it admitted at once.
+    /// Requests that the limit admitted at once.
     pub allowed: u64,
-    /// Requests that it admitted after a wait.
+    /// Requests that the limit admitted after a wait.
     pub queued: u64,
-    /// Requests that it refused.
+    /// Requests that the limit refused.
     pub limited: u64,
-    /// Requests that it refuses at any time: they cost more than it ever admits.
+    /// Requests that cost more than the limit ever admits.
     pub never: u64,
-    /// Requests that it would have refused, if it were enforced.
+    /// Requests that the limit would have refused, if it were enforced.
     pub shadowed: u64,
     /// Requests that passed uncounted while the store was unavailable.
     pub degraded: u64,
@@ -56,19 +55,6 @@ impl DecisionTotals {
         self.shadowed += other.shadowed;
         self.degraded += other.degraded;
     }
-
-    fn new(limit: Name, sums: [u64; LimitOutcome::LABELS.len()]) -> Self {
-        let of = |outcome: LimitOutcome| sums[outcome as usize];
-        Self {
-            limit,
-            allowed: of(LimitOutcome::Allowed),
-            queued: of(LimitOutcome::Queued),
-            limited: of(LimitOutcome::Limited),
-            never: of(LimitOutcome::Never),
-            shadowed: of(LimitOutcome::Shadowed),
-            degraded: of(LimitOutcome::Degraded),
-        }
-    }
 }
 
 impl PolicyMetrics {
@@ -77,28 +63,25 @@ impl PolicyMetrics {
         self.latency.read()
     }
 
-    /// Returns the totals of the limits that are counted one by one, in the order of the policy.
+    /// Returns the totals of the limits with their own counters, in the order of the policy.
     pub(crate) fn totals(&self) -> Vec<DecisionTotals> {
-        let limits = self.limits.iter().take(MAX_LIMITS);
-        let mut sums = vec![[0; LimitOutcome::LABELS.len()]; limits.len()];
-        let all_allowed: u64 = self
-            .threads
-            .iter()
-            .flat_map(|counts| &counts.all_allowed)
-            .map(OwnCounter::get)
-            .sum();
-        for row in self.threads.iter().flat_map(ThreadCounts::rows) {
-            for (sums, counters) in sums.iter_mut().zip(&row.limits) {
-                sums.iter_mut()
-                    .zip(counters)
-                    .for_each(|(sum, counter)| *sum += counter.get());
+        let routes = self.routes();
+        let limits = self.limits.iter().take(MAX_LIMITS).enumerate();
+        let totals = limits.map(|(position, limit)| {
+            let of = |outcome: LimitOutcome| {
+                let counts = routes.iter().filter_map(|route| route.limits.get(position));
+                counts.map(|counts| counts[outcome as usize].get()).sum()
+            };
+            DecisionTotals {
+                limit: *limit,
+                allowed: of(LimitOutcome::Allowed),
+                queued: of(LimitOutcome::Queued),
+                limited: of(LimitOutcome::Limited),
+                never: of(LimitOutcome::Never),
+                shadowed: of(LimitOutcome::Shadowed),
+                degraded: of(LimitOutcome::Degraded),
             }
-        }
-        sums.iter_mut()
-            .for_each(|sums| sums[LimitOutcome::Allowed as usize] += all_allowed);
-        limits
-            .zip(sums)
-            .map(|(limit, sums)| DecisionTotals::new(*limit, sums))
-            .collect()
+        });
+        totals.collect()
     }
 }

@@ -25,7 +25,7 @@ pub(crate) struct Rules {
     pub(crate) watch: Watch,
     /// Other rules, for the requests that match a condition.
     split: Option<(Arc<dyn Condition>, Arc<Rules>)>,
-    pub(crate) metrics: PolicyMetrics,
+    pub(crate) metrics: Arc<PolicyMetrics>,
 }
 
 impl Rules {
@@ -45,7 +45,7 @@ impl Rules {
         });
         let plan = Plan::new(planned);
         let watch = Watch::new(Arc::clone(checks), store);
-        let metrics = PolicyMetrics::new(plan.limits());
+        let metrics = Arc::new(PolicyMetrics::new(plan.limits()));
         let responses = Responses::new(&settings.responses, plan.limits());
         let has_listener = settings.reads_keys() || settings.traced_admissions.is_some();
         let ends_with_decision = !has_listener
