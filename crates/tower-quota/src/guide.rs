@@ -40,7 +40,7 @@ guides! {
     without_http;
     #[feature = "tonic"] grpc;
     operations;
-    #[all(feature = "axum", feature = "metrics")] metrics;
+    #[all(feature = "axum", feature = "metrics", feature = "top")] metrics;
     #[feature = "redis"] outages;
     #[all(feature = "lease", feature = "redis")] leases;
     #[all(feature = "lease", feature = "redis")] regions;

@@ -177,6 +177,7 @@
 //! | `credentials` | `redis`, and `RedisOptions::credentials` for tokens that are renewed before they end |
 //! | `trace` | a span of `tracing` for each decision that goes to a store |
 //! | `metrics` | `metrics`: counters, gauges and histograms for any recorder of the crate `metrics` |
+//! | `top` | `RateLimitHandle::top_refused` and `top_busy`: the clients with most requests; `tower-quota-rules` turns it on |
 //! | `lease` | `Leased`: hot clients are decided in memory, and all instances together stay exact; `Regional`: regions share quotas |
 //!
 //! [`RedisStore`]: https://docs.rs/tower-quota-redis
@@ -194,7 +195,6 @@ mod flagged;
 pub mod guide;
 mod handle;
 mod head;
-mod id_hasher;
 pub mod key;
 mod layer;
 mod limit;
@@ -217,7 +217,9 @@ mod valid;
 pub mod when;
 
 pub use self::checks::{Check, ChecksReport};
-pub use self::clients::{RefusalRecord, TopClient, TopWindow};
+pub use self::clients::RefusalRecord;
+#[cfg(feature = "top")]
+pub use self::clients::{TopClient, TopWindow};
 pub use self::decided::Decided;
 pub use self::degraded::{Degraded, OnStoreFailure};
 pub use self::flagged::Flagged;

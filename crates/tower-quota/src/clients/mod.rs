@@ -2,6 +2,7 @@
 
 mod blocks;
 mod references;
+#[cfg(feature = "top")]
 mod top;
 
 use std::time::Instant;
@@ -9,8 +10,13 @@ use std::time::Instant;
 pub(crate) use self::blocks::Blocks;
 pub use self::references::RefusalRecord;
 pub(crate) use self::references::{References, reference};
+#[cfg(feature = "top")]
 pub(crate) use self::top::TopClients;
+#[cfg(feature = "top")]
 pub use self::top::{TopClient, TopWindow};
+
+/// The longest key that is remembered, in bytes. Clients choose their keys, and long keys would fill the memory.
+const LONGEST_KEY: usize = 1_024;
 
 /// Returns the current time for blocks and top clients; no counter depends on it.
 #[expect(

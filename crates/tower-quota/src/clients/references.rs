@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use tower_quota_core::{Key, LimitStatus, Name};
 
-use super::TopClient;
+use super::LONGEST_KEY;
 
 /// The number of random characters at the end of a reference.
 const RANDOM_DIGITS: usize = 13;
@@ -34,9 +34,7 @@ pub struct RefusalRecord {
 impl References {
     /// Remembers a refusal. The oldest gives way.
     pub(crate) fn insert(&self, mut record: RefusalRecord) {
-        record.key = record
-            .key
-            .filter(|key| key.as_bytes().len() <= TopClient::LONGEST_KEY);
+        record.key = record.key.filter(|key| key.as_bytes().len() <= LONGEST_KEY);
         let mut records = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_old = |oldest: &RefusalRecord| {
             record.at.saturating_duration_since(oldest.at) > RefusalRecord::LONGEST_AGE
@@ -149,10 +147,7 @@ mod tests {
             reference: reference.into(),
             label: "refused",
             status: None,
-            key: Some(Key::owned(
-                Name::new("key"),
-                vec![b'k'; TopClient::LONGEST_KEY + 1],
-            )),
+            key: Some(Key::owned(Name::new("key"), vec![b'k'; LONGEST_KEY + 1])),
             policy_version: None,
             is_degraded: false,
             at,

@@ -14,7 +14,9 @@ use tower_quota_core::{
 pub use self::client::ClientKey;
 pub use self::error::HandleError;
 use crate::checks::ChecksReport;
-use crate::clients::{RefusalRecord, TopClient, TopWindow};
+use crate::clients::RefusalRecord;
+#[cfg(feature = "top")]
+use crate::clients::{TopClient, TopWindow};
 use crate::head::RequestHead;
 use crate::layer::{RateLimitLayer, Shared};
 use crate::limit::Limit;
@@ -235,7 +237,8 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Returns the clients that this process has refused most in a window.
     ///
-    /// Each is named with the limit that refused it. There are at most [`TopClient::MOST`]. Clients with a key above [`TopClient::LONGEST_KEY`] are left out.
+    /// Each client comes with the limit that refused it. The list has at most [`TopClient::MOST`] clients, and no client with
+    /// a key above [`TopClient::LONGEST_KEY`].
     ///
     /// ```
     /// use tower_quota::{MemoryStore, Policy, RateLimitLayer, TopWindow};
@@ -245,18 +248,21 @@ impl<S: Store> RateLimitHandle<S> {
     ///     println!("{} was refused {} times", client.text().unwrap_or_default(), client.at_least());
     /// }
     /// ```
+    #[cfg(feature = "top")]
     #[must_use]
     pub fn top_refused(&self, window: TopWindow) -> Vec<TopClient> {
-        self.shared.top_refused().top(window, crate::clients::now())
+        self.shared.top_refused.top(window, crate::clients::now())
     }
 
-    /// Returns the clients from which this process got most requests in a window.
+    /// Returns the clients that sent most requests to this process in a window.
     ///
-    /// Each is named once for every limit that applied. The list is empty unless the layer [counts](RateLimitLayer::count_busy_clients) them. The numbers are estimated from a
-    /// sample: of a client with 3,200 requests they are right to within about a tenth.
+    /// A client is listed once for every limit that applied. The list is empty unless the layer
+    /// [counts](RateLimitLayer::count_busy_clients) busy clients. The numbers are estimates from a sample. For a client with
+    /// 3,200 requests the error is about a tenth.
+    #[cfg(feature = "top")]
     #[must_use]
     pub fn top_busy(&self, window: TopWindow) -> Vec<TopClient> {
-        self.shared.top_busy().top(window, crate::clients::now())
+        self.shared.top_busy.top(window, crate::clients::now())
     }
 
     /// Returns what this process remembers of a refusal, by the [reference] in its response.
@@ -291,20 +297,15 @@ impl<S: Store> RateLimitHandle<S> {
     /// changed, and no request waits for it.
     #[cfg(feature = "metrics")]
     pub fn publish_metrics(&self, layer: impl Into<Name>) {
-        /// The seconds that a minute's window has at least.
-        const MINUTE: u64 = 60;
+        let layer = layer.into();
         self.shared.publish_policies();
-        let busiest = self
-            .top_busy(TopWindow::Minute)
-            .first()
-            .map_or(0, |client| client.at_least() / MINUTE);
-        let refused_clients = self.top_refused(TopWindow::Minute).len();
-        let gauges = [
-            (crate::metrics::WAITING, self.waiting() as u64),
-            (crate::metrics::REFUSED_CLIENTS, refused_clients as u64),
-            (crate::metrics::BUSIEST, busiest),
-        ];
-        crate::metrics::publish_layer(layer.into(), &gauges, self.refusal_stats());
+        crate::metrics::publish_layer(layer, self.waiting(), self.refusal_stats());
+        #[cfg(feature = "top")]
+        {
+            let busy = self.top_busy(TopWindow::Minute);
+            let refused = self.top_refused(TopWindow::Minute);
+            crate::metrics::publish_clients(layer, busy.first(), refused.len());
+        }
     }
 
     /// Returns the decisions of each limit in this process since the policy in force was set.

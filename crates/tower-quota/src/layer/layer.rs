@@ -186,8 +186,9 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Counts which clients send most requests, for [`top_busy`](crate::RateLimitHandle::top_busy).
     ///
-    /// One of 32 requests is counted, at random. The others cost a random number. It is off by default; the clients that
-    /// are [refused](crate::RateLimitHandle::top_refused) most are counted always.
+    /// The layer counts one of 32 requests, at random. The other requests cost a random number. By default the layer counts
+    /// only [refused](crate::RateLimitHandle::top_refused) clients.
+    #[cfg(feature = "top")]
     pub fn count_busy_clients(self) -> Self {
         self.with(|settings| settings.counts_busy = true)
     }

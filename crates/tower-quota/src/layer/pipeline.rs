@@ -169,6 +169,7 @@ impl<S: Store> Shared<S> {
         {
             return Step::Respond(self.refuse_undecided(rules, Reason::Blocked, request));
         }
+        #[cfg(feature = "top")]
         self.note_busy(rules, &ask);
         let charges = ask.charges(|key| self.queue.has_room(key));
         let mut decision = Decision::default();

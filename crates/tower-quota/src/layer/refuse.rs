@@ -89,10 +89,13 @@ impl<S: Store> Shared<S> {
         else {
             return false;
         };
-        let now = crate::clients::now();
-        let until = now.checked_add(decision.retry_after().unwrap_or_default());
-        self.top_refused()
-            .count(*limit, key, 1, now, until.unwrap_or(now));
+        #[cfg(feature = "top")]
+        {
+            let now = crate::clients::now();
+            let until = now.checked_add(decision.retry_after().unwrap_or_default());
+            self.top_refused
+                .count(*limit, key, 1, now, until.unwrap_or(now));
+        }
         let most = context.rules.settings.close_after;
         *key != Key::EVERYONE
             && most.is_some_and(|most| self.streaks.refused(*limit, key) >= most.get())

@@ -25,6 +25,7 @@ pub(crate) struct Settings {
     /// The name of this instance, if refusals carry a reference.
     pub(crate) references_of: Option<Name>,
     /// True if the busiest clients are counted.
+    #[cfg(feature = "top")]
     pub(crate) counts_busy: bool,
     /// One of so many admissions is traced, and every refusal; nothing without it.
     pub(crate) traced_admissions: Option<u32>,
@@ -52,6 +53,7 @@ impl Default for Settings {
             store_timeout: STORE_TIMEOUT,
             attaches_decision: false,
             references_of: None,
+            #[cfg(feature = "top")]
             counts_busy: false,
             traced_admissions: None,
             spans: SpanSettings::default(),

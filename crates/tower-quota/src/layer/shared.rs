@@ -13,14 +13,18 @@ use tower_quota_core::{Charge, Decision, Key, Name, Operation, RefusalCache, Sto
 use super::layer::RateLimitLayer;
 use super::settings::Settings;
 use crate::checks::Checks;
-use crate::clients::{Blocks, References, TopClients};
+#[cfg(feature = "top")]
+use crate::clients::TopClients;
+use crate::clients::{Blocks, References};
 use crate::decided::Decided;
 use crate::degraded::OutageLog;
 use crate::head::RequestHead;
 #[cfg(feature = "metrics")]
 use crate::metrics::ReplacedMetrics;
 use crate::metrics::StoreFailureKind;
-use crate::policy::{Ask, Policy};
+#[cfg(feature = "top")]
+use crate::policy::Ask;
+use crate::policy::Policy;
 use crate::request::{Queue, Rules, Streaks};
 use crate::response::Reason;
 use crate::settle::{Counted, Settler, detach};
@@ -41,8 +45,10 @@ pub(crate) struct Shared<S> {
     pub(super) streaks: Streaks,
     pub(super) outage: OutageLog,
     blocks: Blocks,
-    top_refused: TopClients,
-    top_busy: TopClients,
+    #[cfg(feature = "top")]
+    pub(crate) top_refused: TopClients,
+    #[cfg(feature = "top")]
+    pub(crate) top_busy: TopClients,
     references: References,
     #[cfg(feature = "metrics")]
     replaced: ReplacedMetrics,
@@ -55,6 +61,7 @@ pub(crate) type CachedStore<S> = RefusalCache<S>;
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One of so many requests is counted for the busiest clients.
+#[cfg(feature = "top")]
 const BUSY_SAMPLE: u32 = 32;
 
 impl<S: Store> Shared<S> {
@@ -74,7 +81,9 @@ impl<S: Store> Shared<S> {
             streaks: Streaks::default(),
             outage: OutageLog::default(),
             blocks: Blocks::default(),
+            #[cfg(feature = "top")]
             top_refused: TopClients::default(),
+            #[cfg(feature = "top")]
             top_busy: TopClients::default(),
             references: References::default(),
             #[cfg(feature = "metrics")]
@@ -147,24 +156,13 @@ impl<S> Shared<S> {
         &self.blocks
     }
 
-    pub(crate) const fn top_refused(&self) -> &TopClients {
-        &self.top_refused
-    }
-
-    pub(crate) const fn top_busy(&self) -> &TopClients {
-        &self.top_busy
-    }
-
     pub(crate) const fn references(&self) -> &References {
         &self.references
     }
 
     /// Counts a sample of the requests for the busiest clients.
-    #[inline(always)]
-    #[expect(
-        clippy::inline_always,
-        reason = "a call would take as long as the sample"
-    )]
+    #[cfg(feature = "top")]
+    #[inline]
     pub(super) fn note_busy(&self, rules: &Rules, ask: &Ask<'_, '_>) {
         if rules.settings.counts_busy && fastrand::u32(..).is_multiple_of(BUSY_SAMPLE) {
             let now = crate::clients::now();

@@ -46,10 +46,11 @@ pub(crate) use self::replaced::ReplacedMetrics;
 pub use self::rules::{
     record_applied_rules, record_audit_event, record_rejected_rules, record_reload,
 };
+#[cfg(feature = "top")]
+pub(crate) use self::stats::publish_clients;
 pub(crate) use self::stats::publish_layer;
 pub use self::stats::{StoreStats, publish_stats};
 pub(crate) use self::stopwatch::Stopwatch;
-pub(crate) use self::table::{BUSIEST, REFUSED_CLIENTS, WAITING};
 pub use self::table::{METRICS, Metric, MetricKind, describe};
 pub use self::totals::DecisionTotals;
 

@@ -1,6 +1,5 @@
 //! The counters and histograms of one policy.
 
-use core::hash::BuildHasherDefault;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -16,8 +15,7 @@ use super::stopwatch::Stopwatch;
 use super::{MAX_CELLS, MAX_HISTOGRAMS, MAX_LIMITS, MAX_ROUTES, table};
 use crate::decided::Decided;
 use crate::head::RequestHead;
-use crate::id_hasher::IdHasher;
-use crate::limit::Limit;
+use crate::limit::{ById, Limit};
 
 /// The label of routes and limits without their own label.
 const OTHER: &str = "other";
@@ -26,8 +24,7 @@ const OTHER: &str = "other";
 pub(crate) struct PolicyMetrics {
     /// The limits in the order of the policy.
     pub(super) limits: Box<[Name]>,
-    /// The position of each limit, by the number of its name.
-    positions: HashMap<u32, usize, BuildHasherDefault<IdHasher>>,
+    positions: ById,
     /// The routes that requests have matched. Requests read the map without a lock.
     routes: ArcSwap<HashMap<Arc<str>, Arc<RouteCounts>>>,
     /// Requests without a route.
@@ -42,14 +39,9 @@ pub(crate) struct PolicyMetrics {
 impl PolicyMetrics {
     pub(crate) fn new<'p>(limits: impl Iterator<Item = &'p Limit>) -> Self {
         let limits: Box<[Name]> = limits.map(|limit| limit.name).collect();
-        let positions = limits
-            .iter()
-            .enumerate()
-            .map(|(position, limit)| (limit.id(), position))
-            .collect();
         let places = limits.len().min(MAX_LIMITS + 1);
         Self {
-            positions,
+            positions: ById::new(limits.iter().copied()),
             routes: ArcSwap::default(),
             none: RouteCounts::new("none", places),
             other: RouteCounts::new(OTHER, places),
@@ -90,8 +82,8 @@ impl PolicyMetrics {
 
     /// Records a value in a limit's own histogram, or in that of the other limits.
     fn record(&self, histogram: &'static str, limit: Name, value: f64) {
-        if let Some(position) = self.positions.get(&limit.id()) {
-            let is_own = *position < MAX_HISTOGRAMS;
+        if let Some(position) = self.positions.find(limit.id()) {
+            let is_own = position < MAX_HISTOGRAMS;
             let label = if is_own { limit.as_str() } else { OTHER };
             histogram!(histogram, "limit" => label).record(value);
         }
@@ -157,8 +149,8 @@ impl PolicyMetrics {
         } else {
             &route.limits
         };
-        if let Some(position) = self.positions.get(&limit.id())
-            && let Some(counts) = limits.get(*position.min(&MAX_LIMITS))
+        if let Some(position) = self.positions.find(limit.id())
+            && let Some(counts) = limits.get(position.min(MAX_LIMITS))
         {
             counts[outcome as usize].add_one();
         }
@@ -238,7 +230,10 @@ fn route_of<'r>(head: &RequestHead<'r>) -> Option<&'r str> {
         .get()
         .map(axum::extract::MatchedPath::as_str);
     #[cfg(not(feature = "axum"))]
-    None
+    {
+        let _ = head;
+        None
+    }
 }
 
 /// Returns the remaining share of a limit, from 0 to 1.

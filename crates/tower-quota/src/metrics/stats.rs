@@ -4,6 +4,8 @@ use ::metrics::{counter, gauge};
 use tower_quota_core::{MemoryStats, Name, RefusalStats};
 
 use super::table;
+#[cfg(feature = "top")]
+use crate::clients::TopClient;
 
 /// Figures of a store that [`publish_stats`] takes.
 pub trait StoreStats {
@@ -27,14 +29,21 @@ pub fn publish_stats(store: impl Into<Name>, stats: &impl StoreStats) {
 }
 
 /// Sets the metrics of a layer.
-pub(crate) fn publish_layer(layer: Name, gauges: &[(&'static str, u64)], cache: RefusalStats) {
+pub(crate) fn publish_layer(layer: Name, waiting: usize, cache: RefusalStats) {
     let layer = layer.as_str();
-    for (name, value) in gauges {
-        gauge!(*name, "layer" => layer).set(float(*value));
-    }
+    gauge!(table::WAITING, "layer" => layer).set(float(waiting as u64));
     counter!(table::CACHE_ANSWERED, "layer" => layer).absolute(cache.answered);
     counter!(table::CACHE_REMEMBERED, "layer" => layer).absolute(cache.remembered);
     counter!(table::CACHE_EVICTED, "layer" => layer).absolute(cache.evicted);
+}
+
+/// Sets the metrics of a layer's clients in the last minute.
+#[cfg(feature = "top")]
+pub(crate) fn publish_clients(layer: Name, busiest: Option<&TopClient>, refused: usize) {
+    let layer = layer.as_str();
+    let a_second = busiest.map_or(0, |client| client.at_least() / 60);
+    gauge!(table::BUSIEST, "layer" => layer).set(float(a_second));
+    gauge!(table::REFUSED_CLIENTS, "layer" => layer).set(float(refused as u64));
 }
 
 impl StoreStats for MemoryStats {

@@ -38,8 +38,8 @@ pub enum MetricKind {
 macro_rules! metrics {
     ($($constant:ident = $kind:ident $name:literal $unit:literal [$($label:literal)*] $buckets:ident $description:literal;)*) => {
         $(
-            #[cfg_attr(not(all(feature = "redis", feature = "lease")), allow(dead_code))]
-            pub(crate) const $constant: &str = $name;
+            #[cfg_attr(not(all(feature = "redis", feature = "lease", feature = "top")), allow(dead_code))]
+            pub(super) const $constant: &str = $name;
         )*
 
         /// All metrics, in the order of the page `docs/METRICS.md`.

@@ -51,6 +51,8 @@ mod store_failure;
 mod store_timeouts;
 #[cfg(feature = "tonic")]
 mod tonic_server;
+#[cfg(feature = "top")]
+mod top;
 #[cfg(feature = "redis")]
 mod unavailable_redis;
 mod waiting;

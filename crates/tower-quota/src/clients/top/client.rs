@@ -7,42 +7,42 @@ use tower_quota_core::{Key, Name};
 
 /// A client of a limit, with the number of its requests in a window.
 ///
-/// The number is known within bounds, because a process remembers [`MOST`](Self::MOST) clients and not all:
-/// at least [`at_least`](Self::at_least), at most [`at_most`](Self::at_most).
+/// A process remembers only [`MOST`](Self::MOST) clients, so it knows the number within the bounds
+/// [`at_least`](Self::at_least) and [`at_most`](Self::at_most).
 #[derive(Clone, Debug)]
 pub struct TopClient {
     pub(super) limit: Name,
     pub(super) key: Key<'static>,
     /// The upper bound of its requests.
     pub(super) at_most: u64,
-    /// The part of the upper bound that may belong to other clients.
+    /// The part of the upper bound that may be requests of other clients.
     pub(super) excess: u64,
     pub(super) last: Instant,
     pub(super) until: Instant,
 }
 
 impl TopClient {
-    /// The most clients that are remembered of each slice of a window.
+    /// The maximum number of clients that a process remembers for a slice of a window.
     pub const MOST: usize = 256;
 
-    /// The longest key that is remembered, in bytes. Clients choose their keys, and long ones would fill the memory.
-    pub const LONGEST_KEY: usize = 1_024;
+    /// The maximum length of a remembered key in bytes. Clients choose their keys, and long keys would fill the memory.
+    pub const LONGEST_KEY: usize = crate::clients::LONGEST_KEY;
 
-    /// Returns the limit: of a refused client that which refused it.
+    /// Returns the limit that applied, or that refused the client.
     #[must_use]
     pub const fn limit(&self) -> Name {
         self.limit
     }
 
-    /// Returns its key, which may be a secret.
+    /// Returns the key, which may be a secret.
     pub const fn key(&self) -> &Key<'static> {
         &self.key
     }
 
     /// Returns the text that [names](crate::ClientKey::Text) this client, which may be a secret.
     ///
-    /// It is an address or the value that was sent. For IPv6 it is the first address of the network that is counted.
-    /// `None` where the key is not text: bytes of a closure, or several parts.
+    /// The text is an address or the value that the client sent. For IPv6 it is the first address of the counted network.
+    /// Returns `None` if the key is not text, such as the bytes of a closure or several parts.
     #[must_use]
     pub fn text(&self) -> Option<String> {
         if let Some(address) = self.key.to_address() {
@@ -56,16 +56,16 @@ impl TopClient {
 
     /// Returns the number of requests that the client certainly sent in the window.
     ///
-    /// Under load some are not counted.
+    /// Under load the process leaves some requests out.
     #[must_use]
     pub const fn at_least(&self) -> u64 {
         self.at_most - self.excess
     }
 
-    /// Returns the number of requests that the client sent at most, of those that were counted.
+    /// Returns the maximum number of counted requests that the client may have sent.
     ///
-    /// It differs from [`at_least`](Self::at_least) only if there were more clients than are remembered. Then it is too
-    /// high by at most one 250th of all counted requests.
+    /// It differs from [`at_least`](Self::at_least) only if the process saw more clients than it remembers, by at most one
+    /// 250th of all counted requests.
     #[must_use]
     pub const fn at_most(&self) -> u64 {
         self.at_most

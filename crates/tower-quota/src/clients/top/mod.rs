@@ -1,27 +1,33 @@
 //! The clients with the most requests of one kind, over the last minute, ten minutes and hour.
 //!
-//! `sketch` counts the clients of ten seconds in bounded memory, `windows` adds such slices up to longer windows, and
-//! `client` is what operators see.
+//! `sketch` counts the clients of a slice of time in bounded memory, `windows` adds slices up to windows, and `client` is the
+//! view of operators.
 
 mod client;
 mod sketch;
 mod windows;
 
+use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::Instant;
 
 use tower_quota_core::{Key, Name};
 
 pub use self::client::TopClient;
+use self::sketch::Seen;
 pub use self::windows::TopWindow;
-use self::windows::Windows;
+use self::windows::Window;
 
 /// The clients with the most requests of one kind, such as refused ones.
 #[derive(Default)]
-pub(crate) struct TopClients(Mutex<Option<Box<Windows>>>);
+pub(crate) struct TopClients {
+    /// Its secret keeps clients from choosing keys with equal hashes.
+    hasher: RandomState,
+    windows: Mutex<Option<[Window; 3]>>,
+}
 
 impl TopClients {
-    /// Counts requests of a client without waiting: while another thread counts, these are left out.
+    /// Counts requests of a client. Leaves them out while another thread counts, so that no request waits.
     ///
     /// `until` is the instant from which the client would be admitted.
     pub(crate) fn count(
@@ -35,22 +41,31 @@ impl TopClients {
         if key.as_bytes().len() > TopClient::LONGEST_KEY {
             return;
         }
-        let mut windows = match self.0.try_lock() {
+        let mut windows = match self.windows.try_lock() {
             Ok(windows) => windows,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return,
         };
-        windows
-            .get_or_insert_with(|| Box::new(Windows::new(now)))
-            .count(limit, key, requests, now, until);
+        let hash = self.hasher.hash_one((limit.id(), key));
+        let seen = Seen {
+            limit,
+            key: key.clone(),
+            requests,
+            last: now,
+            until,
+        };
+        let new = || TopWindow::ALL.map(|window| Window::new(window, now));
+        for window in windows.get_or_insert_with(new) {
+            window.count(hash, &seen);
+        }
     }
 
     /// Returns the clients of a window, those with the most certain requests first.
     pub(crate) fn top(&self, window: TopWindow, now: Instant) -> Vec<TopClient> {
-        let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        windows
-            .as_mut()
-            .map(|windows| windows.top(window, now))
-            .unwrap_or_default()
+        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *windows {
+            Some(windows) => windows[window as usize].top(now),
+            None => Vec::new(),
+        }
     }
 }

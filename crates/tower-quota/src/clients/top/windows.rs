@@ -1,25 +1,18 @@
-//! Windows of a minute, ten minutes and an hour, made of slices of ten seconds.
+//! Windows of a minute, ten minutes and an hour, each made of slices.
 
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use tower_quota_core::{Key, KeyHasher, Name};
-
 use super::client::TopClient;
-use super::sketch::{Sketch, Summary};
+use super::sketch::{Seen, Sketch};
 
-const SLICE: Duration = Duration::from_secs(10);
-/// The slices of a minute.
-const SLICES: u64 = 6;
-/// The minutes of ten minutes.
-const MINUTES: u64 = 10;
-/// The spans of ten minutes of an hour.
-const TENS: u64 = 6;
+/// The number of slices as long as a window.
+const SLICES: u32 = 6;
 
 /// A window of time that ends now.
 ///
-/// It is made of slices, so it is longer by up to ten seconds, a minute, or ten minutes.
+/// It consists of slices, so it is longer than its name by up to a sixth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TopWindow {
@@ -31,133 +24,88 @@ pub enum TopWindow {
     Hour,
 }
 
-/// The clients of the current slice, and of the ended ones.
-pub(super) struct Windows {
-    hasher: KeyHasher,
-    current: Sketch,
-    /// The end of the current slice.
+/// The clients of the latest slices of a window, the present slice last.
+pub(super) struct Window {
+    slices: VecDeque<Sketch>,
+    slice: Duration,
+    /// The end of the present slice.
     end: Instant,
-    /// The number of ended slices.
-    ended: u64,
-    slices: VecDeque<Summary>,
-    minutes: VecDeque<Summary>,
-    tens: VecDeque<Summary>,
 }
 
-impl Windows {
-    pub(super) fn new(now: Instant) -> Self {
+impl TopWindow {
+    pub(super) const ALL: [Self; 3] = [Self::Minute, Self::TenMinutes, Self::Hour];
+
+    const fn length(self) -> Duration {
+        match self {
+            Self::Minute => Duration::from_secs(60),
+            Self::TenMinutes => Duration::from_secs(600),
+            Self::Hour => Duration::from_secs(3_600),
+        }
+    }
+}
+
+impl Window {
+    pub(super) fn new(window: TopWindow, now: Instant) -> Self {
+        let slice = window.length() / SLICES;
         Self {
-            hasher: KeyHasher::random(),
-            current: Sketch::new(TopClient::MOST),
-            end: now + SLICE,
-            ended: 0,
-            slices: VecDeque::new(),
-            minutes: VecDeque::new(),
-            tens: VecDeque::new(),
+            slices: VecDeque::from([Sketch::new(TopClient::MOST)]),
+            slice,
+            end: now + slice,
         }
     }
 
-    pub(super) fn count(
-        &mut self,
-        limit: Name,
-        key: &Key<'_>,
-        requests: u64,
-        now: Instant,
-        until: Instant,
-    ) {
-        self.advance(now);
-        self.current
-            .count(&self.hasher, (limit, key), requests, now, until);
-    }
-
-    pub(super) fn top(&mut self, window: TopWindow, now: Instant) -> Vec<TopClient> {
-        self.advance(now);
-        let current = self.current.summary();
-        let latest = |ring: &VecDeque<Summary>, most: u64| {
-            ring.iter()
-                .rev()
-                .take(usize::try_from(most).unwrap_or(usize::MAX))
-                .cloned()
-                .collect::<Vec<_>>()
-        };
-        let mut parts = vec![current];
-        match window {
-            TopWindow::Minute => parts.extend(latest(&self.slices, SLICES)),
-            TopWindow::TenMinutes => {
-                parts.extend(latest(&self.slices, self.ended % SLICES));
-                parts.extend(latest(&self.minutes, MINUTES));
-            }
-            TopWindow::Hour => {
-                parts.extend(latest(&self.slices, self.ended % SLICES));
-                parts.extend(latest(&self.minutes, self.ended / SLICES % MINUTES));
-                parts.extend(latest(&self.tens, TENS));
-            }
+    pub(super) fn count(&mut self, hash: u64, seen: &Seen<'_>) {
+        self.advance(seen.last);
+        if let Some(present) = self.slices.back_mut() {
+            present.count(hash, seen);
         }
-        Summary::sum(&parts, TopClient::MOST).into_clients()
     }
 
-    /// Ends the slices that have passed.
+    pub(super) fn top(&mut self, now: Instant) -> Vec<TopClient> {
+        self.advance(now);
+        Sketch::top(&self.slices, TopClient::MOST)
+    }
+
+    /// Begins the slices up to this instant.
     fn advance(&mut self, now: Instant) {
-        const LONGEST: Duration = Duration::from_secs(4_200);
-        if now > self.end + LONGEST {
-            *self = Self::new(now);
+        if now >= self.end + self.slice * SLICES {
+            self.slices.clear();
+            self.end = now;
         }
         while now >= self.end {
-            self.end += SLICE;
-            self.ended += 1;
-            push(&mut self.slices, self.current.take(), SLICES);
-            if self.ended.is_multiple_of(SLICES) {
-                push(
-                    &mut self.minutes,
-                    Summary::sum(&self.slices, TopClient::MOST),
-                    MINUTES,
-                );
-            }
-            if self.ended.is_multiple_of(SLICES * MINUTES) {
-                push(
-                    &mut self.tens,
-                    Summary::sum(&self.minutes, TopClient::MOST),
-                    TENS,
-                );
+            self.end += self.slice;
+            self.slices.push_back(Sketch::new(TopClient::MOST));
+            if self.slices.len() > SLICES as usize + 1 {
+                self.slices.pop_front();
             }
         }
     }
-}
-
-/// Adds a summary to the latest ones.
-fn push(ring: &mut VecDeque<Summary>, summary: Summary, most: u64) {
-    if ring.len() as u64 == most {
-        ring.pop_front();
-    }
-    ring.push_back(summary);
 }
 
 #[cfg(test)]
 mod tests {
+    use tower_quota_core::{Key, Name};
+
     use super::*;
 
-    const KEY: Key<'static> = Key::EVERYONE;
-
     /// Counts one request at each of these seconds, and returns the numbers of each window at another.
-    fn counts(requests: impl IntoIterator<Item = u64>, at: u64) -> [u64; 3] {
+    fn counts(requests: impl IntoIterator<Item = u64> + Clone, at: u64) -> [u64; 3] {
         let start = crate::clients::now();
         let instant = |seconds: u64| start + Duration::from_secs(seconds);
-        let mut windows = Windows::new(start);
-        for second in requests {
-            windows.count(
-                Name::new("limit"),
-                &KEY,
-                1,
-                instant(second),
-                instant(second),
-            );
-        }
-        [TopWindow::Minute, TopWindow::TenMinutes, TopWindow::Hour].map(|window| {
-            windows
-                .top(window, instant(at))
-                .iter()
-                .map(TopClient::at_least)
-                .sum()
+        TopWindow::ALL.map(|length| {
+            let mut window = Window::new(length, start);
+            for second in requests.clone() {
+                let seen = Seen {
+                    limit: const { Name::new("limit") },
+                    key: Key::EVERYONE,
+                    requests: 1,
+                    last: instant(second),
+                    until: instant(second),
+                };
+                window.count(1, &seen);
+            }
+            let top = window.top(instant(at));
+            top.iter().map(TopClient::at_least).sum()
         })
     }
 
@@ -167,7 +115,7 @@ mod tests {
         for at in (7_200..7_800).step_by(7) {
             let [minute, ten, hour] = counts(0..at, at);
             assert!((60..=70).contains(&minute), "{minute} at {at}");
-            assert!((600..=660).contains(&ten), "{ten} at {at}");
+            assert!((600..=700).contains(&ten), "{ten} at {at}");
             assert!((3_600..=4_200).contains(&hour), "{hour} at {at}");
         }
     }
@@ -176,7 +124,7 @@ mod tests {
     fn windows_end() {
         assert_eq!(counts([5], 6), [1, 1, 1]);
         assert_eq!(counts([5], 71), [0, 1, 1]);
-        assert_eq!(counts([5], 661), [0, 0, 1]);
+        assert_eq!(counts([5], 701), [0, 0, 1]);
         assert_eq!(counts([5], 4_201), [0, 0, 0]);
         assert_eq!(counts([5, 100_000], 100_001), [1, 1, 1]);
     }
