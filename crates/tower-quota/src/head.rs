@@ -166,6 +166,15 @@ impl<'a> RequestHead<'a> {
         }
     }
 
+    /// Returns the pattern of axum's matched route; `None` without the feature `axum`.
+    pub(crate) fn matched_route(&self) -> Option<&'a str> {
+        #[cfg(feature = "axum")]
+        if let Some(matched) = self.extensions.get::<axum::extract::MatchedPath>() {
+            return Some(matched.as_str());
+        }
+        None
+    }
+
     /// Makes extractors and conditions report mistakes in the configuration to this watch.
     pub(crate) const fn watched_by(self, watch: &'a Watch) -> Self {
         Self {

@@ -175,7 +175,6 @@
 //! | `tls` | `redis`, and `rediss://` URLs |
 //! | `pool` | `redis`, and `RedisOptions::pool` for a pool of `deadpool-redis` |
 //! | `credentials` | `redis`, and `RedisOptions::credentials` for tokens that are renewed before they end |
-//! | `trace` | a span of `tracing` for each decision that goes to a store |
 //! | `metrics` | `metrics`: counters, gauges and histograms for any recorder of the crate `metrics` |
 //! | `top` | `RateLimitHandle::top_refused` and `top_busy`: the clients with most requests; `tower-quota-rules` turns it on |
 //! | `lease` | `Leased`: hot clients are decided in memory, and all instances together stay exact; `Regional`: regions share quotas |

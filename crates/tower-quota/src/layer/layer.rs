@@ -21,7 +21,6 @@ use crate::protocol::Protocol;
 use crate::response::{
     GrpcStatus, HeaderStyle, OnRefused, Partitions, Refusal, RefusalBody, Refused, ResponseSettings,
 };
-#[cfg(feature = "trace")]
 use crate::traced::SpanSettings;
 
 /// A tower layer that applies a [`Policy`] to services.
@@ -184,7 +183,7 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|settings| settings.store_timeout = longest)
     }
 
-    /// Counts which clients send most requests, for [`top_busy`](crate::RateLimitHandle::top_busy).
+    /// Counts the clients that send most requests, for [`top_busy`](crate::RateLimitHandle::top_busy).
     ///
     /// The layer counts one of 32 requests, at random. The other requests cost a random number. By default the layer counts
     /// only [refused](crate::RateLimitHandle::top_refused) clients.
@@ -233,10 +232,18 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Writes an event for each refusal and for one of so many admissions, through `tracing`.
     ///
-    /// The target is `tower_quota::decision`. Refusals and requests while the store is unavailable are at the level
-    /// `INFO`, sampled admissions at `DEBUG`. The fields are the method, the outcome, the limits that refuse, the time to
-    /// retry and whether the store was unavailable; never keys, addresses or paths. Zero leaves admissions out. It is
-    /// off by default.
+    /// The target is `tower_quota::decision`. Refusals, and requests while the store is unavailable, have the level `INFO`.
+    /// Sampled admissions have the level `DEBUG` and the fields `outcome`, `method` and `remaining`; zero leaves them out. No
+    /// field contains a key, an address or a path. By default the layer writes no events.
+    ///
+    /// | field of a refusal | value |
+    /// |---|---|
+    /// | `outcome`, `method`, `degraded` | why it was refused, the method, whether the store was unavailable |
+    /// | `route` | the pattern of axum's matched route |
+    /// | `limits` | the limits that refuse |
+    /// | `algorithm`, `capacity`, `remaining` | the quota of the limit with the longest wait, and its remaining units |
+    /// | `client` | the hash of the client's key, if [`trace_store_calls`](Self::trace_store_calls) sets a seed |
+    /// | `retry_after_ms` | the time until the request would be admitted |
     ///
     /// ```
     /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
@@ -251,14 +258,14 @@ impl<S: Store> RateLimitLayer<S> {
     /// Records a span, through `tracing`, for each decision that waits for a store.
     ///
     /// The name is `rate_limit.check`, the target `tower_quota::store`, the level `INFO`. Spans of the store's client are
-    /// its children. It is off by default; without the feature `trace` nothing of it is compiled.
+    /// its children. By default the layer records no spans.
     ///
     /// | field | value |
     /// |---|---|
     /// | `otel.kind` | `client` |
     /// | `otel.status_code` | `ERROR` if the store fails |
-    /// | `rate_limit.limits` | the number of limits that the request asks |
-    /// | `rate_limit.keys` | the hashes of its keys, separated by commas: those of audit records and of lists of clients, if the seed is the same |
+    /// | `rate_limit.limits` | the number of limits of the request |
+    /// | `rate_limit.keys` | the hashes of its keys, separated by commas. Audit records and lists of clients show the same hashes if the seed is the same |
     /// | `rate_limit.rules.version` | the [version](crate::Policy::version) of the policy, if it has one |
     /// | `rate_limit.outcome` | `allowed`, `queued`, `limited`, `never` (costs more than a limit holds), `error`; empty if the client is gone before the answer |
     /// | `rate_limit.limit` | the limit that is closest to exhaustion, or has the longest wait |
@@ -272,7 +279,6 @@ impl<S: Store> RateLimitLayer<S> {
     /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).trace_store_calls(key_seed);
     /// # let _ = layer;
     /// ```
-    #[cfg(feature = "trace")]
     pub fn trace_store_calls(self, key_seed: [u8; 16]) -> Self {
         self.with(|settings| settings.spans = SpanSettings::new(key_seed))
     }

@@ -193,7 +193,7 @@ impl<S> Shared<S> {
         };
         rules.metrics.count(&decided);
         if let Some(one_of) = rules.settings.traced_admissions {
-            trace(&decided, one_of);
+            trace(&decided, one_of, &rules.plan, &rules.settings.spans);
         }
         if let Some(listener) = &rules.settings.on_decision {
             listener(&decided);

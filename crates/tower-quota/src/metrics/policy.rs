@@ -158,7 +158,7 @@ impl PolicyMetrics {
 
     /// Calls a closure with the counters for the route of a request.
     fn with_route(&self, head: &RequestHead<'_>, count: impl FnOnce(&RouteCounts)) {
-        let Some(pattern) = route_of(head) else {
+        let Some(pattern) = head.matched_route() else {
             return count(&self.none);
         };
         match self.routes.load().get(pattern) {
@@ -219,20 +219,6 @@ impl PolicyMetrics {
             let counter = counter!(table::STORE_ERRORS, "kind" => kind);
             count.publish(|| counter);
         }
-    }
-}
-
-/// Returns the pattern of axum's matched route.
-fn route_of<'r>(head: &RequestHead<'r>) -> Option<&'r str> {
-    #[cfg(feature = "axum")]
-    return head
-        .extensions()
-        .get()
-        .map(axum::extract::MatchedPath::as_str);
-    #[cfg(not(feature = "axum"))]
-    {
-        let _ = head;
-        None
     }
 }
 

@@ -269,7 +269,7 @@ impl Plan {
             .filter(|limit| limit.name.as_str() == name)
     }
 
-    fn limit(&self, name: Name) -> Option<&Limit> {
+    pub(crate) fn limit(&self, name: Name) -> Option<&Limit> {
         self.limit_with(name.id())
     }
 

@@ -1,10 +1,9 @@
 //! The span of a decision that goes to a store.
 //!
-//! Its fields have the names of OpenTelemetry's conventions where these have one. They are listed at
-//! [`RateLimitLayer::trace_store_calls`](crate::RateLimitLayer::trace_store_calls).
+//! [`RateLimitLayer::trace_store_calls`](crate::RateLimitLayer::trace_store_calls) lists the fields, which follow the
+//! conventions of OpenTelemetry.
 
 use core::error::Error;
-use core::fmt;
 use std::time::Instant;
 
 use tower_quota_core::{Decision, Key, Name, Outcome};
@@ -15,7 +14,7 @@ use tracing::{Span, info_span};
 #[derive(Clone, Copy, Default)]
 pub(crate) struct SpanSettings(Option<[u8; 16]>);
 
-/// The span of a decision, and its start; nothing if it is not recorded.
+/// The span of a decision and its start, if the span is recorded.
 #[derive(Default)]
 pub(crate) struct StoreSpan(Option<(Span, Instant)>);
 
@@ -30,16 +29,16 @@ impl SpanSettings {
         reason = "a duration for operators, on which no count depends"
     )]
     pub(crate) fn begin(&self, version: Option<u64>, keys: &[(Name, Key<'static>)]) -> StoreSpan {
-        let Some(seed) = &self.0 else {
+        if self.0.is_none() {
             return StoreSpan(None);
-        };
+        }
         let span = info_span!(
             target: "tower_quota::store",
             "rate_limit.check",
             otel.kind = "client",
             otel.status_code = Empty,
             rate_limit.limits = keys.len(),
-            rate_limit.keys = %Hashes { seed, keys },
+            rate_limit.keys = self.hashes(keys),
             rate_limit.rules.version = version,
             rate_limit.outcome = Empty,
             rate_limit.limit = Empty,
@@ -47,16 +46,32 @@ impl SpanSettings {
             error.kind = Empty,
             error.message = Empty,
         );
-        if span.is_disabled() {
-            StoreSpan(None)
-        } else {
-            StoreSpan(Some((span, Instant::now())))
+        let is_recorded = !span.is_disabled();
+        StoreSpan(is_recorded.then(|| (span, Instant::now())))
+    }
+
+    /// Returns the hash of a key as audit records and lists of clients show it.
+    pub(super) fn hash(&self, key: &Key<'_>) -> Option<String> {
+        let hash = key.digest(self.0.as_ref()?) >> 64;
+        Some(format!("{hash:016x}"))
+    }
+
+    /// Returns the hashes of keys, each once, in the order of the limits.
+    fn hashes(&self, keys: &[(Name, Key<'static>)]) -> String {
+        let mut hashes = Vec::new();
+        for (_, key) in keys {
+            let hash = self.hash(key);
+            if !hashes.contains(&hash) {
+                hashes.push(hash);
+            }
         }
+        let hashes: Vec<String> = hashes.into_iter().flatten().collect();
+        hashes.join(",")
     }
 }
 
 impl StoreSpan {
-    /// Does a part of the call within the span, so that the spans of a store are its children.
+    /// Does a part of the call within the span, so that the spans of the store are its children.
     pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
         match &self.0 {
             Some((span, _)) => span.in_scope(work),
@@ -64,7 +79,7 @@ impl StoreSpan {
         }
     }
 
-    /// Notes the answer of the store.
+    /// Records the answer of the store.
     pub(crate) fn decided(&self, decision: &Decision) {
         let Some((span, start)) = &self.0 else { return };
         let outcome = match decision.outcome() {
@@ -80,7 +95,7 @@ impl StoreSpan {
         record_duration(span, start);
     }
 
-    /// Notes the failure of the store, of this kind.
+    /// Records the failure of the store, of this kind.
     pub(crate) fn failed(&self, kind: &'static str, error: &(dyn Error + 'static)) {
         let Some((span, start)) = &self.0 else { return };
         span.record("rate_limit.outcome", "error");
@@ -92,28 +107,6 @@ impl StoreSpan {
 }
 
 fn record_duration(span: &Span, start: &Instant) {
-    span.record(
-        "rate_limit.store.duration_us",
-        u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX),
-    );
-}
-
-/// Shows the hashes of keys, each once, in the order of the limits.
-struct Hashes<'a> {
-    seed: &'a [u8; 16],
-    keys: &'a [(Name, Key<'static>)],
-}
-
-impl fmt::Display for Hashes<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, (_, key)) in self.keys.iter().enumerate() {
-            if self.keys[..at].iter().any(|(_, earlier)| earlier == key) {
-                continue;
-            }
-            let separator = if at == 0 { "" } else { "," };
-            // The first half, as audit records and lists of clients show it.
-            write!(f, "{separator}{:016x}", key.digest(self.seed) >> 64)?;
-        }
-        Ok(())
-    }
+    let micros = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+    span.record("rate_limit.store.duration_us", micros);
 }

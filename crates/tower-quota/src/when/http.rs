@@ -79,8 +79,7 @@ pub fn try_path(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
 pub fn route(pattern: impl Into<String>) -> Box<dyn Condition> {
     let pattern = pattern.into();
     Box::new(move |head: &RequestHead<'_>| {
-        let route = head.extensions().get::<axum::extract::MatchedPath>();
-        let route = route.map(axum::extract::MatchedPath::as_str);
+        let route = head.matched_route();
         if let Some(watch) = head.watch() {
             watch_route(watch, &pattern, route, head);
         }

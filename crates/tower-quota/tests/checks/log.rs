@@ -21,7 +21,6 @@ impl Log {
     }
 
     /// Returns the fields of each span, and its name as `name`.
-    #[cfg(feature = "trace")]
     pub(crate) fn spans(&self) -> Vec<BTreeMap<String, String>> {
         self.spans.lock().unwrap().clone()
     }
@@ -82,7 +81,11 @@ impl Visit for Fields {
 struct Text(String);
 
 impl Visit for Text {
-    fn record_debug(&mut self, _: &Field, value: &dyn Debug) {
-        write!(self.0, "{value:?}").unwrap();
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if field.name() == "message" {
+            write!(self.0, "{value:?}").unwrap();
+        } else {
+            write!(self.0, " {}={value:?}", field.name()).unwrap();
+        }
     }
 }

@@ -14,7 +14,6 @@ mod fixture;
 mod limits;
 mod log;
 mod page;
-#[cfg(feature = "trace")]
 mod spans;
 mod stores;
 mod traced;

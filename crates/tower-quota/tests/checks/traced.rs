@@ -9,13 +9,17 @@ use tracing::Level;
 
 use crate::log::Log;
 
+const SEED: [u8; 16] = *b"a seed for tests";
+
 /// Sends ten requests of one client to a limit that admits four, and returns the events.
 async fn events_of_ten(admissions: Option<u32>) -> Vec<(Level, String)> {
     let log = Log::default();
     let _guard = tracing::subscriber::set_default(log.clone());
     let policy = Policy::new()
         .limit(Limit::new("minute", Quota::per_minute(4)).by(key::header("x-api-key")));
-    let layer = RateLimitLayer::new(MemoryStore::new(), policy).headers([]);
+    let layer = RateLimitLayer::new(MemoryStore::new(), policy)
+        .headers([])
+        .trace_store_calls(SEED);
     let layer = match admissions {
         Some(one_of) => layer.trace_decisions(one_of),
         None => layer,
@@ -50,6 +54,41 @@ async fn every_refusal_is_traced_without_its_key() {
         events.iter().all(|(_, text)| !text.contains("secret")),
         "{events:?}"
     );
+}
+
+#[tokio::test]
+async fn refusal_names_quota_route_and_client() {
+    let log = Log::default();
+    let _guard = tracing::subscriber::set_default(log.clone());
+    let by_key = key::header("x-api-key");
+    let policy = Policy::new().limit(Limit::new("minute", Quota::per_minute(1)).by(by_key));
+    let layer = RateLimitLayer::new(MemoryStore::new(), policy)
+        .trace_decisions(0)
+        .trace_store_calls(SEED);
+    let app = axum::Router::new()
+        .route("/users/{id}", axum::routing::get(|| async {}))
+        .layer(layer);
+    for _ in 0..2 {
+        let request = Request::get("/users/secret").header("x-api-key", "secret-key");
+        let request = request.body(axum::body::Body::empty()).unwrap();
+        app.clone().oneshot(request).await.unwrap();
+    }
+    let key = key::header("x-api-key").key_of("secret-key");
+    let client = format!("{:016x}", key.digest(&SEED) >> 64);
+    let [(Level::INFO, event)] = &log.lines()[..] else {
+        panic!("{:?}", log.lines())
+    };
+    for field in [
+        "route=\"/users/{id}\"",
+        "limits=minute",
+        "algorithm=token bucket",
+        "capacity=1",
+        "remaining=0",
+        &format!("client={client}"),
+    ] {
+        assert!(event.contains(field), "{field} in {event}");
+    }
+    assert!(!event.contains("secret"), "{event}");
 }
 
 #[tokio::test]
