@@ -323,11 +323,7 @@ impl<S: Store> RateLimitHandle<S> {
     #[cfg(feature = "metrics")]
     #[must_use]
     pub fn decision_totals(&self) -> Vec<crate::metrics::DecisionTotals> {
-        let rules = self.shared.rules();
-        let totals = rules.with_split().map(|rules| rules.metrics.totals());
-        totals
-            .reduce(crate::metrics::DecisionTotals::plus)
-            .unwrap_or_default()
+        self.shared.rules().metrics.totals()
     }
 
     /// Returns the durations of the store's calls in this process since the policy in force was set.
@@ -336,13 +332,7 @@ impl<S: Store> RateLimitHandle<S> {
     #[cfg(feature = "metrics")]
     #[must_use]
     pub fn store_latency(&self) -> crate::metrics::StoreLatency {
-        let rules = self.shared.rules();
-        let latencies = rules
-            .with_split()
-            .map(|rules| rules.metrics.store_latency());
-        latencies
-            .reduce(crate::metrics::StoreLatency::plus)
-            .unwrap_or_default()
+        self.shared.rules().metrics.store_latency()
     }
 
     /// Returns the mistakes in the configuration that requests have shown so far.

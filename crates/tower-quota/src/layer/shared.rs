@@ -112,9 +112,7 @@ impl<S: Store> Shared<S> {
         let rules = Rules::new(policy, settings, &self.checks, self.store_number);
         let replaced = self.rules.swap(Arc::new(rules));
         #[cfg(feature = "metrics")]
-        for rules in replaced.with_split() {
-            self.replaced.add(&rules.metrics);
-        }
+        self.replaced.add(&replaced.metrics);
         drop(replaced);
     }
 }
@@ -134,9 +132,7 @@ impl<S> Shared<S> {
     #[cfg(feature = "metrics")]
     pub(crate) fn publish_policies(&self) {
         self.replaced.publish();
-        for rules in self.rules().with_split() {
-            rules.metrics.publish();
-        }
+        self.rules().metrics.publish();
     }
 
     pub(crate) const fn store(&self) -> &CachedStore<S> {

@@ -58,17 +58,6 @@ impl StoreLatency {
         differences.map_or_else(|| self.clone(), Self)
     }
 
-    /// Returns the calls of both.
-    pub(crate) fn plus(self, other: Self) -> Self {
-        Self(
-            self.0
-                .iter()
-                .zip(&other.0)
-                .map(|(one, other)| one + other)
-                .collect(),
-        )
-    }
-
     /// Returns the duration that this percentage of the calls did not exceed, at most an eighth too high.
     ///
     /// It is `None` without calls.

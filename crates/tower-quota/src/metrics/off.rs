@@ -3,18 +3,17 @@
 mod failure;
 mod stopwatch;
 
-use tower_quota_core::Decision;
+use tower_quota_core::{Decision, Name};
 
 pub(crate) use self::failure::{DegradedChoice, StoreFailureKind};
 pub(crate) use self::stopwatch::Stopwatch;
 use crate::decided::Decided;
 use crate::head::RequestHead;
-use crate::limit::Limit;
 
 pub(crate) struct PolicyMetrics;
 
 impl PolicyMetrics {
-    pub(crate) fn new<'p>(_: impl Iterator<Item = &'p Limit>) -> Self {
+    pub(crate) fn new(_: Vec<Name>) -> Self {
         Self
     }
 

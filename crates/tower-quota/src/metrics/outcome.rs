@@ -1,49 +1,42 @@
-//! The outcomes of requests and of limits, as labels.
+//! The outcomes of requests and of their limits, as labels.
 
 use tower_quota_core::{LimitStatus, Outcome};
 
 use crate::decided::Decided;
 use crate::response::Reason;
 
-/// The outcome of a request.
+/// The outcome of a request, or of one of its limits.
 #[derive(Clone, Copy)]
-pub(super) enum RequestOutcome {
+pub(super) enum OutcomeLabel {
     Allowed,
     Queued,
-    Skipped,
     Limited,
     Never,
+    Degraded,
+    /// Only of shadow limits.
+    Shadowed,
+    // Only of requests.
+    Skipped,
     Blocked,
     MissingKey,
-    Degraded,
     Unavailable,
 }
 
-/// The outcome of one limit for a request.
-#[derive(Clone, Copy)]
-pub(super) enum LimitOutcome {
-    Allowed,
-    Queued,
-    Limited,
-    Never,
-    Shadowed,
-    Degraded,
-}
-
-impl RequestOutcome {
-    pub(super) const LABELS: [&str; 9] = [
+impl OutcomeLabel {
+    pub(super) const LABELS: [&str; 10] = [
         "allowed",
         "queued",
-        "skipped",
         "limited",
         "never",
+        "degraded",
+        "shadowed",
+        "skipped",
         "blocked",
         "missing_key",
-        "degraded",
         "unavailable",
     ];
 
-    pub(super) fn of(decided: &Decided<'_>) -> Self {
+    pub(super) fn of_request(decided: &Decided<'_>) -> Self {
         match decided.reason {
             Some(Reason::OverQuota(_)) => Self::Limited,
             Some(Reason::NeverFits(_) | Reason::TooManyLimits) => Self::Never,
@@ -59,14 +52,8 @@ impl RequestOutcome {
             },
         }
     }
-}
 
-impl LimitOutcome {
-    pub(super) const LABELS: [&str; 6] = [
-        "allowed", "queued", "limited", "never", "shadowed", "degraded",
-    ];
-
-    pub(super) const fn of(status: &LimitStatus) -> Self {
+    pub(super) const fn of_limit(status: &LimitStatus) -> Self {
         match (status.outcome, status.is_shadow) {
             (Outcome::Refuse(_) | Outcome::Never, true) => Self::Shadowed,
             (Outcome::Refuse(_), false) => Self::Limited,

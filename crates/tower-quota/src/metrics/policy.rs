@@ -1,6 +1,6 @@
 //! The counters and histograms of one policy.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ::metrics::{counter, histogram};
@@ -10,12 +10,12 @@ use tower_quota_core::{Decision, LimitStatus, Name};
 use super::counts::{Count, RouteCounts};
 use super::failure::{DegradedChoice, StoreFailureKind};
 use super::latency::Latency;
-use super::outcome::{LimitOutcome, RequestOutcome};
+use super::outcome::OutcomeLabel;
 use super::stopwatch::Stopwatch;
 use super::{MAX_CELLS, MAX_HISTOGRAMS, MAX_LIMITS, MAX_ROUTES, table};
 use crate::decided::Decided;
 use crate::head::RequestHead;
-use crate::limit::{ById, Limit};
+use crate::limit::ById;
 
 /// The label of routes and limits without their own label.
 const OTHER: &str = "other";
@@ -37,8 +37,10 @@ pub(crate) struct PolicyMetrics {
 }
 
 impl PolicyMetrics {
-    pub(crate) fn new<'p>(limits: impl Iterator<Item = &'p Limit>) -> Self {
-        let limits: Box<[Name]> = limits.map(|limit| limit.name).collect();
+    /// Makes the metrics of these limits. A name may occur more than once.
+    pub(crate) fn new(mut limits: Vec<Name>) -> Self {
+        let mut known = HashSet::new();
+        limits.retain(|limit| known.insert(limit.id()));
         let places = limits.len().min(MAX_LIMITS + 1);
         Self {
             positions: ById::new(limits.iter().copied()),
@@ -48,7 +50,7 @@ impl PolicyMetrics {
             degraded: Default::default(),
             failures: Default::default(),
             latency: Latency::new(),
-            limits,
+            limits: limits.into(),
         }
     }
 
@@ -103,10 +105,10 @@ impl PolicyMetrics {
     /// Counts a decided request.
     pub(crate) fn count(&self, decided: &Decided<'_>) {
         self.with_route(&decided.head, |route| {
-            route.requests[RequestOutcome::of(decided) as usize].add_one();
+            route.requests[OutcomeLabel::of_request(decided) as usize].add_one();
             let statuses = decided.decision.map_or(&[][..], Decision::statuses);
             for status in statuses {
-                self.count_limit(route, status.name, LimitOutcome::of(status));
+                self.count_limit(route, status.name, OutcomeLabel::of_limit(status));
             }
             if !decided.degraded || decided.reason.is_some() {
                 return;
@@ -114,7 +116,7 @@ impl PolicyMetrics {
             // The limits without a status let the request pass uncounted.
             for (limit, _) in decided.keys {
                 if !statuses.iter().any(|status| status.name == *limit) {
-                    self.count_limit(route, *limit, LimitOutcome::Degraded);
+                    self.count_limit(route, *limit, OutcomeLabel::Degraded);
                 }
             }
         });
@@ -130,7 +132,7 @@ impl PolicyMetrics {
     /// Counts a request that no limit counts.
     pub(crate) fn skipped(&self, head: &RequestHead<'_>) {
         self.with_route(head, |route| {
-            route.requests[RequestOutcome::Skipped as usize].add_one();
+            route.requests[OutcomeLabel::Skipped as usize].add_one();
         });
     }
 
@@ -143,7 +145,7 @@ impl PolicyMetrics {
         self.degraded[choice as usize].add_one();
     }
 
-    fn count_limit(&self, route: &RouteCounts, limit: Name, outcome: LimitOutcome) {
+    fn count_limit(&self, route: &RouteCounts, limit: Name, outcome: OutcomeLabel) {
         let limits = if route.limits.is_empty() {
             &self.other.limits
         } else {
@@ -196,7 +198,7 @@ impl PolicyMetrics {
     pub(crate) fn publish(&self) {
         for counts in self.routes() {
             let route = &counts.route;
-            for (count, outcome) in counts.requests.iter().zip(RequestOutcome::LABELS) {
+            for (count, outcome) in counts.requests.iter().zip(OutcomeLabel::LABELS) {
                 count.publish(
                     || counter!(table::REQUESTS, "route" => Arc::clone(route), "outcome" => outcome),
                 );
@@ -204,7 +206,7 @@ impl PolicyMetrics {
             for (position, of_limit) in counts.limits.iter().enumerate() {
                 let own = self.limits.get(position).filter(|_| position < MAX_LIMITS);
                 let limit = own.map_or(OTHER, |limit| limit.as_str());
-                for (count, outcome) in of_limit.iter().zip(LimitOutcome::LABELS) {
+                for (count, outcome) in of_limit.iter().zip(OutcomeLabel::LABELS) {
                     count.publish(|| {
                         counter!(table::DECISIONS, "limit" => limit, "route" => Arc::clone(route), "outcome" => outcome)
                     });

@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn replaced_policy_stays_while_requests_use_it() {
         let replaced = ReplacedMetrics::default();
-        let of_request = Arc::new(PolicyMetrics::new(core::iter::empty()));
+        let of_request = Arc::new(PolicyMetrics::new(Vec::new()));
         replaced.add(&of_request);
         replaced.publish();
         of_request.degraded(DegradedChoice::Allow);

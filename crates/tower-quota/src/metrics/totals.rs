@@ -4,7 +4,7 @@ use tower_quota_core::Name;
 
 use super::MAX_LIMITS;
 use super::latency::StoreLatency;
-use super::outcome::LimitOutcome;
+use super::outcome::OutcomeLabel;
 use super::policy::PolicyMetrics;
 
 /// The decisions of one limit in this process, since its policy came into force.
@@ -35,26 +35,6 @@ impl DecisionTotals {
     pub const fn sum(&self) -> u64 {
         self.allowed + self.queued + self.limited + self.never + self.shadowed + self.degraded
     }
-
-    /// Adds the totals of other limits to those of the same name, and appends the rest.
-    pub(crate) fn plus(mut sums: Vec<Self>, others: Vec<Self>) -> Vec<Self> {
-        for other in others {
-            match sums.iter_mut().find(|sum| sum.limit == other.limit) {
-                Some(sum) => sum.add(&other),
-                None => sums.push(other),
-            }
-        }
-        sums
-    }
-
-    const fn add(&mut self, other: &Self) {
-        self.allowed += other.allowed;
-        self.queued += other.queued;
-        self.limited += other.limited;
-        self.never += other.never;
-        self.shadowed += other.shadowed;
-        self.degraded += other.degraded;
-    }
 }
 
 impl PolicyMetrics {
@@ -68,18 +48,18 @@ impl PolicyMetrics {
         let routes = self.routes();
         let limits = self.limits.iter().take(MAX_LIMITS).enumerate();
         let totals = limits.map(|(position, limit)| {
-            let of = |outcome: LimitOutcome| {
+            let of = |outcome: OutcomeLabel| {
                 let counts = routes.iter().filter_map(|route| route.limits.get(position));
                 counts.map(|counts| counts[outcome as usize].get()).sum()
             };
             DecisionTotals {
                 limit: *limit,
-                allowed: of(LimitOutcome::Allowed),
-                queued: of(LimitOutcome::Queued),
-                limited: of(LimitOutcome::Limited),
-                never: of(LimitOutcome::Never),
-                shadowed: of(LimitOutcome::Shadowed),
-                degraded: of(LimitOutcome::Degraded),
+                allowed: of(OutcomeLabel::Allowed),
+                queued: of(OutcomeLabel::Queued),
+                limited: of(OutcomeLabel::Limited),
+                never: of(OutcomeLabel::Never),
+                shadowed: of(OutcomeLabel::Shadowed),
+                degraded: of(OutcomeLabel::Degraded),
             }
         });
         totals.collect()

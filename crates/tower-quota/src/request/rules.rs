@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::Request;
-use tower_quota_core::Decision;
+use tower_quota_core::{Decision, Name};
 
 use crate::checks::{Checks, Watch};
 use crate::head::RequestHead;
@@ -25,6 +25,7 @@ pub(crate) struct Rules {
     pub(crate) watch: Watch,
     /// Other rules, for the requests that match a condition.
     split: Option<(Arc<dyn Condition>, Arc<Rules>)>,
+    /// The split shares them.
     pub(crate) metrics: Arc<PolicyMetrics>,
 }
 
@@ -39,13 +40,20 @@ impl Rules {
         store: usize,
     ) -> Self {
         let mut planned = policy.clone();
-        let split = planned.split.take().map(|split| {
+        let mut split = planned.split.take().map(|split| {
             let rules = Self::new(split.policy, Arc::clone(&settings), checks, store);
-            (split.condition, Arc::new(rules))
+            (split.condition, rules)
         });
         let plan = Plan::new(planned);
         let watch = Watch::new(Arc::clone(checks), store);
-        let metrics = Arc::new(PolicyMetrics::new(plan.limits()));
+        let mut limits: Vec<Name> = plan.limits().map(|limit| limit.name).collect();
+        if let Some((_, rules)) = &split {
+            limits.extend(rules.plan.limits().map(|limit| limit.name));
+        }
+        let metrics = Arc::new(PolicyMetrics::new(limits));
+        if let Some((_, rules)) = &mut split {
+            rules.metrics = Arc::clone(&metrics);
+        }
         let responses = Responses::new(&settings.responses, plan.limits());
         let has_listener = settings.reads_keys() || settings.traced_admissions.is_some();
         let ends_with_decision = !has_listener
@@ -60,7 +68,7 @@ impl Rules {
             ends_with_decision,
             watch,
             metrics,
-            split,
+            split: split.map(|(condition, rules)| (condition, Arc::new(rules))),
         }
     }
 
@@ -80,12 +88,6 @@ impl Rules {
             Some((condition, rules)) if condition(head) => rules,
             _ => self,
         }
-    }
-
-    /// Returns these rules, and those of the split.
-    #[cfg(feature = "metrics")]
-    pub(crate) fn with_split(&self) -> impl Iterator<Item = &Self> {
-        core::iter::once(self).chain(self.split.iter().map(|(_, rules)| &**rules))
     }
 
     /// Attaches the decision to an admitted request, for its handler.

@@ -1,8 +1,6 @@
 //! Events of decisions.
 
-use core::fmt;
-
-use tower_quota_core::{Decision, Key, LimitStatus};
+use tower_quota_core::{Decision, Key, LimitStatus, Name};
 use tracing::{debug, info};
 
 use super::span::SpanSettings;
@@ -33,12 +31,13 @@ pub(crate) fn trace(decided: &Decided<'_>, one_of: u32, plan: &Plan, spans: &Spa
         .filter(|(_, key)| **key != Key::EVERYONE)
         .and_then(|(_, key)| spans.hash(key));
     let limit = status.and_then(|status| plan.limit(status.name));
+    let limits: Vec<_> = decided.refusing_limits().map(Name::as_str).collect();
     info!(
         target: "tower_quota::decision",
         outcome = decided.label(),
         method = %head.method(),
         route = head.matched_route(),
-        limits = %Limits(decided),
+        limits = limits.join(", "),
         client = client.map(display),
         algorithm = limit.map(|limit| display(limit.quota.algorithm())),
         capacity = status.map(|status| status.limit),
@@ -47,17 +46,4 @@ pub(crate) fn trace(decided: &Decided<'_>, one_of: u32, plan: &Plan, spans: &Spa
         degraded = decided.is_degraded(),
         "request decided"
     );
-}
-
-/// Shows the limits that refuse a request.
-struct Limits<'a, 'd>(&'a Decided<'d>);
-
-impl fmt::Display for Limits<'_, '_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, limit) in self.0.refusing_limits().enumerate() {
-            let separator = if at == 0 { "" } else { ", " };
-            write!(f, "{separator}{limit}")?;
-        }
-        Ok(())
-    }
 }

@@ -80,7 +80,7 @@ async fn refusal_names_quota_route_and_client() {
     };
     for field in [
         "route=\"/users/{id}\"",
-        "limits=minute",
+        "limits=\"minute\"",
         "algorithm=token bucket",
         "capacity=1",
         "remaining=0",
