@@ -4,8 +4,8 @@
 //! `when::route` report to it what they see, so no key or condition runs a second time. The watch counts until a mistake is
 //! proved, and [`Checks`] logs and keeps it for the whole layer. A [`Mark`] on a request tells inner layers what was counted.
 //!
-//! A warning must be right, so most mistakes take many requests to prove. No warning contains an address, a key, or the
-//! text of an error.
+//! Warnings must be right, so most mistakes take many requests to prove. No warning contains an address, a key, or the text
+//! of an error.
 
 mod check;
 mod mark;
@@ -38,7 +38,7 @@ impl Checks {
         self.off().push(check);
     }
 
-    /// Returns the mistakes that were found so far.
+    /// Returns the mistakes so far.
     pub(crate) fn report(&self) -> ChecksReport {
         self.found().clone()
     }
@@ -61,7 +61,7 @@ impl Checks {
         });
     }
 
-    /// Counts requests that show a mistake. Logs the mistake when `shown`, with these requests, is enough for the proof.
+    /// Counts a request that shows a mistake, and logs the mistake when the requests so far prove it.
     fn record(&self, check: Check, shown: u64, text: impl FnOnce() -> String) {
         let proof = check.proof();
         if shown < proof || self.off().contains(&check) {

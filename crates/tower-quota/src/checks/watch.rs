@@ -18,7 +18,7 @@ const MAX_WATCHED_REQUESTS: u64 = 10_000;
 /// The number of different paths that a proxy's health checks may have.
 const HEALTH_CHECKS: usize = 3;
 
-/// Watches the first requests of one policy. Afterwards the checks cost a request one load and a branch.
+/// Watches the first requests of one policy. A later request pays for one load and a branch.
 pub(crate) struct Watch {
     is_open: AtomicBool,
     checks: Arc<Checks>,
@@ -30,11 +30,11 @@ pub(crate) struct Watch {
 #[derive(Default)]
 struct Seen {
     requests: u64,
-    /// The requests that showed a mistake of a key, condition or limit; `None` once a request has disproved it.
+    /// The requests that showed a mistake of a key, condition or limit, or `None` after a disproof.
     suspects: HashMap<Check, HashMap<String, Option<u64>>>,
-    /// The header that proxies do not send.
+    /// The header that trusted proxies do not send.
     unsent_header: Option<String>,
-    /// The first paths of requests without this header.
+    /// The first paths of requests without the header.
     paths: Vec<String>,
 }
 
@@ -54,7 +54,7 @@ impl Watch {
         self.is_open.load(Ordering::Relaxed)
     }
 
-    /// Counts a request, and ends the watch after the last one.
+    /// Counts a request, and closes the watch after the last request.
     pub(crate) fn count(&self) {
         let mut seen = self.seen();
         seen.requests += 1;
@@ -72,7 +72,7 @@ impl Watch {
         }
     }
 
-    /// Records the reading of a client's address, and the mistake that the request shows about this key.
+    /// Records that a key has read the client's address, with the mistake that the request shows.
     pub(crate) fn address(&self, key: &str, mistake: Option<Mistake>, head: &RequestHead<'_>) {
         let check = match &mistake {
             Some(Mistake::NoPeerAddress) => return self.checks.no_peer_address(),
@@ -103,7 +103,7 @@ impl Watch {
         self.disprove(Check::UnreachableLimit, pattern);
     }
 
-    /// Records that a condition on this route has not matched where it was meant to, for this reason.
+    /// Records that a condition on this route has missed a request, for this reason.
     #[cfg(feature = "axum")]
     pub(crate) fn route_missed(&self, pattern: &str, reason: impl FnOnce() -> String) {
         self.show(Check::UnreachableLimit, pattern, || {
@@ -112,7 +112,7 @@ impl Watch {
         });
     }
 
-    /// Compares the limits that count a request with the marks of outer layers. Returns the mark for inner layers.
+    /// Compares the limits with the marks of outer layers, and returns the mark for inner layers.
     pub(crate) fn mark(&self, ask: &Ask<'_, '_>, head: &RequestHead<'_>) -> Mark {
         let mut mark = Mark::default();
         for (limit, scope) in ask.counted() {
@@ -156,7 +156,7 @@ impl Seen {
         suspects.entry(subject.to_owned()).or_insert(Some(0))
     }
 
-    /// Returns whether a request without a proxy's header may be a health check, which asks for the same few paths.
+    /// Returns whether a request without the header may be a health check, which use few paths.
     fn may_be_health_check(&mut self, header: &str, path: &str) -> bool {
         self.unsent_header = Some(header.to_owned());
         if self.paths.len() <= HEALTH_CHECKS && !self.paths.iter().any(|known| known == path) {

@@ -1,22 +1,22 @@
-//! The durations of a store's calls, as counts of a histogram that pages can read.
+//! The durations of store calls, as a histogram that pages can read.
 //!
-//! A bucket holds the durations of an eighth of a power of two of microseconds, so a percentile is at most an eighth too
-//! high. The last bucket holds everything from four minutes on.
+//! A bucket covers an eighth of a power of two of microseconds, so a percentile is at most an eighth too high. The last bucket
+//! begins at four minutes.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 
-/// The buckets of each power of two.
+/// The number of buckets for a power of two.
 const STEPS: usize = 8;
 
 const BUCKETS: usize = 26 * STEPS;
 
-/// The counts of calls by duration. Only calls that went to the store are counted, not decisions from memory.
+/// Counts store calls by duration. Decisions from memory are no calls.
 pub(crate) struct Latency([AtomicU64; BUCKETS]);
 
-/// The calls of a store by duration, at one moment in this process.
+/// The store calls of this process by duration, from [`RateLimitHandle::store_latency`].
 ///
-/// It is returned by [`RateLimitHandle::store_latency`](crate::RateLimitHandle::store_latency).
+/// [`RateLimitHandle::store_latency`]: crate::RateLimitHandle::store_latency
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreLatency(Vec<u64>);
 
@@ -48,7 +48,7 @@ impl StoreLatency {
         self.0.iter().sum()
     }
 
-    /// Returns the calls since an earlier moment. All calls are later than that of another policy.
+    /// Returns the calls since an earlier value, or all calls if the policy has changed since.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let counts = self.0.iter().enumerate();
@@ -58,9 +58,9 @@ impl StoreLatency {
         differences.map_or_else(|| self.clone(), Self)
     }
 
-    /// Returns the duration that this percentage of the calls did not exceed, at most an eighth too high.
+    /// Returns the duration that this percentage of the calls did not exceed, or `None` without calls.
     ///
-    /// It is `None` without calls.
+    /// The duration is at most an eighth too high.
     #[must_use]
     pub fn percentile(&self, percent: u8) -> Option<Duration> {
         let calls = self.calls();

@@ -1,6 +1,6 @@
 //! The table of all metrics.
 //!
-//! To add a metric, add a row here and to `docs/METRICS.md`, and set it where its value arises.
+//! To add a metric, add a row here and to `docs/METRICS.md`, and set the metric where the value arises.
 
 use ::metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 
@@ -8,17 +8,17 @@ use ::metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Metric {
-    /// The name, by the conventions of Prometheus.
+    /// The name by the conventions of Prometheus.
     pub name: &'static str,
-    /// Its kind.
+    /// The kind.
     pub kind: MetricKind,
     /// The unit by the conventions of OpenTelemetry (UCUM), such as `s` and `By`.
     pub unit: &'static str,
-    /// The names of its labels.
+    /// The names of the labels.
     pub labels: &'static [&'static str],
-    /// The description, one sentence.
+    /// The description in one sentence.
     pub description: &'static str,
-    /// The upper bounds of a histogram's buckets, for recorders that need them; empty otherwise.
+    /// The upper bounds of a histogram's buckets. Counters and gauges have no buckets.
     pub buckets: &'static [f64],
 }
 
@@ -144,9 +144,7 @@ metrics! {
         "Changes that the audit log keeps, by kind.";
 }
 
-/// Gives the recorder the unit and the description of each metric.
-///
-/// Call it once, after the recorder is installed.
+/// Gives the recorder the unit and the description of each metric. Call it once, after you install the recorder.
 pub fn describe() {
     for metric in METRICS {
         let unit = match metric.unit {

@@ -13,7 +13,7 @@ use tower_quota_core::{Key, Name};
 pub struct TopClient {
     pub(super) limit: Name,
     pub(super) key: Key<'static>,
-    /// The upper bound of its requests.
+    /// The upper bound of the requests.
     pub(super) at_most: u64,
     /// The part of the upper bound that may be requests of other clients.
     pub(super) excess: u64,
@@ -71,19 +71,19 @@ impl TopClient {
         self.at_most
     }
 
-    /// Returns the instant of its last counted request.
+    /// Returns the instant of the last counted request.
     #[must_use]
     pub const fn last(&self) -> Instant {
         self.last
     }
 
-    /// Returns the instant from which its last refused request would have been admitted.
+    /// Returns the instant from which the last refused request would have been admitted.
     #[must_use]
     pub const fn until(&self) -> Instant {
         self.until
     }
 
-    /// Returns the time from now until its last refused request would be admitted, or zero.
+    /// Returns the time from now until the last refused request would be admitted, or zero.
     #[must_use]
     pub fn retry_after(&self) -> Duration {
         self.until.saturating_duration_since(crate::clients::now())

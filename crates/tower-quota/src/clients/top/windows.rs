@@ -12,7 +12,7 @@ const SLICES: u32 = 6;
 
 /// A window of time that ends now.
 ///
-/// It consists of slices, so it is longer than its name by up to a sixth.
+/// A window consists of slices, so it may be longer by up to a sixth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TopWindow {
