@@ -9,12 +9,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
+use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use axum::http::{HeaderMap, Response};
 use axum::{Router, routing::get};
 use tower_quota::{
-    HeaderStyle, Limit, MemoryStore, MissingKey, Negotiated, Policy, Quota, RateLimitLayer, Reason,
-    Refusal, RefusalBody, Refused, key,
+    HeaderReport, HeaderStyle, Limit, MemoryStore, MissingKey, Negotiated, Policy, Quota,
+    RateLimitLayer, Reason, Refusal, RefusalBody, Refused, WriteHeaders, key,
 };
 
 /// The errors of this API. People with a browser get the page that they would have got anyway.
@@ -46,6 +46,34 @@ impl Refusal for ApiErrors {
     }
 }
 
+/// Writes a pair of fields per window: `X-RateLimit-Limit-Minute: 3` and `X-RateLimit-Remaining-Minute: 2`.
+struct PerWindow;
+
+static FIELDS: [HeaderName; 4] = [
+    HeaderName::from_static("x-ratelimit-limit-minute"),
+    HeaderName::from_static("x-ratelimit-remaining-minute"),
+    HeaderName::from_static("x-ratelimit-limit-hour"),
+    HeaderName::from_static("x-ratelimit-remaining-hour"),
+];
+
+impl WriteHeaders for PerWindow {
+    fn fields(&self) -> &'static [HeaderName] {
+        &FIELDS
+    }
+
+    fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
+        for limit in report.limits() {
+            let first = match limit.quota().period().as_secs() {
+                60 => 0,
+                3_600 => 2,
+                _ => continue,
+            };
+            headers.insert(&FIELDS[first], limit.capacity().into());
+            headers.insert(&FIELDS[first + 1], limit.remaining().into());
+        }
+    }
+}
+
 fn is_browser(headers: &HeaderMap) -> bool {
     headers
         .get(ACCEPT)
@@ -62,12 +90,12 @@ async fn main() -> io::Result<()> {
                 .when_missing(MissingKey::Refuse),
         )
         // Made-up keys get a fresh counter each: their address is counted too.
-        .limit(Limit::new("address", Quota::per_minute(60)).by(key::client_ip()));
+        .limit(Limit::new("address", Quota::per_hour(600)).by(key::client_ip()));
 
     let limits = RateLimitLayer::new(MemoryStore::new(), policy)
         .refusal(ApiErrors)
-        // Styles that write different fields go together: `RateLimit` as in draft 7, `X-RateLimit-...` as GitHub's.
-        .headers([HeaderStyle::Draft7, HeaderStyle::GitHub])
+        // Styles that write different fields go together.
+        .headers([HeaderStyle::Draft7, HeaderStyle::custom(PerWindow)])
         // Clients that were refused together do not come back together.
         .retry_jitter(Duration::from_secs(2));
     let app = Router::new()

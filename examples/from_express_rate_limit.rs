@@ -141,7 +141,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let limiter = |policy: Policy| {
         RateLimitLayer::new(store.clone(), policy)
             // standardHeaders: 'draft-8', legacyHeaders: false
-            .headers(HeaderStyle::Draft8)
+            .headers([HeaderStyle::Draft11])
             // message: { error: 'Too many requests, please try again later.' }
             .on_refused(|refused| {
                 let message = json!({ "error": "Too many requests, please try again later." });

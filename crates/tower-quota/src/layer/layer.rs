@@ -365,7 +365,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// use tower_quota::{HeaderStyle, MemoryStore, Policy, RateLimitLayer};
     ///
     /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new())
-    ///     .headers([HeaderStyle::Draft11, HeaderStyle::GitHub, HeaderStyle::PerWindow]);
+    ///     .headers([HeaderStyle::Draft7]);
     /// # let _ = layer;
     /// ```
     ///

@@ -8,19 +8,22 @@
 //! |---|---|
 //! | `responses` | the writer and its settings |
 //! | `report` | the report that the pipeline passes on; partition keys |
-//! | `write_headers` | the trait of header styles, and the report as they see it |
-//! | `limit_info` | the limits of a policy as clients see them, found by name |
-//! | `style` | the choice of styles; each of `draft11`, `older_drafts` and `x_ratelimit` implements some |
+//! | `write_headers` | the trait of header styles |
+//! | `header_report`, `limit_report` | the report as header styles read it |
+//! | `limits` | the limits of a policy, found by name |
+//! | `style` | the choice of styles; `draft11`, `draft7` and `x_ratelimit` implement them |
 //! | `refused` | the reason of a refusal, and its status, message and wait |
 //! | `refusal`, `refusal_body` | the trait that answers, and its body |
 //! | `negotiated`, `problem`, `grpc` | the built-in refusals |
 //! | `text` | numbers, strings and lists in header fields |
 
 mod draft11;
+mod draft7;
 mod grpc;
-mod limit_info;
+mod header_report;
+mod limit_report;
+mod limits;
 mod negotiated;
-mod older_drafts;
 mod problem;
 mod refusal;
 mod refusal_body;
@@ -33,7 +36,8 @@ mod write_headers;
 mod x_ratelimit;
 
 pub use self::grpc::GrpcStatus;
-pub use self::limit_info::LimitInfo;
+pub use self::header_report::HeaderReport;
+pub use self::limit_report::LimitReport;
 pub use self::negotiated::Negotiated;
 pub use self::problem::ProblemDetails;
 pub(crate) use self::refusal::OnRefused;
@@ -43,5 +47,5 @@ pub use self::refused::{Reason, Refused};
 pub(crate) use self::report::{Partitions, Report};
 pub(crate) use self::responses::{ResponseSettings, Responses};
 pub use self::style::{CustomStyle, HeaderStyle, exposed_headers};
-pub use self::write_headers::{HeaderReport, LimitReport, WriteHeaders};
+pub use self::write_headers::WriteHeaders;
 pub use self::x_ratelimit::Reset;

@@ -12,7 +12,8 @@ use http::{Method, Response};
 use tower_quota_core::{Decision, Name};
 
 use super::grpc::{self, GrpcStatus};
-use super::limit_info::LimitInfos;
+use super::header_report::HeaderReport;
+use super::limits::Limits;
 use super::negotiated::Negotiated;
 use super::refusal::{Refusal, TYPICAL_FIELDS};
 use super::refusal_body::RefusalBody;
@@ -20,7 +21,7 @@ use super::refused::{Reason, Refused};
 use super::report::{Partitions, Report};
 use super::style::HeaderStyle;
 use super::text::{FieldText, members, push_separator, push_string, text_value};
-use super::write_headers::{HeaderReport, WriteHeaders};
+use super::write_headers::WriteHeaders;
 use crate::limit::Limit;
 use crate::protocol::Protocol;
 
@@ -70,7 +71,7 @@ impl Default for ResponseSettings {
 /// The writer of a layer's responses, for its settings and the limits of one policy.
 pub(crate) struct Responses {
     settings: ResponseSettings,
-    limits: LimitInfos,
+    limits: Limits,
     writers: Vec<Arc<dyn WriteHeaders>>,
 }
 
@@ -80,15 +81,10 @@ impl Responses {
         settings: &ResponseSettings,
         limits: impl IntoIterator<Item = &'a Limit>,
     ) -> Self {
-        let limits = LimitInfos::new(limits);
-        let writers = settings.styles.iter().map(|style| {
-            let writer = style.writer();
-            writer.for_limits(limits.list()).map_or(writer, Arc::from)
-        });
         Self {
             settings: settings.clone(),
-            writers: writers.collect(),
-            limits,
+            writers: settings.styles.iter().map(HeaderStyle::writer).collect(),
+            limits: Limits::new(limits),
         }
     }
 
@@ -175,7 +171,10 @@ impl Responses {
         if report.is_degraded() && report.only_shadows {
             return;
         }
-        let report = HeaderReport::new(report, &self.limits);
+        let report = HeaderReport {
+            report,
+            known: &self.limits,
+        };
         for writer in &self.writers {
             writer.write(&report, headers);
         }
@@ -238,7 +237,7 @@ mod tests {
     use crate::head::RequestHead;
     use crate::limit::Limit;
     use crate::protocol::Protocol;
-    use crate::response::style::HeaderStyle::{self, Draft3, Draft6, Draft7, Draft11, PerWindow};
+    use crate::response::style::HeaderStyle::{self, Draft7, Draft11};
     use crate::response::{Reason, Refused, Report};
 
     /// Returns the fields of a request with a quota of 500 an hour instead of the limit's 100 a minute.
@@ -285,18 +284,10 @@ mod tests {
                 r#""tier";r=499;t=3593, "burst";r=899;t=1"#,
             ),
             (Draft7, "ratelimit-policy", "500;w=3600, 900;w=1"),
-            (Draft6, "ratelimit-policy", "500;w=3600, 900;w=1"),
-            (Draft6, "ratelimit-limit", "500"),
-            (
-                Draft3,
-                "x-ratelimit-limit",
-                r#"500, 500;w=3600;name="tier", 900;w=1;name="burst""#,
-            ),
-            (PerWindow, "x-ratelimit-remaining-hour", "499"),
+            (Draft7, "ratelimit", "limit=500, remaining=499, reset=7"),
         ] {
             assert_eq!(fields(style.clone())[name], expected, "{style:?}");
         }
-        assert!(!fields(PerWindow).contains_key("x-ratelimit-limit-minute"));
     }
 
     /// Returns the status, challenge and gRPC code of a refusal for this reason.

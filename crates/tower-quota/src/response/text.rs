@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use smallvec::SmallVec;
-use tower_quota_core::Timestamp;
+use tower_quota_core::{Quota, Timestamp};
 
 /// The largest Integer of RFC 9651, section 3.3.1.
 const MAX_INTEGER: u64 = 999_999_999_999_999;
@@ -16,6 +16,11 @@ pub(super) type FieldText = SmallVec<[u8; 128]>;
 pub(crate) const fn ceil_secs(span: Duration) -> u64 {
     span.as_secs()
         .saturating_add((span.subsec_nanos() > 0) as u64)
+}
+
+/// Returns the window of a quota in seconds, rounded up, at least 1.
+pub(super) fn window_secs(quota: &Quota) -> u64 {
+    ceil_secs(quota.window()).max(1)
 }
 
 /// Returns the second of the Unix epoch, rounded up, at which a time span after an instant has passed.
@@ -52,12 +57,8 @@ pub(super) fn push_separator(out: &mut FieldText) {
 }
 
 /// Returns a number as the value of a field, cut to the largest Integer.
-pub(super) fn number_value(number: u64) -> Option<HeaderValue> {
-    // Nearly every refusal reports 0.
-    if number == 0 {
-        return Some(const { HeaderValue::from_static("0") });
-    }
-    HeaderValue::from_str(itoa::Buffer::new().format(number.min(MAX_INTEGER))).ok()
+pub(super) fn number_value(number: u64) -> HeaderValue {
+    number.min(MAX_INTEGER).into()
 }
 
 /// Returns a text as the value of a field; `None` if it is empty.
