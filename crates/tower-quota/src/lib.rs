@@ -217,7 +217,7 @@ mod valid;
 pub mod when;
 
 pub use self::checks::{Check, ChecksReport};
-pub use self::clients::{RefusalRecord, TopClient, TopWindow};
+pub use self::clients::{TopClient, TopWindow};
 pub use self::decided::Decided;
 pub use self::degraded::{Degraded, OnStoreFailure};
 pub use self::flagged::Flagged;

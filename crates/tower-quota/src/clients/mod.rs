@@ -1,14 +1,11 @@
-//! The state of a process about single clients: blocks, refusals, and the clients that are refused or ask most.
+//! The state of a process about single clients: blocks, and the clients that are refused or ask most.
 
 mod blocks;
-mod references;
 mod top;
 
 use std::time::Instant;
 
 pub(crate) use self::blocks::Blocks;
-pub use self::references::RefusalRecord;
-pub(crate) use self::references::{References, reference};
 pub(crate) use self::top::TopClients;
 pub use self::top::{TopClient, TopWindow};
 

@@ -192,44 +192,6 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|settings| settings.counts_busy = true)
     }
 
-    /// Adds a reference to each refusal, with which support finds the decision for an hour.
-    ///
-    /// It is in the field `X-RateLimit-Reference` and in the member `reference` of a problem's details, and begins with
-    /// the name of this instance: `pod-7-0d3kz5xq8w1fe`. [`RateLimitHandle::refusal`](crate::RateLimitHandle::refusal)
-    /// finds what it stands for, in the process that refused. It is off by default.
-    ///
-    /// ```
-    /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
-    ///
-    /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).refusal_references("pod-7");
-    /// assert!(layer.handle().refusal("pod-7-0d3kz5xq8w1fe").is_none());
-    /// ```
-    ///
-    /// # Panics
-    /// When the name is not 1 to 64 printable ASCII characters; see
-    /// [`try_refusal_references`](Self::try_refusal_references).
-    #[track_caller]
-    pub fn refusal_references(self, instance: impl Into<Name>) -> Self {
-        match self.try_refusal_references(instance) {
-            Ok(layer) => layer,
-            #[expect(
-                clippy::panic,
-                reason = "documented: a layer written in code fails at start"
-            )]
-            Err(error) => panic!("{error}"),
-        }
-    }
-
-    /// Works like `refusal_references`, but returns an error for an invalid name.
-    ///
-    /// # Errors
-    /// [`ConfigError`] when the name is not valid in a header, as for names of limits.
-    pub fn try_refusal_references(self, instance: impl Into<Name>) -> Result<Self, ConfigError> {
-        let instance = instance.into();
-        instance.check_limit()?;
-        Ok(self.with(|settings| settings.references_of = Some(instance)))
-    }
-
     /// Writes an event for each refusal and for one of so many admissions, through `tracing`.
     ///
     /// The target is `tower_quota::decision`. Refusals and requests while the store is unavailable are at the level

@@ -5,8 +5,6 @@ use core::num::NonZeroU32;
 use core::time::Duration;
 use std::sync::Arc;
 
-use tower_quota_core::Name;
-
 use crate::decided::Decided;
 use crate::degraded::LocalCounters;
 use crate::response::ResponseSettings;
@@ -22,8 +20,6 @@ pub(crate) struct Settings {
     pub(crate) store_timeout: Duration,
     /// True if requests and responses carry the decision.
     pub(crate) attaches_decision: bool,
-    /// The name of this instance, if refusals carry a reference.
-    pub(crate) references_of: Option<Name>,
     /// True if the busiest clients are counted.
     pub(crate) counts_busy: bool,
     /// One of so many admissions is traced, and every refusal; nothing without it.
@@ -51,7 +47,6 @@ impl Default for Settings {
             on_decision: None,
             store_timeout: STORE_TIMEOUT,
             attaches_decision: false,
-            references_of: None,
             counts_busy: false,
             traced_admissions: None,
             spans: SpanSettings::default(),

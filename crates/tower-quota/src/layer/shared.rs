@@ -13,7 +13,7 @@ use tower_quota_core::{Charge, Decision, Key, Name, Operation, RefusalCache, Sto
 use super::layer::RateLimitLayer;
 use super::settings::Settings;
 use crate::checks::Checks;
-use crate::clients::{Blocks, References, TopClients};
+use crate::clients::{Blocks, TopClients};
 use crate::decided::Decided;
 use crate::degraded::OutageLog;
 use crate::head::RequestHead;
@@ -41,7 +41,6 @@ pub(crate) struct Shared<S> {
     blocks: Blocks,
     top_refused: TopClients,
     top_busy: TopClients,
-    references: References,
 }
 
 /// The store of a layer behind its refusal cache.
@@ -72,7 +71,6 @@ impl<S: Store> Shared<S> {
             blocks: Blocks::default(),
             top_refused: TopClients::default(),
             top_busy: TopClients::default(),
-            references: References::default(),
         }
     }
 
@@ -133,10 +131,6 @@ impl<S> Shared<S> {
 
     pub(crate) const fn top_busy(&self) -> &TopClients {
         &self.top_busy
-    }
-
-    pub(crate) const fn references(&self) -> &References {
-        &self.references
     }
 
     /// Counts a sample of the requests for the busiest clients.

@@ -11,8 +11,7 @@ use super::refused::{Reason, Refused};
 /// Answers with problem details (RFC 9457).
 ///
 /// The body is `application/problem+json` with a type, a title, the status, a message that names the limit and the time
-/// to retry, `violated-policies`, the names of the limits that refuse, and `reference`, if the layer [adds
-/// one](crate::RateLimitLayer::refusal_references).
+/// to retry, and `violated-policies`, the names of the limits that refuse.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProblemDetails;
 
@@ -49,11 +48,6 @@ fn json(refused: &Refused<'_>) -> String {
     }
     if refused.decision().is_some() {
         json.push(']');
-    }
-    if let Some(reference) = refused.reference() {
-        json.push_str(",\"reference\":\"");
-        push_escaped(&mut json, reference);
-        json.push('"');
     }
     json.push('}');
     json

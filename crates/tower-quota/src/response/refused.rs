@@ -24,7 +24,6 @@ pub struct Refused<'a> {
     reason: Reason<'a>,
     head: RequestHead<'a>,
     jitter: Duration,
-    reference: Option<&'a str>,
 }
 
 /// The reason why a request is refused.
@@ -77,25 +76,13 @@ impl<'a> Refused<'a> {
             reason,
             head,
             jitter,
-            reference: None,
         }
-    }
-
-    /// Sets the reference of the refusal.
-    pub(crate) const fn with_reference(self, reference: Option<&'a str>) -> Self {
-        Self { reference, ..self }
     }
 
     /// Returns the reason of the refusal.
     #[must_use]
     pub const fn reason(&self) -> Reason<'a> {
         self.reason
-    }
-
-    /// Returns the reference of the refusal, if the layer adds references.
-    #[must_use]
-    pub const fn reference(&self) -> Option<&'a str> {
-        self.reference
     }
 
     /// Returns the head of the request.

@@ -30,9 +30,6 @@ const X_POLICY: HeaderName = HeaderName::from_static("x-ratelimit-policy");
 /// The field that names the shadow limits that would have refused.
 const X_SHADOW: HeaderName = HeaderName::from_static("x-ratelimit-shadow");
 
-/// The field that names a refusal, for support.
-const X_REFERENCE: HeaderName = HeaderName::from_static("x-ratelimit-reference");
-
 /// A function that makes the status of a refused gRPC call.
 pub(crate) type OnRefusedGrpc = dyn Fn(&Refused<'_>) -> GrpcStatus + Send + Sync;
 
@@ -146,12 +143,6 @@ impl Responses {
             .or_insert(const { HeaderValue::from_static("no-store") });
         if let Some(seconds) = refused.retry_after_secs() {
             headers.entry(RETRY_AFTER).or_insert_with(|| seconds.into());
-        }
-        if let Some(reference) = refused
-            .reference()
-            .and_then(|reference| HeaderValue::from_str(reference).ok())
-        {
-            headers.insert(X_REFERENCE, reference);
         }
         if let (None, Some(challenge)) = (content_type, refused.challenge()) {
             headers.entry(WWW_AUTHENTICATE).or_insert(challenge);

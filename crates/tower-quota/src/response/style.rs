@@ -98,7 +98,6 @@ pub fn exposed_headers() -> Vec<HeaderName> {
         [
             "x-ratelimit-policy",
             "x-ratelimit-shadow",
-            "x-ratelimit-reference",
             "grpc-status",
             "grpc-message",
             "grpc-status-details-bin",

@@ -220,17 +220,3 @@ async fn every_style_marks_degraded_responses() {
         assert!(!standard, "{style:?}: {local:?}");
     }
 }
-
-#[tokio::test]
-async fn refusal_reference_is_exposed() {
-    let limited = Limited::with(
-        Policy::new().limit(Limit::new("one", Quota::per_hour(1))),
-        |layer| layer.refusal_references("pod-7"),
-    );
-    limited.get().await;
-    assert!(
-        lines(&limited.get().await)
-            .iter()
-            .any(|line| line.starts_with("x-ratelimit-reference: "))
-    );
-}
