@@ -230,8 +230,8 @@ pub use self::protocol::Protocol;
 #[cfg(feature = "axum")]
 pub use self::request_decision::RequestDecision;
 pub use self::response::{
-    CustomStyle, GrpcStatus, HeaderReport, HeaderStyle, LimitReport, Negotiated, ProblemDetails,
-    Reason, Refusal, RefusalBody, Refused, Reset, WriteHeaders, exposed_headers,
+    CustomStyle, GrpcStatus, HeaderReport, HeaderStyle, LimitReport, ProblemDetails, Reason,
+    Refusal, RefusalBody, Refused, Reset, WriteHeaders, exposed_headers,
 };
 pub use self::store_call::StoreTimeout;
 pub use self::throttle::{Throttle, ThrottleError, ThrottleLayer};

@@ -270,7 +270,7 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Answers refused HTTP requests by this closure.
     ///
-    /// The default is the [form that the client prefers](crate::Negotiated).
+    /// The default is [problem details](crate::ProblemDetails).
     ///
     /// The body is text, bytes, or a [`RefusalBody`]; with the feature `axum` the response may be one of axum. The
     /// layer adds fields that the closure leaves out: see [`Refusal`].

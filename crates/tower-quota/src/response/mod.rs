@@ -14,7 +14,7 @@
 //! | `style` | the choice of styles; `draft11`, `draft7` and `x_ratelimit` implement them |
 //! | `refused` | the reason of a refusal, and its status, message and wait |
 //! | `refusal`, `refusal_body` | the trait that answers, and its body |
-//! | `negotiated`, `problem`, `grpc` | the built-in refusals |
+//! | `problem`, `grpc` | the built-in refusals |
 //! | `text` | numbers, strings and lists in header fields |
 
 mod draft11;
@@ -23,7 +23,6 @@ mod grpc;
 mod header_report;
 mod limit_report;
 mod limits;
-mod negotiated;
 mod problem;
 mod refusal;
 mod refusal_body;
@@ -38,7 +37,6 @@ mod x_ratelimit;
 pub use self::grpc::GrpcStatus;
 pub use self::header_report::HeaderReport;
 pub use self::limit_report::LimitReport;
-pub use self::negotiated::Negotiated;
 pub use self::problem::ProblemDetails;
 pub(crate) use self::refusal::OnRefused;
 pub use self::refusal::Refusal;

@@ -12,7 +12,7 @@ use super::refused::Refused;
 /// The typical number of fields of a refusal, with those that a server adds.
 pub(super) const TYPICAL_FIELDS: usize = 12;
 
-/// Answers refused HTTP requests; the default is [`Negotiated`](crate::Negotiated).
+/// Answers refused HTTP requests; the default is [`ProblemDetails`](crate::ProblemDetails).
 ///
 /// Use [`RateLimitLayer::on_refused`](crate::RateLimitLayer::on_refused) for closures. This trait is for named types,
 /// which are passed to [`RateLimitLayer::refusal`](crate::RateLimitLayer::refusal), also as `Box<dyn Refusal>` or

@@ -14,7 +14,7 @@ use tower_quota_core::{Decision, Name};
 use super::grpc::{self, GrpcStatus};
 use super::header_report::HeaderReport;
 use super::limits::Limits;
-use super::negotiated::Negotiated;
+use super::problem::ProblemDetails;
 use super::refusal::{Refusal, TYPICAL_FIELDS};
 use super::refusal_body::RefusalBody;
 use super::refused::{Reason, Refused};
@@ -54,7 +54,7 @@ impl Default for ResponseSettings {
     fn default() -> Self {
         Self {
             styles: HeaderStyle::DEFAULT.to_vec(),
-            refusal: Arc::new(Negotiated),
+            refusal: Arc::new(ProblemDetails),
             on_refused_grpc: Arc::new(GrpcStatus::of),
             partitions: None,
             grpc_domain: const { Name::new("tower-quota") },

@@ -9,7 +9,6 @@ mod grpc_sockets;
 mod hostile;
 mod inner_refusals;
 mod jitter;
-mod negotiation;
 mod nested;
 mod pace;
 mod partitions;

@@ -54,6 +54,25 @@ async fn problem_details_say_which_limit_and_when() {
 }
 
 #[tokio::test]
+async fn browser_gets_problem_details_too() {
+    let limited = spent(Limited::new(twice())).await;
+    let response = limited
+        .send(Request::get("/").header("accept", "text/html,*/*;q=0.8"))
+        .await;
+    assert_eq!(
+        field(&response, "content-type").as_deref(),
+        Some("application/problem+json")
+    );
+    assert_eq!(field(&response, "vary"), None);
+    let head = limited.send(Request::head("/")).await;
+    assert_eq!(
+        field(&head, "content-length"),
+        Some(text(response).await.len().to_string())
+    );
+    assert_eq!(text(head).await, "");
+}
+
+#[tokio::test]
 async fn refusal_names_all_violated_policies() {
     let policy = Policy::new()
         .limit(Limit::new("a", Quota::per_second(1)))
