@@ -145,7 +145,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             // message: { error: 'Too many requests, please try again later.' }
             .on_refused(|refused| {
                 let message = json!({ "error": "Too many requests, please try again later." });
-                (refused.status(), Json(message)).into_response()
+                (refused.status(), Json(message))
             })
             .on_store_error(|error| eprintln!("rate limits cannot be checked: {error}"))
     };

@@ -6,7 +6,6 @@ use core::num::NonZeroU32;
 use core::time::Duration;
 use std::sync::Arc;
 
-use http::Response;
 use tower_layer::Layer;
 use tower_quota_core::{ConfigError, MemoryStore, Name, RefusalCache, Store};
 
@@ -19,7 +18,7 @@ use crate::degraded::LocalCounters;
 use crate::policy::Policy;
 use crate::protocol::Protocol;
 use crate::response::{
-    GrpcStatus, HeaderStyle, OnRefused, Partitions, Refusal, RefusalBody, Refused, ResponseSettings,
+    GrpcStatus, HeaderStyle, IntoRefusal, OnRefused, Partitions, Refusal, Refused, ResponseSettings,
 };
 #[cfg(feature = "trace")]
 use crate::traced::SpanSettings;
@@ -272,12 +271,11 @@ impl<S: Store> RateLimitLayer<S> {
     ///
     /// The default is [problem details](crate::ProblemDetails).
     ///
-    /// The body is text, bytes, or a [`RefusalBody`]; with the feature `axum` the response may be one of axum. The
-    /// layer adds fields that the closure leaves out: see [`Refusal`].
+    /// The closure returns a response, or with the feature `axum` a status with a body: see [`IntoRefusal`]. The layer
+    /// adds fields that the closure leaves out: see [`Refusal`].
     ///
     /// ```
-    /// use http::Response;
-    /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
+    ///     /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
     ///
     /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).on_refused(|refused| {
     ///     let mut response = Response::new(refused.detail());
@@ -286,10 +284,10 @@ impl<S: Store> RateLimitLayer<S> {
     /// });
     /// # let _ = layer;
     /// ```
-    pub fn on_refused<F, B>(self, respond: F) -> Self
+    pub fn on_refused<F, R>(self, respond: F) -> Self
     where
-        F: Fn(&Refused<'_>) -> Response<B> + Send + Sync + 'static,
-        B: Into<RefusalBody> + 'static,
+        F: Fn(&Refused<'_>) -> R + Send + Sync + 'static,
+        R: IntoRefusal,
     {
         self.refusal(OnRefused(respond))
     }

@@ -13,7 +13,7 @@
 //! | `limits` | the limits of a policy, found by name |
 //! | `style` | the choice of styles; `draft11`, `draft7` and `x_ratelimit` implement them |
 //! | `refused` | the reason of a refusal, and its status, message and wait |
-//! | `refusal`, `refusal_body` | the trait that answers, and its body |
+//! | `refusal`, `into_refusal`, `refusal_body` | the trait that answers, what closures return, and the body |
 //! | `problem`, `grpc` | the built-in refusals |
 //! | `text` | numbers, strings and lists in header fields |
 
@@ -21,6 +21,7 @@ mod draft11;
 mod draft7;
 mod grpc;
 mod header_report;
+mod into_refusal;
 mod limit_report;
 mod limits;
 mod problem;
@@ -36,6 +37,7 @@ mod x_ratelimit;
 
 pub use self::grpc::GrpcStatus;
 pub use self::header_report::HeaderReport;
+pub use self::into_refusal::IntoRefusal;
 pub use self::limit_report::LimitReport;
 pub use self::problem::ProblemDetails;
 pub(crate) use self::refusal::OnRefused;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 
+use super::into_refusal::IntoRefusal;
 use super::refusal_body::RefusalBody;
 use super::refused::Refused;
 
@@ -66,13 +67,13 @@ impl<R: Refusal + ?Sized> Refusal for Arc<R> {
 /// A closure that answers refused requests.
 pub(crate) struct OnRefused<F>(pub(crate) F);
 
-impl<F, B> Refusal for OnRefused<F>
+impl<F, R> Refusal for OnRefused<F>
 where
-    F: Fn(&Refused<'_>) -> Response<B> + Send + Sync + 'static,
-    B: Into<RefusalBody>,
+    F: Fn(&Refused<'_>) -> R + Send + Sync + 'static,
+    R: IntoRefusal,
 {
     fn respond(&self, refused: &Refused<'_>) -> Response<RefusalBody> {
-        (self.0)(refused).map(Into::into)
+        (self.0)(refused).into_refusal()
     }
 }
 

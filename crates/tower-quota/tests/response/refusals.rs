@@ -274,6 +274,30 @@ async fn refusal_may_be_an_axum_response() {
     assert!(text(response).await.starts_with("Over the limit"));
 }
 
+#[cfg(feature = "axum")]
+#[tokio::test]
+async fn refusal_may_be_a_status_with_body() {
+    use axum::Json;
+
+    let text_of_it = Limited::with(twice(), |layer| {
+        layer.on_refused(|it| (it.status(), it.detail()))
+    });
+    let json = Limited::with(twice(), |layer| {
+        layer.on_refused(|it| (it.status(), [("x-code", "7")], Json(it.detail())))
+    });
+    let status = Limited::with(twice(), |layer| layer.on_refused(|it| it.status()));
+    for (limited, kind) in [
+        (text_of_it, Some("text/plain; charset=utf-8")),
+        (json, Some("application/json")),
+        (status, None),
+    ] {
+        let response = spent(limited).await.get().await;
+        assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(field(&response, "content-type").as_deref(), kind);
+        assert_eq!(field(&response, "retry-after").as_deref(), Some("30"));
+    }
+}
+
 #[tokio::test]
 async fn refusal_without_body_is_empty() {
     let response = spent(Limited::with(twice(), |layer| {
