@@ -168,7 +168,7 @@ impl Limit {
 
     /// Sets the cost of a request by a closure on its head, or by a function of [`cost`](crate::cost).
     ///
-    /// A cost above the quota's capacity is never admitted: the request is refused without a time to retry.
+    /// A cost above the quota's capacity is never admitted: the request is refused with 400, without a time to retry.
     pub fn cost_with(
         mut self,
         cost: impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + 'static,

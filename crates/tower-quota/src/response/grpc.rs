@@ -66,14 +66,14 @@ impl GrpcStatus {
 
     /// Returns the default status of a refusal, with its message for people.
     ///
-    /// `RESOURCE_EXHAUSTED` over a quota, `INVALID_ARGUMENT` for a missing key, `UNAUTHENTICATED` for missing
+    /// `RESOURCE_EXHAUSTED` over a quota, `INVALID_ARGUMENT` for a cost that never fits or a missing key, `UNAUTHENTICATED` for missing
     /// credentials, `PERMISSION_DENIED` for blocked requests, `UNAVAILABLE` if the store is unavailable, `INTERNAL` if
     /// the server did not attach the peer's address, or if the request has too many limits.
     #[must_use]
     pub fn of(refused: &Refused<'_>) -> Self {
         let code = match refused.reason() {
-            Reason::OverQuota(_) | Reason::NeverFits(_) => RESOURCE_EXHAUSTED,
-            Reason::MissingKey(_) => INVALID_ARGUMENT,
+            Reason::OverQuota(_) => RESOURCE_EXHAUSTED,
+            Reason::NeverFits(_) | Reason::MissingKey(_) => INVALID_ARGUMENT,
             Reason::Unauthenticated(_) => UNAUTHENTICATED,
             Reason::NoPeerAddress | Reason::TooManyLimits => INTERNAL,
             Reason::Blocked => PERMISSION_DENIED,

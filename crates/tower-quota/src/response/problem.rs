@@ -59,7 +59,7 @@ fn json(refused: &Refused<'_>) -> String {
 /// 4.2.1).
 fn type_and_title(refused: &Refused<'_>) -> (&'static str, &'static str) {
     match refused.reason() {
-        Reason::OverQuota(_) | Reason::NeverFits(_) => (
+        Reason::OverQuota(_) => (
             "https://iana.org/assignments/http-problem-types#quota-exceeded",
             "Request cannot be satisfied as assigned quota has been exceeded",
         ),
@@ -67,7 +67,8 @@ fn type_and_title(refused: &Refused<'_>) -> (&'static str, &'static str) {
             "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
             "Request cannot be satisfied due to temporary server capacity constraints",
         ),
-        Reason::MissingKey(_)
+        Reason::NeverFits(_)
+        | Reason::MissingKey(_)
         | Reason::Unauthenticated(_)
         | Reason::NoPeerAddress
         | Reason::TooManyLimits

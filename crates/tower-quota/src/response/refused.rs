@@ -24,6 +24,8 @@ pub struct Refused<'a> {
     reason: Reason<'a>,
     head: RequestHead<'a>,
     jitter: Duration,
+    /// The costs that exceed the capacity of their limit, as far as they are known.
+    oversized: &'a [(Name, u64)],
 }
 
 /// The reason why a request is refused.
@@ -32,7 +34,7 @@ pub struct Refused<'a> {
 pub enum Reason<'a> {
     /// The request is over a quota, and would be admitted later.
     OverQuota(&'a Decision),
-    /// The request costs more than the capacity of a limit.
+    /// The request costs more than the capacity of a limit, so a retry never helps.
     NeverFits(&'a Decision),
     /// The request lacks a key of this scope, and a limit refuses such requests.
     MissingKey(Name),
@@ -76,7 +78,13 @@ impl<'a> Refused<'a> {
             reason,
             head,
             jitter,
+            oversized: &[],
         }
+    }
+
+    /// Sets the costs that exceed the capacity of their limit.
+    pub(super) const fn with_costs(self, oversized: &'a [(Name, u64)]) -> Self {
+        Self { oversized, ..self }
     }
 
     /// Returns the reason of the refusal.
@@ -151,13 +159,14 @@ impl<'a> Refused<'a> {
 
     /// Returns the default HTTP status of the refusal.
     ///
-    /// 429 over a quota, 400 for a missing key, 401 for missing credentials, 403 for blocked requests, 503 if the store
-    /// is unavailable, 500 if the server did not attach the peer's address or if the request has too many limits.
+    /// 429 over a quota, 400 for a cost that never fits or a missing key, 401 for missing credentials, 403 for blocked
+    /// requests, 503 if the store is unavailable, 500 if the server did not attach the peer's address or if the request
+    /// has too many limits.
     #[must_use]
     pub const fn status(&self) -> StatusCode {
         match self.reason {
-            Reason::OverQuota(_) | Reason::NeverFits(_) => StatusCode::TOO_MANY_REQUESTS,
-            Reason::MissingKey(_) => StatusCode::BAD_REQUEST,
+            Reason::OverQuota(_) => StatusCode::TOO_MANY_REQUESTS,
+            Reason::NeverFits(_) | Reason::MissingKey(_) => StatusCode::BAD_REQUEST,
             Reason::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
             Reason::NoPeerAddress | Reason::TooManyLimits => StatusCode::INTERNAL_SERVER_ERROR,
             Reason::Blocked => StatusCode::FORBIDDEN,
@@ -197,10 +206,17 @@ impl<'a> Refused<'a> {
                 out.push_str("Over the ");
                 self.write_limits(out)?;
             }
-            Reason::NeverFits(_) => {
+            Reason::NeverFits(decision) => {
                 out.push_str("The request costs more than the ");
                 self.write_limits(out)?;
                 out.push_str(" can ever admit");
+                if let Some(status) = decision.tightest() {
+                    let mut oversized = self.oversized.iter();
+                    match oversized.find(|(limit, _)| *limit == status.name) {
+                        Some((_, cost)) => write!(out, ": {cost} instead of {}", status.limit)?,
+                        None => write!(out, ": at most {}", status.limit)?,
+                    }
+                }
             }
             Reason::MissingKey(scope) => {
                 write!(

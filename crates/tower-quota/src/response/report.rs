@@ -20,6 +20,8 @@ pub(crate) struct Report {
     pub(crate) by: Counted,
     /// The quotas of limits whose quota depends on the request.
     pub(crate) overrides: Vec<(Name, Quota)>,
+    /// The costs that exceed the capacity of their limit.
+    pub(crate) oversized: Vec<(Name, u64)>,
     /// The partition keys of the limits, if they are reported.
     pub(crate) partitions: Box<[(Name, PartitionKey)]>,
     /// The random time that is added to the wait of a refused client.
@@ -36,6 +38,7 @@ impl Report {
             decision,
             by: Counted::Shared,
             overrides: Vec::new(),
+            oversized: Vec::new(),
             partitions: Box::default(),
             jitter: Duration::ZERO,
             only_shadows: false,

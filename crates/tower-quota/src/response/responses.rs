@@ -119,6 +119,7 @@ impl Responses {
         report: Option<&Report>,
     ) -> Response<RefusalBody> {
         let settings = &self.settings;
+        let refused = &refused.with_costs(report.map_or(&[], |report| &report.oversized));
         let content_type = settings.protocol.grpc_content_type(refused.head());
         let mut response = match content_type {
             Some(content_type) => grpc::respond(

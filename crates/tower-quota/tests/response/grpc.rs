@@ -76,7 +76,7 @@ async fn cost_above_capacity_is_not_retried() {
     let limited =
         both(Policy::new().limit(Limit::new("units", Quota::per_minute(1)).cost_with(|_| 2)));
     let response = limited.send(call("application/grpc")).await;
-    assert_eq!(field(&response, "grpc-status").as_deref(), Some("8"));
+    assert_eq!(field(&response, "grpc-status").as_deref(), Some("3"));
     assert_eq!(
         field(&response, "grpc-retry-pushback-ms").as_deref(),
         Some("-1")

@@ -98,7 +98,7 @@ fn version() -> impl Strategy<Value = Version> {
 /// Asserts the invariants of every response.
 async fn assert_sound(response: Answer, is_head: bool) {
     let status = response.status().as_u16();
-    assert!([200, 403, 429].contains(&status), "{status}");
+    assert!([200, 400, 403, 429].contains(&status), "{status}");
     for lines in ["ratelimit", "ratelimit-policy", "retry-after"] {
         assert!(
             field(&response, lines).is_none_or(|line| line.len() < 500),

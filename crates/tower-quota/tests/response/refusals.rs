@@ -95,14 +95,15 @@ async fn cost_above_capacity_is_explained() {
         Policy::new().limit(Limit::new("units", Quota::per_minute(10)).cost_with(|_| 11)),
     );
     let response = limited.get().await;
-    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(response.status(), StatusCode::BAD_REQUEST);
     assert_eq!(response.headers().get(RETRY_AFTER), None);
     let problem: Value = serde_json::from_str(&text(response).await).unwrap();
     assert_eq!(
         problem["detail"],
-        "The request costs more than the limit \"units\" can ever admit."
+        "The request costs more than the limit \"units\" can ever admit: 11 instead of 10."
     );
     assert_eq!(problem["violated-policies"], json!(["units"]));
+    assert_eq!(problem["type"], "about:blank");
 }
 
 #[tokio::test]
