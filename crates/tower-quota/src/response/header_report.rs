@@ -7,7 +7,9 @@ use super::limits::Limits;
 use super::report::Report;
 use super::text::ceil_secs;
 
-/// The report of a decision for header styles, without [shadow](crate::Limit::shadow) limits.
+/// The report of a decision for header styles.
+///
+/// It has no limits that are [shadows](crate::Limit::shadow) or [hidden](crate::Limit::hidden).
 #[derive(Clone, Copy, Debug)]
 pub struct HeaderReport<'a> {
     pub(super) report: &'a Report,

@@ -11,18 +11,24 @@ use crate::limit::{ById, Limit};
 pub(super) struct Limits {
     list: Vec<Limit>,
     by_id: ById,
+    /// The names of the limits that no field reports.
+    hidden: Vec<Name>,
     /// The value of `RateLimit-Policy` if all limits apply, each by its own quota.
     pub(super) policy: Option<HeaderValue>,
 }
 
 impl Limits {
     pub(super) fn new<'a>(limits: impl IntoIterator<Item = &'a Limit>) -> Self {
-        let list: Vec<Limit> = limits
-            .into_iter()
-            .filter(|limit| !limit.is_shadow())
-            .cloned()
-            .collect();
+        let (mut list, mut hidden) = (Vec::new(), Vec::new());
+        for limit in limits {
+            if limit.is_hidden() {
+                hidden.push(limit.name);
+            } else if !limit.is_shadow() {
+                list.push(limit.clone());
+            }
+        }
         Self {
+            hidden,
             by_id: ById::new(list.iter().map(|limit| limit.name)),
             policy: policy_of_all(&list),
             list,
@@ -31,6 +37,10 @@ impl Limits {
 
     pub(super) const fn len(&self) -> usize {
         self.list.len()
+    }
+
+    pub(super) fn hides(&self, name: Name) -> bool {
+        self.hidden.contains(&name)
     }
 
     /// Returns a limit, which is nearly always at this position.

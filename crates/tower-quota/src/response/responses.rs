@@ -160,7 +160,7 @@ impl Responses {
     }
 
     fn write_fields(&self, report: &Report, headers: &mut HeaderMap) {
-        if report.is_degraded() && report.only_shadows {
+        if report.is_degraded() && report.only_shadows || self.is_refused_by_hidden(report) {
             return;
         }
         let report = HeaderReport {
@@ -172,13 +172,40 @@ impl Responses {
         }
     }
 
+    /// Returns whether the limit with the longest wait is hidden, so that the fields would tell shorter waits.
+    fn is_refused_by_hidden(&self, report: &Report) -> bool {
+        let refusal = report.decision.as_ref().filter(|it| !it.is_allowed());
+        let longest = refusal.and_then(Decision::tightest);
+        longest.is_some_and(|status| self.limits.hides(status.name))
+    }
+
     /// Adds the marks of an unavailable store and of shadow limits that would have refused.
     fn write_marks(&self, report: &Report, headers: &mut HeaderMap) {
         if report.is_degraded() && !report.only_shadows {
             self.mark_degraded(headers);
         }
         if let (true, Some(decision)) = (self.settings.reports_shadows, &report.decision) {
-            write_shadows(decision, headers);
+            self.write_shadows(decision, headers);
+        }
+    }
+
+    /// Adds `X-RateLimit-Shadow: "new", "newer"`: the shadow limits that would have refused.
+    fn write_shadows(&self, decision: &Decision, headers: &mut HeaderMap) {
+        let mut list = FieldText::new();
+        for status in decision.would_refuse() {
+            if self.limits.hides(status.name) {
+                continue;
+            }
+            let mut name = FieldText::new();
+            push_string(&mut name, status.name.as_str());
+            // An inner layer may have written the same name.
+            if !members(headers, &X_SHADOW).any(|inner| inner.as_bytes() == &name[..]) {
+                push_separator(&mut list);
+                list.extend_from_slice(&name);
+            }
+        }
+        if let Some(value) = text_value(&list) {
+            headers.append(X_SHADOW, value);
         }
     }
 
@@ -187,23 +214,6 @@ impl Responses {
         if !self.writers.is_empty() {
             headers.insert(X_POLICY, const { HeaderValue::from_static("degraded") });
         }
-    }
-}
-
-/// Adds `X-RateLimit-Shadow: "new", "newer"`: the shadow limits that would have refused.
-fn write_shadows(decision: &Decision, headers: &mut HeaderMap) {
-    let mut list = FieldText::new();
-    for status in decision.would_refuse() {
-        let mut name = FieldText::new();
-        push_string(&mut name, status.name.as_str());
-        // An inner layer may have written the same name.
-        if !members(headers, &X_SHADOW).any(|inner| inner.as_bytes() == &name[..]) {
-            push_separator(&mut list);
-            list.extend_from_slice(&name);
-        }
-    }
-    if let Some(value) = text_value(&list) {
-        headers.append(X_SHADOW, value);
     }
 }
 

@@ -6,6 +6,7 @@ mod fields;
 mod grpc;
 mod grpc_details;
 mod grpc_sockets;
+mod hidden;
 mod hostile;
 mod inner_refusals;
 mod jitter;
