@@ -227,7 +227,7 @@ pub use self::protocol::Protocol;
 pub use self::request_decision::RequestDecision;
 pub use self::response::{
     CustomStyle, GrpcStatus, HeaderReport, HeaderStyle, IntoRefusal, LimitReport, ProblemDetails,
-    Reason, Refusal, RefusalBody, Refused, Reset, WriteHeaders, exposed_headers,
+    Reason, Refusal, RefusalBody, Refused, Reset, WriteHeaders,
 };
 pub use self::store_call::StoreTimeout;
 pub use self::throttle::{Throttle, ThrottleError, ThrottleLayer};

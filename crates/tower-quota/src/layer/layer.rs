@@ -6,6 +6,7 @@ use core::num::NonZeroU32;
 use core::time::Duration;
 use std::sync::Arc;
 
+use http::header::HeaderName;
 use tower_layer::Layer;
 use tower_quota_core::{ConfigError, MemoryStore, Name, RefusalCache, Store};
 
@@ -354,6 +355,26 @@ impl<S: Store> RateLimitLayer<S> {
         let styles: Vec<HeaderStyle> = styles.into_iter().collect();
         HeaderStyle::check(&styles)?;
         Ok(self.responding(|settings| settings.styles = styles))
+    }
+
+    /// Returns the header fields that this layer writes and that scripts of other origins can read only if CORS exposes them.
+    ///
+    /// Pass them to `CorsLayer::expose_headers` of tower-http, and put that layer outside this one.
+    ///
+    /// ```
+    /// use tower_quota::{HeaderStyle, MemoryStore, Policy, Protocol, RateLimitLayer};
+    ///
+    /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new())
+    ///     .headers([HeaderStyle::Draft11])
+    ///     .protocol(Protocol::Http);
+    /// assert_eq!(
+    ///     layer.exposed_headers(),
+    ///     ["retry-after", "www-authenticate", "ratelimit", "ratelimit-policy", "x-ratelimit-policy"]
+    /// );
+    /// ```
+    #[must_use]
+    pub fn exposed_headers(&self) -> Vec<HeaderName> {
+        self.shared.rules().settings.responses.fields()
     }
 
     /// Adds partition keys, `pk`, to the fields of [`HeaderStyle::Draft11`].

@@ -18,6 +18,9 @@ const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 
+/// The fields of a refused call.
+pub(super) const FIELDS: [HeaderName; 4] = [STATUS, MESSAGE, DETAILS, PUSHBACK];
+
 const UNKNOWN: i32 = 2;
 const INVALID_ARGUMENT: i32 = 3;
 const PERMISSION_DENIED: i32 = 7;

@@ -46,6 +46,6 @@ pub use self::refusal_body::RefusalBody;
 pub use self::refused::{Reason, Refused};
 pub(crate) use self::report::{Partitions, Report};
 pub(crate) use self::responses::{ResponseSettings, Responses};
-pub use self::style::{CustomStyle, HeaderStyle, exposed_headers};
+pub use self::style::{CustomStyle, HeaderStyle};
 pub use self::write_headers::WriteHeaders;
 pub use self::x_ratelimit::Reset;

@@ -65,6 +65,26 @@ impl Default for ResponseSettings {
     }
 }
 
+impl ResponseSettings {
+    /// Returns the fields that these settings may add to responses, `Cache-Control` excepted.
+    pub(crate) fn fields(&self) -> Vec<HeaderName> {
+        let mut fields = vec![RETRY_AFTER, WWW_AUTHENTICATE];
+        for style in &self.styles {
+            fields.extend(style.writer().fields().iter().cloned());
+        }
+        if !self.styles.is_empty() {
+            fields.push(X_POLICY);
+        }
+        if self.reports_shadows {
+            fields.push(X_SHADOW);
+        }
+        if self.protocol.may_be_grpc() {
+            fields.extend(grpc::FIELDS);
+        }
+        fields
+    }
+}
+
 /// The writer of a layer's responses, for its settings and the limits of one policy.
 pub(crate) struct Responses {
     settings: ResponseSettings,

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use http::header::{HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::HeaderName;
 use tower_quota_core::ConfigError;
 
 use super::draft7::Draft7;
@@ -79,39 +79,4 @@ impl fmt::Debug for CustomStyle {
             .field(&self.0.fields())
             .finish()
     }
-}
-
-/// Returns the header fields that scripts in browsers can read only if CORS exposes them.
-///
-/// These are the fields of all built-in [styles](HeaderStyle), of refusals and of gRPC-Web. Pass them to
-/// `CorsLayer::expose_headers` of tower-http, together with those of a custom style, and put that layer outside this
-/// one.
-///
-/// ```
-/// let exposed = tower_quota::exposed_headers();
-/// assert!(exposed.contains(&http::header::RETRY_AFTER));
-/// ```
-#[must_use]
-pub fn exposed_headers() -> Vec<HeaderName> {
-    let mut fields = vec![RETRY_AFTER, WWW_AUTHENTICATE];
-    fields.extend(
-        [
-            "x-ratelimit-policy",
-            "x-ratelimit-shadow",
-            "grpc-status",
-            "grpc-message",
-            "grpc-status-details-bin",
-            "grpc-retry-pushback-ms",
-        ]
-        .map(HeaderName::from_static),
-    );
-    for field in [HeaderStyle::Draft11, HeaderStyle::XRateLimit(Reset::Epoch)]
-        .iter()
-        .flat_map(|style| style.writer().fields())
-    {
-        if !fields.contains(field) {
-            fields.push(field.clone());
-        }
-    }
-    fields
 }
