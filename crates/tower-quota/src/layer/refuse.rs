@@ -34,7 +34,7 @@ impl<S: Store> Shared<S> {
     ) -> Response<RefusalBody> {
         if let Some(decision) = &context.report.decision {
             let is_degraded = context.report.by == Counted::Locally;
-            let reason = Some(over_quota(decision));
+            let reason = Some(Reason::of(decision));
             self.notify(
                 &context.rules,
                 Some(decision),
@@ -65,7 +65,7 @@ impl<S: Store> Shared<S> {
                 .watch
                 .refused(self.checks(), decision, &context.keys);
         }
-        let reason = over_quota(decision);
+        let reason = Reason::of(decision);
         let refused = Refused::new(reason, RequestHead::of(request), context.report.jitter);
         let mut response = context
             .rules
@@ -193,14 +193,6 @@ impl<S: Store> Shared<S> {
             .refuse(&refused, Some(&context.report));
         context.attach(&mut response);
         response
-    }
-}
-
-/// Returns the reason of a refusal by a decision.
-fn over_quota(decision: &Decision) -> Reason<'_> {
-    match decision.outcome() {
-        Outcome::Never => Reason::NeverFits(decision),
-        _ => Reason::OverQuota(decision),
     }
 }
 

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use http::Response;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use tower_quota_core::{LimitStatus, Name, Outcome};
+use tower_quota_core::{LimitStatus, Outcome};
 
 use super::refusal_body::RefusalBody;
 use super::refused::{Reason, Refused};
@@ -31,9 +31,9 @@ const UNAUTHENTICATED: i32 = 16;
 
 /// The status of a refused gRPC call: a code, a message, and details for programs.
 ///
-/// [`GrpcStatus::of`] is the default status of a refusal. A layer sends another one if
-/// [`RateLimitLayer::on_refused_grpc`](crate::RateLimitLayer::on_refused_grpc) returns one. With the feature `tonic` it
-/// can also be made from a `tonic::Status`, with its details and metadata.
+/// [`GrpcStatus::of`] is the default status of a refusal. Return another status from
+/// [`RateLimitLayer::on_refused_grpc`](crate::RateLimitLayer::on_refused_grpc) to change it. With the feature `tonic` the
+/// type converts from and into `tonic::Status`, with details and metadata.
 ///
 /// ```
 /// use tower_quota::{GrpcStatus, MemoryStore, Policy, RateLimitLayer};
@@ -46,7 +46,7 @@ const UNAUTHENTICATED: i32 = 16;
 pub struct GrpcStatus {
     code: i32,
     message: String,
-    /// A `google.rpc.Status`; without one the layer makes one from the decision.
+    /// A `google.rpc.Status`.
     details: Option<Vec<u8>>,
     metadata: HeaderMap,
 }
@@ -54,11 +54,15 @@ pub struct GrpcStatus {
 impl GrpcStatus {
     /// Makes a status from a gRPC code, such as 8 for `RESOURCE_EXHAUSTED`, and a message.
     ///
-    /// A refusal is never `OK`: code 0 and negative codes become `UNKNOWN`. The details are those of the
-    /// [refusal](Self::of): when to retry, and which limits refused.
+    /// A refusal is never `OK`, and unknown codes help nobody: codes outside 1 to 16 become `UNKNOWN`. The layer adds the
+    /// details of the [refusal](Self::of): when to retry, and which limits refused.
     #[must_use]
     pub fn new(code: i32, message: impl Into<String>) -> Self {
-        let code = if code > 0 { code } else { UNKNOWN };
+        let code = if (1..=UNAUTHENTICATED).contains(&code) {
+            code
+        } else {
+            UNKNOWN
+        };
         Self {
             code,
             message: message.into(),
@@ -82,7 +86,18 @@ impl GrpcStatus {
             Reason::Blocked => PERMISSION_DENIED,
             Reason::StoreFailure(_) => UNAVAILABLE,
         };
-        Self::new(code, refused.detail())
+        Self::new(code, refused.detail()).completed(refused)
+    }
+
+    /// Adds the details and the push-back of a refusal, if the status has none.
+    fn completed(mut self, refused: &Refused<'_>) -> Self {
+        if self.details.is_none() {
+            self.details = error_details(refused, self.code, &self.message);
+        }
+        self.metadata
+            .entry(PUSHBACK)
+            .or_insert_with(|| push_back(refused));
+        self
     }
 
     /// Returns the code.
@@ -113,12 +128,23 @@ impl From<tonic::Status> for GrpcStatus {
     }
 }
 
-/// Returns the response to a refused gRPC call with this status, from this domain.
+#[cfg(feature = "tonic")]
+impl From<GrpcStatus> for tonic::Status {
+    fn from(status: GrpcStatus) -> Self {
+        Self::with_details_and_metadata(
+            status.code.into(),
+            status.message,
+            status.details.unwrap_or_default().into(),
+            tonic::metadata::MetadataMap::from_headers(status.metadata),
+        )
+    }
+}
+
+/// Returns the response to a refused gRPC call with this status.
 pub(super) fn respond(
     status: GrpcStatus,
     content_type: GrpcContentType,
     refused: &Refused<'_>,
-    domain: Name,
 ) -> Response<RefusalBody> {
     let mut response = Response::new(RefusalBody::default());
     let GrpcStatus {
@@ -126,20 +152,18 @@ pub(super) fn respond(
         message,
         details,
         mut metadata,
-    } = status;
+    } = status.completed(refused);
     metadata.insert(CONTENT_TYPE, HeaderValue::from_static(content_type.0));
     metadata.insert(STATUS, code.into());
     // Clients compare it with the message in the details, so both must be the same.
     if let Ok(message) = HeaderValue::try_from(percent_encoded(&message)) {
         metadata.insert(MESSAGE, message);
     }
-    let details = details.or_else(|| error_details(refused, code, &message, domain));
     if let Some(value) =
         details.and_then(|details| HeaderValue::try_from(STANDARD_NO_PAD.encode(details)).ok())
     {
         metadata.insert(DETAILS, value);
     }
-    metadata.insert(PUSHBACK, push_back(refused));
     *response.headers_mut() = metadata;
     response
 }
@@ -187,11 +211,11 @@ const STATUS_DETAILS: u64 = 3;
 ///
 /// The details are messages of `google/rpc/error_details.proto`: when to retry, which quotas were exceeded, and the
 /// kind of error.
-fn error_details(refused: &Refused<'_>, code: i32, message: &str, domain: Name) -> Option<Vec<u8>> {
+fn error_details(refused: &Refused<'_>, code: i32, message: &str) -> Option<Vec<u8>> {
     let code = u64::try_from(code).unwrap_or_default();
     let info = Message::default()
         .string(1, error_reason(refused.reason()))
-        .string(2, domain.as_str());
+        .string(2, refused.grpc_domain.as_str());
     let mut status = Message::default().integer(1, code).string(2, message).any(
         STATUS_DETAILS,
         ERROR_INFO,

@@ -3,8 +3,9 @@
 use core::fmt::Write;
 
 use http::Response;
+use http::header::{CONTENT_TYPE, HeaderValue};
 
-use super::refusal::{Refusal, respond};
+use super::refusal::{Refusal, TYPICAL_FIELDS, add_missing};
 use super::refusal_body::RefusalBody;
 use super::refused::{Reason, Refused};
 
@@ -17,7 +18,16 @@ pub struct ProblemDetails;
 
 impl Refusal for ProblemDetails {
     fn respond(&self, refused: &Refused<'_>) -> Response<RefusalBody> {
-        respond(refused.status(), "application/problem+json", json(refused))
+        let mut response = Response::new(json(refused).into());
+        *response.status_mut() = refused.status();
+        let headers = response.headers_mut();
+        headers.reserve(TYPICAL_FIELDS);
+        headers.insert(
+            CONTENT_TYPE,
+            const { HeaderValue::from_static("application/problem+json") },
+        );
+        add_missing(refused, headers);
+        response
     }
 }
 

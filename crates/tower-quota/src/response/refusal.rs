@@ -3,8 +3,8 @@
 use core::fmt;
 use std::sync::Arc;
 
-use http::header::{CONTENT_TYPE, HeaderValue};
-use http::{Response, StatusCode};
+use http::Response;
+use http::header::{CACHE_CONTROL, HeaderMap, HeaderValue, RETRY_AFTER};
 
 use super::into_refusal::IntoRefusal;
 use super::refusal_body::RefusalBody;
@@ -77,18 +77,14 @@ where
     }
 }
 
-/// Returns a response with room for the fields that the layer adds.
-pub(super) fn respond(
-    status: StatusCode,
-    content_type: &'static str,
-    body: String,
-) -> Response<RefusalBody> {
-    let mut response = Response::new(body.into());
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.reserve(TYPICAL_FIELDS);
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
+/// Adds `Cache-Control` and `Retry-After`, if the response has none.
+pub(super) fn add_missing(refused: &Refused<'_>, headers: &mut HeaderMap) {
+    headers
+        .entry(CACHE_CONTROL)
+        .or_insert(const { HeaderValue::from_static("no-store") });
+    if let Some(seconds) = refused.retry_after_secs() {
+        headers.entry(RETRY_AFTER).or_insert_with(|| seconds.into());
+    }
 }
 
 impl fmt::Debug for dyn Refusal {

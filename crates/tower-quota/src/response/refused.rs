@@ -3,10 +3,11 @@
 use core::error::Error;
 use core::fmt::{self, Write};
 use core::time::Duration;
+use std::sync::LazyLock;
 
-use http::StatusCode;
 use http::header::HeaderValue;
-use tower_quota_core::{Decision, LimitStatus, Name};
+use http::{Request, StatusCode};
+use tower_quota_core::{Decision, LimitStatus, Name, Outcome};
 
 use super::text::ceil_secs;
 use crate::head::RequestHead;
@@ -15,10 +16,30 @@ use crate::key::CLOSURE_MARK;
 /// The time to retry after the store failed. It is short, because the store may recover soon.
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
+/// The default domain of `ErrorInfo`.
+pub(super) const DEFAULT_DOMAIN: Name = Name::new("tower-quota");
+
 /// The maximum number of limits that a message names, because gRPC clients get it in a header.
 const MAX_NAMED_LIMITS: usize = 5;
 
 /// A refused request, and the reason of its refusal.
+///
+/// A layer passes it to [`RateLimitLayer::on_refused`](crate::RateLimitLayer::on_refused). For a [`Limiter`](crate::Limiter)
+/// of your own, [`Refused::of`] makes it from the decision:
+///
+/// ```
+/// use tower_quota::{Limiter, MemoryStore, ProblemDetails, Quota, Refusal, Refused};
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let limiter = Limiter::new(MemoryStore::new(), "exports", Quota::per_minute(1));
+/// limiter.check("ann").await?;
+/// let decision = limiter.check("ann").await?;
+/// let refused = Refused::of(&decision).expect("the second export is over the limit");
+/// let response = ProblemDetails.respond(&refused);
+/// assert_eq!((response.status().as_u16(), &response.headers()["retry-after"]), (429, "60"));
+/// # Ok::<_, std::convert::Infallible>(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Refused<'a> {
     reason: Reason<'a>,
@@ -26,6 +47,8 @@ pub struct Refused<'a> {
     jitter: Duration,
     /// The costs that exceed the capacity of their limit, as far as they are known.
     oversized: &'a [(Name, u64)],
+    /// The domain of `ErrorInfo` for gRPC clients.
+    pub(super) grpc_domain: Name,
 }
 
 /// The reason why a request is refused.
@@ -55,7 +78,15 @@ pub enum Reason<'a> {
     StoreFailure(&'a (dyn Error + Send + Sync + 'static)),
 }
 
-impl Reason<'_> {
+impl<'a> Reason<'a> {
+    /// Returns the reason of a refusal by a decision.
+    pub(crate) fn of(decision: &'a Decision) -> Self {
+        match decision.outcome() {
+            Outcome::Never => Self::NeverFits(decision),
+            _ => Self::OverQuota(decision),
+        }
+    }
+
     /// Returns the reason in one word.
     pub(crate) const fn label(&self) -> &'static str {
         match self {
@@ -79,12 +110,28 @@ impl<'a> Refused<'a> {
             head,
             jitter,
             oversized: &[],
+            grpc_domain: DEFAULT_DOMAIN,
         }
     }
 
-    /// Sets the costs that exceed the capacity of their limit.
-    pub(super) const fn with_costs(self, oversized: &'a [(Name, u64)]) -> Self {
-        Self { oversized, ..self }
+    /// Returns the refusal by a decision that you made without a layer; `None` if the request was admitted.
+    ///
+    /// Its [head](Self::head) is the head of an empty request.
+    #[must_use]
+    pub fn of(decision: &'a Decision) -> Option<Self> {
+        static NO_REQUEST: LazyLock<Request<()>> = LazyLock::new(Request::default);
+        let head = RequestHead::of(&*NO_REQUEST);
+        let is_refused = !decision.is_allowed();
+        is_refused.then(|| Self::new(Reason::of(decision), head, Duration::ZERO))
+    }
+
+    /// Sets the costs that exceed the capacity of their limit, and the domain of `ErrorInfo`.
+    pub(super) const fn within(self, oversized: &'a [(Name, u64)], grpc_domain: Name) -> Self {
+        Self {
+            oversized,
+            grpc_domain,
+            ..self
+        }
     }
 
     /// Returns the reason of the refusal.

@@ -5,8 +5,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use http::header::{
-    CACHE_CONTROL, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
-    WWW_AUTHENTICATE,
+    CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use http::{Method, Response};
 use tower_quota_core::{Decision, Name};
@@ -15,9 +14,9 @@ use super::grpc::{self, GrpcStatus};
 use super::header_report::HeaderReport;
 use super::limits::Limits;
 use super::problem::ProblemDetails;
-use super::refusal::{Refusal, TYPICAL_FIELDS};
+use super::refusal::{Refusal, TYPICAL_FIELDS, add_missing};
 use super::refusal_body::RefusalBody;
-use super::refused::{Reason, Refused};
+use super::refused::{DEFAULT_DOMAIN, Reason, Refused};
 use super::report::{Partitions, Report};
 use super::style::HeaderStyle;
 use super::text::{FieldText, members, push_separator, push_string, text_value};
@@ -57,7 +56,7 @@ impl Default for ResponseSettings {
             refusal: Arc::new(ProblemDetails),
             on_refused_grpc: Arc::new(GrpcStatus::of),
             partitions: None,
-            grpc_domain: const { Name::new("tower-quota") },
+            grpc_domain: DEFAULT_DOMAIN,
             protocol: Protocol::default(),
             reports_shadows: false,
             max_jitter: Duration::ZERO,
@@ -139,15 +138,13 @@ impl Responses {
         report: Option<&Report>,
     ) -> Response<RefusalBody> {
         let settings = &self.settings;
-        let refused = &refused.with_costs(report.map_or(&[], |report| &report.oversized));
+        let oversized = report.map_or(&[][..], |report| &report.oversized);
+        let refused = &refused.within(oversized, settings.grpc_domain);
         let content_type = settings.protocol.grpc_content_type(refused.head());
         let mut response = match content_type {
-            Some(content_type) => grpc::respond(
-                (settings.on_refused_grpc)(refused),
-                content_type,
-                refused,
-                settings.grpc_domain,
-            ),
+            Some(content_type) => {
+                grpc::respond((settings.on_refused_grpc)(refused), content_type, refused)
+            }
             None => settings.refusal.respond(refused),
         };
         if refused.head().method() == Method::HEAD {
@@ -159,12 +156,7 @@ impl Responses {
         let headers = response.headers_mut();
         // There are nearly always more fields than the map's first capacity: let it grow only once.
         headers.reserve(TYPICAL_FIELDS.saturating_sub(headers.len()));
-        headers
-            .entry(CACHE_CONTROL)
-            .or_insert(const { HeaderValue::from_static("no-store") });
-        if let Some(seconds) = refused.retry_after_secs() {
-            headers.entry(RETRY_AFTER).or_insert_with(|| seconds.into());
-        }
+        add_missing(refused, headers);
         if let (None, Some(challenge)) = (content_type, refused.challenge()) {
             headers.entry(WWW_AUTHENTICATE).or_insert(challenge);
         }

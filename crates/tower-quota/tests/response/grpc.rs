@@ -4,7 +4,8 @@ use http::{Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use tower::{Layer, ServiceExt};
 use tower_quota::{
-    GrpcStatus, Limit, MissingKey, OnStoreFailure, Policy, Protocol, Quota, RateLimitLayer, key,
+    Decision, GrpcStatus, Limit, MissingKey, OnStoreFailure, Policy, Protocol, Quota,
+    RateLimitLayer, Refused, key,
 };
 
 use crate::shared::{Answer, Inner, Limited, failing_store, field};
@@ -277,13 +278,10 @@ async fn status_and_message_can_be_changed() {
 }
 
 #[test]
-fn status_ok_becomes_unknown() {
+fn code_outside_of_errors_becomes_unknown() {
     assert_eq!(
-        [
-            GrpcStatus::new(0, "").code(),
-            GrpcStatus::new(-1, "").code()
-        ],
-        [2, 2]
+        [-1, 0, 1, 16, 17, 99].map(|code| GrpcStatus::new(code, "").code()),
+        [2, 2, 1, 16, 2, 2]
     );
 }
 
@@ -297,9 +295,9 @@ async fn tonic_status_can_be_returned() {
                 refused.detail(),
                 "details".into(),
             );
-            status
-                .metadata_mut()
-                .insert("x-hint", "slow down".parse().unwrap());
+            let metadata = status.metadata_mut();
+            metadata.insert("x-hint", "slow down".parse().unwrap());
+            metadata.insert("grpc-retry-pushback-ms", "7".parse().unwrap());
             status
         })
     });
@@ -312,4 +310,29 @@ async fn tonic_status_can_be_returned() {
     );
     assert_eq!(field(&response, "x-hint").as_deref(), Some("slow down"));
     assert_eq!(field(&response, "retry-after").as_deref(), Some("2"));
+    let push_back = field(&response, "grpc-retry-pushback-ms");
+    assert_eq!(push_back.as_deref(), Some("7"));
+}
+
+#[cfg(feature = "tonic")]
+#[tokio::test]
+async fn decision_makes_the_status_of_the_layer() {
+    let limited = Limited::with(once(), |layer| layer.protocol(Protocol::Grpc));
+    limited.get().await;
+    let response = limited.get().await;
+    let of_layer = tonic::Status::from_header_map(response.headers()).unwrap();
+    let decision = response.extensions().get::<Decision>().unwrap();
+
+    let refused = Refused::of(decision).unwrap();
+    let status = tonic::Status::from(GrpcStatus::of(&refused));
+    assert_eq!(
+        (status.code(), status.message(), status.details()),
+        (of_layer.code(), of_layer.message(), of_layer.details())
+    );
+    assert!(!status.details().is_empty());
+    assert_eq!(
+        status.metadata().get("grpc-retry-pushback-ms"),
+        of_layer.metadata().get("grpc-retry-pushback-ms")
+    );
+    assert!(Refused::of(&Decision::default()).is_none());
 }

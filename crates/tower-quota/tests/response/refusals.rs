@@ -6,10 +6,11 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{Request, Response, StatusCode};
 use http_body::Body as _;
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use tower_quota::{
-    Limit, MissingKey, Policy, ProblemDetails, Quota, Reason, Refusal, RefusalBody, Refused, key,
+    Decision, Limit, MissingKey, Policy, ProblemDetails, Quota, Reason, Refusal, RefusalBody,
+    Refused, key,
 };
 
 use crate::shared::{Limited, WITH_X, field, text};
@@ -51,6 +52,19 @@ async fn problem_details_say_which_limit_and_when() {
         })
     );
     assert_eq!(limited.inner.calls(), 2);
+}
+
+#[tokio::test]
+async fn decision_makes_the_refusal_of_the_layer() {
+    let response = spent(Limited::new(twice())).await.get().await;
+    let decision = response.extensions().get::<Decision>().unwrap().clone();
+    let own = ProblemDetails.respond(&Refused::of(&decision).unwrap());
+    assert_eq!(own.status(), response.status());
+    for name in ["content-type", "cache-control", "retry-after"] {
+        assert_eq!(own.headers()[name], response.headers()[name]);
+    }
+    let own = own.into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(own, text(response).await);
 }
 
 #[tokio::test]
