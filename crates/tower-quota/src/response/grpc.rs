@@ -10,7 +10,7 @@ use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use tower_quota_core::{LimitStatus, Outcome};
 
 use super::refusal_body::RefusalBody;
-use super::refused::{Reason, Refused};
+use super::refused::Refused;
 use crate::protocol::GrpcContentType;
 
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
@@ -22,11 +22,6 @@ const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 pub(super) const FIELDS: [HeaderName; 4] = [STATUS, MESSAGE, DETAILS, PUSHBACK];
 
 const UNKNOWN: i32 = 2;
-const INVALID_ARGUMENT: i32 = 3;
-const PERMISSION_DENIED: i32 = 7;
-const RESOURCE_EXHAUSTED: i32 = 8;
-const INTERNAL: i32 = 13;
-const UNAVAILABLE: i32 = 14;
 const UNAUTHENTICATED: i32 = 16;
 
 /// The status of a refused gRPC call: a code, a message, and details for programs.
@@ -71,22 +66,10 @@ impl GrpcStatus {
         }
     }
 
-    /// Returns the default status of a refusal, with its message for people.
-    ///
-    /// `RESOURCE_EXHAUSTED` over a quota, `INVALID_ARGUMENT` for a cost that never fits or a missing key, `UNAUTHENTICATED` for missing
-    /// credentials, `PERMISSION_DENIED` for blocked requests, `UNAVAILABLE` if the store is unavailable, `INTERNAL` if
-    /// the server did not attach the peer's address, or if the request has too many limits.
+    /// Returns the default status of a refusal: the code of its [`Reason`](crate::Reason), its message and its details.
     #[must_use]
     pub fn of(refused: &Refused<'_>) -> Self {
-        let code = match refused.reason() {
-            Reason::OverQuota(_) => RESOURCE_EXHAUSTED,
-            Reason::NeverFits(_) | Reason::MissingKey(_) => INVALID_ARGUMENT,
-            Reason::Unauthenticated(_) => UNAUTHENTICATED,
-            Reason::NoPeerAddress | Reason::TooManyLimits => INTERNAL,
-            Reason::Blocked => PERMISSION_DENIED,
-            Reason::StoreFailure(_) => UNAVAILABLE,
-        };
-        Self::new(code, refused.detail()).completed(refused)
+        Self::new(refused.reason().answer().grpc_code, refused.detail()).completed(refused)
     }
 
     /// Adds the details and the push-back of a refusal, if the status has none.
@@ -200,6 +183,9 @@ fn percent_encoded(text: &str) -> String {
 /// In base64 that is 4 KiB, half of the size that servers and proxies allow for all headers together.
 const MAX_DETAILS_BYTES: usize = 3_072;
 
+/// The maximum number of limits in the details. Names of the maximum length still fit.
+const MAX_VIOLATIONS: usize = 8;
+
 const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
 const QUOTA_FAILURE: &str = "type.googleapis.com/google.rpc.QuotaFailure";
 const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
@@ -214,7 +200,7 @@ const STATUS_DETAILS: u64 = 3;
 fn error_details(refused: &Refused<'_>, code: i32, message: &str) -> Option<Vec<u8>> {
     let code = u64::try_from(code).unwrap_or_default();
     let info = Message::default()
-        .string(1, error_reason(refused.reason()))
+        .string(1, refused.reason().answer().error_info)
         .string(2, refused.grpc_domain.as_str());
     let mut status = Message::default().integer(1, code).string(2, message).any(
         STATUS_DETAILS,
@@ -229,40 +215,14 @@ fn error_details(refused: &Refused<'_>, code: i32, message: &str) -> Option<Vec<
             &Message::default().message(1, &duration(wait)),
         );
     }
-    let violations = violations(refused, MAX_DETAILS_BYTES.saturating_sub(status.0.len()));
+    let mut violations = Message::default();
+    for status in refused.refusing_statuses().take(MAX_VIOLATIONS) {
+        violations = violations.message(1, &violation(status));
+    }
     if !violations.0.is_empty() {
         status = status.any(STATUS_DETAILS, QUOTA_FAILURE, &violations);
     }
     (status.0.len() <= MAX_DETAILS_BYTES).then_some(status.0)
-}
-
-/// Returns the kind of error for programs (`ErrorInfo.reason`).
-const fn error_reason(reason: Reason<'_>) -> &'static str {
-    match reason {
-        Reason::OverQuota(_) => "RATE_LIMIT_EXCEEDED",
-        Reason::NeverFits(_) => "COST_ABOVE_RATE_LIMIT",
-        Reason::MissingKey(_) => "RATE_LIMIT_KEY_MISSING",
-        Reason::Unauthenticated(_) => "CREDENTIALS_MISSING",
-        Reason::NoPeerAddress => "PEER_ADDRESS_MISSING",
-        Reason::TooManyLimits => "TOO_MANY_RATE_LIMITS",
-        Reason::Blocked => "CLIENT_BLOCKED",
-        Reason::StoreFailure(_) => "RATE_LIMIT_UNAVAILABLE",
-    }
-}
-
-/// Returns a `QuotaFailure` with as many of the refusing limits as fit.
-fn violations(refused: &Refused<'_>, room: usize) -> Message {
-    // The overhead of an `Any`: the type's name, two tags, three lengths.
-    let room = room.saturating_sub(QUOTA_FAILURE.len() + 12);
-    let mut all = Message::default();
-    for status in refused.refusing_statuses() {
-        let violation = violation(status);
-        if all.0.len() + violation.0.len() + 4 > room {
-            break;
-        }
-        all = all.message(1, &violation);
-    }
-    all
 }
 
 /// Returns a `QuotaFailure.Violation`: subject, description, `quota_id` and `quota_value`.

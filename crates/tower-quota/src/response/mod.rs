@@ -12,7 +12,7 @@
 //! | `header_report`, `limit_report` | the report as header styles read it |
 //! | `limits` | the limits of a policy, found by name |
 //! | `style` | the choice of styles; `draft11`, `draft7` and `x_ratelimit` implement them |
-//! | `refused` | the reason of a refusal, and its status, message and wait |
+//! | `reason`, `refused` | the reason of a refusal and its status; its message and wait |
 //! | `refusal`, `into_refusal`, `refusal_body` | the trait that answers, what closures return, and the body |
 //! | `problem`, `grpc` | the built-in refusals |
 //! | `text` | numbers, strings and lists in header fields |
@@ -25,6 +25,7 @@ mod into_refusal;
 mod limit_report;
 mod limits;
 mod problem;
+mod reason;
 mod refusal;
 mod refusal_body;
 mod refused;
@@ -40,10 +41,11 @@ pub use self::header_report::HeaderReport;
 pub use self::into_refusal::IntoRefusal;
 pub use self::limit_report::LimitReport;
 pub use self::problem::ProblemDetails;
+pub use self::reason::Reason;
 pub(crate) use self::refusal::OnRefused;
 pub use self::refusal::Refusal;
 pub use self::refusal_body::RefusalBody;
-pub use self::refused::{Reason, Refused};
+pub use self::refused::Refused;
 pub(crate) use self::report::{Partitions, Report};
 pub(crate) use self::responses::{ResponseSettings, Responses};
 pub use self::style::{CustomStyle, HeaderStyle};

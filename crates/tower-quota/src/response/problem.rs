@@ -5,9 +5,10 @@ use core::fmt::Write;
 use http::Response;
 use http::header::{CONTENT_TYPE, HeaderValue};
 
+use super::reason::Reason;
 use super::refusal::{Refusal, TYPICAL_FIELDS, add_missing};
 use super::refusal_body::RefusalBody;
-use super::refused::{Reason, Refused};
+use super::refused::Refused;
 
 /// Answers with problem details (RFC 9457).
 ///
@@ -33,33 +34,24 @@ impl Refusal for ProblemDetails {
 
 fn json(refused: &Refused<'_>) -> String {
     let (kind, title) = type_and_title(refused);
+    let status = refused.status().as_u16();
     let mut json = String::with_capacity(384);
-    for part in [
-        "{\"type\":\"",
-        kind,
-        "\",\"title\":\"",
-        title,
-        "\",\"status\":",
-        refused.status().as_str(),
-        ",\"detail\":\"",
-    ] {
-        json.push_str(part);
-    }
+    // Writing to a string cannot fail.
+    _ = write!(
+        json,
+        r#"{{"type":"{kind}","title":"{title}","status":{status},"detail":""#
+    );
     push_escaped(&mut json, &refused.detail());
-    json.push('"');
-    for (position, name) in refused.limits().enumerate() {
-        json.push_str(if position == 0 {
-            ",\"violated-policies\":[\""
-        } else {
-            ",\""
-        });
+    let mut begin = "\",\"violated-policies\":[\"";
+    for name in refused.limits() {
+        json.push_str(begin);
         push_escaped(&mut json, name.as_str());
-        json.push('"');
+        begin = "\",\"";
     }
-    if refused.decision().is_some() {
-        json.push(']');
-    }
-    json.push('}');
+    json.push_str(match refused.decision() {
+        Some(_) => "\"]}",
+        None => "\"}",
+    });
     json
 }
 
@@ -77,12 +69,7 @@ fn type_and_title(refused: &Refused<'_>) -> (&'static str, &'static str) {
             "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
             "Request cannot be satisfied due to temporary server capacity constraints",
         ),
-        Reason::NeverFits(_)
-        | Reason::MissingKey(_)
-        | Reason::Unauthenticated(_)
-        | Reason::NoPeerAddress
-        | Reason::TooManyLimits
-        | Reason::Blocked => (
+        _ => (
             "about:blank",
             refused.status().canonical_reason().unwrap_or("Refused"),
         ),
@@ -91,21 +78,11 @@ fn type_and_title(refused: &Refused<'_>) -> (&'static str, &'static str) {
 
 /// Appends a text escaped for a JSON string (RFC 8259, section 7).
 fn push_escaped(json: &mut String, text: &str) {
-    let is_special = |byte: u8| matches!(byte, b'"' | b'\\' | ..b' ');
-    let mut rest = text;
-    while let Some(position) = rest.bytes().position(is_special) {
-        let (plain, special) = rest.split_at(position);
-        json.push_str(plain);
-        let (special, behind) = special.split_at(1);
-        match special {
-            "\"" => json.push_str("\\\""),
-            "\\" => json.push_str("\\\\"),
-            // Writing to a string cannot fail.
-            control => control
-                .bytes()
-                .for_each(|byte| _ = write!(json, "\\u{byte:04x}")),
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => json.extend(['\\', character]),
+            ..' ' => _ = write!(json, "\\u{:04x}", u32::from(character)),
+            _ => json.push(character),
         }
-        rest = behind;
     }
-    json.push_str(rest);
 }

@@ -1,14 +1,14 @@
-//! Refused requests: the reason, and its HTTP status, message and wait.
+//! Refused requests: the message and the wait of a refusal.
 
-use core::error::Error;
 use core::fmt::{self, Write};
 use core::time::Duration;
 use std::sync::LazyLock;
 
 use http::header::HeaderValue;
 use http::{Request, StatusCode};
-use tower_quota_core::{Decision, LimitStatus, Name, Outcome};
+use tower_quota_core::{Decision, LimitStatus, Name};
 
+use super::reason::Reason;
 use super::text::ceil_secs;
 use crate::head::RequestHead;
 use crate::key::CLOSURE_MARK;
@@ -49,57 +49,6 @@ pub struct Refused<'a> {
     oversized: &'a [(Name, u64)],
     /// The domain of `ErrorInfo` for gRPC clients.
     pub(super) grpc_domain: Name,
-}
-
-/// The reason why a request is refused.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub enum Reason<'a> {
-    /// The request is over a quota, and would be admitted later.
-    OverQuota(&'a Decision),
-    /// The request costs more than the capacity of a limit, so a retry never helps.
-    NeverFits(&'a Decision),
-    /// The request lacks a key of this scope, and a limit refuses such requests.
-    MissingKey(Name),
-    /// The request lacks credentials of this scope, and a limit counts only authenticated clients.
-    Unauthenticated(Name),
-    /// The server did not attach the peer's address, which a limit needs. It is the server's mistake.
-    NoPeerAddress,
-    /// The request has more than [`Charge::MOST`](crate::Charge::MOST) enforced limits, which no store decides in one step.
-    ///
-    /// The policy is wrong, so the answer is the same for every [`OnStoreFailure`](crate::OnStoreFailure).
-    TooManyLimits,
-    /// The policy or an operator [blocks](crate::Policy::block) the request.
-    Blocked,
-    /// The store was unavailable, and a limit refuses then.
-    ///
-    /// It [refuses](crate::OnStoreFailure::Refuse) by choice, or because this instance's share is too small for the
-    /// request. The error is for logs, not for clients.
-    StoreFailure(&'a (dyn Error + Send + Sync + 'static)),
-}
-
-impl<'a> Reason<'a> {
-    /// Returns the reason of a refusal by a decision.
-    pub(crate) fn of(decision: &'a Decision) -> Self {
-        match decision.outcome() {
-            Outcome::Never => Self::NeverFits(decision),
-            _ => Self::OverQuota(decision),
-        }
-    }
-
-    /// Returns the reason in one word.
-    pub(crate) const fn label(&self) -> &'static str {
-        match self {
-            Self::OverQuota(_) => "refused",
-            Self::NeverFits(_) => "never",
-            Self::Blocked => "blocked",
-            Self::MissingKey(_) => "missing_key",
-            Self::Unauthenticated(_) => "unauthenticated",
-            Self::NoPeerAddress => "no_peer_address",
-            Self::TooManyLimits => "too_many_limits",
-            Self::StoreFailure(_) => "store_failure",
-        }
-    }
 }
 
 impl<'a> Refused<'a> {
@@ -151,12 +100,7 @@ impl<'a> Refused<'a> {
     pub const fn decision(&self) -> Option<&'a Decision> {
         match self.reason {
             Reason::OverQuota(decision) | Reason::NeverFits(decision) => Some(decision),
-            Reason::MissingKey(_)
-            | Reason::Unauthenticated(_)
-            | Reason::NoPeerAddress
-            | Reason::TooManyLimits
-            | Reason::Blocked
-            | Reason::StoreFailure(_) => None,
+            _ => None,
         }
     }
 
@@ -181,12 +125,7 @@ impl<'a> Refused<'a> {
         let wait = match self.reason {
             Reason::OverQuota(decision) => decision.retry_after(),
             Reason::StoreFailure(_) => Some(STORE_RETRY),
-            Reason::NeverFits(_)
-            | Reason::MissingKey(_)
-            | Reason::Unauthenticated(_)
-            | Reason::NoPeerAddress
-            | Reason::TooManyLimits
-            | Reason::Blocked => None,
+            _ => None,
         };
         match wait {
             Some(wait) => Some(wait.saturating_add(self.jitter)),
@@ -206,19 +145,10 @@ impl<'a> Refused<'a> {
 
     /// Returns the default HTTP status of the refusal.
     ///
-    /// 429 over a quota, 400 for a cost that never fits or a missing key, 401 for missing credentials, 403 for blocked
-    /// requests, 503 if the store is unavailable, 500 if the server did not attach the peer's address or if the request
-    /// has too many limits.
+    /// [`Reason`] lists the statuses.
     #[must_use]
     pub const fn status(&self) -> StatusCode {
-        match self.reason {
-            Reason::OverQuota(_) => StatusCode::TOO_MANY_REQUESTS,
-            Reason::NeverFits(_) | Reason::MissingKey(_) => StatusCode::BAD_REQUEST,
-            Reason::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
-            Reason::NoPeerAddress | Reason::TooManyLimits => StatusCode::INTERNAL_SERVER_ERROR,
-            Reason::Blocked => StatusCode::FORBIDDEN,
-            Reason::StoreFailure(_) => StatusCode::SERVICE_UNAVAILABLE,
-        }
+        self.reason.answer().status
     }
 
     /// Returns a message for people: the limit, the missing key, the time to retry.

@@ -8,15 +8,17 @@ use http::header::{
     CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use http::{Method, Response};
+use http_body::Body as _;
 use tower_quota_core::{Decision, Name};
 
 use super::grpc::{self, GrpcStatus};
 use super::header_report::HeaderReport;
 use super::limits::Limits;
 use super::problem::ProblemDetails;
+use super::reason::Reason;
 use super::refusal::{Refusal, TYPICAL_FIELDS, add_missing};
 use super::refusal_body::RefusalBody;
-use super::refused::{DEFAULT_DOMAIN, Reason, Refused};
+use super::refused::{DEFAULT_DOMAIN, Refused};
 use super::report::{Partitions, Report};
 use super::style::HeaderStyle;
 use super::text::{FieldText, members, push_separator, push_string, text_value};
@@ -149,7 +151,7 @@ impl Responses {
         };
         if refused.head().method() == Method::HEAD {
             // The length that a GET would have, without the body.
-            if let Some(length) = core::mem::take(response.body_mut()).exact_len() {
+            if let Some(length) = core::mem::take(response.body_mut()).size_hint().exact() {
                 response.headers_mut().insert(CONTENT_LENGTH, length.into());
             }
         }
