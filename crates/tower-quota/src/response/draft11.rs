@@ -120,58 +120,38 @@ fn push_partition(out: &mut FieldText, partition: Option<&str>) {
     }
 }
 
-/// Adds to the lists that an inner limiter wrote.
+/// Adds to the lists that an inner limiter wrote, unless they are in the format of another draft.
 ///
-/// No name appears twice: of two limits with one name, the one with fewer units left is kept. Fields in the format of
-/// another draft are left unchanged, because clients would understand neither format.
+/// No name appears twice. Of two limits with one name, the one with fewer units left is kept.
 fn add_to_inner_lists(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
-    let inner: Vec<String> = members(headers, RATE_LIMIT).map(str::to_owned).collect();
     let is_stricter = |limit: &LimitReport<'_>| {
-        let same = inner.iter().find(|member| is_named(member, limit.name()));
-        same.is_some_and(|member| left(member).is_some_and(|left| left > limit.remaining()))
+        let inner = members(headers, RATE_LIMIT).find(|member| is_named(member, limit.name()));
+        inner.is_none_or(|inner| left(inner).is_some_and(|left| left > limit.remaining()))
     };
-    add(
-        headers,
-        RATE_LIMIT,
-        report.binding_limits(),
-        is_stricter,
-        push_status,
-    );
-    add(
-        headers,
-        RATE_LIMIT_POLICY,
-        report.limits(),
-        is_stricter,
-        push_policy_of,
-    );
-}
-
-fn add<'a>(
-    headers: &mut HeaderMap,
-    field: &'static HeaderName,
-    limits: impl Iterator<Item = LimitReport<'a>>,
-    is_stricter: impl Fn(&LimitReport<'a>) -> bool,
-    push: fn(&mut FieldText, &LimitReport<'a>),
-) {
-    if headers
-        .get(field)
-        .is_some_and(|line| !line.as_bytes().starts_with(b"\""))
-    {
-        return;
-    }
-    let mut list: Vec<String> = members(headers, field).map(str::to_owned).collect();
-    for limit in limits {
-        let mut member = FieldText::new();
-        push(&mut member, &limit);
-        let member = String::from_utf8_lossy(&member).into_owned();
-        match list.iter_mut().find(|inner| is_named(inner, limit.name())) {
-            None => list.push(member),
-            Some(inner) if is_stricter(&limit) => *inner = member,
-            Some(_) => {}
+    let limits: Vec<LimitReport<'_>> = report.binding_limits().filter(is_stricter).collect();
+    let fields: [(_, fn(&mut FieldText, &LimitReport<'_>)); 2] = [
+        (RATE_LIMIT, push_status),
+        (RATE_LIMIT_POLICY, push_policy_of),
+    ];
+    for (field, push) in fields {
+        let is_other_draft = |line: &HeaderValue| !line.as_bytes().starts_with(b"\"");
+        if headers.get(field).is_some_and(is_other_draft) {
+            continue;
         }
-    }
-    if let Some(value) = text_value(list.join(", ").as_bytes()) {
-        headers.insert(field, value);
+        let mut list = FieldText::new();
+        for member in members(headers, field) {
+            if !limits.iter().any(|limit| is_named(member, limit.name())) {
+                push_separator(&mut list);
+                list.extend_from_slice(member.as_bytes());
+            }
+        }
+        for limit in &limits {
+            push_separator(&mut list);
+            push(&mut list, limit);
+        }
+        if let Some(value) = text_value(&list) {
+            headers.insert(field, value);
+        }
     }
 }
 
