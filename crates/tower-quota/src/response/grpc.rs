@@ -17,8 +17,6 @@ const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
-
-/// The fields of a refused call.
 pub(super) const FIELDS: [HeaderName; 4] = [STATUS, MESSAGE, DETAILS, PUSHBACK];
 
 const UNKNOWN: i32 = 2;
@@ -26,9 +24,8 @@ const UNAUTHENTICATED: i32 = 16;
 
 /// The status of a refused gRPC call: a code, a message, and details for programs.
 ///
-/// [`GrpcStatus::of`] is the default status of a refusal. Return another status from
-/// [`RateLimitLayer::on_refused_grpc`](crate::RateLimitLayer::on_refused_grpc) to change it. With the feature `tonic` the
-/// type converts from and into `tonic::Status`, with details and metadata.
+/// Return your own status from [`on_refused_grpc`](crate::RateLimitLayer::on_refused_grpc). With the feature `tonic` the type
+/// converts from and into `tonic::Status`.
 ///
 /// ```
 /// use tower_quota::{GrpcStatus, MemoryStore, Policy, RateLimitLayer};
@@ -49,8 +46,7 @@ pub struct GrpcStatus {
 impl GrpcStatus {
     /// Makes a status from a gRPC code, such as 8 for `RESOURCE_EXHAUSTED`, and a message.
     ///
-    /// A refusal is never `OK`, and unknown codes help nobody: codes outside 1 to 16 become `UNKNOWN`. The layer adds the
-    /// details of the [refusal](Self::of): when to retry, and which limits refused.
+    /// Codes outside 1 to 16 become `UNKNOWN`. The layer adds the time to retry and the limits that refused.
     #[must_use]
     pub fn new(code: i32, message: impl Into<String>) -> Self {
         let code = if (1..=UNAUTHENTICATED).contains(&code) {
@@ -122,8 +118,6 @@ impl From<GrpcStatus> for tonic::Status {
         )
     }
 }
-
-/// Returns the response to a refused gRPC call with this status.
 pub(super) fn respond(
     status: GrpcStatus,
     content_type: GrpcContentType,
@@ -151,9 +145,7 @@ pub(super) fn respond(
     response
 }
 
-/// Returns the push-back for automatic retries, in signed 32-bit milliseconds, rounded up.
-///
-/// A negative number stops their retries.
+/// Returns the push-back in signed 32-bit milliseconds, rounded up. A negative number stops retries.
 fn push_back(refused: &Refused<'_>) -> HeaderValue {
     let Some(wait) = refused.retry_after() else {
         return HeaderValue::from_static("-1");
@@ -161,9 +153,7 @@ fn push_back(refused: &Refused<'_>) -> HeaderValue {
     HeaderValue::from(i32::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX))
 }
 
-/// Returns a text with percent-encoding.
-///
-/// The percent sign and all bytes of UTF-8 except printable ASCII become `%XX`.
+/// Returns a text whose bytes are printable ASCII or `%XX`.
 fn percent_encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -178,12 +168,10 @@ fn percent_encoded(text: &str) -> String {
     out
 }
 
-/// The maximum number of bytes of details.
-///
-/// In base64 that is 4 KiB, half of the size that servers and proxies allow for all headers together.
+/// The maximum bytes of details: 4 KiB in base64, half of what servers and proxies allow for all headers.
 const MAX_DETAILS_BYTES: usize = 3_072;
 
-/// The maximum number of limits in the details. Names of the maximum length still fit.
+/// The maximum number of limits in the details, so that names of the maximum length fit.
 const MAX_VIOLATIONS: usize = 8;
 
 const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
@@ -193,10 +181,7 @@ const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
 /// The field of a `google.rpc.Status` that holds its details.
 const STATUS_DETAILS: u64 = 3;
 
-/// Returns a `google.rpc.Status` with error details; `None` if even the message alone is too long.
-///
-/// The details are messages of `google/rpc/error_details.proto`: when to retry, which quotas were exceeded, and the
-/// kind of error.
+/// Returns a `google.rpc.Status` with details (`google/rpc/error_details.proto`); `None` if the message is too long.
 fn error_details(refused: &Refused<'_>, code: i32, message: &str) -> Option<Vec<u8>> {
     let code = u64::try_from(code).unwrap_or_default();
     let info = Message::default()
@@ -249,17 +234,12 @@ fn duration(span: Duration) -> Message {
         .integer(2, u64::from(span.subsec_nanos()))
 }
 
-/// A Protocol Buffers message: the part of the format that the details need.
-///
-/// So the crate needs no runtime of a code generator.
+/// A Protocol Buffers message.
 #[derive(Debug, Default)]
 struct Message(Vec<u8>);
-
-/// The wire type of fields with a length: strings and messages.
 const LENGTH_DELIMITED: u64 = 2;
 
 impl Message {
-    /// Adds an integer. A zero is omitted, as the format requires.
     fn integer(mut self, field: u64, value: u64) -> Self {
         if value > 0 {
             self.varint(field << 3);
@@ -275,8 +255,6 @@ impl Message {
     fn message(self, field: u64, message: &Self) -> Self {
         self.bytes(field, &message.0)
     }
-
-    /// Adds a message with the name of its type (`google.protobuf.Any`).
     fn any(self, field: u64, type_url: &str, message: &Self) -> Self {
         self.message(
             field,

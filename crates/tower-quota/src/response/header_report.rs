@@ -25,7 +25,7 @@ impl<'a> HeaderReport<'a> {
 
     /// Returns whether the store was unavailable: this instance decided, or nothing was counted.
     ///
-    /// The built-in drafts then write nothing, because they report quotas that hold in all instances.
+    /// The drafts, which report quotas of all instances, then write nothing.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.report.is_degraded()

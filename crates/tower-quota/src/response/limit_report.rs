@@ -62,7 +62,7 @@ impl<'a> LimitReport<'a> {
 
     /// Returns the wait of the refused request, with [jitter](crate::RateLimitLayer::retry_jitter).
     ///
-    /// It is `None` if the limit did not refuse the request, or would never admit it.
+    /// It is `None` if the limit admitted the request, or would never admit it.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self.status.outcome {
@@ -88,11 +88,10 @@ impl<'a> LimitReport<'a> {
 
     /// Returns the time over which the client should spread the remaining units: `t` of draft 11.
     ///
-    /// For a refusal it is [`retry_after`](Self::retry_after). With no units left it is the time until a unit is
-    /// available. Otherwise it is the time of the remaining units at the rate of the quota, and at most the rest of a
-    /// fixed window. A client that spreads its units over this time is always admitted, and never slower than the
-    /// rate. A sliding window, which does not know when its next unit is available, uses the time of one unit at its
-    /// rate.
+    /// It is the time of the remaining units at the rate of the quota, and at most the rest of a fixed window. With no units
+    /// left it is the time until a unit is available, for a sliding window by its rate. For a refusal it is
+    /// [`retry_after`](Self::retry_after). A client that spreads its units over this time is always admitted, and never
+    /// slower than the rate.
     #[must_use]
     pub fn effective_window(&self) -> Option<Duration> {
         if self.is_refused() {

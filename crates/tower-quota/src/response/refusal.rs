@@ -9,19 +9,16 @@ use http::header::{CACHE_CONTROL, HeaderMap, HeaderValue, RETRY_AFTER};
 use super::into_refusal::IntoRefusal;
 use super::refusal_body::RefusalBody;
 use super::refused::Refused;
-
-/// The typical number of fields of a refusal, with those that a server adds.
 pub(super) const TYPICAL_FIELDS: usize = 12;
 
 /// Answers refused HTTP requests; the default is [`ProblemDetails`](crate::ProblemDetails).
 ///
-/// Use [`RateLimitLayer::on_refused`](crate::RateLimitLayer::on_refused) for closures. This trait is for named types,
-/// which are passed to [`RateLimitLayer::refusal`](crate::RateLimitLayer::refusal), also as `Box<dyn Refusal>` or
-/// `Arc<dyn Refusal>`.
+/// Pass closures to [`on_refused`](crate::RateLimitLayer::on_refused), and named types to
+/// [`refusal`](crate::RateLimitLayer::refusal).
 ///
-/// The layer adds `Retry-After`, `Cache-Control: no-store` and `WWW-Authenticate` if they are missing, adds the rate
-/// limit fields, and removes the body of a response to `HEAD`. Refused gRPC calls are answered in gRPC and do not use
-/// this trait: see [`Protocol`](crate::Protocol).
+/// The layer adds the rate limit fields, and `Retry-After`, `Cache-Control: no-store` and `WWW-Authenticate` if they are
+/// missing. It removes the body of a response to `HEAD`. Refused gRPC calls do not use this trait: see
+/// [`Protocol`](crate::Protocol).
 ///
 /// ```
 /// use http::Response;
@@ -63,8 +60,6 @@ impl<R: Refusal + ?Sized> Refusal for Arc<R> {
         (**self).respond(refused)
     }
 }
-
-/// A closure that answers refused requests.
 pub(crate) struct OnRefused<F>(pub(crate) F);
 
 impl<F, R> Refusal for OnRefused<F>

@@ -13,7 +13,7 @@ use super::text::ceil_secs;
 use crate::head::RequestHead;
 use crate::key::CLOSURE_MARK;
 
-/// The time to retry after the store failed. It is short, because the store may recover soon.
+/// The time to retry after the store failed.
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
 /// The default domain of `ErrorInfo`.
@@ -24,8 +24,8 @@ const MAX_NAMED_LIMITS: usize = 5;
 
 /// A refused request, and the reason of its refusal.
 ///
-/// A layer passes it to [`RateLimitLayer::on_refused`](crate::RateLimitLayer::on_refused). For a [`Limiter`](crate::Limiter)
-/// of your own, [`Refused::of`] makes it from the decision:
+/// A layer passes it to [`on_refused`](crate::RateLimitLayer::on_refused). Make it from a decision of your own
+/// [`Limiter`](crate::Limiter):
 ///
 /// ```
 /// use tower_quota::{Limiter, MemoryStore, ProblemDetails, Quota, Refusal, Refused};
@@ -52,7 +52,6 @@ pub struct Refused<'a> {
 }
 
 impl<'a> Refused<'a> {
-    /// Makes a refusal; the jitter is added to its wait, if there is one.
     pub(crate) const fn new(reason: Reason<'a>, head: RequestHead<'a>, jitter: Duration) -> Self {
         Self {
             reason,
@@ -63,9 +62,7 @@ impl<'a> Refused<'a> {
         }
     }
 
-    /// Returns the refusal by a decision that you made without a layer; `None` if the request was admitted.
-    ///
-    /// Its [head](Self::head) is the head of an empty request.
+    /// Returns the refusal by a decision, or `None` if the request was admitted. Its head is empty.
     #[must_use]
     pub fn of(decision: &'a Decision) -> Option<Self> {
         static NO_REQUEST: LazyLock<Request<()>> = LazyLock::new(Request::default);
@@ -73,8 +70,6 @@ impl<'a> Refused<'a> {
         let is_refused = !decision.is_allowed();
         is_refused.then(|| Self::new(Reason::of(decision), head, Duration::ZERO))
     }
-
-    /// Sets the costs that exceed the capacity of their limit, and the domain of `ErrorInfo`.
     pub(super) const fn within(self, oversized: &'a [(Name, u64)], grpc_domain: Name) -> Self {
         Self {
             oversized,
@@ -108,8 +103,6 @@ impl<'a> Refused<'a> {
     pub fn limits(&self) -> impl Iterator<Item = Name> + 'a {
         self.refusing_statuses().map(|status| status.name)
     }
-
-    /// Returns the statuses of the limits that refuse.
     pub(super) fn refusing_statuses(&self) -> impl Iterator<Item = &'a LimitStatus> + 'a {
         self.decision()
             .into_iter()
@@ -119,7 +112,7 @@ impl<'a> Refused<'a> {
 
     /// Returns the time to wait before a retry, with [jitter](crate::RateLimitLayer::retry_jitter).
     ///
-    /// It is `None` if waiting does not help. On the wire it is [`retry_after_secs`](Self::retry_after_secs).
+    /// It is `None` if waiting does not help.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         let wait = match self.reason {
@@ -143,17 +136,13 @@ impl<'a> Refused<'a> {
         }
     }
 
-    /// Returns the default HTTP status of the refusal.
-    ///
-    /// [`Reason`] lists the statuses.
+    /// Returns the default HTTP status of the [`Reason`].
     #[must_use]
     pub const fn status(&self) -> StatusCode {
         self.reason.answer().status
     }
 
-    /// Returns a message for people: the limit, the missing key, the time to retry.
-    ///
-    /// It contains no data from the client and nothing about the store.
+    /// Returns a message for people, without data of the client or the store.
     #[must_use]
     pub fn detail(&self) -> String {
         let mut sentence = String::with_capacity(128);

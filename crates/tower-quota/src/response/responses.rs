@@ -30,8 +30,6 @@ use crate::protocol::Protocol;
 const X_POLICY: HeaderName = HeaderName::from_static("x-ratelimit-policy");
 /// The field that names the shadow limits that would have refused.
 const X_SHADOW: HeaderName = HeaderName::from_static("x-ratelimit-shadow");
-
-/// A function that makes the status of a refused gRPC call.
 pub(crate) type OnRefusedGrpc = dyn Fn(&Refused<'_>) -> GrpcStatus + Send + Sync;
 
 /// The settings of a layer for its responses, independent of its policy.
@@ -40,12 +38,9 @@ pub(crate) struct ResponseSettings {
     pub(crate) styles: Vec<HeaderStyle>,
     pub(crate) refusal: Arc<dyn Refusal>,
     pub(crate) on_refused_grpc: Arc<OnRefusedGrpc>,
-    /// The function that makes partition keys, if they are reported.
     pub(crate) partitions: Option<Partitions>,
-    /// The domain of `ErrorInfo` for gRPC clients.
     pub(crate) grpc_domain: Name,
     pub(crate) protocol: Protocol,
-    /// True if responses name the shadow limits that would have refused.
     pub(crate) reports_shadows: bool,
     /// The maximum random time that is added to a refused client's wait.
     pub(crate) max_jitter: Duration,
@@ -94,7 +89,6 @@ pub(crate) struct Responses {
 }
 
 impl Responses {
-    /// Makes a writer, and renders the constant parts for these limits.
     pub(crate) fn new<'a>(
         settings: &ResponseSettings,
         limits: impl IntoIterator<Item = &'a Limit>,
@@ -110,21 +104,15 @@ impl Responses {
     pub(crate) fn is_silent(&self) -> bool {
         self.writers.is_empty() && !self.settings.reports_shadows
     }
-
-    /// Returns the function that makes partition keys, if they are reported.
     pub(crate) const fn partitions(&self) -> Option<&Partitions> {
         self.settings.partitions.as_ref()
     }
-
-    /// Returns a random addition to the wait of one refused client.
     pub(crate) fn draw_jitter(&self) -> Duration {
         match u64::try_from(self.settings.max_jitter.as_micros()) {
             Ok(0) => Duration::ZERO,
             most => Duration::from_micros(fastrand::u64(0..=most.unwrap_or(u64::MAX))),
         }
     }
-
-    /// Adds the fields of a decision to the response of an admitted request.
     pub(crate) fn admitted(&self, report: &Report, headers: &mut HeaderMap) {
         // If an inner limiter or the service refused and says when to retry, our wait must not be added.
         if !headers.contains_key(RETRY_AFTER) {
@@ -132,8 +120,6 @@ impl Responses {
         }
         self.write_marks(report, headers);
     }
-
-    /// Returns the response to a refused request, with the fields of the decision if there was one.
     pub(crate) fn refuse(
         &self,
         refused: &Refused<'_>,

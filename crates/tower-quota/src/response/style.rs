@@ -13,12 +13,11 @@ use super::x_ratelimit::{Reset, XRateLimit};
 
 /// A convention of header fields that report the status of limits to clients.
 ///
-/// A layer can use several styles that write different fields, such as one draft, one
-/// [`XRateLimit`](Self::XRateLimit) and styles of your own. Numbers have at most 15 digits, and seconds are rounded up.
+/// Combine styles that write different fields, such as a draft, [`XRateLimit`](Self::XRateLimit) and your own style.
+/// Seconds are rounded up.
 ///
-/// If a service behind the layer has written such fields, the response does not become more permissive. The layer adds
-/// members to lists. For other fields, it keeps the stricter value. It also keeps fields of the same name in another
-/// convention. If the service answers with `Retry-After`, the layer adds no fields, because the service refused.
+/// If a service behind the layer has written such fields, the layer adds members to lists and keeps the stricter value of
+/// other fields. If the service answers with `Retry-After`, the layer adds no fields.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum HeaderStyle {
@@ -40,7 +39,7 @@ pub enum HeaderStyle {
 pub struct CustomStyle(Arc<dyn WriteHeaders>);
 
 impl HeaderStyle {
-    /// The default styles of a layer: the newest draft, and the fields that most deployed clients read.
+    /// The newest draft, and the fields that most deployed clients read.
     pub(crate) const DEFAULT: [Self; 2] = [Self::Draft11, Self::XRateLimit(Reset::Epoch)];
 
     /// Makes a custom style: see [`WriteHeaders`] for an example.
@@ -48,8 +47,6 @@ impl HeaderStyle {
     pub fn custom(style: impl WriteHeaders) -> Self {
         Self::Custom(CustomStyle(Arc::new(style)))
     }
-
-    /// Returns the writer of this style's fields.
     pub(super) fn writer(&self) -> Arc<dyn WriteHeaders> {
         match self {
             Self::Draft11 => Arc::new(Draft11),

@@ -48,8 +48,6 @@ pub(super) fn push_integer(out: &mut FieldText, number: u64) {
             .as_bytes(),
     );
 }
-
-/// Appends the separator before the next member of a list.
 pub(super) fn push_separator(out: &mut FieldText) {
     if !out.is_empty() {
         out.extend_from_slice(b", ");

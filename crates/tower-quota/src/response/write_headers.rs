@@ -4,9 +4,7 @@ use http::header::{HeaderMap, HeaderName};
 
 use super::header_report::HeaderReport;
 
-/// Writes rate limit header fields in one convention: a header style.
-///
-/// Implement it for fields of your own, and pass them to [`HeaderStyle::custom`](crate::HeaderStyle::custom):
+/// Writes rate limit header fields of your own: see [`HeaderStyle::custom`](crate::HeaderStyle::custom).
 ///
 /// ```
 /// use http::header::{HeaderMap, HeaderName, HeaderValue};
@@ -42,15 +40,12 @@ use super::header_report::HeaderReport;
 pub trait WriteHeaders: Send + Sync + 'static {
     /// Returns the names of all fields that this style may write.
     ///
-    /// A layer refuses two styles that write the same field:
-    /// [`ConfigError::SharedField`](crate::ConfigError::SharedField).
+    /// Two styles of a layer must not write the same field.
     fn fields(&self) -> &'static [HeaderName];
 
     /// Writes the fields of one response.
     ///
-    /// The layer calls it for refusals and for admitted requests, also if the store is unavailable: see
-    /// [`HeaderReport::is_local`]. It does not call it if no limit applied, or if an admitted response has a
-    /// `Retry-After` of its own. A service behind the layer may have written fields of the same names. Do not make them
-    /// more permissive.
+    /// The layer does not call it if no limit applied, or if an admitted response has a `Retry-After` of its own. If a
+    /// service behind the layer has written fields of the same names, do not make them more permissive.
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap);
 }
