@@ -120,6 +120,9 @@ fn push_partition(out: &mut FieldText, partition: Option<&str>) {
     }
 }
 
+/// Appends the member of a list about one limit.
+type Push = fn(&mut FieldText, &LimitReport<'_>);
+
 /// Adds to the lists that an inner limiter wrote, unless they are in the format of another draft.
 ///
 /// No name appears twice. Of two limits with one name, the one with fewer units left is kept.
@@ -129,7 +132,7 @@ fn add_to_inner_lists(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
         inner.is_none_or(|inner| left(inner).is_some_and(|left| left > limit.remaining()))
     };
     let limits: Vec<LimitReport<'_>> = report.binding_limits().filter(is_stricter).collect();
-    let fields: [(_, fn(&mut FieldText, &LimitReport<'_>)); 2] = [
+    let fields: [(_, Push); 2] = [
         (RATE_LIMIT, push_status),
         (RATE_LIMIT_POLICY, push_policy_of),
     ];

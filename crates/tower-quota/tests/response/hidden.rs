@@ -37,7 +37,7 @@ async fn hidden_limit_is_in_no_field() {
         assert_eq!(
             fields(&limited.get().await),
             [
-                format!("ratelimit-policy: \"minute\";q=100;w=60"),
+                String::from("ratelimit-policy: \"minute\";q=100;w=60"),
                 format!(
                     "ratelimit: \"minute\";r={left};t={}",
                     (left * 6_u32).div_ceil(10)
