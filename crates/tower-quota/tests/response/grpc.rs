@@ -4,8 +4,7 @@ use http::{Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use tower::{Layer, ServiceExt};
 use tower_quota::{
-    Decision, GrpcStatus, Limit, MissingKey, OnStoreFailure, Policy, Protocol, Quota,
-    RateLimitLayer, Refused, key,
+    GrpcStatus, Limit, MissingKey, OnStoreFailure, Policy, Protocol, Quota, RateLimitLayer, key,
 };
 
 use crate::shared::{Answer, Inner, Limited, failing_store, field};
@@ -317,6 +316,8 @@ async fn tonic_status_can_be_returned() {
 #[cfg(feature = "tonic")]
 #[tokio::test]
 async fn decision_makes_the_status_of_the_layer() {
+    use tower_quota::{Decision, Refused};
+
     let limited = Limited::with(once(), |layer| layer.protocol(Protocol::Grpc));
     limited.get().await;
     let response = limited.get().await;
