@@ -276,7 +276,8 @@ impl<S: Store> RateLimitLayer<S> {
     /// adds fields that the closure leaves out: see [`Refusal`].
     ///
     /// ```
-    ///     /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
+    /// use http::Response;
+    /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
     ///
     /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).on_refused(|refused| {
     ///     let mut response = Response::new(refused.detail());
