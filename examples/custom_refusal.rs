@@ -9,40 +9,66 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
-use axum::http::{HeaderMap, Response};
-use axum::{Router, routing::get};
+use axum::http::HeaderMap;
+use axum::http::header::{ACCEPT, HeaderName};
+use axum::response::{Html, IntoResponse, Response};
+use axum::{Json, Router, routing::get};
+use serde_json::json;
 use tower_quota::{
-    HeaderStyle, Limit, MemoryStore, MissingKey, Negotiated, Policy, Quota, RateLimitLayer, Reason,
-    Refusal, RefusalBody, Refused, key,
+    HeaderReport, HeaderStyle, Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer,
+    Reason, Refused, WriteHeaders, key,
 };
 
-/// The errors of this API. People with a browser get the page that they would have got anyway.
-struct ApiErrors;
+/// Returns the errors of this API, or a page for people with a browser.
+fn error(refused: &Refused<'_>) -> Response {
+    if is_browser(refused.head().headers()) {
+        // Your names of limits are in the message, and no data of the client.
+        let page = format!(
+            "<!doctype html><title>Slow down</title><p>{}</p>\n",
+            refused.detail()
+        );
+        return (refused.status(), Html(page)).into_response();
+    }
+    let code = match refused.reason() {
+        Reason::OverQuota(_) => "slow_down",
+        Reason::NeverFits(_) => "too_much",
+        Reason::MissingKey(_) => "no_api_key",
+        Reason::Blocked => "forbidden",
+        _ => "try_again",
+    };
+    // Rounded up: a client that comes back sooner is refused again.
+    let retry = refused
+        .retry_after()
+        .map_or(0, |wait| wait.as_micros().div_ceil(1_000) as u64);
+    let body = Json(json!({ "code": code, "retry_ms": retry }));
+    (refused.status(), body).into_response()
+}
 
-impl Refusal for ApiErrors {
-    fn respond(&self, refused: &Refused<'_>) -> Response<RefusalBody> {
-        if is_browser(refused.head().headers()) {
-            return Negotiated.respond(refused);
+/// Writes a pair of fields per window: `X-RateLimit-Limit-Minute: 3` and `X-RateLimit-Remaining-Minute: 2`.
+struct PerWindow;
+
+static FIELDS: [HeaderName; 4] = [
+    HeaderName::from_static("x-ratelimit-limit-minute"),
+    HeaderName::from_static("x-ratelimit-remaining-minute"),
+    HeaderName::from_static("x-ratelimit-limit-hour"),
+    HeaderName::from_static("x-ratelimit-remaining-hour"),
+];
+
+impl WriteHeaders for PerWindow {
+    fn fields(&self) -> &'static [HeaderName] {
+        &FIELDS
+    }
+
+    fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
+        for limit in report.limits() {
+            let first = match limit.quota().period().as_secs() {
+                60 => 0,
+                3_600 => 2,
+                _ => continue,
+            };
+            headers.insert(&FIELDS[first], limit.capacity().into());
+            headers.insert(&FIELDS[first + 1], limit.remaining().into());
         }
-        let code = match refused.reason() {
-            Reason::OverQuota(_) => "slow_down",
-            Reason::NeverFits(_) => "too_much",
-            Reason::MissingKey(_) => "no_api_key",
-            Reason::Blocked => "forbidden",
-            _ => "try_again",
-        };
-        // Rounded up: a client that comes back sooner is refused again.
-        let retry = refused
-            .retry_after()
-            .map_or(0, |wait| wait.as_micros().div_ceil(1_000));
-        let mut response =
-            Response::new(format!("{{\"code\":\"{code}\",\"retry_ms\":{retry}}}\n").into());
-        *response.status_mut() = refused.status();
-        response
-            .headers_mut()
-            .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        response
     }
 }
 
@@ -62,12 +88,12 @@ async fn main() -> io::Result<()> {
                 .when_missing(MissingKey::Refuse),
         )
         // Made-up keys get a fresh counter each: their address is counted too.
-        .limit(Limit::new("address", Quota::per_minute(60)).by(key::client_ip()));
+        .limit(Limit::new("address", Quota::per_hour(600)).by(key::client_ip()));
 
     let limits = RateLimitLayer::new(MemoryStore::new(), policy)
-        .refusal(ApiErrors)
-        // Styles that write different fields go together: `RateLimit` as in draft 7, `X-RateLimit-...` as GitHub's.
-        .headers([HeaderStyle::Draft7, HeaderStyle::GitHub])
+        .on_refused(error)
+        // Styles that write different fields go together.
+        .headers([HeaderStyle::Draft7, HeaderStyle::custom(PerWindow)])
         // Clients that were refused together do not come back together.
         .retry_jitter(Duration::from_secs(2));
     let app = Router::new()

@@ -141,11 +141,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let limiter = |policy: Policy| {
         RateLimitLayer::new(store.clone(), policy)
             // standardHeaders: 'draft-8', legacyHeaders: false
-            .headers(HeaderStyle::Draft8)
+            .headers([HeaderStyle::Draft11])
             // message: { error: 'Too many requests, please try again later.' }
             .on_refused(|refused| {
                 let message = json!({ "error": "Too many requests, please try again later." });
-                (refused.status(), Json(message)).into_response()
+                (refused.status(), Json(message))
             })
             .on_store_error(|error| eprintln!("rate limits cannot be checked: {error}"))
     };

@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use axum::response::IntoResponse;
 use axum::{Router, routing::get, routing::post};
 use serde_json::json;
 use tower_quota::{
@@ -67,7 +66,7 @@ async fn main() -> io::Result<()> {
             // Rounded up as in `Retry-After`; a `Duration` rounded down would send clients back too early.
             let error =
                 json!({ "error": "slow down", "retry_after_secs": refused.retry_after_secs() });
-            (refused.status(), Json(error)).into_response()
+            (refused.status(), Json(error))
         });
 
     let app = Router::new()

@@ -57,7 +57,9 @@ fn verdict(answer: &Response<Bytes>) -> String {
         Some("3") => String::from("`INVALID_ARGUMENT`"),
         Some("7") => String::from("`PERMISSION_DENIED`"),
         Some("8") => String::from("`RESOURCE_EXHAUSTED`"),
+        Some("13") => String::from("`INTERNAL`"),
         Some("14") => String::from("`UNAVAILABLE`"),
+        Some("16") => String::from("`UNAUTHENTICATED`"),
         Some(other) => panic!("{other}"),
     }
 }

@@ -1,14 +1,20 @@
-//! A service behind a layer, asked in three protocols while its store is available or not.
+//! A server behind a layer, called over sockets in three protocols while its store is available or not.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
+use axum::Router;
+use axum::body::Body;
 use bytes::Bytes;
-use http::{Request, Response, Version};
-use http_body_util::{BodyExt, Full};
-use tower::{Layer, ServiceExt, service_fn};
+use http::{Request, Response};
+use http_body_util::{BodyExt, Empty};
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::{TcpListener, TcpStream};
+use tower::{Layer, service_fn};
 use tower_quota::{
     Charge, Decision, Limit, MemoryStore, MissingKey, OnStoreFailure, Operation, Policy, Protocol,
     Quota, RateLimitLayer, RefusalCache, Store, key,
@@ -34,15 +40,36 @@ impl Wire {
         }
     }
 
-    fn request(self) -> Request<()> {
-        let request = match self {
-            Self::Http => Request::get("/"),
-            Self::Grpc => Request::post("/")
-                .version(Version::HTTP_2)
-                .header("content-type", "application/grpc"),
-            Self::GrpcWeb => Request::post("/").header("content-type", "application/grpc-web"),
+    /// Calls a server over a connection of its own.
+    async fn call(self, address: SocketAddr) -> Response<Bytes> {
+        let stream = TokioIo::new(TcpStream::connect(address).await.unwrap());
+        let answer = match self {
+            Self::Grpc => {
+                let request = Request::post(format!("http://{address}/"))
+                    .header("content-type", "application/grpc");
+                let (mut sender, connection) = http2::handshake(TokioExecutor::new(), stream)
+                    .await
+                    .unwrap();
+                tokio::spawn(connection);
+                let request = request.body(Empty::<Bytes>::new()).unwrap();
+                sender.send_request(request).await.unwrap()
+            }
+            Self::Http | Self::GrpcWeb => {
+                let request = match self {
+                    Self::Http => Request::get("/"),
+                    _ => Request::post("/").header("content-type", "application/grpc-web"),
+                };
+                let (mut sender, connection) = http1::handshake(stream).await.unwrap();
+                tokio::spawn(connection);
+                let request = request.body(Empty::<Bytes>::new()).unwrap();
+                sender.send_request(request).await.unwrap()
+            }
         };
-        request.body(()).unwrap()
+        let (mut parts, body) = answer.into_parts();
+        for added_by_server in ["content-length", "date"] {
+            parts.headers.remove(added_by_server);
+        }
+        Response::from_parts(parts, body.collect().await.unwrap().to_bytes())
     }
 }
 
@@ -88,6 +115,23 @@ impl Case {
                     .when_missing(MissingKey::Refuse),
                 0,
             ),
+            case(
+                "unauthenticated",
+                minute()
+                    .by(key::bearer())
+                    .when_missing(MissingKey::Unauthenticated),
+                0,
+            ),
+            case("no peer address", minute().by(key::client_ip()), 0),
+            Self {
+                name: "too many limits",
+                policy: (0..=Charge::MOST).fold(Policy::new(), |policy, number| {
+                    let name = format!("limit-{number}");
+                    policy.limit(Limit::new(name, Quota::per_minute(2)).when(|_| true))
+                }),
+                earlier: 0,
+                fails: false,
+            },
             Self {
                 name: "blocked",
                 policy: policy(minute()).block(|_| true),
@@ -112,16 +156,21 @@ impl Case {
         let layer = RateLimitLayer::with_refusal_cache(store, self.policy.clone())
             .local_store(MemoryStore::with_clock(10, clock))
             .protocol(Protocol::Both);
-        let service = layer.layer(service_fn(|_: Request<()>| {
-            ready(Ok::<_, Infallible>(Response::new(Full::from(
-                Bytes::from_static(b"the service's own"),
-            ))))
+        let service = layer.layer(service_fn(|_: Request<Body>| {
+            let own = Response::new(Body::from("the service's own"));
+            ready(Ok::<_, Infallible>(own))
         }));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        // Without `into_make_service_with_connect_info`, the server attaches no address.
+        let app = Router::new().fallback_service(service);
+        let server = tokio::spawn(async move { axum::serve(listener, app).await });
         for _ in 0..self.earlier {
-            service.clone().oneshot(wire.request()).await.unwrap();
+            wire.call(address).await;
         }
-        let (parts, body) = service.oneshot(wire.request()).await.unwrap().into_parts();
-        Response::from_parts(parts, body.collect().await.unwrap().to_bytes())
+        let answer = wire.call(address).await;
+        server.abort();
+        answer
     }
 }
 

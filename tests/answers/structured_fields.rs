@@ -21,7 +21,7 @@ async fn answer(style: HeaderStyle) -> Response<()> {
                 .by(key::header("x-api-key")),
         );
     let layer = RateLimitLayer::new(MemoryStore::new(), policy)
-        .headers(style)
+        .headers([style])
         .partition_keys("secret");
     let service = layer.layer(service_fn(|_: Request<()>| {
         ready(Ok::<_, Infallible>(Response::new(

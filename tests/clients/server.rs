@@ -10,14 +10,11 @@ use tower_quota::{
     HeaderStyle, Limit, MemoryStore, Policy, Protocol, Quota, RateLimitLayer, Reset, key,
 };
 
-const STYLES: [(&str, HeaderStyle); 7] = [
+const STYLES: [(&str, HeaderStyle); 4] = [
     ("/draft-11", HeaderStyle::Draft11),
     ("/draft-7", HeaderStyle::Draft7),
-    ("/draft-6", HeaderStyle::Draft6),
-    ("/draft-3", HeaderStyle::Draft3),
     ("/x-delta", HeaderStyle::XRateLimit(Reset::Delta)),
     ("/x-epoch", HeaderStyle::XRateLimit(Reset::Epoch)),
-    ("/github", HeaderStyle::GitHub),
 ];
 
 #[tokio::main]
@@ -25,7 +22,7 @@ async fn main() -> std::io::Result<()> {
     let mut app = Router::new();
     for (path, style) in STYLES {
         let styled = layer(Limit::new("say \"hour\"", Quota::per_hour(3)))
-            .headers(style)
+            .headers([style])
             .partition_keys("secret");
         app = app.merge(
             Router::new()

@@ -52,9 +52,7 @@ routes:
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let scrape = recorder()?;
     let store = MemoryStore::new();
-    let layer = RateLimitLayer::new(store.clone(), Policy::new())
-        .count_busy_clients()
-        .refusal_references("pod-7");
+    let layer = RateLimitLayer::new(store.clone(), Policy::new()).count_busy_clients();
     let live = LiveRules::start(layer.handle(), MemoryRules::new(), LiveOptions::new()).await;
     live.put(
         None,

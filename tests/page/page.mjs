@@ -141,26 +141,6 @@ test("listed client is granted units", async () => {
   await close(page);
 });
 
-test("refusal is found by its reference", async () => {
-  const refusal = async () => {
-    const response = await fetch(`${server.gateway}/export`, { headers: { "x-api-key": GREEDY } });
-    await response.arrayBuffer();
-    return response.headers.get("x-ratelimit-reference");
-  };
-  let reference;
-  await until("a request is refused", async () => Boolean(reference = await refusal()));
-  const page = await live();
-  const look = async text => {
-    await page.getByLabel("Reference", { exact: true }).fill(text);
-    await page.getByRole("button", { name: "Look up" }).click();
-  };
-  await look(reference);
-  await page.getByText(/^refused at .* by instance pod-7\. Limit export: 0 of 5 left, to retry after .* Client [0-9a-f]{16}, header x-api-key\./).waitFor();
-  await look("pod-8-0d3kz5xq8w1fe");
-  await page.getByText(/ask the instance pod-8/).waitFor();
-  await close(page);
-});
-
 test("network is allowed by its name", async () => {
   const page = await live();
   await page.getByRole("button", { name: "Allow a client or network" }).click();

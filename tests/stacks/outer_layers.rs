@@ -25,7 +25,7 @@ use tower_http::timeout::TimeoutLayer;
 use tower_http::trace::TraceLayer;
 use tower_http::validate_request::ValidateRequestHeaderLayer;
 use tower_quota::settle::Settle;
-use tower_quota::{Limit, MissingKey, Quota, exposed_headers, key};
+use tower_quota::{Limit, MissingKey, Quota, key};
 
 use crate::each_layer::{LONG, SET, SameId};
 use crate::limited::{limited, limited_by, three_per_minute};
@@ -58,7 +58,7 @@ async fn outer_compression_compresses_refusal() {
 async fn outer_cors_shows_refusal_to_page() {
     let cors = CorsLayer::new()
         .allow_origin(Any)
-        .expose_headers(exposed_headers());
+        .expose_headers(limited().exposed_headers());
     let server = serve!(cors, limited());
     let refused = server.refused(cross_origin).await;
     assert_refused(&refused);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tower_quota::metrics::{DecisionTotals, StoreLatency};
 use tower_quota::{
-    ChecksReport, ClientKey, Explained, Key, LimitStatus, RefusalRecord, RefusalStats, RequestHead,
-    Store, TopClient, TopWindow,
+    ChecksReport, ClientKey, Explained, Key, LimitStatus, RefusalStats, RequestHead, Store,
+    TopClient, TopWindow,
 };
 #[cfg(feature = "redis")]
 use tower_quota_rules::live::MergedTop;
@@ -67,7 +67,6 @@ pub(crate) trait Operate: Send + Sync + 'static {
     fn explain(&self, head: &RequestHead<'_>) -> Explained;
     fn top_refused(&self, window: TopWindow) -> Vec<TopClient>;
     fn top_busy(&self, window: TopWindow) -> Vec<TopClient>;
-    fn refusal(&self, reference: &str) -> Option<RefusalRecord>;
     #[cfg(feature = "redis")]
     fn merged_top(&self, is_busy: bool, window: TopWindow) -> Pending<'_, Option<MergedTop>>;
     fn refusal_stats(&self) -> RefusalStats;
@@ -209,10 +208,6 @@ impl<S: Store> Operate for LiveRules<S> {
 
     fn top_busy(&self, window: TopWindow) -> Vec<TopClient> {
         self.handle().top_busy(window)
-    }
-
-    fn refusal(&self, reference: &str) -> Option<RefusalRecord> {
-        self.handle().refusal(reference)
     }
 
     #[cfg(feature = "redis")]

@@ -15,8 +15,7 @@ use utoipa_axum::routes;
 
 use crate::api::Api;
 use crate::routes::{
-    audit, blocks, check, clients, document, events, explain, health, history, listed, refusals,
-    rollout, top,
+    audit, blocks, check, clients, document, events, explain, health, history, listed, rollout, top,
 };
 use crate::{AdminError, AdminOptions, auth, page, protect};
 
@@ -83,7 +82,6 @@ fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(blocks::remove))
         .routes(routes!(explain::explain))
         .routes(routes!(top::top))
-        .routes(routes!(refusals::get))
         .routes(routes!(listed::block))
         .routes(routes!(listed::reset))
         .routes(routes!(listed::grant))

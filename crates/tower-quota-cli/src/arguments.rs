@@ -8,7 +8,6 @@ use crate::output;
 use crate::remote::blocks::{BlockArguments, BlocksArguments, UnblockArguments};
 use crate::remote::clients::{GrantArguments, PeekArguments, ResetArguments};
 use crate::remote::explain::ExplainArguments;
-use crate::remote::refusal::RefusalArguments;
 use crate::remote::rollout::ReportArguments;
 use crate::remote::rules::{
     HistoryArguments, PutArguments, RollbackArguments, RolloutArguments, ShowArguments,
@@ -69,8 +68,6 @@ pub(crate) enum Command {
     Show(ShowArguments),
     /// Says which limits a request meets, with which keys. Charges nothing.
     Explain(ExplainArguments),
-    /// Shows why a request was refused, by the reference in its response.
-    Refusal(RefusalArguments),
     /// Shows what a client has left of a limit, and until when. The exit code is 1 if it is limited.
     Peek(PeekArguments),
     /// Forgets what a client has used of a limit, and its penalty.

@@ -41,7 +41,6 @@ fn run(arguments: &Arguments) -> Ended {
         Command::Audit(audit) => remote::rules::audit(audit, is_json),
         Command::Show(show) => remote::rules::show(show, is_json),
         Command::Explain(explain) => remote::explain::explain(explain, is_json),
-        Command::Refusal(refusal) => remote::refusal::refusal(refusal, is_json),
         Command::Peek(peek) => remote::clients::peek(peek, is_json),
         Command::Reset(reset) => remote::clients::reset(reset, is_json),
         Command::Grant(grant) => remote::clients::grant(grant, is_json),

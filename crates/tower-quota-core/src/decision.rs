@@ -143,15 +143,8 @@ impl Decision {
     /// A refusal has the longest wait. Otherwise, the fewest remaining units decide, and then the longest time to reset.
     #[doc(alias = "binding")]
     pub fn tightest(&self) -> Option<&LimitStatus> {
-        self.enforced().max_by(|one, other| {
-            one.outcome
-                .severity()
-                .cmp(&other.outcome.severity())
-                .then(other.remaining().cmp(&one.remaining()))
-                .then(one.reset_after().cmp(&other.reset_after()))
-                // The order of the limits must not change the result.
-                .then(other.name.cmp(&one.name))
-        })
+        self.enforced()
+            .max_by(|one, other| one.cmp_tightness(other))
     }
 
     /// Returns the refund of this decision, once, unless the decision is a refusal.

@@ -1,5 +1,6 @@
 //! The status of a limit.
 
+use core::cmp::Ordering;
 use core::fmt;
 use core::time::Duration;
 
@@ -81,6 +82,17 @@ impl Left {
 }
 
 impl LimitStatus {
+    /// Compares two limits of a decision by how tight they are: see [`Decision::tightest`](crate::Decision::tightest).
+    #[must_use]
+    pub fn cmp_tightness(&self, other: &Self) -> Ordering {
+        let severities = self.outcome.severity().cmp(&other.outcome.severity());
+        severities
+            .then(other.remaining().cmp(&self.remaining()))
+            .then(self.reset_after().cmp(&other.reset_after()))
+            // The order of the limits must not change the result.
+            .then(other.name.cmp(&self.name))
+    }
+
     /// Creates the status of an enforced bucket from the used [grains](Quota::grain).
     ///
     /// The outcome is for a request of `cost` units that does not wait.

@@ -120,11 +120,7 @@
 //!     .on_store_failure(OnStoreFailure::Refuse);
 //!
 //! let layer: RateLimitLayer<BoxStore> = RateLimitLayer::new(BoxStore::new(MemoryStore::new()), policy)
-//!     .on_refused(|refused| {
-//!         let mut response = http::Response::new(refused.detail());
-//!         *response.status_mut() = refused.status();
-//!         response
-//!     })
+//!     .on_refused(|refused| (refused.status(), refused.detail()))
 //!     .attach_decision();
 //!
 //! async fn left(RequestDecision(decision): RequestDecision) -> String {
@@ -216,7 +212,6 @@ mod valid;
 pub mod when;
 
 pub use self::checks::{Check, ChecksReport};
-pub use self::clients::RefusalRecord;
 #[cfg(feature = "top")]
 pub use self::clients::{TopClient, TopWindow};
 pub use self::decided::Decided;
@@ -231,8 +226,8 @@ pub use self::protocol::Protocol;
 #[cfg(feature = "axum")]
 pub use self::request_decision::RequestDecision;
 pub use self::response::{
-    CustomStyle, GrpcStatus, HeaderReport, HeaderStyle, LimitInfo, LimitReport, Negotiated,
-    ProblemDetails, Reason, Refusal, RefusalBody, Refused, Reset, WriteHeaders, exposed_headers,
+    CustomStyle, GrpcStatus, HeaderReport, HeaderStyle, IntoRefusal, LimitReport, ProblemDetails,
+    Reason, Refusal, RefusalBody, Refused, Reset, WriteHeaders,
 };
 pub use self::store_call::StoreTimeout;
 pub use self::throttle::{Throttle, ThrottleError, ThrottleLayer};

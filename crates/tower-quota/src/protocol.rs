@@ -49,6 +49,11 @@ const CONTENT_TYPES: [&str; 7] = [
 ];
 
 impl Protocol {
+    /// Returns whether any response is gRPC.
+    pub(crate) fn may_be_grpc(self) -> bool {
+        self != Self::Http && (self != Self::Auto || cfg!(feature = "tonic"))
+    }
+
     /// Returns the content type of the gRPC response to a request; `None` if the response is plain HTTP.
     pub(crate) fn grpc_content_type(self, head: RequestHead<'_>) -> Option<GrpcContentType> {
         match self {

@@ -1,4 +1,4 @@
-// Clients: those that are limited and busy, one found by its key, and one refusal.
+// Clients: those that are limited and busy, and one found by its key.
 
 function showClients(limited, busy) {
   const blocked = new Set(state.blocks.filter(block => block.kind === "block").map(block => block.id));
@@ -110,26 +110,3 @@ at("find-grant").addEventListener("click", () => {
   const path = clientPath();
   confirmGrant("this client", at("find-limit").value, (query, body) => showFound(send("POST", `${path}/grant`, { query, body })));
 });
-
-// --- A refusal that is named by its reference ---
-
-at("refusal").addEventListener("submit", async event => {
-  event.preventDefault();
-  try {
-    const found = await read(`v1/refusals/${encodeURIComponent(at("refusal-reference").value.trim())}`);
-    const { status, hash, scope, rules_version: version } = found;
-    setText(at("refusal-found"), [
-      `${found.reason} at ${instant(found.at)} by instance ${found.instance}${found.degraded ? ", without the store" : ""}.`,
-      status ? `Limit ${status.limit}: ${leftThen(status)}.` : "",
-      hash ? `Client ${hash}, ${scope}.` : "",
-      version ? `Rules of version ${version}.` : "",
-    ].filter(Boolean).join(" "));
-  } catch (error) {
-    setText(at("refusal-found"), error.message);
-  }
-});
-
-function leftThen({ remaining, capacity, retry_after_ms: wait }) {
-  const left = `${counts.format(remaining)} of ${counts.format(capacity)} left`;
-  return wait ? `${left}, to retry after ${duration(wait)}` : left;
-}

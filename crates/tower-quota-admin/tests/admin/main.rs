@@ -9,6 +9,5 @@ mod errors;
 mod health;
 mod openapi;
 mod page;
-mod refusals;
 mod rollout;
 mod server;

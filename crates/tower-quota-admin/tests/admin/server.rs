@@ -70,7 +70,6 @@ impl Instance {
         let layer = RateLimitLayer::new(counters.clone(), Policy::new())
             .on_decision(counts.listener())
             .count_busy_clients();
-        let layer = layer.refusal_references("pod-7");
         let live_options = live.rollout_counts(counts).readable_keys();
         let live = LiveRules::start(layer.handle(), store, live_options).await;
         let admin = router(

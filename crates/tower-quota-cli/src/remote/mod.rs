@@ -9,7 +9,6 @@ pub(crate) mod clients;
 pub(crate) mod explain;
 mod http;
 mod local;
-pub(crate) mod refusal;
 pub(crate) mod rollout;
 pub(crate) mod rules;
 pub(crate) mod status;

@@ -41,7 +41,6 @@ impl TestService {
         );
         let (app, admin) = runtime.block_on(async {
             let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).count_busy_clients();
-            let layer = layer.refusal_references("pod-7");
             let live = LiveRules::start(
                 layer.handle(),
                 MemoryRules::new(),

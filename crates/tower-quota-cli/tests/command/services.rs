@@ -244,55 +244,6 @@ fn commands_work_by_the_admin_api() {
 }
 
 #[test]
-fn refusal_is_shown_by_reference() {
-    let service = TestService::start();
-    let target = TestTarget::admin(&service);
-    target
-        .run(&["put", &Files::new().write("rules.yaml", RULES)])
-        .expect(0);
-    (0..3).for_each(|_| assert_eq!(service.ask("bob"), 200));
-    let refused = service.send("bob");
-    let reference = refused.headers()["x-ratelimit-reference"].to_str().unwrap();
-    let out = target.run(&["refusal", reference]).expect(0);
-    assert!(
-        out.starts_with("refused at ") && out.contains(" by pod-7\n"),
-        "{out}"
-    );
-    assert!(
-        out.contains("minute: 0 of 3 units left, limited for") && out.contains("rules version: 1"),
-        "{out}"
-    );
-    assert!(
-        !out.contains("bob")
-            && target
-                .run(&["refusal", reference, "--show-keys"])
-                .expect(0)
-                .contains("key: bob")
-    );
-    assert_eq!(
-        target.run(&["refusal", reference, "--json"]).json(0)["status"]["limit"],
-        "minute"
-    );
-
-    let unknown = target.run(&["refusal", "pod-8-0d3kz5xq8w1fe"]);
-    assert!(
-        unknown.code == 1 && unknown.error.contains("pod-8"),
-        "{}",
-        unknown.error
-    );
-    let ran = Ran::of(
-        command(&["refusal", reference, "--redis", "redis://127.0.0.1:1"])
-            .output()
-            .unwrap(),
-    );
-    assert!(
-        ran.code == 2 && ran.error.contains("--admin"),
-        "{}",
-        ran.error
-    );
-}
-
-#[test]
 fn commands_work_by_redis() {
     let server = RedisServer::start();
     let target = TestTarget::redis(server.url());

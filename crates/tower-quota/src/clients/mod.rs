@@ -1,15 +1,12 @@
-//! The state of a process about single clients: blocks, refusals, and the clients that are refused or ask most.
+//! The state of a process about single clients: blocks, and the clients that are refused or ask most.
 
 mod blocks;
-mod references;
 #[cfg(feature = "top")]
 mod top;
 
 use std::time::Instant;
 
 pub(crate) use self::blocks::Blocks;
-pub use self::references::RefusalRecord;
-pub(crate) use self::references::{References, reference};
 #[cfg(feature = "top")]
 pub(crate) use self::top::TopClients;
 #[cfg(feature = "top")]

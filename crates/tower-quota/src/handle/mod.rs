@@ -14,7 +14,6 @@ use tower_quota_core::{
 pub use self::client::ClientKey;
 pub use self::error::HandleError;
 use crate::checks::ChecksReport;
-use crate::clients::RefusalRecord;
 #[cfg(feature = "top")]
 use crate::clients::{TopClient, TopWindow};
 use crate::head::RequestHead;
@@ -263,19 +262,6 @@ impl<S: Store> RateLimitHandle<S> {
     #[must_use]
     pub fn top_busy(&self, window: TopWindow) -> Vec<TopClient> {
         self.shared.top_busy.top(window, crate::clients::now())
-    }
-
-    /// Returns what this process remembers of a refusal, by the [reference] in its response.
-    ///
-    /// It is `None` if another instance refused the request, if the refusal is older than
-    /// [`RefusalRecord::LONGEST_AGE`], or if [`RefusalRecord::MOST`] others came after it.
-    ///
-    /// [reference]: RateLimitLayer::refusal_references
-    #[must_use]
-    pub fn refusal(&self, reference: &str) -> Option<RefusalRecord> {
-        self.shared
-            .references()
-            .find(reference, crate::clients::now())
     }
 
     /// Returns the [version](Policy::version) of the policy in force, if it has one.

@@ -6,7 +6,7 @@ use core::num::NonZeroU32;
 use core::time::Duration;
 use std::sync::Arc;
 
-use http::Response;
+use http::header::HeaderName;
 use tower_layer::Layer;
 use tower_quota_core::{ConfigError, MemoryStore, Name, RefusalCache, Store};
 
@@ -19,7 +19,7 @@ use crate::degraded::LocalCounters;
 use crate::policy::Policy;
 use crate::protocol::Protocol;
 use crate::response::{
-    GrpcStatus, HeaderStyle, OnRefused, Partitions, Refusal, RefusalBody, Refused, ResponseSettings,
+    GrpcStatus, HeaderStyle, IntoRefusal, OnRefused, Partitions, Refusal, Refused, ResponseSettings,
 };
 use crate::traced::SpanSettings;
 
@@ -192,44 +192,6 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|settings| settings.counts_busy = true)
     }
 
-    /// Adds a reference to each refusal, with which support finds the decision for an hour.
-    ///
-    /// It is in the field `X-RateLimit-Reference` and in the member `reference` of a problem's details, and begins with
-    /// the name of this instance: `pod-7-0d3kz5xq8w1fe`. [`RateLimitHandle::refusal`](crate::RateLimitHandle::refusal)
-    /// finds what it stands for, in the process that refused. It is off by default.
-    ///
-    /// ```
-    /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
-    ///
-    /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new()).refusal_references("pod-7");
-    /// assert!(layer.handle().refusal("pod-7-0d3kz5xq8w1fe").is_none());
-    /// ```
-    ///
-    /// # Panics
-    /// When the name is not 1 to 64 printable ASCII characters; see
-    /// [`try_refusal_references`](Self::try_refusal_references).
-    #[track_caller]
-    pub fn refusal_references(self, instance: impl Into<Name>) -> Self {
-        match self.try_refusal_references(instance) {
-            Ok(layer) => layer,
-            #[expect(
-                clippy::panic,
-                reason = "documented: a layer written in code fails at start"
-            )]
-            Err(error) => panic!("{error}"),
-        }
-    }
-
-    /// Works like `refusal_references`, but returns an error for an invalid name.
-    ///
-    /// # Errors
-    /// [`ConfigError`] when the name is not valid in a header, as for names of limits.
-    pub fn try_refusal_references(self, instance: impl Into<Name>) -> Result<Self, ConfigError> {
-        let instance = instance.into();
-        instance.check_limit()?;
-        Ok(self.with(|settings| settings.references_of = Some(instance)))
-    }
-
     /// Writes an event for each refusal and for one of so many admissions, through `tracing`.
     ///
     /// The target is `tower_quota::decision`. Refusals, and requests while the store is unavailable, have the level `INFO`.
@@ -315,10 +277,10 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Answers refused HTTP requests by this closure.
     ///
-    /// The default is the [form that the client prefers](crate::Negotiated).
+    /// The default is [problem details](crate::ProblemDetails).
     ///
-    /// The body is text, bytes, or a [`RefusalBody`]; with the feature `axum` the response may be one of axum. The
-    /// layer adds fields that the closure leaves out: see [`Refusal`].
+    /// The closure returns a response, or with the feature `axum` a status with a body: see [`IntoRefusal`]. The layer
+    /// adds fields that the closure leaves out: see [`Refusal`].
     ///
     /// ```
     /// use http::Response;
@@ -331,10 +293,10 @@ impl<S: Store> RateLimitLayer<S> {
     /// });
     /// # let _ = layer;
     /// ```
-    pub fn on_refused<F, B>(self, respond: F) -> Self
+    pub fn on_refused<F, R>(self, respond: F) -> Self
     where
-        F: Fn(&Refused<'_>) -> Response<B> + Send + Sync + 'static,
-        B: Into<RefusalBody> + 'static,
+        F: Fn(&Refused<'_>) -> R + Send + Sync + 'static,
+        R: IntoRefusal,
     {
         self.refusal(OnRefused(respond))
     }
@@ -372,7 +334,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// use tower_quota::{HeaderStyle, MemoryStore, Policy, RateLimitLayer};
     ///
     /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new())
-    ///     .headers([HeaderStyle::Draft11, HeaderStyle::GitHub, HeaderStyle::PerWindow]);
+    ///     .headers([HeaderStyle::Draft7]);
     /// # let _ = layer;
     /// ```
     ///
@@ -401,6 +363,26 @@ impl<S: Store> RateLimitLayer<S> {
         let styles: Vec<HeaderStyle> = styles.into_iter().collect();
         HeaderStyle::check(&styles)?;
         Ok(self.responding(|settings| settings.styles = styles))
+    }
+
+    /// Returns the header fields that this layer writes and that scripts of other origins can read only if CORS exposes them.
+    ///
+    /// Pass them to `CorsLayer::expose_headers` of tower-http, and put that layer outside this one.
+    ///
+    /// ```
+    /// use tower_quota::{HeaderStyle, MemoryStore, Policy, Protocol, RateLimitLayer};
+    ///
+    /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new())
+    ///     .headers([HeaderStyle::Draft11])
+    ///     .protocol(Protocol::Http);
+    /// assert_eq!(
+    ///     layer.exposed_headers(),
+    ///     ["retry-after", "www-authenticate", "ratelimit", "ratelimit-policy", "x-ratelimit-policy"]
+    /// );
+    /// ```
+    #[must_use]
+    pub fn exposed_headers(&self) -> Vec<HeaderName> {
+        self.shared.rules().settings.responses.fields()
     }
 
     /// Adds partition keys, `pk`, to the fields of [`HeaderStyle::Draft11`].

@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use http::header::{CONNECTION, HeaderValue};
 use http::{Request, Response, Version};
-use tower_quota_core::{Charge, Decision, Key, Name, Outcome, Overloaded, Store};
+use tower_quota_core::{Charge, Decision, Key, Outcome, Overloaded, Store};
 
 use super::admission::Admission;
 use super::pipeline::Step;
 use super::shared::Shared;
-use crate::clients::RefusalRecord;
 use crate::degraded::Degraded;
 use crate::head::RequestHead;
 use crate::metrics::DegradedChoice;
@@ -35,7 +34,7 @@ impl<S: Store> Shared<S> {
     ) -> Response<RefusalBody> {
         if let Some(decision) = &context.report.decision {
             let is_degraded = context.report.by == Counted::Locally;
-            let reason = Some(over_quota(decision));
+            let reason = Some(Reason::of(decision));
             self.notify(
                 &context.rules,
                 Some(decision),
@@ -60,11 +59,8 @@ impl<S: Store> Shared<S> {
             return Response::default();
         };
         let closes = self.note_refusal(decision, &context);
-        let reason = over_quota(decision);
-        let is_degraded = context.report.by == Counted::Locally;
-        let reference = self.refer_to(reason, &context.keys, &context.rules, is_degraded);
+        let reason = Reason::of(decision);
         let refused = Refused::new(reason, RequestHead::of(request), context.report.jitter);
-        let refused = refused.with_reference(reference.as_deref());
         let mut response = context
             .rules
             .responses
@@ -101,35 +97,6 @@ impl<S: Store> Shared<S> {
             && most.is_some_and(|most| self.streaks.refused(*limit, key) >= most.get())
     }
 
-    /// Remembers a refusal. Returns its reference, if the layer adds references.
-    fn refer_to(
-        &self,
-        reason: Reason<'_>,
-        keys: &[(Name, Key<'static>)],
-        rules: &Rules,
-        is_degraded: bool,
-    ) -> Option<Box<str>> {
-        let reference = crate::clients::reference(rules.settings.references_of?);
-        let status = match reason {
-            Reason::OverQuota(decision) | Reason::NeverFits(decision) => {
-                decision.tightest().copied()
-            }
-            _ => None,
-        };
-        let counted =
-            status.and_then(|status| keys.iter().find(|(limit, _)| *limit == status.name));
-        self.references().insert(RefusalRecord {
-            reference: reference.clone(),
-            label: reason.label(),
-            status,
-            key: counted.map(|(_, key)| key.clone()),
-            policy_version: rules.plan.version,
-            is_degraded,
-            at: crate::clients::now(),
-        });
-        Some(reference)
-    }
-
     /// Returns the response to a request that is refused without a decision.
     pub(super) fn refuse_undecided<B>(
         &self,
@@ -138,11 +105,8 @@ impl<S: Store> Shared<S> {
         request: &Request<B>,
     ) -> Response<RefusalBody> {
         self.notify(rules, None, Some(reason), false, &[], request);
-        let reference = self.refer_to(reason, &[], rules, false);
         let refused = Refused::new(reason, RequestHead::of(request), Duration::ZERO);
-        rules
-            .responses
-            .refuse(&refused.with_reference(reference.as_deref()), None)
+        rules.responses.refuse(&refused, None)
     }
 
     /// Decides a request by the limits' choices for a failure of the store.
@@ -216,23 +180,13 @@ impl<S: Store> Shared<S> {
         );
         context.report.only_shadows = context.fallback.only_shadows;
         context.report.jitter = context.rules.responses.draw_jitter();
-        let reference = self.refer_to(reason, &context.keys, &context.rules, true);
         let refused = Refused::new(reason, RequestHead::of(request), context.report.jitter);
-        let refused = refused.with_reference(reference.as_deref());
         let mut response = context
             .rules
             .responses
             .refuse(&refused, Some(&context.report));
         context.attach(&mut response);
         response
-    }
-}
-
-/// Returns the reason of a refusal by a decision.
-fn over_quota(decision: &Decision) -> Reason<'_> {
-    match decision.outcome() {
-        Outcome::Never => Reason::NeverFits(decision),
-        _ => Reason::OverQuota(decision),
     }
 }
 

@@ -5,8 +5,6 @@ use core::num::NonZeroU32;
 use core::time::Duration;
 use std::sync::Arc;
 
-use tower_quota_core::Name;
-
 use crate::decided::Decided;
 use crate::degraded::LocalCounters;
 use crate::response::ResponseSettings;
@@ -22,8 +20,6 @@ pub(crate) struct Settings {
     pub(crate) store_timeout: Duration,
     /// True if requests and responses carry the decision.
     pub(crate) attaches_decision: bool,
-    /// The name of this instance, if refusals carry a reference.
-    pub(crate) references_of: Option<Name>,
     /// True if the busiest clients are counted.
     #[cfg(feature = "top")]
     pub(crate) counts_busy: bool,
@@ -52,7 +48,6 @@ impl Default for Settings {
             on_decision: None,
             store_timeout: STORE_TIMEOUT,
             attaches_decision: false,
-            references_of: None,
             #[cfg(feature = "top")]
             counts_busy: false,
             traced_admissions: None,

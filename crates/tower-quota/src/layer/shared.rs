@@ -13,9 +13,9 @@ use tower_quota_core::{Charge, Decision, Key, Name, Operation, RefusalCache, Sto
 use super::layer::RateLimitLayer;
 use super::settings::Settings;
 use crate::checks::Checks;
+use crate::clients::Blocks;
 #[cfg(feature = "top")]
 use crate::clients::TopClients;
-use crate::clients::{Blocks, References};
 use crate::decided::Decided;
 use crate::degraded::OutageLog;
 use crate::head::RequestHead;
@@ -49,7 +49,6 @@ pub(crate) struct Shared<S> {
     pub(crate) top_refused: TopClients,
     #[cfg(feature = "top")]
     pub(crate) top_busy: TopClients,
-    references: References,
     #[cfg(feature = "metrics")]
     replaced: ReplacedMetrics,
 }
@@ -85,7 +84,6 @@ impl<S: Store> Shared<S> {
             top_refused: TopClients::default(),
             #[cfg(feature = "top")]
             top_busy: TopClients::default(),
-            references: References::default(),
             #[cfg(feature = "metrics")]
             replaced: ReplacedMetrics::default(),
         }
@@ -150,10 +148,6 @@ impl<S> Shared<S> {
     #[inline]
     pub(crate) const fn blocks(&self) -> &Blocks {
         &self.blocks
-    }
-
-    pub(crate) const fn references(&self) -> &References {
-        &self.references
     }
 
     /// Counts a sample of the requests for the busiest clients.

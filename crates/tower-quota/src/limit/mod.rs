@@ -8,7 +8,7 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-use tower_quota_core::{Key, Name, Penalty, Quota};
+use tower_quota_core::{Algorithm, Key, Name, Penalty, Quota};
 
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
@@ -61,6 +61,7 @@ pub struct Limit {
     pub(crate) jitter: Duration,
     is_shadow: bool,
     pub(crate) over: Over,
+    is_hidden: bool,
     is_at_most: bool,
     penalty: Option<Penalty>,
     /// True if its charges have any option set.
@@ -131,6 +132,7 @@ impl Limit {
             jitter: Duration::ZERO,
             is_shadow: false,
             over: Over::Refuse,
+            is_hidden: false,
             is_at_most: false,
             penalty: None,
             has_options: false,
@@ -168,7 +170,7 @@ impl Limit {
 
     /// Sets the cost of a request by a closure on its head, or by a function of [`cost`](crate::cost).
     ///
-    /// A cost above the quota's capacity is never admitted: the request is refused without a time to retry.
+    /// A cost above the quota's capacity is never admitted: the request is refused with 400, without a time to retry.
     pub fn cost_with(
         mut self,
         cost: impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + 'static,
@@ -367,6 +369,29 @@ impl Limit {
         self.over = choice;
         self.has_options = true;
         self
+    }
+
+    /// Leaves the limit out of all header fields, of admitted and of refused responses.
+    ///
+    /// Use it if clients that spread their requests by the fields would wait too long, such as for a limit whose estimates are
+    /// refunded. If the limit refuses, the response has its `Retry-After` and its message, and no fields of other limits,
+    /// whose times would be too short. Limits of [`Quota::concurrent`] are always left out, because their units come back
+    /// when work ends and not by time.
+    ///
+    /// ```
+    /// use tower_quota::{Limit, Quota};
+    ///
+    /// let limit = Limit::new("internal", Quota::per_second(5_000)).hidden();
+    /// # let _ = limit;
+    /// ```
+    pub const fn hidden(mut self) -> Self {
+        self.is_hidden = true;
+        self
+    }
+
+    /// Returns whether header fields leave the limit out.
+    pub(crate) fn is_hidden(&self) -> bool {
+        self.is_hidden || self.quota.algorithm() == Algorithm::Concurrent
     }
 
     /// Returns whether the limit is enforced for every request, also without a key.

@@ -271,6 +271,19 @@ impl<'p, 'r> Ask<'p, 'r> {
         self.overrides.clone()
     }
 
+    /// Returns the costs that exceed the capacity of their limit.
+    pub(crate) fn oversized(&self) -> Vec<(Name, u64)> {
+        let mut oversized = Vec::new();
+        for part in &self.parts {
+            let limit = &part.planned.limit;
+            let quota = self.other_quota(limit.name).unwrap_or(&limit.quota);
+            if part.units > quota.capacity() {
+                oversized.push((limit.name, part.units));
+            }
+        }
+        oversized
+    }
+
     /// Returns the limits that apply, each with the key it counts.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (Name, &Key<'_>)> {
         self.parts

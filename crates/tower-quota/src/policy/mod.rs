@@ -299,8 +299,7 @@ impl Policy {
 
     /// Sets a number that tells this policy from earlier ones, for operators.
     ///
-    /// It is in the records of [refusals](crate::RefusalRecord::policy_version) and in
-    /// [`RateLimitHandle::policy_version`](crate::RateLimitHandle::policy_version). The default is none.
+    /// [`RateLimitHandle::policy_version`](crate::RateLimitHandle::policy_version) returns it. The default is none.
     pub const fn version(mut self, number: u64) -> Self {
         self.version = Some(number);
         self

@@ -47,6 +47,7 @@ impl RequestContext {
             decision: None,
             by: Counted::Shared,
             overrides: ask.overrides(),
+            oversized: ask.oversized(),
             partitions: partitions.unwrap_or_default(),
             jitter: Duration::ZERO,
             only_shadows: false,

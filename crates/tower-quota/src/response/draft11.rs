@@ -3,49 +3,34 @@
 //! The format is that of draft-ietf-httpapi-ratelimit-headers-11, which is the same on the wire since draft 8.
 
 use http::header::{Entry, HeaderMap, HeaderName, HeaderValue};
-use tower_quota_core::Quota;
+use tower_quota_core::{Name, Quota};
 
-use super::limit_info::LimitInfo;
+use super::header_report::HeaderReport;
+use super::limit_report::LimitReport;
 use super::text::{
     FieldText, ceil_secs, members, push_integer, push_separator, push_string, text_value,
+    window_secs,
 };
-use super::write_headers::{HeaderReport, LimitReport, WriteHeaders};
+use super::write_headers::WriteHeaders;
+use crate::limit::Limit;
 
 /// The fields `RateLimit` and `RateLimit-Policy`.
 pub(super) static FIELDS: [HeaderName; 2] = [
     HeaderName::from_static("ratelimit"),
     HeaderName::from_static("ratelimit-policy"),
 ];
-static RATE_LIMIT: &HeaderName = &FIELDS[0];
-static RATE_LIMIT_POLICY: &HeaderName = &FIELDS[1];
+pub(super) static RATE_LIMIT: &HeaderName = &FIELDS[0];
+pub(super) static RATE_LIMIT_POLICY: &HeaderName = &FIELDS[1];
 
-/// The maximum number of limits whose policy is rendered once. Of more a request seldom meets all.
+/// The maximum number of limits whose policy is rendered once. Of more a request seldom has all.
 const MAX_RENDERED: usize = 64;
 
 /// The header style of draft 11.
-#[derive(Default)]
-pub(super) struct Draft11 {
-    /// The value of `RateLimit-Policy` if all limits apply, each by its own quota.
-    policy: Option<HeaderValue>,
-}
+pub(super) struct Draft11;
 
 impl WriteHeaders for Draft11 {
     fn fields(&self) -> &'static [HeaderName] {
         &FIELDS
-    }
-
-    fn for_limits(&self, limits: &[LimitInfo]) -> Option<Box<dyn WriteHeaders>> {
-        if limits.len() > MAX_RENDERED {
-            return None;
-        }
-        let mut list = FieldText::new();
-        for limit in limits {
-            push_separator(&mut list);
-            push_policy(&mut list, limit, limit.quota(), None);
-        }
-        Some(Box::new(Self {
-            policy: text_value(&list),
-        }))
     }
 
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
@@ -53,11 +38,11 @@ impl WriteHeaders for Draft11 {
             return;
         }
         let mut list = FieldText::new();
-        for limit in report.heeded_limits() {
+        for limit in report.binding_limits() {
             push_separator(&mut list);
             push_status(&mut list, &limit);
         }
-        let (Some(status), Some(policy)) = (text_value(&list), self.policy(report)) else {
+        let (Some(status), Some(policy)) = (text_value(&list), policy(report)) else {
             return;
         };
         if let Entry::Vacant(vacant) = headers.entry(RATE_LIMIT) {
@@ -71,25 +56,34 @@ impl WriteHeaders for Draft11 {
     }
 }
 
-impl Draft11 {
-    fn policy(&self, report: &HeaderReport<'_>) -> Option<HeaderValue> {
-        if let Some(policy) = &self.policy
-            && report.has_all_limits()
-        {
-            return Some(policy.clone());
-        }
-        let mut list = FieldText::new();
-        for limit in report.limits() {
-            push_separator(&mut list);
-            push_policy_of(&mut list, &limit);
-        }
-        text_value(&list)
+/// Returns the value of `RateLimit-Policy` if all these limits apply, each by its own quota.
+pub(super) fn policy_of_all(limits: &[Limit]) -> Option<HeaderValue> {
+    if limits.len() > MAX_RENDERED {
+        return None;
     }
+    let mut list = FieldText::new();
+    for limit in limits {
+        push_separator(&mut list);
+        push_policy(&mut list, limit, &limit.quota, None);
+    }
+    text_value(&list)
+}
+
+fn policy(report: &HeaderReport<'_>) -> Option<HeaderValue> {
+    if report.known.policy.is_some() && report.has_all_limits() {
+        return report.known.policy.clone();
+    }
+    let mut list = FieldText::new();
+    for limit in report.limits() {
+        push_separator(&mut list);
+        push_policy_of(&mut list, &limit);
+    }
+    text_value(&list)
 }
 
 /// Appends `"burst";r=19;t=2`.
 fn push_status(out: &mut FieldText, limit: &LimitReport<'_>) {
-    out.extend_from_slice(limit.info().quoted_name());
+    push_string(out, limit.name().as_str());
     out.extend_from_slice(b";r=");
     push_integer(out, limit.remaining());
     if let Some(window) = limit.effective_window() {
@@ -100,20 +94,20 @@ fn push_status(out: &mut FieldText, limit: &LimitReport<'_>) {
 }
 
 fn push_policy_of(out: &mut FieldText, limit: &LimitReport<'_>) {
-    push_policy(out, limit.info(), limit.quota(), limit.partition_key());
+    push_policy(out, limit.limit, limit.quota(), limit.partition_key());
 }
 
 /// Appends `"burst";q=20;w=2`.
-fn push_policy(out: &mut FieldText, limit: &LimitInfo, quota: &Quota, partition: Option<&str>) {
-    out.extend_from_slice(limit.quoted_name());
+fn push_policy(out: &mut FieldText, limit: &Limit, quota: &Quota, partition: Option<&str>) {
+    push_string(out, limit.name.as_str());
     out.extend_from_slice(b";q=");
     push_integer(out, quota.capacity());
-    if let Some(unit) = limit.unit() {
+    if let Some(unit) = limit.unit {
         out.extend_from_slice(b";qu=");
         push_string(out, unit.as_str());
     }
     out.extend_from_slice(b";w=");
-    push_integer(out, ceil_secs(quota.window()).max(1));
+    push_integer(out, window_secs(quota));
     push_partition(out, partition);
 }
 
@@ -126,66 +120,51 @@ fn push_partition(out: &mut FieldText, partition: Option<&str>) {
     }
 }
 
-/// Adds to the lists that an inner limiter wrote.
-///
-/// No name appears twice: of two limits with one name, the one with fewer units left is kept. Fields in the format of
-/// another draft are left unchanged, because clients would understand neither format.
-fn add_to_inner_lists(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
-    let inner: Vec<String> = members(headers, RATE_LIMIT).map(str::to_owned).collect();
-    let is_stricter = |limit: &LimitReport<'_>| {
-        let same = inner.iter().find(|member| is_named(member, limit.info()));
-        same.is_some_and(|member| left(member).is_some_and(|left| left > limit.remaining()))
-    };
-    add(
-        headers,
-        RATE_LIMIT,
-        report.heeded_limits(),
-        is_stricter,
-        push_status,
-    );
-    add(
-        headers,
-        RATE_LIMIT_POLICY,
-        report.limits(),
-        is_stricter,
-        push_policy_of,
-    );
-}
+/// Appends the member of a list about one limit.
+type Push = fn(&mut FieldText, &LimitReport<'_>);
 
-fn add<'a>(
-    headers: &mut HeaderMap,
-    field: &'static HeaderName,
-    limits: impl Iterator<Item = LimitReport<'a>>,
-    is_stricter: impl Fn(&LimitReport<'a>) -> bool,
-    push: fn(&mut FieldText, &LimitReport<'a>),
-) {
-    if headers
-        .get(field)
-        .is_some_and(|line| !line.as_bytes().starts_with(b"\""))
-    {
-        return;
-    }
-    let mut list: Vec<String> = members(headers, field).map(str::to_owned).collect();
-    for limit in limits {
-        let mut member = FieldText::new();
-        push(&mut member, &limit);
-        let member = String::from_utf8_lossy(&member).into_owned();
-        match list.iter_mut().find(|inner| is_named(inner, limit.info())) {
-            None => list.push(member),
-            Some(inner) if is_stricter(&limit) => *inner = member,
-            Some(_) => {}
+/// Adds to the lists that an inner limiter wrote, unless they are in the format of another draft.
+///
+/// No name appears twice. Of two limits with one name, the one with fewer units left is kept.
+fn add_to_inner_lists(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
+    let is_stricter = |limit: &LimitReport<'_>| {
+        let inner = members(headers, RATE_LIMIT).find(|member| is_named(member, limit.name()));
+        inner.is_none_or(|inner| left(inner).is_some_and(|left| left > limit.remaining()))
+    };
+    let limits: Vec<LimitReport<'_>> = report.binding_limits().filter(is_stricter).collect();
+    let fields: [(_, Push); 2] = [
+        (RATE_LIMIT, push_status),
+        (RATE_LIMIT_POLICY, push_policy_of),
+    ];
+    for (field, push) in fields {
+        let is_other_draft = |line: &HeaderValue| !line.as_bytes().starts_with(b"\"");
+        if headers.get(field).is_some_and(is_other_draft) {
+            continue;
+        }
+        let mut list = FieldText::new();
+        for member in members(headers, field) {
+            if !limits.iter().any(|limit| is_named(member, limit.name())) {
+                push_separator(&mut list);
+                list.extend_from_slice(member.as_bytes());
+            }
+        }
+        for limit in &limits {
+            push_separator(&mut list);
+            push(&mut list, limit);
+        }
+        if let Some(value) = text_value(&list) {
+            headers.insert(field, value);
         }
     }
-    if let Some(value) = text_value(list.join(", ").as_bytes()) {
-        headers.insert(field, value);
-    }
 }
 
-/// Returns whether a member of a list has this limit's name.
-fn is_named(member: &str, limit: &LimitInfo) -> bool {
+/// Returns whether a member of a list has this name.
+fn is_named(member: &str, name: Name) -> bool {
+    let mut quoted = FieldText::new();
+    push_string(&mut quoted, name.as_str());
     member
         .as_bytes()
-        .strip_prefix(limit.quoted_name())
+        .strip_prefix(&quoted[..])
         .is_some_and(|rest| matches!(rest.first(), None | Some(b';' | b' ')))
 }
 

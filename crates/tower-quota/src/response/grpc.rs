@@ -7,30 +7,25 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use http::Response;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use tower_quota_core::{LimitStatus, Name, Outcome};
+use tower_quota_core::{LimitStatus, Outcome};
 
 use super::refusal_body::RefusalBody;
-use super::refused::{Reason, Refused};
+use super::refused::Refused;
 use crate::protocol::GrpcContentType;
 
 const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
+pub(super) const FIELDS: [HeaderName; 4] = [STATUS, MESSAGE, DETAILS, PUSHBACK];
 
 const UNKNOWN: i32 = 2;
-const INVALID_ARGUMENT: i32 = 3;
-const PERMISSION_DENIED: i32 = 7;
-const RESOURCE_EXHAUSTED: i32 = 8;
-const INTERNAL: i32 = 13;
-const UNAVAILABLE: i32 = 14;
 const UNAUTHENTICATED: i32 = 16;
 
 /// The status of a refused gRPC call: a code, a message, and details for programs.
 ///
-/// [`GrpcStatus::of`] is the default status of a refusal. A layer sends another one if
-/// [`RateLimitLayer::on_refused_grpc`](crate::RateLimitLayer::on_refused_grpc) returns one. With the feature `tonic` it
-/// can also be made from a `tonic::Status`, with its details and metadata.
+/// Return your own status from [`on_refused_grpc`](crate::RateLimitLayer::on_refused_grpc). With the feature `tonic` the type
+/// converts from and into `tonic::Status`.
 ///
 /// ```
 /// use tower_quota::{GrpcStatus, MemoryStore, Policy, RateLimitLayer};
@@ -43,7 +38,7 @@ const UNAUTHENTICATED: i32 = 16;
 pub struct GrpcStatus {
     code: i32,
     message: String,
-    /// A `google.rpc.Status`; without one the layer makes one from the decision.
+    /// A `google.rpc.Status`.
     details: Option<Vec<u8>>,
     metadata: HeaderMap,
 }
@@ -51,11 +46,14 @@ pub struct GrpcStatus {
 impl GrpcStatus {
     /// Makes a status from a gRPC code, such as 8 for `RESOURCE_EXHAUSTED`, and a message.
     ///
-    /// A refusal is never `OK`: code 0 and negative codes become `UNKNOWN`. The details are those of the
-    /// [refusal](Self::of): when to retry, and which limits refused.
+    /// Codes outside 1 to 16 become `UNKNOWN`. The layer adds the time to retry and the limits that refused.
     #[must_use]
     pub fn new(code: i32, message: impl Into<String>) -> Self {
-        let code = if code > 0 { code } else { UNKNOWN };
+        let code = if (1..=UNAUTHENTICATED).contains(&code) {
+            code
+        } else {
+            UNKNOWN
+        };
         Self {
             code,
             message: message.into(),
@@ -64,22 +62,21 @@ impl GrpcStatus {
         }
     }
 
-    /// Returns the default status of a refusal, with its message for people.
-    ///
-    /// `RESOURCE_EXHAUSTED` over a quota, `INVALID_ARGUMENT` for a missing key, `UNAUTHENTICATED` for missing
-    /// credentials, `PERMISSION_DENIED` for blocked requests, `UNAVAILABLE` if the store is unavailable, `INTERNAL` if
-    /// the server did not attach the peer's address, or if the request has too many limits.
+    /// Returns the default status of a refusal: the code of its [`Reason`](crate::Reason), its message and its details.
     #[must_use]
     pub fn of(refused: &Refused<'_>) -> Self {
-        let code = match refused.reason() {
-            Reason::OverQuota(_) | Reason::NeverFits(_) => RESOURCE_EXHAUSTED,
-            Reason::MissingKey(_) => INVALID_ARGUMENT,
-            Reason::Unauthenticated(_) => UNAUTHENTICATED,
-            Reason::NoPeerAddress | Reason::TooManyLimits => INTERNAL,
-            Reason::Blocked => PERMISSION_DENIED,
-            Reason::StoreFailure(_) => UNAVAILABLE,
-        };
-        Self::new(code, refused.detail())
+        Self::new(refused.reason().answer().grpc_code, refused.detail()).completed(refused)
+    }
+
+    /// Adds the details and the push-back of a refusal, if the status has none.
+    fn completed(mut self, refused: &Refused<'_>) -> Self {
+        if self.details.is_none() {
+            self.details = error_details(refused, self.code, &self.message);
+        }
+        self.metadata
+            .entry(PUSHBACK)
+            .or_insert_with(|| push_back(refused));
+        self
     }
 
     /// Returns the code.
@@ -110,12 +107,21 @@ impl From<tonic::Status> for GrpcStatus {
     }
 }
 
-/// Returns the response to a refused gRPC call with this status, from this domain.
+#[cfg(feature = "tonic")]
+impl From<GrpcStatus> for tonic::Status {
+    fn from(status: GrpcStatus) -> Self {
+        Self::with_details_and_metadata(
+            status.code.into(),
+            status.message,
+            status.details.unwrap_or_default().into(),
+            tonic::metadata::MetadataMap::from_headers(status.metadata),
+        )
+    }
+}
 pub(super) fn respond(
     status: GrpcStatus,
     content_type: GrpcContentType,
     refused: &Refused<'_>,
-    domain: Name,
 ) -> Response<RefusalBody> {
     let mut response = Response::new(RefusalBody::default());
     let GrpcStatus {
@@ -123,27 +129,23 @@ pub(super) fn respond(
         message,
         details,
         mut metadata,
-    } = status;
+    } = status.completed(refused);
     metadata.insert(CONTENT_TYPE, HeaderValue::from_static(content_type.0));
     metadata.insert(STATUS, code.into());
     // Clients compare it with the message in the details, so both must be the same.
     if let Ok(message) = HeaderValue::try_from(percent_encoded(&message)) {
         metadata.insert(MESSAGE, message);
     }
-    let details = details.or_else(|| error_details(refused, code, &message, domain));
     if let Some(value) =
         details.and_then(|details| HeaderValue::try_from(STANDARD_NO_PAD.encode(details)).ok())
     {
         metadata.insert(DETAILS, value);
     }
-    metadata.insert(PUSHBACK, push_back(refused));
     *response.headers_mut() = metadata;
     response
 }
 
-/// Returns the push-back for automatic retries, in signed 32-bit milliseconds, rounded up.
-///
-/// A negative number stops their retries.
+/// Returns the push-back in signed 32-bit milliseconds, rounded up. A negative number stops retries.
 fn push_back(refused: &Refused<'_>) -> HeaderValue {
     let Some(wait) = refused.retry_after() else {
         return HeaderValue::from_static("-1");
@@ -151,9 +153,7 @@ fn push_back(refused: &Refused<'_>) -> HeaderValue {
     HeaderValue::from(i32::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX))
 }
 
-/// Returns a text with percent-encoding.
-///
-/// The percent sign and all bytes of UTF-8 except printable ASCII become `%XX`.
+/// Returns a text whose bytes are printable ASCII or `%XX`.
 fn percent_encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -168,10 +168,11 @@ fn percent_encoded(text: &str) -> String {
     out
 }
 
-/// The maximum number of bytes of details.
-///
-/// In base64 that is 4 KiB, half of the size that servers and proxies allow for all headers together.
+/// The maximum bytes of details: 4 KiB in base64, half of what servers and proxies allow for all headers.
 const MAX_DETAILS_BYTES: usize = 3_072;
+
+/// The maximum number of limits in the details, so that names of the maximum length fit.
+const MAX_VIOLATIONS: usize = 8;
 
 const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
 const QUOTA_FAILURE: &str = "type.googleapis.com/google.rpc.QuotaFailure";
@@ -180,15 +181,12 @@ const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
 /// The field of a `google.rpc.Status` that holds its details.
 const STATUS_DETAILS: u64 = 3;
 
-/// Returns a `google.rpc.Status` with error details; `None` if even the message alone is too long.
-///
-/// The details are messages of `google/rpc/error_details.proto`: when to retry, which quotas were exceeded, and the
-/// kind of error.
-fn error_details(refused: &Refused<'_>, code: i32, message: &str, domain: Name) -> Option<Vec<u8>> {
+/// Returns a `google.rpc.Status` with details (`google/rpc/error_details.proto`); `None` if the message is too long.
+fn error_details(refused: &Refused<'_>, code: i32, message: &str) -> Option<Vec<u8>> {
     let code = u64::try_from(code).unwrap_or_default();
     let info = Message::default()
-        .string(1, error_reason(refused.reason()))
-        .string(2, domain.as_str());
+        .string(1, refused.reason().answer().error_info)
+        .string(2, refused.grpc_domain.as_str());
     let mut status = Message::default().integer(1, code).string(2, message).any(
         STATUS_DETAILS,
         ERROR_INFO,
@@ -202,40 +200,14 @@ fn error_details(refused: &Refused<'_>, code: i32, message: &str, domain: Name) 
             &Message::default().message(1, &duration(wait)),
         );
     }
-    let violations = violations(refused, MAX_DETAILS_BYTES.saturating_sub(status.0.len()));
+    let mut violations = Message::default();
+    for status in refused.refusing_statuses().take(MAX_VIOLATIONS) {
+        violations = violations.message(1, &violation(status));
+    }
     if !violations.0.is_empty() {
         status = status.any(STATUS_DETAILS, QUOTA_FAILURE, &violations);
     }
     (status.0.len() <= MAX_DETAILS_BYTES).then_some(status.0)
-}
-
-/// Returns the kind of error for programs (`ErrorInfo.reason`).
-const fn error_reason(reason: Reason<'_>) -> &'static str {
-    match reason {
-        Reason::OverQuota(_) => "RATE_LIMIT_EXCEEDED",
-        Reason::NeverFits(_) => "COST_ABOVE_RATE_LIMIT",
-        Reason::MissingKey(_) => "RATE_LIMIT_KEY_MISSING",
-        Reason::Unauthenticated(_) => "CREDENTIALS_MISSING",
-        Reason::NoPeerAddress => "PEER_ADDRESS_MISSING",
-        Reason::TooManyLimits => "TOO_MANY_RATE_LIMITS",
-        Reason::Blocked => "CLIENT_BLOCKED",
-        Reason::StoreFailure(_) => "RATE_LIMIT_UNAVAILABLE",
-    }
-}
-
-/// Returns a `QuotaFailure` with as many of the refusing limits as fit.
-fn violations(refused: &Refused<'_>, room: usize) -> Message {
-    // The overhead of an `Any`: the type's name, two tags, three lengths.
-    let room = room.saturating_sub(QUOTA_FAILURE.len() + 12);
-    let mut all = Message::default();
-    for status in refused.refusing_statuses() {
-        let violation = violation(status);
-        if all.0.len() + violation.0.len() + 4 > room {
-            break;
-        }
-        all = all.message(1, &violation);
-    }
-    all
 }
 
 /// Returns a `QuotaFailure.Violation`: subject, description, `quota_id` and `quota_value`.
@@ -262,17 +234,12 @@ fn duration(span: Duration) -> Message {
         .integer(2, u64::from(span.subsec_nanos()))
 }
 
-/// A Protocol Buffers message: the part of the format that the details need.
-///
-/// So the crate needs no runtime of a code generator.
+/// A Protocol Buffers message.
 #[derive(Debug, Default)]
 struct Message(Vec<u8>);
-
-/// The wire type of fields with a length: strings and messages.
 const LENGTH_DELIMITED: u64 = 2;
 
 impl Message {
-    /// Adds an integer. A zero is omitted, as the format requires.
     fn integer(mut self, field: u64, value: u64) -> Self {
         if value > 0 {
             self.varint(field << 3);
@@ -288,8 +255,6 @@ impl Message {
     fn message(self, field: u64, message: &Self) -> Self {
         self.bytes(field, &message.0)
     }
-
-    /// Adds a message with the name of its type (`google.protobuf.Any`).
     fn any(self, field: u64, type_url: &str, message: &Self) -> Self {
         self.message(
             field,

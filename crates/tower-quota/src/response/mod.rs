@@ -8,20 +8,24 @@
 //! |---|---|
 //! | `responses` | the writer and its settings |
 //! | `report` | the report that the pipeline passes on; partition keys |
-//! | `write_headers` | the trait of header styles, and the report as they see it |
-//! | `limit_info` | the limits of a policy as clients see them, found by name |
-//! | `style` | the choice of styles; each of `draft11`, `older_drafts` and `x_ratelimit` implements some |
-//! | `refused` | the reason of a refusal, and its status, message and wait |
-//! | `refusal`, `refusal_body` | the trait that answers, and its body |
-//! | `negotiated`, `problem`, `grpc` | the built-in refusals |
+//! | `write_headers` | the trait of header styles |
+//! | `header_report`, `limit_report` | the report as header styles read it |
+//! | `limits` | the limits of a policy, found by name |
+//! | `style` | the choice of styles; `draft11`, `draft7` and `x_ratelimit` implement them |
+//! | `reason`, `refused` | the reason of a refusal and its status; its message and wait |
+//! | `refusal`, `into_refusal`, `refusal_body` | the trait that answers, what closures return, and the body |
+//! | `problem`, `grpc` | the built-in refusals |
 //! | `text` | numbers, strings and lists in header fields |
 
 mod draft11;
+mod draft7;
 mod grpc;
-mod limit_info;
-mod negotiated;
-mod older_drafts;
+mod header_report;
+mod into_refusal;
+mod limit_report;
+mod limits;
 mod problem;
+mod reason;
 mod refusal;
 mod refusal_body;
 mod refused;
@@ -33,15 +37,17 @@ mod write_headers;
 mod x_ratelimit;
 
 pub use self::grpc::GrpcStatus;
-pub use self::limit_info::LimitInfo;
-pub use self::negotiated::Negotiated;
+pub use self::header_report::HeaderReport;
+pub use self::into_refusal::IntoRefusal;
+pub use self::limit_report::LimitReport;
 pub use self::problem::ProblemDetails;
+pub use self::reason::Reason;
 pub(crate) use self::refusal::OnRefused;
 pub use self::refusal::Refusal;
 pub use self::refusal_body::RefusalBody;
-pub use self::refused::{Reason, Refused};
+pub use self::refused::Refused;
 pub(crate) use self::report::{Partitions, Report};
 pub(crate) use self::responses::{ResponseSettings, Responses};
-pub use self::style::{CustomStyle, HeaderStyle, exposed_headers};
-pub use self::write_headers::{HeaderReport, LimitReport, WriteHeaders};
+pub use self::style::{CustomStyle, HeaderStyle};
+pub use self::write_headers::WriteHeaders;
 pub use self::x_ratelimit::Reset;

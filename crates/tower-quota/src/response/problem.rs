@@ -3,59 +3,55 @@
 use core::fmt::Write;
 
 use http::Response;
+use http::header::{CONTENT_TYPE, HeaderValue};
 
-use super::refusal::{Refusal, respond};
+use super::reason::Reason;
+use super::refusal::{Refusal, TYPICAL_FIELDS, add_missing};
 use super::refusal_body::RefusalBody;
-use super::refused::{Reason, Refused};
+use super::refused::Refused;
 
 /// Answers with problem details (RFC 9457).
 ///
 /// The body is `application/problem+json` with a type, a title, the status, a message that names the limit and the time
-/// to retry, `violated-policies`, the names of the limits that refuse, and `reference`, if the layer [adds
-/// one](crate::RateLimitLayer::refusal_references).
+/// to retry, and `violated-policies`, the names of the limits that refuse.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProblemDetails;
 
 impl Refusal for ProblemDetails {
     fn respond(&self, refused: &Refused<'_>) -> Response<RefusalBody> {
-        respond(refused.status(), "application/problem+json", json(refused))
+        let mut response = Response::new(json(refused).into());
+        *response.status_mut() = refused.status();
+        let headers = response.headers_mut();
+        headers.reserve(TYPICAL_FIELDS);
+        headers.insert(
+            CONTENT_TYPE,
+            const { HeaderValue::from_static("application/problem+json") },
+        );
+        add_missing(refused, headers);
+        response
     }
 }
 
 fn json(refused: &Refused<'_>) -> String {
     let (kind, title) = type_and_title(refused);
+    let status = refused.status().as_u16();
     let mut json = String::with_capacity(384);
-    for part in [
-        "{\"type\":\"",
-        kind,
-        "\",\"title\":\"",
-        title,
-        "\",\"status\":",
-        refused.status().as_str(),
-        ",\"detail\":\"",
-    ] {
-        json.push_str(part);
-    }
+    // Writing to a string cannot fail.
+    _ = write!(
+        json,
+        r#"{{"type":"{kind}","title":"{title}","status":{status},"detail":""#
+    );
     push_escaped(&mut json, &refused.detail());
-    json.push('"');
-    for (position, name) in refused.limits().enumerate() {
-        json.push_str(if position == 0 {
-            ",\"violated-policies\":[\""
-        } else {
-            ",\""
-        });
+    let mut begin = "\",\"violated-policies\":[\"";
+    for name in refused.limits() {
+        json.push_str(begin);
         push_escaped(&mut json, name.as_str());
-        json.push('"');
+        begin = "\",\"";
     }
-    if refused.decision().is_some() {
-        json.push(']');
-    }
-    if let Some(reference) = refused.reference() {
-        json.push_str(",\"reference\":\"");
-        push_escaped(&mut json, reference);
-        json.push('"');
-    }
-    json.push('}');
+    json.push_str(match refused.decision() {
+        Some(_) => "\"]}",
+        None => "\"}",
+    });
     json
 }
 
@@ -65,7 +61,7 @@ fn json(refused: &Refused<'_>) -> String {
 /// 4.2.1).
 fn type_and_title(refused: &Refused<'_>) -> (&'static str, &'static str) {
     match refused.reason() {
-        Reason::OverQuota(_) | Reason::NeverFits(_) => (
+        Reason::OverQuota(_) => (
             "https://iana.org/assignments/http-problem-types#quota-exceeded",
             "Request cannot be satisfied as assigned quota has been exceeded",
         ),
@@ -73,11 +69,7 @@ fn type_and_title(refused: &Refused<'_>) -> (&'static str, &'static str) {
             "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity",
             "Request cannot be satisfied due to temporary server capacity constraints",
         ),
-        Reason::MissingKey(_)
-        | Reason::Unauthenticated(_)
-        | Reason::NoPeerAddress
-        | Reason::TooManyLimits
-        | Reason::Blocked => (
+        _ => (
             "about:blank",
             refused.status().canonical_reason().unwrap_or("Refused"),
         ),
@@ -86,21 +78,11 @@ fn type_and_title(refused: &Refused<'_>) -> (&'static str, &'static str) {
 
 /// Appends a text escaped for a JSON string (RFC 8259, section 7).
 fn push_escaped(json: &mut String, text: &str) {
-    let is_special = |byte: u8| matches!(byte, b'"' | b'\\' | ..b' ');
-    let mut rest = text;
-    while let Some(position) = rest.bytes().position(is_special) {
-        let (plain, special) = rest.split_at(position);
-        json.push_str(plain);
-        let (special, behind) = special.split_at(1);
-        match special {
-            "\"" => json.push_str("\\\""),
-            "\\" => json.push_str("\\\\"),
-            // Writing to a string cannot fail.
-            control => control
-                .bytes()
-                .for_each(|byte| _ = write!(json, "\\u{byte:04x}")),
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => json.extend(['\\', character]),
+            ..' ' => _ = write!(json, "\\u{:04x}", u32::from(character)),
+            _ => json.push(character),
         }
-        rest = behind;
     }
-    json.push_str(rest);
 }

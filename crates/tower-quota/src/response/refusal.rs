@@ -3,24 +3,22 @@
 use core::fmt;
 use std::sync::Arc;
 
-use http::header::{CONTENT_TYPE, HeaderValue};
-use http::{Response, StatusCode};
+use http::Response;
+use http::header::{CACHE_CONTROL, HeaderMap, HeaderValue, RETRY_AFTER};
 
+use super::into_refusal::IntoRefusal;
 use super::refusal_body::RefusalBody;
 use super::refused::Refused;
-
-/// The typical number of fields of a refusal, with those that a server adds.
 pub(super) const TYPICAL_FIELDS: usize = 12;
 
-/// Answers refused HTTP requests; the default is [`Negotiated`](crate::Negotiated).
+/// Answers refused HTTP requests; the default is [`ProblemDetails`](crate::ProblemDetails).
 ///
-/// Use [`RateLimitLayer::on_refused`](crate::RateLimitLayer::on_refused) for closures. This trait is for named types,
-/// which are passed to [`RateLimitLayer::refusal`](crate::RateLimitLayer::refusal), also as `Box<dyn Refusal>` or
-/// `Arc<dyn Refusal>`.
+/// Pass closures to [`on_refused`](crate::RateLimitLayer::on_refused), and named types to
+/// [`refusal`](crate::RateLimitLayer::refusal).
 ///
-/// The layer adds `Retry-After`, `Cache-Control: no-store` and `WWW-Authenticate` if they are missing, adds the rate
-/// limit fields, and removes the body of a response to `HEAD`. Refused gRPC calls are answered in gRPC and do not use
-/// this trait: see [`Protocol`](crate::Protocol).
+/// The layer adds the rate limit fields, and `Retry-After`, `Cache-Control: no-store` and `WWW-Authenticate` if they are
+/// missing. It removes the body of a response to `HEAD`. Refused gRPC calls do not use this trait: see
+/// [`Protocol`](crate::Protocol).
 ///
 /// ```
 /// use http::Response;
@@ -62,32 +60,26 @@ impl<R: Refusal + ?Sized> Refusal for Arc<R> {
         (**self).respond(refused)
     }
 }
-
-/// A closure that answers refused requests.
 pub(crate) struct OnRefused<F>(pub(crate) F);
 
-impl<F, B> Refusal for OnRefused<F>
+impl<F, R> Refusal for OnRefused<F>
 where
-    F: Fn(&Refused<'_>) -> Response<B> + Send + Sync + 'static,
-    B: Into<RefusalBody>,
+    F: Fn(&Refused<'_>) -> R + Send + Sync + 'static,
+    R: IntoRefusal,
 {
     fn respond(&self, refused: &Refused<'_>) -> Response<RefusalBody> {
-        (self.0)(refused).map(Into::into)
+        (self.0)(refused).into_refusal()
     }
 }
 
-/// Returns a response with room for the fields that the layer adds.
-pub(super) fn respond(
-    status: StatusCode,
-    content_type: &'static str,
-    body: String,
-) -> Response<RefusalBody> {
-    let mut response = Response::new(body.into());
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.reserve(TYPICAL_FIELDS);
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
+/// Adds `Cache-Control` and `Retry-After`, if the response has none.
+pub(super) fn add_missing(refused: &Refused<'_>, headers: &mut HeaderMap) {
+    headers
+        .entry(CACHE_CONTROL)
+        .or_insert(const { HeaderValue::from_static("no-store") });
+    if let Some(seconds) = refused.retry_after_secs() {
+        headers.entry(RETRY_AFTER).or_insert_with(|| seconds.into());
+    }
 }
 
 impl fmt::Debug for dyn Refusal {

@@ -7,33 +7,29 @@ use core::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use pin_project_lite::pin_project;
 
 /// The body of a refusal: bytes, text, or any other body of bytes.
 ///
 /// It is made [from](From) bytes and text, with the feature `axum` from axum's `Body`, and from other bodies by
 /// [`RefusalBody::new`].
-#[derive(Default)]
 pub struct RefusalBody(Kind);
 
-#[derive(Default)]
 enum Kind {
-    #[default]
-    Empty,
     Full(Bytes),
-    Boxed(Pin<Box<dyn Body<Data = Bytes, Error = Infallible> + Send>>),
+    Other(Box<dyn Body<Data = Bytes, Error = Infallible> + Send + Unpin>),
 }
 
 impl RefusalBody {
     /// Makes the body of a refusal from any body of bytes. If that body fails, it ends there.
     #[must_use]
     pub fn new(body: impl Body<Data = Bytes> + Send + 'static) -> Self {
-        Self(Kind::Boxed(Box::pin(EndAtError { body })))
+        Self(Kind::Other(Box::new(EndAtError(Box::pin(body)))))
     }
+}
 
-    /// Returns the length, if it is known.
-    pub(super) fn exact_len(&self) -> Option<u64> {
-        self.size_hint().exact()
+impl Default for RefusalBody {
+    fn default() -> Self {
+        Bytes::new().into()
     }
 }
 
@@ -46,59 +42,48 @@ impl Body for RefusalBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match &mut self.0 {
-            Kind::Empty => Poll::Ready(None),
-            Kind::Full(bytes) => {
-                let bytes = core::mem::take(bytes);
-                self.0 = Kind::Empty;
-                Poll::Ready((!bytes.is_empty()).then(|| Ok(Frame::data(bytes))))
-            }
-            Kind::Boxed(body) => body.as_mut().poll_frame(cx),
+            Kind::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Kind::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(core::mem::take(bytes))))),
+            Kind::Other(body) => Pin::new(body).poll_frame(cx),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
-            Kind::Empty => true,
             Kind::Full(bytes) => bytes.is_empty(),
-            Kind::Boxed(body) => body.is_end_stream(),
+            Kind::Other(body) => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
-            Kind::Empty => SizeHint::with_exact(0),
             Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Kind::Boxed(body) => body.size_hint(),
+            Kind::Other(body) => body.size_hint(),
         }
     }
 }
 
-pin_project! {
-    /// A body that ends when its inner body fails, because the service's error type cannot hold that error.
-    struct EndAtError<B> {
-        #[pin]
-        body: B,
-    }
-}
+/// A body that ends when its inner body fails, because the service's error type cannot hold that error.
+struct EndAtError<B>(Pin<Box<B>>);
 
 impl<B: Body<Data = Bytes>> Body for EndAtError<B> {
     type Data = Bytes;
     type Error = Infallible;
 
     fn poll_frame(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let frame = ready!(self.project().body.poll_frame(cx));
+        let frame = ready!(self.0.as_mut().poll_frame(cx));
         Poll::Ready(frame.and_then(Result::ok).map(Ok))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.0.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.0.size_hint()
     }
 }
 

@@ -1,101 +1,88 @@
-//! Refused requests: the reason, and its HTTP status, message and wait.
+//! Refused requests: the message and the wait of a refusal.
 
-use core::error::Error;
 use core::fmt::{self, Write};
 use core::time::Duration;
+use std::sync::LazyLock;
 
-use http::StatusCode;
 use http::header::HeaderValue;
+use http::{Request, StatusCode};
 use tower_quota_core::{Decision, LimitStatus, Name};
 
+use super::reason::Reason;
 use super::text::ceil_secs;
 use crate::head::RequestHead;
 use crate::key::CLOSURE_MARK;
 
-/// The time to retry after the store failed. It is short, because the store may recover soon.
+/// The time to retry after the store failed.
 const STORE_RETRY: Duration = Duration::from_secs(1);
+
+/// The default domain of `ErrorInfo`.
+pub(super) const DEFAULT_DOMAIN: Name = Name::new("tower-quota");
 
 /// The maximum number of limits that a message names, because gRPC clients get it in a header.
 const MAX_NAMED_LIMITS: usize = 5;
 
 /// A refused request, and the reason of its refusal.
+///
+/// A layer passes it to [`on_refused`](crate::RateLimitLayer::on_refused). Make it from a decision of your own
+/// [`Limiter`](crate::Limiter):
+///
+/// ```
+/// use tower_quota::{Limiter, MemoryStore, ProblemDetails, Quota, Refusal, Refused};
+///
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
+/// let limiter = Limiter::new(MemoryStore::new(), "exports", Quota::per_minute(1));
+/// limiter.check("ann").await?;
+/// let decision = limiter.check("ann").await?;
+/// let refused = Refused::of(&decision).expect("the second export is over the limit");
+/// let response = ProblemDetails.respond(&refused);
+/// assert_eq!(response.status(), 429);
+/// assert_eq!(response.headers()["retry-after"], "60");
+/// # Ok::<_, std::convert::Infallible>(())
+/// # });
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Refused<'a> {
     reason: Reason<'a>,
     head: RequestHead<'a>,
     jitter: Duration,
-    reference: Option<&'a str>,
-}
-
-/// The reason why a request is refused.
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub enum Reason<'a> {
-    /// The request is over a quota, and would be admitted later.
-    OverQuota(&'a Decision),
-    /// The request costs more than the capacity of a limit.
-    NeverFits(&'a Decision),
-    /// The request lacks a key of this scope, and a limit refuses such requests.
-    MissingKey(Name),
-    /// The request lacks credentials of this scope, and a limit counts only authenticated clients.
-    Unauthenticated(Name),
-    /// The server did not attach the peer's address, which a limit needs. It is the server's mistake.
-    NoPeerAddress,
-    /// The request has more than [`Charge::MOST`](crate::Charge::MOST) enforced limits, which no store decides in one step.
-    ///
-    /// The policy is wrong, so the answer is the same for every [`OnStoreFailure`](crate::OnStoreFailure).
-    TooManyLimits,
-    /// The policy or an operator [blocks](crate::Policy::block) the request.
-    Blocked,
-    /// The store was unavailable, and a limit refuses then.
-    ///
-    /// It [refuses](crate::OnStoreFailure::Refuse) by choice, or because this instance's share is too small for the
-    /// request. The error is for logs, not for clients.
-    StoreFailure(&'a (dyn Error + Send + Sync + 'static)),
-}
-
-impl Reason<'_> {
-    /// Returns the reason in one word.
-    pub(crate) const fn label(&self) -> &'static str {
-        match self {
-            Self::OverQuota(_) => "refused",
-            Self::NeverFits(_) => "never",
-            Self::Blocked => "blocked",
-            Self::MissingKey(_) => "missing_key",
-            Self::Unauthenticated(_) => "unauthenticated",
-            Self::NoPeerAddress => "no_peer_address",
-            Self::TooManyLimits => "too_many_limits",
-            Self::StoreFailure(_) => "store_failure",
-        }
-    }
+    /// The costs that exceed the capacity of their limit, as far as they are known.
+    oversized: &'a [(Name, u64)],
+    /// The domain of `ErrorInfo` for gRPC clients.
+    pub(super) grpc_domain: Name,
 }
 
 impl<'a> Refused<'a> {
-    /// Makes a refusal; the jitter is added to its wait, if there is one.
     pub(crate) const fn new(reason: Reason<'a>, head: RequestHead<'a>, jitter: Duration) -> Self {
         Self {
             reason,
             head,
             jitter,
-            reference: None,
+            oversized: &[],
+            grpc_domain: DEFAULT_DOMAIN,
         }
     }
 
-    /// Sets the reference of the refusal.
-    pub(crate) const fn with_reference(self, reference: Option<&'a str>) -> Self {
-        Self { reference, ..self }
+    /// Returns the refusal by a decision, or `None` if the request was admitted. Its head is empty.
+    #[must_use]
+    pub fn of(decision: &'a Decision) -> Option<Self> {
+        static NO_REQUEST: LazyLock<Request<()>> = LazyLock::new(Request::default);
+        let head = RequestHead::of(&*NO_REQUEST);
+        let is_refused = !decision.is_allowed();
+        is_refused.then(|| Self::new(Reason::of(decision), head, Duration::ZERO))
+    }
+    pub(super) const fn within(self, oversized: &'a [(Name, u64)], grpc_domain: Name) -> Self {
+        Self {
+            oversized,
+            grpc_domain,
+            ..self
+        }
     }
 
     /// Returns the reason of the refusal.
     #[must_use]
     pub const fn reason(&self) -> Reason<'a> {
         self.reason
-    }
-
-    /// Returns the reference of the refusal, if the layer adds references.
-    #[must_use]
-    pub const fn reference(&self) -> Option<&'a str> {
-        self.reference
     }
 
     /// Returns the head of the request.
@@ -109,12 +96,7 @@ impl<'a> Refused<'a> {
     pub const fn decision(&self) -> Option<&'a Decision> {
         match self.reason {
             Reason::OverQuota(decision) | Reason::NeverFits(decision) => Some(decision),
-            Reason::MissingKey(_)
-            | Reason::Unauthenticated(_)
-            | Reason::NoPeerAddress
-            | Reason::TooManyLimits
-            | Reason::Blocked
-            | Reason::StoreFailure(_) => None,
+            _ => None,
         }
     }
 
@@ -122,8 +104,6 @@ impl<'a> Refused<'a> {
     pub fn limits(&self) -> impl Iterator<Item = Name> + 'a {
         self.refusing_statuses().map(|status| status.name)
     }
-
-    /// Returns the statuses of the limits that refuse.
     pub(super) fn refusing_statuses(&self) -> impl Iterator<Item = &'a LimitStatus> + 'a {
         self.decision()
             .into_iter()
@@ -133,18 +113,13 @@ impl<'a> Refused<'a> {
 
     /// Returns the time to wait before a retry, with [jitter](crate::RateLimitLayer::retry_jitter).
     ///
-    /// It is `None` if waiting does not help. On the wire it is [`retry_after_secs`](Self::retry_after_secs).
+    /// It is `None` if waiting does not help.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         let wait = match self.reason {
             Reason::OverQuota(decision) => decision.retry_after(),
             Reason::StoreFailure(_) => Some(STORE_RETRY),
-            Reason::NeverFits(_)
-            | Reason::MissingKey(_)
-            | Reason::Unauthenticated(_)
-            | Reason::NoPeerAddress
-            | Reason::TooManyLimits
-            | Reason::Blocked => None,
+            _ => None,
         };
         match wait {
             Some(wait) => Some(wait.saturating_add(self.jitter)),
@@ -162,25 +137,13 @@ impl<'a> Refused<'a> {
         }
     }
 
-    /// Returns the default HTTP status of the refusal.
-    ///
-    /// 429 over a quota, 400 for a missing key, 401 for missing credentials, 403 for blocked requests, 503 if the store
-    /// is unavailable, 500 if the server did not attach the peer's address or if the request has too many limits.
+    /// Returns the default HTTP status of the [`Reason`].
     #[must_use]
     pub const fn status(&self) -> StatusCode {
-        match self.reason {
-            Reason::OverQuota(_) | Reason::NeverFits(_) => StatusCode::TOO_MANY_REQUESTS,
-            Reason::MissingKey(_) => StatusCode::BAD_REQUEST,
-            Reason::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
-            Reason::NoPeerAddress | Reason::TooManyLimits => StatusCode::INTERNAL_SERVER_ERROR,
-            Reason::Blocked => StatusCode::FORBIDDEN,
-            Reason::StoreFailure(_) => StatusCode::SERVICE_UNAVAILABLE,
-        }
+        self.reason.answer().status
     }
 
-    /// Returns a message for people: the limit, the missing key, the time to retry.
-    ///
-    /// It contains no data from the client and nothing about the store.
+    /// Returns a message for people, without data of the client or the store.
     #[must_use]
     pub fn detail(&self) -> String {
         let mut sentence = String::with_capacity(128);
@@ -210,10 +173,17 @@ impl<'a> Refused<'a> {
                 out.push_str("Over the ");
                 self.write_limits(out)?;
             }
-            Reason::NeverFits(_) => {
+            Reason::NeverFits(decision) => {
                 out.push_str("The request costs more than the ");
                 self.write_limits(out)?;
                 out.push_str(" can ever admit");
+                if let Some(status) = decision.tightest() {
+                    let mut oversized = self.oversized.iter();
+                    match oversized.find(|(limit, _)| *limit == status.name) {
+                        Some((_, cost)) => write!(out, ": {cost} instead of {}", status.limit)?,
+                        None => write!(out, ": at most {}", status.limit)?,
+                    }
+                }
             }
             Reason::MissingKey(scope) => {
                 write!(

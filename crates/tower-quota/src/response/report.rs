@@ -9,9 +9,7 @@ use tower_quota_core::{Decision, Key, Name, Quota};
 
 use crate::settle::Counted;
 
-/// The decision about one request, with all other data for its response.
-///
-/// It owns its data, because the request no longer exists by then.
+/// The decision about one request, with all other data for its response, which outlives the request.
 #[derive(Debug)]
 pub(crate) struct Report {
     /// The decision; `None` when the store failed and nothing was counted.
@@ -20,11 +18,13 @@ pub(crate) struct Report {
     pub(crate) by: Counted,
     /// The quotas of limits whose quota depends on the request.
     pub(crate) overrides: Vec<(Name, Quota)>,
+    /// The costs that exceed the capacity of their limit.
+    pub(crate) oversized: Vec<(Name, u64)>,
     /// The partition keys of the limits, if they are reported.
     pub(crate) partitions: Box<[(Name, PartitionKey)]>,
     /// The random time that is added to the wait of a refused client.
     pub(crate) jitter: Duration,
-    /// True if all limits that apply are shadows: then an unavailable store is not reported either.
+    /// True if all limits that apply are shadows, so that the response says nothing.
     pub(crate) only_shadows: bool,
 }
 
@@ -36,6 +36,7 @@ impl Report {
             decision,
             by: Counted::Shared,
             overrides: Vec::new(),
+            oversized: Vec::new(),
             partitions: Box::default(),
             jitter: Duration::ZERO,
             only_shadows: false,
@@ -69,7 +70,7 @@ fn find<T>(list: &[(Name, T)], limit: Name) -> Option<&T> {
         .map(|(_, value)| value)
 }
 
-/// The number of bytes of a partition key. They distinguish partitions and do not reveal the key.
+/// The number of bytes of a partition key.
 const PARTITION_BYTES: usize = 12;
 
 /// A function from keys to partition keys, by a secret.
@@ -83,7 +84,6 @@ pub(crate) struct Partitions {
 pub(crate) struct PartitionKey(String);
 
 impl Partitions {
-    /// Makes partition keys by this secret.
     pub(crate) fn new(secret: &[u8]) -> Self {
         // The seed is only for partition keys. If a store uses the same secret as its seed, the hashes still differ.
         Self {
@@ -104,7 +104,6 @@ impl Partitions {
 }
 
 impl fmt::Debug for Partitions {
-    /// Keeps the secret out of logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Partitions")
     }

@@ -5,22 +5,24 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use http::header::{
-    CACHE_CONTROL, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
-    WWW_AUTHENTICATE,
+    CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use http::{Method, Response};
+use http_body::Body as _;
 use tower_quota_core::{Decision, Name};
 
 use super::grpc::{self, GrpcStatus};
-use super::limit_info::LimitInfos;
-use super::negotiated::Negotiated;
-use super::refusal::{Refusal, TYPICAL_FIELDS};
+use super::header_report::HeaderReport;
+use super::limits::Limits;
+use super::problem::ProblemDetails;
+use super::reason::Reason;
+use super::refusal::{Refusal, TYPICAL_FIELDS, add_missing};
 use super::refusal_body::RefusalBody;
-use super::refused::{Reason, Refused};
+use super::refused::{DEFAULT_DOMAIN, Refused};
 use super::report::{Partitions, Report};
 use super::style::HeaderStyle;
 use super::text::{FieldText, members, push_separator, push_string, text_value};
-use super::write_headers::{HeaderReport, WriteHeaders};
+use super::write_headers::WriteHeaders;
 use crate::limit::Limit;
 use crate::protocol::Protocol;
 
@@ -28,11 +30,6 @@ use crate::protocol::Protocol;
 const X_POLICY: HeaderName = HeaderName::from_static("x-ratelimit-policy");
 /// The field that names the shadow limits that would have refused.
 const X_SHADOW: HeaderName = HeaderName::from_static("x-ratelimit-shadow");
-
-/// The field that names a refusal, for support.
-const X_REFERENCE: HeaderName = HeaderName::from_static("x-ratelimit-reference");
-
-/// A function that makes the status of a refused gRPC call.
 pub(crate) type OnRefusedGrpc = dyn Fn(&Refused<'_>) -> GrpcStatus + Send + Sync;
 
 /// The settings of a layer for its responses, independent of its policy.
@@ -41,12 +38,9 @@ pub(crate) struct ResponseSettings {
     pub(crate) styles: Vec<HeaderStyle>,
     pub(crate) refusal: Arc<dyn Refusal>,
     pub(crate) on_refused_grpc: Arc<OnRefusedGrpc>,
-    /// The function that makes partition keys, if they are reported.
     pub(crate) partitions: Option<Partitions>,
-    /// The domain of `ErrorInfo` for gRPC clients.
     pub(crate) grpc_domain: Name,
     pub(crate) protocol: Protocol,
-    /// True if responses name the shadow limits that would have refused.
     pub(crate) reports_shadows: bool,
     /// The maximum random time that is added to a refused client's wait.
     pub(crate) max_jitter: Duration,
@@ -56,10 +50,10 @@ impl Default for ResponseSettings {
     fn default() -> Self {
         Self {
             styles: HeaderStyle::DEFAULT.to_vec(),
-            refusal: Arc::new(Negotiated),
+            refusal: Arc::new(ProblemDetails),
             on_refused_grpc: Arc::new(GrpcStatus::of),
             partitions: None,
-            grpc_domain: const { Name::new("tower-quota") },
+            grpc_domain: DEFAULT_DOMAIN,
             protocol: Protocol::default(),
             reports_shadows: false,
             max_jitter: Duration::ZERO,
@@ -67,28 +61,42 @@ impl Default for ResponseSettings {
     }
 }
 
+impl ResponseSettings {
+    /// Returns the fields that these settings may add to responses, `Cache-Control` excepted.
+    pub(crate) fn fields(&self) -> Vec<HeaderName> {
+        let mut fields = vec![RETRY_AFTER, WWW_AUTHENTICATE];
+        for style in &self.styles {
+            fields.extend(style.writer().fields().iter().cloned());
+        }
+        if !self.styles.is_empty() {
+            fields.push(X_POLICY);
+        }
+        if self.reports_shadows {
+            fields.push(X_SHADOW);
+        }
+        if self.protocol.may_be_grpc() {
+            fields.extend(grpc::FIELDS);
+        }
+        fields
+    }
+}
+
 /// The writer of a layer's responses, for its settings and the limits of one policy.
 pub(crate) struct Responses {
     settings: ResponseSettings,
-    limits: LimitInfos,
+    limits: Limits,
     writers: Vec<Arc<dyn WriteHeaders>>,
 }
 
 impl Responses {
-    /// Makes a writer, and renders the constant parts for these limits.
     pub(crate) fn new<'a>(
         settings: &ResponseSettings,
         limits: impl IntoIterator<Item = &'a Limit>,
     ) -> Self {
-        let limits = LimitInfos::new(limits);
-        let writers = settings.styles.iter().map(|style| {
-            let writer = style.writer();
-            writer.for_limits(limits.list()).map_or(writer, Arc::from)
-        });
         Self {
             settings: settings.clone(),
-            writers: writers.collect(),
-            limits,
+            writers: settings.styles.iter().map(HeaderStyle::writer).collect(),
+            limits: Limits::new(limits),
         }
     }
 
@@ -96,21 +104,15 @@ impl Responses {
     pub(crate) fn is_silent(&self) -> bool {
         self.writers.is_empty() && !self.settings.reports_shadows
     }
-
-    /// Returns the function that makes partition keys, if they are reported.
     pub(crate) const fn partitions(&self) -> Option<&Partitions> {
         self.settings.partitions.as_ref()
     }
-
-    /// Returns a random addition to the wait of one refused client.
     pub(crate) fn draw_jitter(&self) -> Duration {
         match u64::try_from(self.settings.max_jitter.as_micros()) {
             Ok(0) => Duration::ZERO,
             most => Duration::from_micros(fastrand::u64(0..=most.unwrap_or(u64::MAX))),
         }
     }
-
-    /// Adds the fields of a decision to the response of an admitted request.
     pub(crate) fn admitted(&self, report: &Report, headers: &mut HeaderMap) {
         // If an inner limiter or the service refused and says when to retry, our wait must not be added.
         if !headers.contains_key(RETRY_AFTER) {
@@ -118,45 +120,31 @@ impl Responses {
         }
         self.write_marks(report, headers);
     }
-
-    /// Returns the response to a refused request, with the fields of the decision if there was one.
     pub(crate) fn refuse(
         &self,
         refused: &Refused<'_>,
         report: Option<&Report>,
     ) -> Response<RefusalBody> {
         let settings = &self.settings;
+        let oversized = report.map_or(&[][..], |report| &report.oversized);
+        let refused = &refused.within(oversized, settings.grpc_domain);
         let content_type = settings.protocol.grpc_content_type(refused.head());
         let mut response = match content_type {
-            Some(content_type) => grpc::respond(
-                (settings.on_refused_grpc)(refused),
-                content_type,
-                refused,
-                settings.grpc_domain,
-            ),
+            Some(content_type) => {
+                grpc::respond((settings.on_refused_grpc)(refused), content_type, refused)
+            }
             None => settings.refusal.respond(refused),
         };
         if refused.head().method() == Method::HEAD {
             // The length that a GET would have, without the body.
-            if let Some(length) = core::mem::take(response.body_mut()).exact_len() {
+            if let Some(length) = core::mem::take(response.body_mut()).size_hint().exact() {
                 response.headers_mut().insert(CONTENT_LENGTH, length.into());
             }
         }
         let headers = response.headers_mut();
         // There are nearly always more fields than the map's first capacity: let it grow only once.
         headers.reserve(TYPICAL_FIELDS.saturating_sub(headers.len()));
-        headers
-            .entry(CACHE_CONTROL)
-            .or_insert(const { HeaderValue::from_static("no-store") });
-        if let Some(seconds) = refused.retry_after_secs() {
-            headers.entry(RETRY_AFTER).or_insert_with(|| seconds.into());
-        }
-        if let Some(reference) = refused
-            .reference()
-            .and_then(|reference| HeaderValue::from_str(reference).ok())
-        {
-            headers.insert(X_REFERENCE, reference);
-        }
+        add_missing(refused, headers);
         if let (None, Some(challenge)) = (content_type, refused.challenge()) {
             headers.entry(WWW_AUTHENTICATE).or_insert(challenge);
         }
@@ -172,13 +160,23 @@ impl Responses {
     }
 
     fn write_fields(&self, report: &Report, headers: &mut HeaderMap) {
-        if report.is_degraded() && report.only_shadows {
+        if report.is_degraded() && report.only_shadows || self.is_refused_by_hidden(report) {
             return;
         }
-        let report = HeaderReport::new(report, &self.limits);
+        let report = HeaderReport {
+            report,
+            known: &self.limits,
+        };
         for writer in &self.writers {
             writer.write(&report, headers);
         }
+    }
+
+    /// Returns whether the limit with the longest wait is hidden, so that the fields would tell shorter waits.
+    fn is_refused_by_hidden(&self, report: &Report) -> bool {
+        let refusal = report.decision.as_ref().filter(|it| !it.is_allowed());
+        let longest = refusal.and_then(Decision::tightest);
+        longest.is_some_and(|status| self.limits.hides(status.name))
     }
 
     /// Adds the marks of an unavailable store and of shadow limits that would have refused.
@@ -187,7 +185,27 @@ impl Responses {
             self.mark_degraded(headers);
         }
         if let (true, Some(decision)) = (self.settings.reports_shadows, &report.decision) {
-            write_shadows(decision, headers);
+            self.write_shadows(decision, headers);
+        }
+    }
+
+    /// Adds `X-RateLimit-Shadow: "new", "newer"`: the shadow limits that would have refused.
+    fn write_shadows(&self, decision: &Decision, headers: &mut HeaderMap) {
+        let mut list = FieldText::new();
+        for status in decision.would_refuse() {
+            if self.limits.hides(status.name) {
+                continue;
+            }
+            let mut name = FieldText::new();
+            push_string(&mut name, status.name.as_str());
+            // An inner layer may have written the same name.
+            if !members(headers, &X_SHADOW).any(|inner| inner.as_bytes() == &name[..]) {
+                push_separator(&mut list);
+                list.extend_from_slice(&name);
+            }
+        }
+        if let Some(value) = text_value(&list) {
+            headers.append(X_SHADOW, value);
         }
     }
 
@@ -196,23 +214,6 @@ impl Responses {
         if !self.writers.is_empty() {
             headers.insert(X_POLICY, const { HeaderValue::from_static("degraded") });
         }
-    }
-}
-
-/// Adds `X-RateLimit-Shadow: "new", "newer"`: the shadow limits that would have refused.
-fn write_shadows(decision: &Decision, headers: &mut HeaderMap) {
-    let mut list = FieldText::new();
-    for status in decision.would_refuse() {
-        let mut name = FieldText::new();
-        push_string(&mut name, status.name.as_str());
-        // An inner layer may have written the same name.
-        if !members(headers, &X_SHADOW).any(|inner| inner.as_bytes() == &name[..]) {
-            push_separator(&mut list);
-            list.extend_from_slice(&name);
-        }
-    }
-    if let Some(value) = text_value(&list) {
-        headers.append(X_SHADOW, value);
     }
 }
 
@@ -238,7 +239,7 @@ mod tests {
     use crate::head::RequestHead;
     use crate::limit::Limit;
     use crate::protocol::Protocol;
-    use crate::response::style::HeaderStyle::{self, Draft3, Draft6, Draft7, Draft11, PerWindow};
+    use crate::response::style::HeaderStyle::{self, Draft7, Draft11};
     use crate::response::{Reason, Refused, Report};
 
     /// Returns the fields of a request with a quota of 500 an hour instead of the limit's 100 a minute.
@@ -285,18 +286,10 @@ mod tests {
                 r#""tier";r=499;t=3593, "burst";r=899;t=1"#,
             ),
             (Draft7, "ratelimit-policy", "500;w=3600, 900;w=1"),
-            (Draft6, "ratelimit-policy", "500;w=3600, 900;w=1"),
-            (Draft6, "ratelimit-limit", "500"),
-            (
-                Draft3,
-                "x-ratelimit-limit",
-                r#"500, 500;w=3600;name="tier", 900;w=1;name="burst""#,
-            ),
-            (PerWindow, "x-ratelimit-remaining-hour", "499"),
+            (Draft7, "ratelimit", "limit=500, remaining=499, reset=7"),
         ] {
             assert_eq!(fields(style.clone())[name], expected, "{style:?}");
         }
-        assert!(!fields(PerWindow).contains_key("x-ratelimit-limit-minute"));
     }
 
     /// Returns the status, challenge and gRPC code of a refusal for this reason.

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use smallvec::SmallVec;
-use tower_quota_core::Timestamp;
+use tower_quota_core::{Quota, Timestamp};
 
 /// The largest Integer of RFC 9651, section 3.3.1.
 const MAX_INTEGER: u64 = 999_999_999_999_999;
@@ -16,6 +16,11 @@ pub(super) type FieldText = SmallVec<[u8; 128]>;
 pub(crate) const fn ceil_secs(span: Duration) -> u64 {
     span.as_secs()
         .saturating_add((span.subsec_nanos() > 0) as u64)
+}
+
+/// Returns the window of a quota in seconds, rounded up, at least 1.
+pub(super) fn window_secs(quota: &Quota) -> u64 {
+    ceil_secs(quota.window()).max(1)
 }
 
 /// Returns the second of the Unix epoch, rounded up, at which a time span after an instant has passed.
@@ -43,8 +48,6 @@ pub(super) fn push_integer(out: &mut FieldText, number: u64) {
             .as_bytes(),
     );
 }
-
-/// Appends the separator before the next member of a list.
 pub(super) fn push_separator(out: &mut FieldText) {
     if !out.is_empty() {
         out.extend_from_slice(b", ");
@@ -52,12 +55,8 @@ pub(super) fn push_separator(out: &mut FieldText) {
 }
 
 /// Returns a number as the value of a field, cut to the largest Integer.
-pub(super) fn number_value(number: u64) -> Option<HeaderValue> {
-    // Nearly every refusal reports 0.
-    if number == 0 {
-        return Some(const { HeaderValue::from_static("0") });
-    }
-    HeaderValue::from_str(itoa::Buffer::new().format(number.min(MAX_INTEGER))).ok()
+pub(super) fn number_value(number: u64) -> HeaderValue {
+    number.min(MAX_INTEGER).into()
 }
 
 /// Returns a text as the value of a field; `None` if it is empty.
@@ -85,14 +84,14 @@ pub(super) fn members<'a>(
         .get_all(name)
         .iter()
         .filter_map(|line| line.to_str().ok())
-        .flat_map(split_list)
+        .flat_map(|line| split_unquoted(line, ','))
 }
 
-/// Splits a list at the commas that stand outside of quotes.
-fn split_list(line: &str) -> impl Iterator<Item = &str> {
+/// Splits a structured field at the separators that stand outside of quotes.
+pub(crate) fn split_unquoted(line: &str, separator: char) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     line.split(move |character| {
-        let separates = character == ',' && !is_quoted;
+        let separates = character == separator && !is_quoted;
         match character {
             '"' if !is_escaped => is_quoted = !is_quoted,
             _ => {}
@@ -110,7 +109,7 @@ mod tests {
 
     use tower_quota_core::Timestamp;
 
-    use super::{FieldText, ceil_secs, epoch_second, push_integer, push_string, split_list};
+    use super::{FieldText, ceil_secs, epoch_second, push_integer, push_string, split_unquoted};
 
     #[test]
     fn seconds_are_rounded_up() {
@@ -147,7 +146,8 @@ mod tests {
 
     #[test]
     fn quoted_commas_do_not_separate() {
-        let members: Vec<&str> = split_list(r#" "a, \", b";r=1 ,, "\\" , c;x="," "#).collect();
+        let members: Vec<&str> =
+            split_unquoted(r#" "a, \", b";r=1 ,, "\\" , c;x="," "#, ',').collect();
         assert_eq!(members, [r#""a, \", b";r=1"#, r#""\\""#, r#"c;x=",""#]);
     }
 }

@@ -6,15 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use http::{Request, StatusCode};
-use http_body_util::BodyExt;
 use tower::{Layer, Service, ServiceExt};
 use tower_quota::{
     ClientKey, Explained, HandleError, Key, Limit, MemoryStore, MissingKey, Name, OnStoreFailure,
-    Outcome, Policy, Quota, RateLimitLayer, RequestHead, key, when,
+    Outcome, Policy, Quota, RateLimitLayer, RequestHead, key,
 };
 use tower_quota_testkit::{ManualClock, ScriptedAnswer};
 
-use crate::fixture::{Inner, StoreControl, field, slow_store};
+use crate::fixture::{Inner, StoreControl, slow_store};
 
 pub(crate) fn layer(policy: Policy) -> RateLimitLayer<MemoryStore> {
     RateLimitLayer::new(
@@ -330,67 +329,6 @@ async fn unknown_limit_names_known_ones() {
         error.to_string(),
         "the policy has no limit \"kye\": its limits are key"
     );
-}
-
-#[tokio::test]
-async fn refusal_is_found_by_reference() {
-    let policy = per_api_key(1)
-        .version(7)
-        .block(when::key_in(key::header("x-api-key"), ["bob"]));
-    let layer = layer(policy).refusal_references("pod-7");
-    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
-    assert!(
-        service
-            .clone()
-            .oneshot(request_of("ann"))
-            .await
-            .unwrap()
-            .headers()
-            .get("x-ratelimit-reference")
-            .is_none()
-    );
-    let refused = service.clone().oneshot(request_of("ann")).await.unwrap();
-    let reference = field(&refused, "x-ratelimit-reference").unwrap();
-    let record = handle.refusal(&reference).unwrap();
-    let (status, key) = (record.status().unwrap(), record.key().unwrap());
-    assert_eq!(
-        (
-            record.label(),
-            record.policy_version(),
-            record.is_degraded()
-        ),
-        ("refused", Some(7), false)
-    );
-    assert_eq!(
-        (status.name.as_str(), status.remaining(), key.as_bytes()),
-        ("key", 0, &b"ann"[..])
-    );
-    assert_eq!(handle.policy_version(), Some(7));
-    let body = String::from_utf8(
-        refused
-            .into_body()
-            .collect()
-            .await
-            .unwrap()
-            .to_bytes()
-            .to_vec(),
-    )
-    .unwrap();
-    assert!(
-        body.contains(&format!("\"reference\":\"{reference}\"")),
-        "{body}"
-    );
-
-    let blocked = service.clone().oneshot(request_of("bob")).await.unwrap();
-    let record = handle
-        .refusal(&field(&blocked, "x-ratelimit-reference").unwrap())
-        .unwrap();
-    assert_eq!(
-        (record.label(), record.status(), record.key().is_none()),
-        ("blocked", None, true)
-    );
-    assert!(handle.refusal("pod-7-0000000000000").is_none());
-    assert!(layer.try_refusal_references("pod\n").is_err());
 }
 
 #[tokio::test]

@@ -76,7 +76,7 @@ async fn cost_above_capacity_is_not_retried() {
     let limited =
         both(Policy::new().limit(Limit::new("units", Quota::per_minute(1)).cost_with(|_| 2)));
     let response = limited.send(call("application/grpc")).await;
-    assert_eq!(field(&response, "grpc-status").as_deref(), Some("8"));
+    assert_eq!(field(&response, "grpc-status").as_deref(), Some("3"));
     assert_eq!(
         field(&response, "grpc-retry-pushback-ms").as_deref(),
         Some("-1")
@@ -277,13 +277,10 @@ async fn status_and_message_can_be_changed() {
 }
 
 #[test]
-fn status_ok_becomes_unknown() {
+fn code_outside_of_errors_becomes_unknown() {
     assert_eq!(
-        [
-            GrpcStatus::new(0, "").code(),
-            GrpcStatus::new(-1, "").code()
-        ],
-        [2, 2]
+        [-1, 0, 1, 16, 17, 99].map(|code| GrpcStatus::new(code, "").code()),
+        [2, 2, 1, 16, 2, 2]
     );
 }
 
@@ -297,9 +294,9 @@ async fn tonic_status_can_be_returned() {
                 refused.detail(),
                 "details".into(),
             );
-            status
-                .metadata_mut()
-                .insert("x-hint", "slow down".parse().unwrap());
+            let metadata = status.metadata_mut();
+            metadata.insert("x-hint", "slow down".parse().unwrap());
+            metadata.insert("grpc-retry-pushback-ms", "7".parse().unwrap());
             status
         })
     });
@@ -312,4 +309,31 @@ async fn tonic_status_can_be_returned() {
     );
     assert_eq!(field(&response, "x-hint").as_deref(), Some("slow down"));
     assert_eq!(field(&response, "retry-after").as_deref(), Some("2"));
+    let push_back = field(&response, "grpc-retry-pushback-ms");
+    assert_eq!(push_back.as_deref(), Some("7"));
+}
+
+#[cfg(feature = "tonic")]
+#[tokio::test]
+async fn decision_makes_the_status_of_the_layer() {
+    use tower_quota::{Decision, Refused};
+
+    let limited = Limited::with(once(), |layer| layer.protocol(Protocol::Grpc));
+    limited.get().await;
+    let response = limited.get().await;
+    let of_layer = tonic::Status::from_header_map(response.headers()).unwrap();
+    let decision = response.extensions().get::<Decision>().unwrap();
+
+    let refused = Refused::of(decision).unwrap();
+    let status = tonic::Status::from(GrpcStatus::of(&refused));
+    assert_eq!(
+        (status.code(), status.message(), status.details()),
+        (of_layer.code(), of_layer.message(), of_layer.details())
+    );
+    assert!(!status.details().is_empty());
+    assert_eq!(
+        status.metadata().get("grpc-retry-pushback-ms"),
+        of_layer.metadata().get("grpc-retry-pushback-ms")
+    );
+    assert!(Refused::of(&Decision::default()).is_none());
 }

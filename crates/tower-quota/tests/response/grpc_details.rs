@@ -106,7 +106,7 @@ async fn cost_above_capacity_has_no_retry_info() {
     let policy =
         Policy::new().limit(Limit::new("units", Quota::per_minute(300)).cost_with(|_| 301));
     let (status, details) = refused(policy, |layer| layer).await;
-    assert_eq!(status.code(), Code::ResourceExhausted);
+    assert_eq!(status.code(), Code::InvalidArgument);
     assert!(details.retry_info().is_none());
     assert_eq!(
         violations(&details),

@@ -47,8 +47,7 @@ fn limited() -> Limited {
     })
 }
 
-const NAMES: [&str; 11] = [
-    "accept",
+const NAMES: [&str; 10] = [
     "authorization",
     "content-length",
     "content-type",
@@ -63,7 +62,6 @@ const NAMES: [&str; 11] = [
 
 fn line() -> impl Strategy<Value = Vec<u8>> {
     let telling = prop_oneof![
-        Just("text/html;q=0.5, */*;q=1.001").boxed(),
         Just("application/grpc+proto").boxed(),
         Just("application/grpc-web-text").boxed(),
         Just("Basic YTpi").boxed(),
@@ -100,7 +98,7 @@ fn version() -> impl Strategy<Value = Version> {
 /// Asserts the invariants of every response.
 async fn assert_sound(response: Answer, is_head: bool) {
     let status = response.status().as_u16();
-    assert!([200, 403, 429].contains(&status), "{status}");
+    assert!([200, 400, 403, 429].contains(&status), "{status}");
     for lines in ["ratelimit", "ratelimit-policy", "retry-after"] {
         assert!(
             field(&response, lines).is_none_or(|line| line.len() < 500),
@@ -149,7 +147,6 @@ async fn megabytes_of_headers_get_responses() {
         ("cookie", ";=".repeat(200_000)),
         ("x-forwarded-for", ",".repeat(500_000)),
         ("x-forwarded-for", "10.0.0.1, ".repeat(50_000)),
-        ("accept", "text/html;q=0.1,".repeat(50_000)),
         ("authorization", format!("Basic {}", "A".repeat(500_000))),
         ("host", "]:@.".repeat(100_000)),
         ("content-length", "9".repeat(500_000)),

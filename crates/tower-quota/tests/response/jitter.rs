@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::{Request, Version};
 use tower::{Layer, ServiceExt};
-use tower_quota::HeaderStyle::{Draft6, Draft7, Draft11, XRateLimit};
+use tower_quota::HeaderStyle::{Draft7, Draft11, XRateLimit};
 use tower_quota::Reset::{Delta, Epoch};
 use tower_quota::{Clock, Limit, OnStoreFailure, Policy, Protocol, Quota, RateLimitLayer};
 
@@ -101,15 +101,6 @@ async fn other_styles_include_the_jitter() {
             "{reset}"
         );
     }
-    let limited = Limited::with(policy(), |layer| {
-        layer.retry_jitter(JITTER).headers([Draft6])
-    });
-    limited.get().await;
-    let response = limited.get().await;
-    assert_eq!(
-        number(&response, "ratelimit-reset"),
-        number(&response, "retry-after")
-    );
 }
 
 #[tokio::test]

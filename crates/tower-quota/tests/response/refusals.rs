@@ -6,10 +6,11 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{Request, Response, StatusCode};
 use http_body::Body as _;
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use tower_quota::{
-    Limit, MissingKey, Policy, ProblemDetails, Quota, Reason, Refusal, RefusalBody, Refused, key,
+    Decision, Limit, MissingKey, Policy, ProblemDetails, Quota, Reason, Refusal, RefusalBody,
+    Refused, key,
 };
 
 use crate::shared::{Limited, WITH_X, field, text};
@@ -54,6 +55,38 @@ async fn problem_details_say_which_limit_and_when() {
 }
 
 #[tokio::test]
+async fn decision_makes_the_refusal_of_the_layer() {
+    let response = spent(Limited::new(twice())).await.get().await;
+    let decision = response.extensions().get::<Decision>().unwrap().clone();
+    let own = ProblemDetails.respond(&Refused::of(&decision).unwrap());
+    assert_eq!(own.status(), response.status());
+    for name in ["content-type", "cache-control", "retry-after"] {
+        assert_eq!(own.headers()[name], response.headers()[name]);
+    }
+    let own = own.into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(own, text(response).await);
+}
+
+#[tokio::test]
+async fn browser_gets_problem_details_too() {
+    let limited = spent(Limited::new(twice())).await;
+    let response = limited
+        .send(Request::get("/").header("accept", "text/html,*/*;q=0.8"))
+        .await;
+    assert_eq!(
+        field(&response, "content-type").as_deref(),
+        Some("application/problem+json")
+    );
+    assert_eq!(field(&response, "vary"), None);
+    let head = limited.send(Request::head("/")).await;
+    assert_eq!(
+        field(&head, "content-length"),
+        Some(text(response).await.len().to_string())
+    );
+    assert_eq!(text(head).await, "");
+}
+
+#[tokio::test]
 async fn refusal_names_all_violated_policies() {
     let policy = Policy::new()
         .limit(Limit::new("a", Quota::per_second(1)))
@@ -76,14 +109,15 @@ async fn cost_above_capacity_is_explained() {
         Policy::new().limit(Limit::new("units", Quota::per_minute(10)).cost_with(|_| 11)),
     );
     let response = limited.get().await;
-    assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(response.status(), StatusCode::BAD_REQUEST);
     assert_eq!(response.headers().get(RETRY_AFTER), None);
     let problem: Value = serde_json::from_str(&text(response).await).unwrap();
     assert_eq!(
         problem["detail"],
-        "The request costs more than the limit \"units\" can ever admit."
+        "The request costs more than the limit \"units\" can ever admit: 11 instead of 10."
     );
     assert_eq!(problem["violated-policies"], json!(["units"]));
+    assert_eq!(problem["type"], "about:blank");
 }
 
 #[tokio::test]
@@ -253,6 +287,30 @@ async fn refusal_may_be_an_axum_response() {
         Some("text/html; charset=utf-8")
     );
     assert!(text(response).await.starts_with("Over the limit"));
+}
+
+#[cfg(feature = "axum")]
+#[tokio::test]
+async fn refusal_may_be_a_status_with_body() {
+    use axum::Json;
+
+    let text_of_it = Limited::with(twice(), |layer| {
+        layer.on_refused(|it| (it.status(), it.detail()))
+    });
+    let json = Limited::with(twice(), |layer| {
+        layer.on_refused(|it| (it.status(), [("x-code", "7")], Json(it.detail())))
+    });
+    let status = Limited::with(twice(), |layer| layer.on_refused(|it| it.status()));
+    for (limited, kind) in [
+        (text_of_it, Some("text/plain; charset=utf-8")),
+        (json, Some("application/json")),
+        (status, None),
+    ] {
+        let response = spent(limited).await.get().await;
+        assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(field(&response, "content-type").as_deref(), kind);
+        assert_eq!(field(&response, "retry-after").as_deref(), Some("30"));
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,90 @@
+//! `RateLimit` and `RateLimit-Policy` of draft 7.
+
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use smallvec::SmallVec;
+
+use super::draft11::{FIELDS, RATE_LIMIT, RATE_LIMIT_POLICY};
+use super::header_report::HeaderReport;
+use super::text::{
+    FieldText, ceil_secs, members, push_integer, push_separator, text_value, window_secs,
+};
+use super::write_headers::WriteHeaders;
+
+/// The style of draft 7: `RateLimit` as a Dictionary, and `RateLimit-Policy` without names.
+pub(super) struct Draft7;
+
+impl WriteHeaders for Draft7 {
+    fn fields(&self) -> &'static [HeaderName] {
+        &FIELDS
+    }
+
+    /// Keeps the dictionary of an inner limiter if it is stricter, or if it cannot be compared.
+    fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
+        let Some(limit) = report.tightest().filter(|_| !report.is_local()) else {
+            return;
+        };
+        add_policies(report, headers);
+        let inner = headers.get(RATE_LIMIT).map(dictionary_remaining);
+        if inner.is_some_and(|inner| inner.is_none_or(|inner| inner <= limit.remaining())) {
+            return;
+        }
+        // Draft 7 requires that the reset of a refusal is its time to retry.
+        let reset = limit.retry_after().unwrap_or_else(|| limit.reset_after());
+        let mut dictionary = FieldText::new();
+        for (name, number) in [
+            ("limit=", limit.capacity()),
+            ("remaining=", limit.remaining()),
+            ("reset=", ceil_secs(reset)),
+        ] {
+            push_separator(&mut dictionary);
+            dictionary.extend_from_slice(name.as_bytes());
+            push_integer(&mut dictionary, number);
+        }
+        if let Some(value) = text_value(&dictionary) {
+            headers.insert(RATE_LIMIT, value);
+        }
+    }
+}
+
+/// Returns the remaining units in a dictionary of draft 7.
+fn dictionary_remaining(line: &HeaderValue) -> Option<u64> {
+    let members = line.to_str().ok()?.split(',').map(str::trim);
+    members
+        .filter_map(|member| member.strip_prefix("remaining="))
+        .next_back()?
+        .parse()
+        .ok()
+}
+
+/// Adds quotas to those of an inner limiter, unless it writes draft 11: `10;w=1, 1000;w=3600`.
+///
+/// Clients find their policy by the quota. Of two limits with one quota, the one with the longer window, which is the
+/// stricter, is written.
+fn add_policies(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
+    let has_names = |line: &HeaderValue| line.as_bytes().first() == Some(&b'"');
+    if headers.get(RATE_LIMIT_POLICY).is_some_and(has_names) {
+        return;
+    }
+    let mut quotas: SmallVec<[(u64, u64); 4]> = SmallVec::new();
+    for limit in report.limits() {
+        let (capacity, window) = (limit.quota().capacity(), window_secs(limit.quota()));
+        match quotas.iter_mut().find(|(other, _)| *other == capacity) {
+            Some((_, longest)) => *longest = window.max(*longest),
+            None => quotas.push((capacity, window)),
+        }
+    }
+    let mut list = FieldText::new();
+    for (capacity, window) in quotas {
+        let mut member = FieldText::new();
+        push_integer(&mut member, capacity);
+        member.extend_from_slice(b";w=");
+        push_integer(&mut member, window);
+        if !members(headers, RATE_LIMIT_POLICY).any(|inner| inner.as_bytes() == &member[..]) {
+            push_separator(&mut list);
+            list.extend_from_slice(&member);
+        }
+    }
+    if let Some(value) = text_value(&list) {
+        headers.append(RATE_LIMIT_POLICY, value);
+    }
+}

@@ -1,0 +1,93 @@
+//! The report of a decision, as header styles read it.
+
+use tower_quota_core::Decision;
+
+use super::limit_report::LimitReport;
+use super::limits::Limits;
+use super::report::Report;
+use super::text::ceil_secs;
+
+/// The report of a decision for header styles.
+///
+/// It has no limits that are [shadows](crate::Limit::shadow) or [hidden](crate::Limit::hidden).
+#[derive(Clone, Copy, Debug)]
+pub struct HeaderReport<'a> {
+    pub(super) report: &'a Report,
+    pub(super) known: &'a Limits,
+}
+
+impl<'a> HeaderReport<'a> {
+    /// Returns the decision; `None` when the store failed and nothing was counted.
+    #[must_use]
+    pub const fn decision(&self) -> Option<&'a Decision> {
+        self.report.decision.as_ref()
+    }
+
+    /// Returns whether the store was unavailable: this instance decided, or nothing was counted.
+    ///
+    /// The drafts, which report quotas of all instances, then write nothing.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        self.report.is_degraded()
+    }
+
+    /// Returns whether nothing was counted, because the store was unavailable.
+    #[must_use]
+    pub fn is_uncounted(&self) -> bool {
+        self.is_local()
+            && self
+                .decision()
+                .is_none_or(|decision| decision.enforced().next().is_none())
+    }
+
+    /// Returns whether the request was refused.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.decision()
+            .is_some_and(|decision| !decision.is_allowed())
+    }
+
+    /// Returns the limits that applied, in the order of the policy.
+    pub fn limits(&self) -> impl Iterator<Item = LimitReport<'a>> + use<'a> {
+        let Self { report, known } = *self;
+        let decision = report.decision.as_ref();
+        let enforced = decision.into_iter().flat_map(Decision::enforced);
+        enforced.enumerate().filter_map(move |(position, status)| {
+            Some(LimitReport {
+                status,
+                limit: known.find(status.name, position)?,
+                report,
+            })
+        })
+    }
+
+    /// Returns the limits that a client must respect: for a refusal only those that refuse.
+    ///
+    /// The other limits would let the client retry too early.
+    pub fn binding_limits(&self) -> impl Iterator<Item = LimitReport<'a>> + use<'a> {
+        let is_refused = self.is_refused();
+        self.limits()
+            .filter(move |limit| !is_refused || limit.is_refused())
+    }
+
+    /// Returns the tightest limit: see [`Decision::tightest`].
+    #[must_use]
+    pub fn tightest(&self) -> Option<LimitReport<'a>> {
+        self.limits()
+            .max_by(|one, other| one.status.cmp_tightness(other.status))
+    }
+
+    /// Returns the seconds of `Retry-After`, rounded up, at least 1.
+    ///
+    /// It is `None` if the request was admitted, or would never be.
+    #[must_use]
+    pub fn retry_after_secs(&self) -> Option<u64> {
+        let wait = self.decision()?.retry_after()?;
+        Some(ceil_secs(wait.saturating_add(self.report.jitter)).max(1))
+    }
+
+    /// Returns whether all limits of the policy applied, each by its own quota and without a partition key.
+    pub(super) fn has_all_limits(&self) -> bool {
+        self.report.has_own_quotas() && self.limits().count() == self.known.len()
+    }
+}

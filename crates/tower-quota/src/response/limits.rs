@@ -1,0 +1,54 @@
+//! The limits of a policy that header fields report.
+
+use http::header::HeaderValue;
+use tower_quota_core::Name;
+
+use super::draft11::policy_of_all;
+use crate::limit::{ById, Limit};
+
+/// The limits of a policy that header fields report, found by name.
+#[derive(Debug)]
+pub(super) struct Limits {
+    list: Vec<Limit>,
+    by_id: ById,
+    /// The names of the limits that no field reports.
+    hidden: Vec<Name>,
+    /// The value of `RateLimit-Policy` if all limits apply, each by its own quota.
+    pub(super) policy: Option<HeaderValue>,
+}
+
+impl Limits {
+    pub(super) fn new<'a>(limits: impl IntoIterator<Item = &'a Limit>) -> Self {
+        let (mut list, mut hidden) = (Vec::new(), Vec::new());
+        for limit in limits {
+            if limit.is_hidden() {
+                hidden.push(limit.name);
+            } else if !limit.is_shadow() {
+                list.push(limit.clone());
+            }
+        }
+        Self {
+            hidden,
+            by_id: ById::new(list.iter().map(|limit| limit.name)),
+            policy: policy_of_all(&list),
+            list,
+        }
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(super) fn hides(&self, name: Name) -> bool {
+        self.hidden.contains(&name)
+    }
+
+    /// Returns a limit, which is nearly always at this position.
+    pub(super) fn find(&self, name: Name, position: usize) -> Option<&Limit> {
+        // Within a policy each limit has its own number.
+        self.list
+            .get(position)
+            .filter(|limit| limit.name.id() == name.id())
+            .or_else(|| self.list.get(self.by_id.find(name.id())?))
+    }
+}

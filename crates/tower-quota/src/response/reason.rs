@@ -1,0 +1,87 @@
+//! The reasons of refusals, and how each is answered.
+
+use core::error::Error;
+
+use http::StatusCode;
+use tower_quota_core::{Decision, Name, Outcome};
+
+/// The reason why a request is refused.
+///
+/// | reason | HTTP | gRPC |
+/// |---|---|---|
+/// | `OverQuota` | 429 | `RESOURCE_EXHAUSTED` |
+/// | `NeverFits`, `MissingKey` | 400 | `INVALID_ARGUMENT` |
+/// | `Unauthenticated` | 401 | `UNAUTHENTICATED` |
+/// | `Blocked` | 403 | `PERMISSION_DENIED` |
+/// | `NoPeerAddress`, `TooManyLimits` | 500 | `INTERNAL` |
+/// | `StoreFailure` | 503 | `UNAVAILABLE` |
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Reason<'a> {
+    /// The request is over a quota, and would be admitted later.
+    OverQuota(&'a Decision),
+    /// The request costs more than the capacity of a limit, so a retry never helps.
+    NeverFits(&'a Decision),
+    /// The request lacks a key of this scope, and a limit refuses such requests.
+    MissingKey(Name),
+    /// The request lacks credentials of this scope, and a limit counts only authenticated clients.
+    Unauthenticated(Name),
+    /// The server did not attach the peer's address, which a limit needs.
+    NoPeerAddress,
+    /// The request has more than [`Charge::MOST`](crate::Charge::MOST) enforced limits, so the policy is wrong.
+    ///
+    /// The answer is the same for every [`OnStoreFailure`](crate::OnStoreFailure).
+    TooManyLimits,
+    /// The policy or an operator [blocks](crate::Policy::block) the request.
+    Blocked,
+    /// The store was unavailable, and a limit [refuses](crate::OnStoreFailure::Refuse) then, or has a share that is too small.
+    ///
+    /// The error is for logs, not for clients.
+    StoreFailure(&'a (dyn Error + Send + Sync + 'static)),
+}
+
+/// How a reason is answered and named.
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) grpc_code: i32,
+    /// The reason for programs: `ErrorInfo.reason`.
+    pub(super) error_info: &'static str,
+    label: &'static str,
+}
+
+impl<'a> Reason<'a> {
+    /// Returns the reason of a refusal by a decision.
+    pub(crate) fn of(decision: &'a Decision) -> Self {
+        match decision.outcome() {
+            Outcome::Never => Self::NeverFits(decision),
+            _ => Self::OverQuota(decision),
+        }
+    }
+
+    /// Returns the reason in one word.
+    pub(crate) const fn label(&self) -> &'static str {
+        self.answer().label
+    }
+
+    pub(super) const fn answer(&self) -> Answer {
+        let (status, grpc_code, error_info, label) = match self {
+            Self::OverQuota(_) => (429, 8, "RATE_LIMIT_EXCEEDED", "refused"),
+            Self::NeverFits(_) => (400, 3, "COST_ABOVE_RATE_LIMIT", "never"),
+            Self::MissingKey(_) => (400, 3, "RATE_LIMIT_KEY_MISSING", "missing_key"),
+            Self::Unauthenticated(_) => (401, 16, "CREDENTIALS_MISSING", "unauthenticated"),
+            Self::NoPeerAddress => (500, 13, "PEER_ADDRESS_MISSING", "no_peer_address"),
+            Self::TooManyLimits => (500, 13, "TOO_MANY_RATE_LIMITS", "too_many_limits"),
+            Self::Blocked => (403, 7, "CLIENT_BLOCKED", "blocked"),
+            Self::StoreFailure(_) => (503, 14, "RATE_LIMIT_UNAVAILABLE", "store_failure"),
+        };
+        let Ok(status) = StatusCode::from_u16(status) else {
+            unreachable!()
+        };
+        Answer {
+            status,
+            grpc_code,
+            error_info,
+            label,
+        }
+    }
+}
