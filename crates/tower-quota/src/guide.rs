@@ -37,7 +37,7 @@ guides! {
     #[feature = "axum"] behind_a_proxy;
     #[feature = "axum"] nesting_in_axum;
     choosing_an_algorithm;
-    without_http;
+    #[feature = "throttle"] without_http;
     #[feature = "tonic"] grpc;
     operations;
     #[all(feature = "axum", feature = "metrics")] metrics;

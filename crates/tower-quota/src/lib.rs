@@ -175,6 +175,7 @@
 //! | `tls` | `redis`, and `rediss://` URLs |
 //! | `pool` | `redis`, and `RedisOptions::pool` for a pool of `deadpool-redis` |
 //! | `credentials` | `redis`, and `RedisOptions::credentials` for tokens that are renewed before they end |
+//! | `throttle` | `ThrottleLayer`: the calls of your client wait for their turn, obey the remote service, and are retried |
 //! | `trace` | a span of `tracing` for each decision that goes to a store |
 //! | `metrics` | `metrics`: counters, gauges and histograms for any recorder of the crate `metrics` |
 //! | `lease` | `Leased`: hot clients are decided in memory, and all instances together stay exact; `Regional`: regions share quotas |
@@ -211,6 +212,7 @@ mod request_decision;
 mod response;
 pub mod settle;
 mod store_call;
+#[cfg(feature = "throttle")]
 pub mod throttle;
 mod traced;
 mod valid;
@@ -234,6 +236,7 @@ pub use self::response::{
     ProblemDetails, Reason, Refusal, RefusalBody, Refused, Reset, WriteHeaders, exposed_headers,
 };
 pub use self::store_call::StoreTimeout;
+#[cfg(feature = "throttle")]
 pub use self::throttle::{Throttle, ThrottleError, ThrottleLayer};
 pub use tower_quota_core::{
     Algorithm, Answer, AsKey, BoxStore, BoxStoreError, Charge, Clock, ConfigError, Decision, Entry,

@@ -1,4 +1,5 @@
 //! Tests of throttled services, one module per topic.
+#![cfg(feature = "throttle")]
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
