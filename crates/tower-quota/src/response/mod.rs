@@ -43,5 +43,7 @@ pub use self::refused::{Reason, Refused};
 pub(crate) use self::report::{Partitions, Report};
 pub(crate) use self::responses::{ResponseSettings, Responses};
 pub use self::style::{CustomStyle, HeaderStyle, exposed_headers};
+#[cfg(feature = "throttle")]
+pub(crate) use self::text::split_unquoted;
 pub use self::write_headers::{HeaderReport, LimitReport, WriteHeaders};
 pub use self::x_ratelimit::Reset;

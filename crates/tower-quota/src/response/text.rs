@@ -85,14 +85,14 @@ pub(super) fn members<'a>(
         .get_all(name)
         .iter()
         .filter_map(|line| line.to_str().ok())
-        .flat_map(split_list)
+        .flat_map(|line| split_unquoted(line, ','))
 }
 
-/// Splits a list at the commas that stand outside of quotes.
-fn split_list(line: &str) -> impl Iterator<Item = &str> {
+/// Splits a structured field at the separators that stand outside of quotes.
+pub(crate) fn split_unquoted(line: &str, separator: char) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     line.split(move |character| {
-        let separates = character == ',' && !is_quoted;
+        let separates = character == separator && !is_quoted;
         match character {
             '"' if !is_escaped => is_quoted = !is_quoted,
             _ => {}
@@ -110,7 +110,7 @@ mod tests {
 
     use tower_quota_core::Timestamp;
 
-    use super::{FieldText, ceil_secs, epoch_second, push_integer, push_string, split_list};
+    use super::{FieldText, ceil_secs, epoch_second, push_integer, push_string, split_unquoted};
 
     #[test]
     fn seconds_are_rounded_up() {
@@ -147,7 +147,8 @@ mod tests {
 
     #[test]
     fn quoted_commas_do_not_separate() {
-        let members: Vec<&str> = split_list(r#" "a, \", b";r=1 ,, "\\" , c;x="," "#).collect();
+        let members: Vec<&str> =
+            split_unquoted(r#" "a, \", b";r=1 ,, "\\" , c;x="," "#, ',').collect();
         assert_eq!(members, [r#""a, \", b";r=1"#, r#""\\""#, r#"c;x=",""#]);
     }
 }

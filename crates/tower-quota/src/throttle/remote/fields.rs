@@ -6,6 +6,7 @@ use http::HeaderMap;
 use http::header::{AGE, RETRY_AFTER};
 
 use super::date;
+use crate::response::split_unquoted;
 
 /// The maximum length of a value that is read, in bytes.
 const MAX_VALUE_BYTES: usize = 1_024;
@@ -84,10 +85,10 @@ fn spent_pair(headers: &HeaderMap, remaining: &str, reset: &str) -> Option<u64> 
 /// Returns the longest window of the spent quotas in a value of `RateLimit`, in seconds.
 fn spent_window(value: &str) -> Option<u64> {
     // "minute";r=0;t=12, "day";r=90;t=3600 as of draft 8, and limit=100, remaining=0, reset=12 as of draft 7.
-    let list = parts(value, ',')
-        .filter_map(|member| window(parts(member, ';'), "r", "t"))
+    let list = split_unquoted(value, ',')
+        .filter_map(|member| window(split_unquoted(member, ';'), "r", "t"))
         .max();
-    list.max(window(parts(value, ','), "remaining", "reset"))
+    list.max(window(split_unquoted(value, ','), "remaining", "reset"))
 }
 
 /// Returns the seconds of a window without remaining units.
@@ -101,20 +102,6 @@ fn window<'a>(pairs: impl Iterator<Item = &'a str>, left: &str, seconds: &str) -
         }
     }
     length.filter(|_| is_spent)
-}
-
-/// Splits a structured field at a separator that is outside of quotes.
-fn parts(text: &str, separator: char) -> impl Iterator<Item = &str> {
-    let (mut is_quoted, mut is_escaped) = (false, false);
-    text.split(move |character| {
-        match character {
-            _ if is_escaped => is_escaped = false,
-            '\\' if is_quoted => is_escaped = true,
-            '"' => is_quoted = !is_quoted,
-            _ => return character == separator && !is_quoted,
-        }
-        false
-    })
 }
 
 /// Returns a non-negative integer; one that is too large becomes `u64::MAX`.

@@ -54,18 +54,6 @@ fn retry_after_is_seconds_or_date() {
 }
 
 #[test]
-fn dates_are_seconds_since_epoch() {
-    for (text, seconds) in [
-        ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
-        ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777),
-        ("Tue, 29 Feb 2000 23:59:60 GMT", 951_868_800),
-        ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799),
-    ] {
-        assert_eq!(date::parse(text), Some(seconds), "{text}");
-    }
-}
-
-#[test]
 fn retry_after_counts_on_errors_only() {
     // With 202 the field is the time to poll for the result; with 301, the time to follow.
     let asked = headers(&[("retry-after", "120")]);
