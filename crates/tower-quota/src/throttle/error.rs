@@ -1,6 +1,5 @@
 //! The errors of a throttled service.
 
-use core::convert::Infallible;
 use core::fmt;
 use core::time::Duration;
 use std::error::Error;
@@ -64,17 +63,6 @@ impl<E> ThrottleError<E> {
         match self {
             Self::Throttled(refusal) => Some(refusal),
             _ => None,
-        }
-    }
-}
-
-impl ThrottleError<Infallible> {
-    /// Returns this error as the error of a service.
-    pub(super) fn into_service_error<E>(self) -> ThrottleError<E> {
-        match self {
-            Self::Throttled(refusal) => ThrottleError::Throttled(refusal),
-            Self::Store(error) => ThrottleError::Store(error),
-            Self::Inner(never) => match never {},
         }
     }
 }

@@ -10,6 +10,7 @@ use tower_quota_core::{Key, Limiter, Store};
 
 use super::gate::{Gate, StoreFailure};
 use super::reader::Constant;
+use super::retries::{NoRetries, Retries};
 use super::service::Throttle;
 
 /// A layer that makes requests of any tower service wait for their turn, or fail.
@@ -19,11 +20,12 @@ use super::service::Throttle;
 /// and pushbacks.
 #[derive(Clone, Debug)]
 #[must_use = "a layer limits nothing before it is put around a service"]
-pub struct ThrottleLayer<S, K, C = Constant<u64>, H = Constant<Option<Duration>>> {
-    gate: Gate<S>,
-    key: K,
-    cost: C,
-    heed: H,
+pub struct ThrottleLayer<S, K, C = Constant<u64>, H = Constant<Option<Duration>>, T = NoRetries> {
+    pub(super) gate: Gate<S>,
+    pub(super) key: K,
+    pub(super) cost: C,
+    pub(super) heed: H,
+    pub(super) retries: T,
 }
 
 impl<S: Store + Clone, K> ThrottleLayer<S, K> {
@@ -49,6 +51,7 @@ impl<S: Store + Clone, K> ThrottleLayer<S, K> {
             key,
             cost: Constant(1),
             heed: Constant(None),
+            retries: NoRetries::default(),
         }
     }
 
@@ -66,7 +69,7 @@ impl<S: Store + Clone> ThrottleLayer<S, Constant<Key<'static>>> {
     }
 }
 
-impl<S: Store + Clone, K, C, H> ThrottleLayer<S, K, C, H> {
+impl<S: Store + Clone, K, C, H, T> ThrottleLayer<S, K, C, H, T> {
     /// Sets the longest wait of a request. With zero, a request that would have to wait fails.
     pub fn max_wait(mut self, longest: Duration) -> Self {
         self.gate.limiter = self.gate.limiter.max_wait(longest);
@@ -85,12 +88,13 @@ impl<S: Store + Clone, K, C, H> ThrottleLayer<S, K, C, H> {
     /// Charges each request the cost that a closure reads from it, in units. The default is one unit.
     ///
     /// A cost above the capacity of a limit is never admitted. A cost of 0 never waits for a turn.
-    pub fn cost_with<N>(self, cost: N) -> ThrottleLayer<S, K, N, H> {
+    pub fn cost_with<N>(self, cost: N) -> ThrottleLayer<S, K, N, H, T> {
         ThrottleLayer {
             gate: self.gate,
             key: self.key,
             cost,
             heed: self.heed,
+            retries: self.retries,
         }
     }
 
@@ -116,12 +120,37 @@ impl<S: Store + Clone, K, C, H> ThrottleLayer<S, K, C, H> {
     /// });
     /// # let _ = (throttle, [Delivery::Done, Delivery::Busy { seconds: 1 }]);
     /// ```
-    pub fn heed<N>(self, pushback: N) -> ThrottleLayer<S, K, C, N> {
+    pub fn heed<N>(self, pushback: N) -> ThrottleLayer<S, K, C, N, T> {
         ThrottleLayer {
             gate: self.gate,
             key: self.key,
             cost: self.cost,
             heed: pushback,
+            retries: self.retries,
+        }
+    }
+
+    /// Retries requests that the remote refused.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use http_body_util::Full;
+    /// use tower_quota::throttle::{Retries, remote_headers};
+    /// use tower_quota::{Limiter, MemoryStore, Quota, ThrottleLayer};
+    ///
+    /// let limiter = Limiter::new(MemoryStore::new(), "remote", Quota::per_second(50));
+    /// let throttle = ThrottleLayer::global(limiter)
+    ///     .heed(remote_headers())
+    ///     .retries(Retries::http().max_attempts(4));
+    /// # let _ = throttle;
+    /// ```
+    pub fn retries<Q, P>(self, retries: Retries<Q, P>) -> ThrottleLayer<S, K, C, H, Retries<Q, P>> {
+        ThrottleLayer {
+            gate: self.gate,
+            key: self.key,
+            cost: self.cost,
+            heed: self.heed,
+            retries,
         }
     }
 
@@ -152,16 +181,14 @@ impl<S: Store + Clone, K, C, H> ThrottleLayer<S, K, C, H> {
     }
 }
 
-impl<Svc, S: Store + Clone, K: Clone, C: Clone, H: Clone> Layer<Svc> for ThrottleLayer<S, K, C, H> {
-    type Service = Throttle<Svc, S, K, C, H>;
+impl<Svc, S, K, C, H, T> Layer<Svc> for ThrottleLayer<S, K, C, H, T>
+where
+    Svc: Clone,
+    Self: Clone,
+{
+    type Service = Throttle<Svc, Self>;
 
     fn layer(&self, inner: Svc) -> Self::Service {
-        Throttle::new(
-            inner,
-            Arc::new(self.gate.clone()),
-            self.key.clone(),
-            self.cost.clone(),
-            self.heed.clone(),
-        )
+        Throttle::new(inner, Arc::new(self.clone()))
     }
 }

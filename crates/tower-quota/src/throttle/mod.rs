@@ -69,6 +69,7 @@
 //! * **Windows have no turns** to wait for: their requests fail at once. Use a bucket.
 //! * **Waiting needs a tokio runtime** with a timer, and a service that is `Clone`.
 
+mod budget;
 mod error;
 mod future;
 mod gate;
@@ -76,6 +77,8 @@ mod layer;
 mod pushbacks;
 mod reader;
 mod remote;
+mod retries;
+mod send;
 mod service;
 
 pub use self::error::{ThrottleError, Throttled};
@@ -83,5 +86,8 @@ pub use self::future::ThrottleFuture;
 pub use self::gate::StoreFailure;
 pub use self::layer::ThrottleLayer;
 pub use self::reader::{Constant, Reader};
-pub use self::remote::{RemoteHeaders, pushback, remote_headers};
+pub use self::remote::{
+    IdempotentRequests, RemoteHeaders, RemoteRefusals, pushback, refusal, remote_headers,
+};
+pub use self::retries::{NoCopies, NoRetries, Retries};
 pub use self::service::Throttle;

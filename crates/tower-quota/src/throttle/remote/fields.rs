@@ -19,6 +19,12 @@ const MAX_LINES: usize = 8;
 /// As a timestamp it is in 2001; as a duration it would be 31 years.
 const FIRST_TIMESTAMP: u64 = 1_000_000_000;
 
+/// Codes of gRPC.
+const RESOURCE_EXHAUSTED: u64 = 8;
+const UNAVAILABLE: u64 = 14;
+
+const PUSHBACK: &str = "grpc-retry-pushback-ms";
+
 /// The names of a field for the remaining units, and of one for the reset.
 const PAIRS: [[&str; 2]; 3] = [
     ["ratelimit-remaining", "ratelimit-reset"],
@@ -33,22 +39,37 @@ pub(super) fn is_from_cache(headers: &HeaderMap) -> bool {
 }
 
 pub(super) fn is_grpc_error(headers: &HeaderMap) -> bool {
-    lines(headers, "grpc-status")
-        .filter_map(digits)
-        .any(|code| code > 0)
+    grpc_status(headers).any(|code| code > 0)
+}
+
+pub(super) fn is_grpc_refusal(headers: &HeaderMap) -> bool {
+    grpc_status(headers).any(|code| matches!(code, RESOURCE_EXHAUSTED | UNAVAILABLE))
+}
+
+fn grpc_status(headers: &HeaderMap) -> impl Iterator<Item = u64> {
+    lines(headers, "grpc-status").filter_map(digits)
+}
+
+/// Returns the longest wait that a response asks for.
+pub(super) fn asked(headers: &HeaderMap) -> Option<Duration> {
+    retry_after(headers).max(grpc_pushback(headers))
 }
 
 /// Returns the wait of `Retry-After`: the longest of several lines.
-pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let until = |date: &str| Some(date::parse(date)?.saturating_sub(date::response_time(headers)));
     let seconds = lines(headers, RETRY_AFTER.as_str())
         .filter_map(|value| digits(value).or_else(|| until(value)));
     seconds.max().map(Duration::from_secs)
 }
 
-/// Returns the wait of gRPC's push-back. A negative number forbids retries, and is no wait.
-pub(super) fn grpc_pushback(headers: &HeaderMap) -> Option<Duration> {
-    lines(headers, "grpc-retry-pushback-ms")
+/// Returns whether gRPC's push-back is negative or invalid.
+pub(super) fn forbids_retries(headers: &HeaderMap) -> bool {
+    headers.contains_key(PUSHBACK) && grpc_pushback(headers).is_none()
+}
+
+fn grpc_pushback(headers: &HeaderMap) -> Option<Duration> {
+    lines(headers, PUSHBACK)
         .filter_map(digits)
         .max()
         .map(Duration::from_millis)

@@ -2,11 +2,13 @@
 
 mod date;
 mod fields;
+mod refused;
 
 use core::time::Duration;
 
 use http::{HeaderMap, Response, StatusCode};
 
+pub use self::refused::{IdempotentRequests, RemoteRefusals, refusal};
 use super::reader::Reader;
 
 /// A reader of pushbacks of HTTP responses, made by [`remote_headers`].
@@ -66,7 +68,7 @@ pub fn pushback(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
     let is_error =
         status.is_client_error() || status.is_server_error() || fields::is_grpc_error(headers);
     let asked = if is_error {
-        fields::retry_after(headers).max(fields::grpc_pushback(headers))
+        fields::asked(headers)
     } else {
         None
     };

@@ -1,0 +1,150 @@
+//! Retries of requests that the remote refused.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use super::budget::Budget;
+use super::reader::{Constant, Reader};
+use super::remote::{IdempotentRequests, RemoteRefusals};
+
+/// The retries of a [`ThrottleLayer`](crate::ThrottleLayer): which requests, when, and how many.
+///
+/// The layer sends a request again if the remote refused it. The retry comes after the time that the remote asked for,
+/// or else after an exponential backoff with full jitter: a random time up to 100 ms, 200 ms, 400 ms and so on, at most
+/// 10 seconds. Each retry takes a turn of the limiter.
+///
+/// The layer returns the refusal instead of another retry
+///
+/// * after 3 attempts,
+/// * if the wait does not fit into the [`max_wait`](crate::ThrottleLayer::max_wait) of the request, counted from the
+///   call,
+/// * if the budget is spent. Retries are at most 10 % of the requests, plus one each second.
+///
+/// The services of a layer and its clones share one budget.
+#[derive(Clone, Debug)]
+#[must_use = "retries do nothing before they are passed to a layer"]
+pub struct Retries<Q = IdempotentRequests, P = RemoteRefusals> {
+    copy: Q,
+    refused: P,
+    max_attempts: u32,
+    base: Duration,
+    cap: Duration,
+    budget: Arc<Budget>,
+}
+
+/// No retries, the default of a [`ThrottleLayer`](crate::ThrottleLayer).
+pub type NoRetries = Retries<NoCopies, Constant<Option<Duration>>>;
+
+/// A reader that copies no request.
+#[derive(Clone, Copy, Debug)]
+pub struct NoCopies;
+
+impl<R> Reader<R> for NoCopies {
+    type Value = Option<R>;
+
+    fn read(&self, _: &R) -> Option<R> {
+        None
+    }
+}
+
+impl Retries {
+    /// Retries HTTP requests with the methods GET, HEAD, PUT, DELETE and OPTIONS whose body is `Clone`.
+    ///
+    /// The remote refuses with the responses that [`refusal`](super::refusal) lists.
+    pub fn http() -> Self {
+        Self::new(IdempotentRequests, RemoteRefusals)
+    }
+}
+
+impl<Q, P> Retries<Q, P> {
+    /// Retries the requests that `copy` copies when `refused` reads a refusal from the response.
+    ///
+    /// * `copy` returns the request to send again, or `None` if the request must not be sent again.
+    /// * `refused` returns the wait that the remote asked for, zero if the remote asked for no wait, or `None` if the
+    ///   remote accepted the request.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use http::Request;
+    /// use http_body_util::Full;
+    /// use tower_quota::throttle::{RemoteRefusals, Retries};
+    ///
+    /// // Requests with any method: only if the remote does not mind a second POST.
+    /// let retries = Retries::new(|request: &Request<Full<Bytes>>| Some(request.clone()), RemoteRefusals);
+    /// # let _ = retries;
+    /// ```
+    pub fn new(copy: Q, refused: P) -> Self {
+        Self {
+            copy,
+            refused,
+            max_attempts: 3,
+            base: Duration::from_millis(100),
+            cap: Duration::from_secs(10),
+            budget: Arc::new(Budget::new(10, 1)),
+        }
+    }
+
+    /// Sets the maximum number of attempts of one request, including the first. The default is 3.
+    pub const fn max_attempts(mut self, attempts: u32) -> Self {
+        self.max_attempts = attempts;
+        self
+    }
+
+    /// Sets the range of the first wait, and the longest wait, of retries without a time of the remote.
+    pub const fn backoff(mut self, first: Duration, longest: Duration) -> Self {
+        self.base = first;
+        self.cap = longest;
+        self
+    }
+
+    /// Sets the budget: retries in percent of the requests, and additional retries per second.
+    ///
+    /// The layer saves the additional retries of up to 10 seconds, and up to 100 retries of the share.
+    pub fn budget(mut self, percent: u32, per_second: u32) -> Self {
+        self.budget = Arc::new(Budget::new(percent, per_second));
+        self
+    }
+
+    /// Copies a request before an attempt, if a refusal of this attempt may be retried.
+    pub(super) fn copy<R>(&self, request: &R, attempt: u32) -> Option<R>
+    where
+        Q: Reader<R, Value = Option<R>>,
+    {
+        if attempt >= self.max_attempts {
+            return None;
+        }
+        let copy = self.copy.read(request);
+        if attempt == 1 && copy.is_some() {
+            self.budget.deposit();
+        }
+        copy
+    }
+
+    /// Returns the wait before the next attempt. Returns `None` if the response is not to be retried.
+    pub(super) fn wait<T>(&self, response: &T, attempt: u32, longest: Duration) -> Option<Duration>
+    where
+        P: Reader<T, Value = Option<Duration>>,
+    {
+        let asked = self.refused.read(response)?;
+        let wait = if asked.is_zero() {
+            self.jittered(attempt)
+        } else {
+            asked
+        };
+        (wait <= longest && self.budget.withdraw()).then_some(wait)
+    }
+
+    /// Returns a random time up to the exponential backoff.
+    fn jittered(&self, attempt: u32) -> Duration {
+        let doubled = 1_u32.checked_shl(attempt - 1).unwrap_or(u32::MAX);
+        let longest = self.base.saturating_mul(doubled).min(self.cap);
+        let micros = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
+        Duration::from_micros(fastrand::u64(0..=micros))
+    }
+}
+
+impl Default for NoRetries {
+    fn default() -> Self {
+        Self::new(NoCopies, Constant(None))
+    }
+}
