@@ -10,5 +10,6 @@ mod failures;
 mod fixture;
 mod pushbacks;
 mod readiness;
+mod retries;
 mod sockets;
 mod waiting;
