@@ -1,6 +1,9 @@
 //! Refused requests are sent again, within a budget.
 
+use std::convert::Infallible;
+use std::future::{Ready, ready};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
@@ -12,8 +15,10 @@ use http_body_util::Full;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use tokio::time::timeout;
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
 use tower::{Layer, Service, ServiceExt};
-use tower_quota::throttle::{RemoteRefusals, Retries};
+use tower_quota::throttle::{RemoteRefusals, Retries, remote_headers};
 use tower_quota::{Limiter, MemoryStore, Quota, ThrottleLayer};
 
 use crate::fixture::{Order, Printer, SECOND, TICK, limiter, now, pause, user};
@@ -237,4 +242,67 @@ async fn budget_bounds_retries_of_all_requests() {
         assert_eq!(Response::status(&response), StatusCode::TOO_MANY_REQUESTS);
     }
     assert_eq!(remote.requests(), 1_100);
+}
+
+/// A gRPC service that refuses its first call for as long as `RetryInfo` says.
+#[derive(Clone, Default)]
+struct Busy {
+    calls: Arc<Mutex<usize>>,
+}
+
+impl tonic::server::NamedService for Busy {
+    const NAME: &'static str = "test.Busy";
+}
+
+impl Service<Request<tonic::body::Body>> for Busy {
+    type Response = Response<tonic::body::Body>;
+    type Error = Infallible;
+    type Future = Ready<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<tonic::body::Body>) -> Self::Future {
+        let mut calls = self.calls.lock().unwrap();
+        *calls += 1;
+        let status = if *calls == 1 {
+            let delay = Some(Duration::from_millis(70));
+            Status::with_error_details(
+                Code::Unavailable,
+                "busy",
+                ErrorDetails::with_retry_info(delay),
+            )
+        } else {
+            Status::ok("done")
+        };
+        ready(Ok(status.into_http()))
+    }
+}
+
+#[tokio::test]
+async fn retry_info_of_tonic_server_is_obeyed() {
+    let busy = Busy::default();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/test.Busy/Call", listener.local_addr().unwrap());
+    let incoming = tonic::transport::server::TcpIncoming::from(listener);
+    let server = tonic::transport::Server::builder().add_service(busy.clone());
+    tokio::spawn(server.serve_with_incoming(incoming));
+
+    let retries = Retries::new(|call: &Outbound| Some(call.clone()), RemoteRefusals);
+    let client = ThrottleLayer::global(many())
+        .heed(remote_headers())
+        .retries(retries);
+    let http2 = Client::builder(TokioExecutor::new())
+        .http2_only(true)
+        .build_http();
+    let call = Request::post(url)
+        .header("content-type", "application/grpc")
+        .body(Full::from(vec![0; 5]))
+        .unwrap();
+    let start = now();
+    let response = client.layer(http2).oneshot(call).await.unwrap();
+    assert_eq!(response.headers()["grpc-status"], "0");
+    assert_eq!(*busy.calls.lock().unwrap(), 2);
+    assert!(start.elapsed() >= Duration::from_millis(70));
 }

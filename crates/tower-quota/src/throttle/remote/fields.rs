@@ -6,6 +6,7 @@ use http::HeaderMap;
 use http::header::{AGE, RETRY_AFTER};
 
 use super::date;
+use super::retry_info::retry_delay;
 use crate::response::split_unquoted;
 
 /// The maximum length of a value that is read, in bytes.
@@ -52,7 +53,9 @@ fn grpc_status(headers: &HeaderMap) -> impl Iterator<Item = u64> {
 
 /// Returns the longest wait that a response asks for.
 pub(super) fn asked(headers: &HeaderMap) -> Option<Duration> {
-    retry_after(headers).max(grpc_pushback(headers))
+    retry_after(headers)
+        .max(grpc_pushback(headers))
+        .max(retry_delay(headers))
 }
 
 /// Returns the wait of `Retry-After`: the longest of several lines.

@@ -3,6 +3,7 @@
 mod date;
 mod fields;
 mod refused;
+mod retry_info;
 
 use core::time::Duration;
 
@@ -36,8 +37,8 @@ impl<B> Reader<Response<B>> for RemoteHeaders {
 ///
 /// It is the first of these that is present and valid:
 ///
-/// 1. on an error (400 to 599, or a `grpc-status` that is not 0): `Retry-After`, in seconds or as a date, and
-///    `grpc-retry-pushback-ms`; the longer of the two,
+/// 1. on an error (400 to 599, or a `grpc-status` that is not 0): `Retry-After`, in seconds or as a date,
+///    `grpc-retry-pushback-ms`, and the `RetryInfo` in `grpc-status-details-bin`; the longest of these,
 /// 2. `RateLimit` of the drafts 7 to 11: the longest window of a spent quota,
 /// 3. `RateLimit-Remaining: 0` with `RateLimit-Reset`, as of the drafts 0 to 6,
 /// 4. `X-RateLimit-Remaining: 0` with `X-RateLimit-Reset`, and the same of `X-Rate-Limit`; a reset above 10^9 is a Unix
