@@ -58,6 +58,16 @@ fn guides_are_in_every_index() {
 }
 
 #[test]
+fn clients_guide_shows_tested_files() {
+    let guide = read("docs/guide/clients.md");
+    for file in ["fetch_with_retry.mjs", "open_with_retry.py", "retry.go"] {
+        let code = read(Path::new("examples/clients").join(file));
+        assert!(guide.contains(&format!("\n{code}```")), "{file}");
+        assert!(code.lines().count() <= 30, "{file}");
+    }
+}
+
+#[test]
 fn relative_links_lead_to_files() {
     let readmes =
         ["README.md", "CONTRIBUTING.md", "examples/README.md"].map(|page| root().join(page));

@@ -23,6 +23,7 @@
 //! | [Nesting in Axum](guide::nesting_in_axum) | `layer` and `route_layer`, limits per route, the order of layers |
 //! | [Choosing an algorithm](guide::choosing_an_algorithm) | the traffic that each admits, its guarantees and its cost |
 //! | [Without HTTP](guide::without_http) | jobs, messages, calls to another party's API |
+//! | [Clients that retry](guide::clients) | JavaScript, Python and Go: `Retry-After`, jitter, giving up |
 //! | [gRPC](guide::grpc) | tonic servers, streams, both protocols in one service |
 //! | [Operations](guide::operations) | peek, reset, grant, block, change quotas while requests run; metrics; shutdown |
 //! | [Metrics](guide::metrics) | counters, latencies, a dashboard, alerts, logs of refusals |

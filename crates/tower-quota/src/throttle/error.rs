@@ -8,8 +8,8 @@ use tower_quota_core::Decision;
 
 /// The error of a [`Throttle`](crate::Throttle): a refusal, a store failure, or the inner error.
 ///
-/// It works with tower's `BoxError` for any `E`, including `BoxError`. Its source is the [`Throttled`] or the store's
-/// error. For an inner error the text is that of the inner error, and there is no source.
+/// Works with tower's `BoxError` for any `E`, including `BoxError`. The source is the [`Throttled`] or the store's
+/// error. An inner error is displayed as itself, without a source.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ThrottleError<E> {

@@ -31,12 +31,11 @@ pub struct ThrottleLayer<S, K, C = Constant<u64>, H = Constant<Option<Duration>>
 impl<S: Store + Clone, K> ThrottleLayer<S, K> {
     /// Makes a layer that counts requests by the key that a closure reads from them.
     ///
-    /// The closure returns any value that [`AsKey`](crate::AsKey) accepts and that borrows nothing from the request: a
-    /// `String`, a number, an address, a [`Key`](crate::Key). Write the type of its argument, as
-    /// `|request: &MyRequest| request.tenant.clone()`.
+    /// The closure returns an owned value that implements [`AsKey`](crate::AsKey): a `String`, a number, an address, a
+    /// [`Key`](crate::Key). Write the type of its argument, as in `|request: &MyRequest| request.tenant.clone()`.
     ///
     /// A request costs one unit, waits at most [`Limiter::max_wait`](crate::Limiter::max_wait), and passes uncounted if
-    /// the store fails. Windows have no turns to wait for: they refuse at once.
+    /// the store fails.
     pub fn new(limiter: Limiter<S>, key: K) -> Self {
         let gate = Gate {
             limiter,
@@ -78,16 +77,15 @@ impl<S: Store + Clone, K, C, H, T> ThrottleLayer<S, K, C, H, T> {
 
     /// Sets the maximum number of waiting requests in this process, for this layer and its clones.
     ///
-    /// Further requests do not wait: they pass at once, or fail. Requests that wait for the store's answer are
-    /// included. Each waiting request holds its data and a timer.
+    /// Further requests pass at once, or fail. Requests that wait for the store's answer are included.
     pub fn max_waiting(mut self, requests: usize) -> Self {
         self.gate.places = Arc::new(Semaphore::new(requests.min(Semaphore::MAX_PERMITS)));
         self
     }
 
-    /// Charges each request the cost that a closure reads from it, in units. The default is one unit.
+    /// Charges each request the cost that a closure reads from the request, in units.
     ///
-    /// A cost above the capacity of a limit is never admitted. A cost of 0 never waits for a turn.
+    /// The default is one unit. A cost above the capacity of a limit always fails. A cost of 0 never waits.
     pub fn cost_with<N>(self, cost: N) -> ThrottleLayer<S, K, N, H, T> {
         ThrottleLayer {
             gate: self.gate,
@@ -101,8 +99,8 @@ impl<S: Store + Clone, K, C, H, T> ThrottleLayer<S, K, C, H, T> {
     /// Holds back the next requests of a key for the time that a response asks for.
     ///
     /// Takes [`remote_headers()`](super::remote_headers) for responses over HTTP, or a closure that returns
-    /// `Option<Duration>`. Requests of the key that have not reached the inner service wait for this time, or fail with
-    /// it if it is longer than they may wait. Of several pushbacks the one that ends last applies.
+    /// `Option<Duration>`. Requests of the key that have not reached the inner service wait for this time, or fail if
+    /// they may not wait so long. The pushback that ends last applies.
     ///
     /// ```
     /// use std::time::Duration;
@@ -170,8 +168,8 @@ impl<S: Store + Clone, K, C, H, T> ThrottleLayer<S, K, C, H, T> {
 
     /// Calls this closure with each error of the store, for logs and metrics.
     ///
-    /// It runs before the request continues: it must be quick and never block. Without it, a layer that allows requests
-    /// runs without limits and without a log.
+    /// The closure runs before the request continues, so it must not block. Without a closure, a layer that allows
+    /// requests runs without limits and without a log.
     pub fn on_store_error(
         mut self,
         listener: impl Fn(&(dyn Error + 'static)) + Send + Sync + 'static,

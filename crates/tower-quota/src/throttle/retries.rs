@@ -9,9 +9,9 @@ use super::remote::{IdempotentRequests, RemoteRefusals};
 
 /// The retries of a [`ThrottleLayer`](crate::ThrottleLayer): which requests, when, and how many.
 ///
-/// The layer sends a request again if the remote refused it. The retry comes after the time that the remote asked for,
-/// or else after an exponential backoff with full jitter: a random time up to 100 ms, 200 ms, 400 ms and so on, at most
-/// 10 seconds. Each retry takes a turn of the limiter.
+/// The layer sends a request again if the remote refused it. Before the retry, the layer waits as long as the remote
+/// asked, plus a random time up to 100 ms, 200 ms, 400 ms and so on, at most 10 seconds. This is exponential backoff with
+/// full jitter. Each retry takes a turn of the limiter.
 ///
 /// The layer returns the refusal instead of another retry
 ///
@@ -90,7 +90,7 @@ impl<Q, P> Retries<Q, P> {
         self
     }
 
-    /// Sets the range of the first wait, and the longest wait, of retries without a time of the remote.
+    /// Sets the longest random wait before the first retry, and before later retries.
     pub const fn backoff(mut self, first: Duration, longest: Duration) -> Self {
         self.base = first;
         self.cap = longest;
@@ -126,11 +126,8 @@ impl<Q, P> Retries<Q, P> {
         P: Reader<T, Value = Option<Duration>>,
     {
         let asked = self.refused.read(response)?;
-        let wait = if asked.is_zero() {
-            self.jittered(attempt)
-        } else {
-            asked
-        };
+        // The remote tells all refused clients the same time.
+        let wait = asked.saturating_add(self.jittered(attempt));
         (wait <= longest && self.budget.withdraw()).then_some(wait)
     }
 
