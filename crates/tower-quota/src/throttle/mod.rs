@@ -74,7 +74,6 @@
 
 mod budget;
 mod error;
-mod future;
 mod gate;
 mod layer;
 mod pushbacks;
@@ -85,7 +84,6 @@ mod send;
 mod service;
 
 pub use self::error::{ThrottleError, Throttled};
-pub use self::future::ThrottleFuture;
 pub use self::gate::StoreFailure;
 pub use self::layer::ThrottleLayer;
 pub use self::reader::{Constant, Reader};
@@ -93,4 +91,4 @@ pub use self::remote::{
     IdempotentRequests, RemoteHeaders, RemoteRefusals, pushback, refusal, remote_headers,
 };
 pub use self::retries::{NoCopies, NoRetries, Retries};
-pub use self::service::Throttle;
+pub use self::service::{Throttle, ThrottleFuture};

@@ -1,6 +1,7 @@
 //! One request on its way: its turn, its call, and its retries.
 
 use core::future::{Future, poll_fn};
+use core::mem;
 use core::pin::pin;
 use core::task::Poll;
 use core::time::Duration;
@@ -37,7 +38,7 @@ where
     let start = now();
 
     let mut is_immediate = true;
-    let mut turn = {
+    let turn = {
         let mut entering = pin!(gate.enter(&key, cost, longest));
         poll_fn(|cx| {
             let turn = entering.as_mut().poll(cx);
@@ -48,7 +49,15 @@ where
             }
             turn
         })
-        .await?
+        .await
+    };
+    let mut turn = match turn {
+        Ok(turn) => turn,
+        Err(error) => {
+            drop(service);
+            pending_if(is_immediate).await;
+            return Err(error);
+        }
     };
     if !is_immediate {
         become_ready(&mut service).await?;
@@ -61,11 +70,7 @@ where
         let response = service.call(request);
         drop(service);
         drop(turn.map(Turn::spend));
-        if is_immediate {
-            // `Throttle::call` polls once. The response is for the polls of the caller.
-            is_immediate = false;
-            pending_once().await;
-        }
+        pending_if(mem::take(&mut is_immediate)).await;
         let response = response.await.map_err(ThrottleError::Inner)?;
         if let Some(pause) = layer.heed.read(&response) {
             gate.push_back(key.clone(), pause);
@@ -90,15 +95,14 @@ where
     }
 }
 
-/// Returns pending once, without a wake-up.
-async fn pending_once() {
-    let mut is_polled = false;
+/// Ends the poll in `Throttle::call`. The next poll is the caller's.
+async fn pending_if(mut is_in_call: bool) {
     poll_fn(|_| {
-        if is_polled {
-            return Poll::Ready(());
+        if mem::take(&mut is_in_call) {
+            Poll::Pending
+        } else {
+            Poll::Ready(())
         }
-        is_polled = true;
-        Poll::Pending
     })
     .await;
 }

@@ -1,7 +1,9 @@
 //! The service that the throttle layer makes.
 
+use core::future::Future;
 use core::mem;
-use core::task::{Context, Poll};
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -9,7 +11,6 @@ use tower_quota_core::{AsKey, Store};
 use tower_service::Service;
 
 use super::error::ThrottleError;
-use super::future::ThrottleFuture;
 use super::layer::ThrottleLayer;
 use super::reader::Reader;
 use super::retries::Retries;
@@ -27,6 +28,11 @@ pub struct Throttle<Svc, L> {
     inner: Svc,
     layer: Arc<L>,
 }
+
+/// The future of a [`Throttle`].
+///
+/// If you drop it before the inner service is called, the turn of its request is refunded.
+pub type ThrottleFuture<T, E> = Pin<Box<dyn Future<Output = Result<T, ThrottleError<E>>> + Send>>;
 
 impl<Svc, L> Throttle<Svc, L> {
     pub(super) const fn new(inner: Svc, layer: Arc<L>) -> Self {
@@ -83,7 +89,11 @@ where
         // The clone has not been polled ready.
         let clone = self.inner.clone();
         let ready = mem::replace(&mut self.inner, clone);
-        let sending = send(Arc::clone(&self.layer), ready, request);
-        ThrottleFuture::start(Box::pin(sending))
+        let mut sending = Box::pin(send(Arc::clone(&self.layer), ready, request));
+        // Turns are taken in the order of the calls. The first poll never completes.
+        let _pending = sending
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()));
+        sending
     }
 }

