@@ -35,12 +35,11 @@
 //! # What happens to a request
 //!
 //! 1. In `call`, the request takes its turn from the limiter. If the turn is now, the layer calls the inner service.
-//! 2. Otherwise the request waits, at most [`max_wait`](ThrottleLayer::max_wait), with at most
-//!    [`max_waiting`](ThrottleLayer::max_waiting) other requests. Meanwhile the request releases the readiness of the
-//!    inner service. A request that may not wait fails.
+//! 2. Otherwise the request waits, up to [`max_wait`](ThrottleLayer::max_wait) and
+//!    [`max_waiting`](ThrottleLayer::max_waiting), and releases the readiness of the inner service. Or the request fails.
 //! 3. If you drop the request before the inner service is called, its turn is refunded.
-//! 4. A response may [hold back](ThrottleLayer::heed) the next requests of its key, because the remote knows its limits.
-//! 5. If the remote refuses the request, the layer may [send it again](ThrottleLayer::retries).
+//! 4. A response may [hold back](ThrottleLayer::heed) the next requests of its key.
+//! 5. The layer may [send a refused request again](ThrottleLayer::retries).
 //!
 //! # Customised: waits and retries for a remote
 //!
@@ -65,9 +64,9 @@
 //!
 //! # Caveats
 //!
-//! * **Pushbacks are bounded** by [`max_pushback`](ThrottleLayer::max_pushback), so a remote cannot block a key forever.
-//! * **Pushbacks are local** to the services of one layer and its clones. Processes that share a limit in Redis do not
-//!   share pushbacks. The layer keeps 10,000 keys, and drops the pushbacks that end first.
+//! * **Pushbacks are bounded** by [`max_pushback`](ThrottleLayer::max_pushback).
+//! * **Pushbacks are local** to a layer and its clones, also if the limit is in Redis. The layer keeps 10,000 keys, and
+//!   drops the pushbacks that end first.
 //! * **Windows have no turns** to wait for. Use a bucket, or requests fail at once.
 //! * **Waiting needs a tokio runtime** with a timer.
 //! * **The inner service must be `Clone` and `Send`**, and its requests, responses and futures `Send`.

@@ -9,18 +9,12 @@ use super::remote::{IdempotentRequests, RemoteRefusals};
 
 /// The retries of a [`ThrottleLayer`](crate::ThrottleLayer): which requests, when, and how many.
 ///
-/// The layer sends a request again if the remote refused it. Before the retry, the layer waits as long as the remote
-/// asked, plus a random time up to 100 ms, 200 ms, 400 ms and so on, at most 10 seconds. This is exponential backoff with
-/// full jitter. Each retry takes a turn of the limiter.
+/// Before the layer sends a refused request again, it waits as long as the remote asked, plus a random time up to 100 ms,
+/// 200 ms, 400 ms and so on (full jitter), at most 10 seconds. Each retry takes a turn of the limiter.
 ///
-/// The layer returns the refusal instead of another retry
-///
-/// * after 3 attempts,
-/// * if the wait does not fit into the [`max_wait`](crate::ThrottleLayer::max_wait) of the request, counted from the
-///   call,
-/// * if the budget is spent. Retries are at most 10 % of the requests, plus one each second.
-///
-/// The services of a layer and its clones share one budget.
+/// The layer returns the refusal after 3 attempts, or if the wait exceeds the
+/// [`max_wait`](crate::ThrottleLayer::max_wait) since the call, or if the budget is spent. The budget, which a layer shares
+/// with its clones, is 10 % of the requests plus one retry each second.
 #[derive(Clone, Debug)]
 #[must_use = "retries do nothing before they are passed to a layer"]
 pub struct Retries<Q = IdempotentRequests, P = RemoteRefusals> {
@@ -59,9 +53,8 @@ impl Retries {
 impl<Q, P> Retries<Q, P> {
     /// Retries the requests that `copy` copies when `refused` reads a refusal from the response.
     ///
-    /// * `copy` returns the request to send again, or `None` if the request must not be sent again.
-    /// * `refused` returns the wait that the remote asked for, zero if the remote asked for no wait, or `None` if the
-    ///   remote accepted the request.
+    /// * `copy` returns a copy to send again, or `None` if the request must not be sent again.
+    /// * `refused` returns the wait that a refusal asks for, or zero. `None` means that the remote accepted the request.
     ///
     /// ```
     /// use bytes::Bytes;
