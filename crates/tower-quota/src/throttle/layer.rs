@@ -10,7 +10,7 @@ use tower_quota_core::{Key, Limiter, Store};
 
 use super::gate::{Gate, StoreFailure};
 use super::reader::Constant;
-use super::retries::{NoRetries, Retries};
+use super::retries::{NoCopies, Retries};
 use super::service::Throttle;
 
 /// A layer that makes requests of any tower service wait for their turn, or fail.
@@ -20,12 +20,19 @@ use super::service::Throttle;
 /// and pushbacks.
 #[derive(Clone, Debug)]
 #[must_use = "a layer limits nothing before it is put around a service"]
-pub struct ThrottleLayer<S, K, C = Constant<u64>, H = Constant<Option<Duration>>, T = NoRetries> {
+pub struct ThrottleLayer<
+    S,
+    K,
+    C = Constant<u64>,
+    H = Constant<Option<Duration>>,
+    Q = NoCopies,
+    P = Constant<Option<Duration>>,
+> {
     pub(super) gate: Gate<S>,
     pub(super) key: K,
     pub(super) cost: C,
     pub(super) heed: H,
-    pub(super) retries: T,
+    pub(super) retries: Retries<Q, P>,
 }
 
 impl<S: Store + Clone, K> ThrottleLayer<S, K> {
@@ -50,7 +57,7 @@ impl<S: Store + Clone, K> ThrottleLayer<S, K> {
             key,
             cost: Constant(1),
             heed: Constant(None),
-            retries: NoRetries::default(),
+            retries: Retries::new(NoCopies, Constant(None)),
         }
     }
 
@@ -68,7 +75,7 @@ impl<S: Store + Clone> ThrottleLayer<S, Constant<Key<'static>>> {
     }
 }
 
-impl<S: Store + Clone, K, C, H, T> ThrottleLayer<S, K, C, H, T> {
+impl<S: Store + Clone, K, C, H, Q, P> ThrottleLayer<S, K, C, H, Q, P> {
     /// Sets the longest wait of a request. With zero, a request that would have to wait fails.
     pub fn max_wait(mut self, longest: Duration) -> Self {
         self.gate.limiter = self.gate.limiter.max_wait(longest);
@@ -86,7 +93,7 @@ impl<S: Store + Clone, K, C, H, T> ThrottleLayer<S, K, C, H, T> {
     /// Charges each request the cost that a closure reads from the request, in units.
     ///
     /// The default is one unit. A cost above the capacity of a limit always fails. A cost of 0 never waits.
-    pub fn cost_with<N>(self, cost: N) -> ThrottleLayer<S, K, N, H, T> {
+    pub fn cost_with<N>(self, cost: N) -> ThrottleLayer<S, K, N, H, Q, P> {
         ThrottleLayer {
             gate: self.gate,
             key: self.key,
@@ -118,7 +125,7 @@ impl<S: Store + Clone, K, C, H, T> ThrottleLayer<S, K, C, H, T> {
     /// });
     /// # let _ = (throttle, [Delivery::Done, Delivery::Busy { seconds: 1 }]);
     /// ```
-    pub fn heed<N>(self, pushback: N) -> ThrottleLayer<S, K, C, N, T> {
+    pub fn heed<N>(self, pushback: N) -> ThrottleLayer<S, K, C, N, Q, P> {
         ThrottleLayer {
             gate: self.gate,
             key: self.key,
@@ -142,7 +149,7 @@ impl<S: Store + Clone, K, C, H, T> ThrottleLayer<S, K, C, H, T> {
     ///     .retries(Retries::http().max_attempts(4));
     /// # let _ = throttle;
     /// ```
-    pub fn retries<Q, P>(self, retries: Retries<Q, P>) -> ThrottleLayer<S, K, C, H, Retries<Q, P>> {
+    pub fn retries<M, N>(self, retries: Retries<M, N>) -> ThrottleLayer<S, K, C, H, M, N> {
         ThrottleLayer {
             gate: self.gate,
             key: self.key,
@@ -179,7 +186,7 @@ impl<S: Store + Clone, K, C, H, T> ThrottleLayer<S, K, C, H, T> {
     }
 }
 
-impl<Svc, S, K, C, H, T> Layer<Svc> for ThrottleLayer<S, K, C, H, T>
+impl<Svc, S, K, C, H, Q, P> Layer<Svc> for ThrottleLayer<S, K, C, H, Q, P>
 where
     Svc: Clone,
     Self: Clone,

@@ -89,5 +89,5 @@ pub use self::reader::{Constant, Reader};
 pub use self::remote::{
     IdempotentRequests, RemoteHeaders, RemoteRefusals, pushback, refusal, remote_headers,
 };
-pub use self::retries::{NoCopies, NoRetries, Retries};
+pub use self::retries::{NoCopies, Retries};
 pub use self::service::{Throttle, ThrottleFuture};

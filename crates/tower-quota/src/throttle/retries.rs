@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::budget::Budget;
-use super::reader::{Constant, Reader};
+use super::reader::Reader;
 use super::remote::{IdempotentRequests, RemoteRefusals};
 
 /// The retries of a [`ThrottleLayer`](crate::ThrottleLayer): which requests, when, and how many.
@@ -26,10 +26,7 @@ pub struct Retries<Q = IdempotentRequests, P = RemoteRefusals> {
     budget: Arc<Budget>,
 }
 
-/// No retries, the default of a [`ThrottleLayer`](crate::ThrottleLayer).
-pub type NoRetries = Retries<NoCopies, Constant<Option<Duration>>>;
-
-/// A reader that copies no request.
+/// A reader that copies no request, the default of a [`ThrottleLayer`](crate::ThrottleLayer).
 #[derive(Clone, Copy, Debug)]
 pub struct NoCopies;
 
@@ -130,11 +127,5 @@ impl<Q, P> Retries<Q, P> {
         let longest = self.base.saturating_mul(doubled).min(self.cap);
         let micros = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
         Duration::from_micros(fastrand::u64(0..=micros))
-    }
-}
-
-impl Default for NoRetries {
-    fn default() -> Self {
-        Self::new(NoCopies, Constant(None))
     }
 }

@@ -14,11 +14,10 @@ use super::error::ThrottleError;
 use super::layer::ThrottleLayer;
 use super::pushbacks::now;
 use super::reader::Reader;
-use super::retries::Retries;
 
 /// Sends a request when its turn comes, and again while the remote refuses it and the layer retries.
 pub(super) async fn send<Svc, R, S, K, C, H, Q, P>(
-    layer: Arc<ThrottleLayer<S, K, C, H, Retries<Q, P>>>,
+    layer: Arc<ThrottleLayer<S, K, C, H, Q, P>>,
     mut service: Svc,
     mut request: R,
 ) -> Result<Svc::Response, ThrottleError<Svc::Error>>

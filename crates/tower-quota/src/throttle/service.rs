@@ -13,7 +13,6 @@ use tower_service::Service;
 use super::error::ThrottleError;
 use super::layer::ThrottleLayer;
 use super::reader::Reader;
-use super::retries::Retries;
 use super::send::send;
 
 /// A service behind a [`Limiter`](crate::Limiter), made by a [`ThrottleLayer`].
@@ -64,8 +63,7 @@ impl<Svc: Clone, L> Clone for Throttle<Svc, L> {
     }
 }
 
-impl<Svc, R, S, K, C, H, Q, P> Service<R>
-    for Throttle<Svc, ThrottleLayer<S, K, C, H, Retries<Q, P>>>
+impl<Svc, R, S, K, C, H, Q, P> Service<R> for Throttle<Svc, ThrottleLayer<S, K, C, H, Q, P>>
 where
     Svc: Service<R, Response: Send + 'static, Error: Send + 'static, Future: Send>,
     Svc: Clone + Send + 'static,

@@ -26,8 +26,10 @@ use crate::sockets::serve;
 
 type Outbound = Request<Full<Bytes>>;
 
+type OrderRetries = Retries<fn(&Order) -> Option<Order>, fn(&Order) -> Option<Duration>>;
+
 /// Returns retries of orders, which the printer refuses if they push back.
-fn orders() -> Retries<fn(&Order) -> Option<Order>, fn(&Order) -> Option<Duration>> {
+fn orders() -> OrderRetries {
     Retries::new(|order| Some(*order), pause)
 }
 
