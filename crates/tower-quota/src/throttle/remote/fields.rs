@@ -132,12 +132,7 @@ fn window<'a>(pairs: impl Iterator<Item = &'a str>, left: &str, seconds: &str) -
 fn digits(text: &str) -> Option<u64> {
     let text = text.trim_ascii();
     let are_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let add = |number: u64, byte| {
-        number
-            .saturating_mul(10)
-            .saturating_add(u64::from(byte - b'0'))
-    };
-    are_digits.then(|| text.bytes().fold(0, add))
+    are_digits.then(|| text.parse().unwrap_or(u64::MAX))
 }
 
 fn lines<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> {

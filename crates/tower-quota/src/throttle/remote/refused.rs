@@ -46,6 +46,9 @@ impl<B> Reader<Response<B>> for RemoteRefusals {
 ///
 /// The wait is the longest of `Retry-After`, `grpc-retry-pushback-ms` and the `RetryInfo` of gRPC. A negative
 /// `grpc-retry-pushback-ms` forbids retries.
+///
+/// For responses of another type, such as reqwest's, pass a closure that calls this function to
+/// [`Retries::new`](crate::throttle::Retries::new).
 #[must_use]
 pub fn refusal(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
     if fields::is_from_cache(headers) || fields::forbids_retries(headers) {
