@@ -3,6 +3,14 @@
 //!     cargo run --release -p tower-quota-examples --example client_hyper
 //!
 //! Runs for about two seconds and ends. The API is a server in the same process.
+//!
+//! In `Cargo.toml`:
+//!
+//!     tower-quota = { version = "0.1", features = ["axum", "throttle"] }
+//!     axum = "0.8"
+//!     hyper-util = { version = "0.1", features = ["client-legacy", "http1", "tokio"] }
+//!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread"] }
+//!     tower = { version = "0.5", features = ["util"] }
 
 use std::error::Error;
 use std::time::{Duration, Instant};
@@ -78,7 +86,6 @@ async fn start_api() -> std::io::Result<String> {
     Ok(url)
 }
 
-#[expect(clippy::disallowed_methods, reason = "shows how long requests wait")]
 fn started() -> Instant {
     Instant::now()
 }

@@ -3,6 +3,14 @@
 //!     cargo run --release -p tower-quota-examples --example client_reqwest
 //!
 //! Runs for about a second and ends. The API is a server in the same process.
+//!
+//! In `Cargo.toml`:
+//!
+//!     tower-quota = { version = "0.1", features = ["axum", "throttle"] }
+//!     axum = "0.8"
+//!     reqwest = { version = "0.12", default-features = false }
+//!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread"] }
+//!     tower = { version = "0.5", features = ["util"] }
 
 use std::error::Error;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -82,7 +90,6 @@ async fn start_api() -> Result<Url, Box<dyn Error>> {
     Ok(url)
 }
 
-#[expect(clippy::disallowed_methods, reason = "shows how long requests wait")]
 fn started() -> Instant {
     Instant::now()
 }

@@ -3,6 +3,16 @@
 //!     cargo run --release -p tower-quota-examples --example client_tonic
 //!
 //! Ends at once. The server is in the same process.
+//!
+//! In `Cargo.toml`:
+//!
+//!     tower-quota = { version = "0.1", features = ["axum", "throttle", "tonic"] }
+//!     axum = "0.8"
+//!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread"] }
+//!     tokio-stream = { version = "0.1", features = ["net"] }
+//!     tonic = "0.14"
+//!     tonic-health = "0.14"
+//!     tower = { version = "0.5", features = ["util"] }
 
 use std::error::Error;
 use std::time::Duration;

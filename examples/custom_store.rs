@@ -6,6 +6,13 @@
 //!
 //! A store over any database that can load, decide and save in one transaction looks like this one. The conformance
 //! suite and the random differential test of `tower-quota-testkit` check it, as they will check yours.
+//!
+//! In `Cargo.toml`:
+//!
+//!     tower-quota = { version = "0.1", features = ["axum"] }
+//!     axum = "0.8"
+//!     redb = "2.6"
+//!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread", "time"] }
 
 #![allow(
     clippy::result_large_err,

@@ -6,6 +6,13 @@
 //!
 //! Counts in memory, or in Redis when `REDIS_URL` is set. Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes
 //! any that is free).
+//!
+//! In `Cargo.toml`:
+//!
+//!     tower-quota = { version = "0.1", features = ["axum", "redis"] }
+//!     axum = "0.8"
+//!     serde_json = "1"
+//!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread"] }
 
 use std::error::Error;
 use std::net::SocketAddr;

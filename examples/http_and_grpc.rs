@@ -4,6 +4,14 @@
 //!     cargo run --release -p tower-quota-examples --example http_and_grpc
 //!
 //! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+//!
+//! In `Cargo.toml`:
+//!
+//!     tower-quota = { version = "0.1", features = ["axum", "tonic"] }
+//!     axum = { version = "0.8", features = ["http2"] }
+//!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread"] }
+//!     tonic = "0.14"
+//!     tonic-health = "0.14"
 
 use std::io;
 use std::net::SocketAddr;

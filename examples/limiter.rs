@@ -3,6 +3,11 @@
 //!     cargo run --release -p tower-quota-examples --example limiter
 //!
 //! Runs for less than a second and ends.
+//!
+//! In `Cargo.toml`:
+//!
+//!     tower-quota = { version = "0.1", features = ["redis"] }
+//!     tokio = { version = "1", features = ["macros", "rt-multi-thread"] }
 
 use std::error::Error;
 use std::time::Duration;

@@ -7,6 +7,13 @@
 //!
 //! Serves on 127.0.0.1:3000, and admins on 127.0.0.1:3001; set `PORT` and `ADMIN_PORT` for others (0 takes any that is
 //! free). Counts in memory, or in Redis when `REDIS_URL` is set.
+//!
+//! In `Cargo.toml`:
+//!
+//!     tower-quota = { version = "0.1", features = ["axum", "redis"] }
+//!     axum = "0.8"
+//!     serde_json = "1"
+//!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread", "signal"] }
 
 use std::error::Error;
 use std::net::SocketAddr;

@@ -3,6 +3,12 @@
 //!     REDIS_URL=redis://127.0.0.1:6379 cargo run --release -p tower-quota-examples --example redis
 //!
 //! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+//!
+//! In `Cargo.toml`:
+//!
+//!     tower-quota = { version = "0.1", features = ["axum", "redis"] }
+//!     axum = "0.8"
+//!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread"] }
 
 use std::net::SocketAddr;
 use std::process::ExitCode;

@@ -3,6 +3,12 @@
 //!     REDIS_URL=redis://127.0.0.1:6379 cargo run --release -p tower-quota-examples --example shared_budget
 //!
 //! Sends what it may and ends.
+//!
+//! In `Cargo.toml`:
+//!
+//!     tower-quota = { version = "0.1", features = ["redis", "throttle"] }
+//!     tokio = { version = "1", features = ["macros", "rt-multi-thread"] }
+//!     tower = { version = "0.5", features = ["util"] }
 
 use std::error::Error;
 use std::process::ExitCode;

@@ -4,6 +4,12 @@
 //!     cargo run --release -p tower-quota-examples --example tiers
 //!
 //! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+//!
+//! In `Cargo.toml`:
+//!
+//!     tower-quota = { version = "0.1", features = ["axum"] }
+//!     axum = "0.8"
+//!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread"] }
 
 use std::io;
 use std::net::SocketAddr;

@@ -4,6 +4,14 @@
 //!     cargo run --release -p tower-quota-examples --example tonic_streaming
 //!
 //! Serves on 127.0.0.1:50051; set `PORT` for another one (0 takes any that is free).
+//!
+//! In `Cargo.toml`:
+//!
+//!     tower-quota = { version = "0.1", features = ["tonic"] }
+//!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread", "signal", "sync"] }
+//!     tokio-stream = { version = "0.1", features = ["net"] }
+//!     tonic = "0.14"
+//!     tonic-health = "0.14"
 
 use std::error::Error;
 

@@ -3,6 +3,12 @@
 //!     cargo run --release -p tower-quota-examples --example websocket
 //!
 //! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+//!
+//! In `Cargo.toml`:
+//!
+//!     tower-quota = { version = "0.1", features = ["axum"] }
+//!     axum = { version = "0.8", features = ["ws"] }
+//!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread", "time"] }
 
 use std::io;
 use std::time::Duration;

@@ -3,6 +3,12 @@
 //!     cargo run --release -p tower-quota-examples --example worker
 //!
 //! Runs for less than a second and ends.
+//!
+//! In `Cargo.toml`:
+//!
+//!     tower-quota = { version = "0.1", features = ["throttle"] }
+//!     tokio = { version = "1", features = ["macros", "rt-multi-thread", "sync"] }
+//!     tower = { version = "0.5", features = ["util"] }
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -87,7 +93,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-#[expect(clippy::disallowed_methods, reason = "shows how long jobs wait")]
 fn started() -> Instant {
     Instant::now()
 }

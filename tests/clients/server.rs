@@ -1,10 +1,10 @@
 //! A server that answers in every header style and in gRPC, for independent clients: see `scripts/clients`.
 //!
 //! It prints the address it listens on. Each client, identified by the header `x-client`, has 3 requests an hour in each
-//! style under a path of its own, and 1 call an hour to the standard health service of gRPC.
+//! style under a path of its own, 1 request a second under `/retry`, and 1 call an hour to the standard health service of gRPC.
 
 use axum::Router;
-use axum::routing::get;
+use axum::routing::{get, put};
 use tonic::service::Routes;
 use tower_quota::{
     HeaderStyle, Limit, MemoryStore, Policy, Protocol, Quota, RateLimitLayer, Reset, key,
@@ -30,6 +30,14 @@ async fn main() -> std::io::Result<()> {
                 .layer(styled),
         );
     }
+    // One request a second, two at once: for clients that retry.
+    let seconds = layer(Limit::new("seconds", Quota::per_second(1).burst(2)));
+    app = app.merge(
+        Router::new()
+            .route("/retry", put(|body: String| async { body }))
+            .layer(seconds),
+    );
+
     let (_, health) = tonic_health::server::health_reporter();
     let calls = layer(Limit::new("calls", Quota::per_hour(1)))
         .grpc_domain("api.example.com")

@@ -58,6 +58,70 @@ fn guides_are_in_every_index() {
 }
 
 #[test]
+fn clients_guide_shows_tested_files() {
+    let guide = read("docs/guide/clients.md");
+    for file in ["fetch_with_retry.mjs", "open_with_retry.py", "retry.go"] {
+        let code = read(Path::new("examples/clients").join(file));
+        assert!(guide.contains(&format!("\n{code}```")), "{file}");
+        assert!(code.lines().count() <= 30, "{file}");
+    }
+}
+
+#[test]
+fn examples_name_their_dependencies() {
+    let manifest = read("crates/tower-quota/Cargo.toml");
+    let dependencies = read("examples/Cargo.toml");
+    let known: Vec<_> = dependencies
+        .lines()
+        .filter_map(|line| line.split_once(" = "))
+        .map(|(name, _)| name)
+        .filter(|name| !["name", "version", "path"].contains(name))
+        .collect();
+    let examples = fs::read_dir(root().join("examples")).unwrap();
+    for path in examples.map(|file| file.unwrap().path()) {
+        if path.extension().is_none_or(|kind| kind != "rs") || path.ends_with("lib.rs") {
+            continue;
+        }
+        let code = fs::read_to_string(&path).unwrap();
+        let lines: Vec<_> = code
+            .lines()
+            .filter_map(|line| line.strip_prefix("//!     "))
+            .filter_map(|line| line.split_once(" = "))
+            .collect();
+        let named = |name: &str| lines.iter().find(|(named, _)| *named == name);
+        let (_, version) =
+            named("tower-quota").unwrap_or_else(|| panic!("{} names no crate", path.display()));
+        for feature in features(version) {
+            assert!(
+                manifest.contains(&format!("\n{feature} = [")),
+                "{}: no feature {feature}",
+                path.display()
+            );
+        }
+        for name in known.iter().filter(|name| uses(&code, name)) {
+            assert!(named(name).is_some(), "{} lacks {name}", path.display());
+        }
+    }
+}
+
+/// Returns the features in a dependency's line of a manifest.
+fn features(version: &str) -> impl Iterator<Item = &str> {
+    let list = version
+        .split_once("features = [")
+        .map_or("", |(_, list)| list);
+    list.split('"').skip(1).step_by(2)
+}
+
+/// Returns whether a line of code begins a path with a crate's name.
+fn uses(code: &str, name: &str) -> bool {
+    let path = format!("{}::", name.replace('-', "_"));
+    code.lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .flat_map(|line| line.split([' ', '(', '<', '&', '[', '!']))
+        .any(|word| word.starts_with(&path))
+}
+
+#[test]
 fn relative_links_lead_to_files() {
     let readmes =
         ["README.md", "CONTRIBUTING.md", "examples/README.md"].map(|page| root().join(page));

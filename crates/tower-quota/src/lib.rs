@@ -23,6 +23,7 @@
 //! | [Nesting in Axum](guide::nesting_in_axum) | `layer` and `route_layer`, limits per route, the order of layers |
 //! | [Choosing an algorithm](guide::choosing_an_algorithm) | the traffic that each admits, its guarantees and its cost |
 //! | [Without HTTP](guide::without_http) | jobs, messages, calls to another party's API |
+//! | [Clients that retry](guide::clients) | JavaScript, Python and Go: `Retry-After`, jitter, giving up |
 //! | [gRPC](guide::grpc) | tonic servers, streams, both protocols in one service |
 //! | [Operations](guide::operations) | peek, reset, grant, block, change quotas while requests run; metrics; shutdown |
 //! | [Metrics](guide::metrics) | counters, latencies, a dashboard, alerts, logs of refusals |
@@ -171,6 +172,7 @@
 //! | `tls` | `redis`, and `rediss://` URLs |
 //! | `pool` | `redis`, and `RedisOptions::pool` for a pool of `deadpool-redis` |
 //! | `credentials` | `redis`, and `RedisOptions::credentials` for tokens that are renewed before they end |
+//! | `throttle` | `ThrottleLayer`: the calls of your client wait for their turn, obey the remote service, and are retried |
 //! | `metrics` | `metrics`: counters, gauges and histograms for any recorder of the crate `metrics` |
 //! | `top` | `RateLimitHandle::top_refused` and `top_busy`: the clients with most requests; `tower-quota-rules` turns it on |
 //! | `lease` | `Leased`: hot clients are decided in memory, and all instances together stay exact; `Regional`: regions share quotas |
@@ -206,6 +208,7 @@ mod request_decision;
 mod response;
 pub mod settle;
 mod store_call;
+#[cfg(feature = "throttle")]
 pub mod throttle;
 mod traced;
 mod valid;
@@ -230,6 +233,7 @@ pub use self::response::{
     Reason, Refusal, RefusalBody, Refused, Reset, WriteHeaders,
 };
 pub use self::store_call::StoreTimeout;
+#[cfg(feature = "throttle")]
 pub use self::throttle::{Throttle, ThrottleError, ThrottleLayer};
 pub use tower_quota_core::{
     Algorithm, Answer, AsKey, BoxStore, BoxStoreError, Charge, Clock, ConfigError, Decision, Entry,

@@ -8,7 +8,8 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use tower_quota_core::{
-    Algorithm, Charge, Key, LimitStatus, Name, Operation, Quota, RefusalStats, Store,
+    Algorithm, Charge, Key, LimitStatus, Limiter, Name, Operation, Quota, RefusalCache,
+    RefusalStats, Store,
 };
 
 pub use self::client::ClientKey;
@@ -94,6 +95,41 @@ impl<S: Store> RateLimitHandle<S> {
         client: impl Into<ClientKey<'k>>,
     ) -> Result<Key<'static>, HandleError<S::Error>> {
         find(&self.shared.rules().plan, limit, client.into()).map(|(_, key)| key)
+    }
+
+    /// Returns a limiter on the counters of a limit, to charge units while a request runs.
+    ///
+    /// Use the limiter for the messages of a stream or a websocket. Count by the [key](Self::key) of the client. The
+    /// limiter has the quota of the limit as it is now, not a quota by [request](Limit::quota_with) or by
+    /// [key](Limit::quota_of_key), and ignores blocks.
+    ///
+    /// ```
+    /// use http::request::Parts;
+    /// use tower_quota::{MemoryStore, RateLimitHandle};
+    ///
+    /// async fn send_rows(
+    ///     limits: RateLimitHandle<MemoryStore>,
+    ///     request: Parts,
+    /// ) -> Result<(), Box<dyn std::error::Error>> {
+    ///     let (rows, client) = (limits.limiter("rows")?, limits.key("rows", &request)?);
+    ///     while rows.check(&client).await?.is_allowed() {
+    ///         // Send the next row.
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`HandleError::UnknownLimit`] when there is no such limit.
+    pub fn limiter(&self, limit: &str) -> Result<Limiter<RefusalCache<S>>, HandleError<S::Error>> {
+        let rules = self.shared.rules();
+        let limit = named(&rules.plan, limit)?;
+        let store = self.shared.store().clone();
+        let longest_wait = limit.longest_wait.unwrap_or(Limit::DEFAULT_MAX_WAIT);
+        // The policy has checked the name.
+        Ok(Limiter::new(store, limit.name, limit.quota)
+            .scope(limit.extractor.scope())
+            .max_wait(longest_wait))
     }
 
     /// Returns what the policy in force would do with a request. Nothing is counted, and the store is not called.
@@ -404,15 +440,19 @@ fn find<'p, E>(
     name: &str,
     client: ClientKey<'_>,
 ) -> Result<(&'p Limit, Key<'static>), HandleError<E>> {
-    let unknown = || HandleError::UnknownLimit {
-        name: name.to_owned(),
-        known: plan.limits().map(|limit| limit.name).collect(),
-    };
-    let limit = plan.limit_named(name).ok_or_else(unknown)?;
+    let limit = named(plan, name)?;
     let key = client
         .read_by(&*limit.extractor)
         .ok_or(HandleError::UnreadableKey(limit.name))?;
     Ok((limit, key))
+}
+
+fn named<'p, E>(plan: &'p Plan, name: &str) -> Result<&'p Limit, HandleError<E>> {
+    plan.limit_named(name)
+        .ok_or_else(|| HandleError::UnknownLimit {
+            name: name.to_owned(),
+            known: plan.limits().map(|limit| limit.name).collect(),
+        })
 }
 
 /// Returns the quota by which a limit counts a client: that of its request, or else of its key.

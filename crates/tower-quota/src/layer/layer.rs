@@ -431,7 +431,8 @@ impl<S: Store> RateLimitLayer<S> {
     }
 }
 
-impl<Svc, S> Layer<Svc> for RateLimitLayer<S> {
+/// The service must be `Clone`, because requests that wait are sent to a clone. Put others behind tower's `Buffer`.
+impl<Svc: Clone, S> Layer<Svc> for RateLimitLayer<S> {
     type Service = RateLimit<Svc, S>;
 
     fn layer(&self, inner: Svc) -> Self::Service {

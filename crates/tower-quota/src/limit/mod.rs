@@ -52,7 +52,7 @@ pub struct Limit {
     run_time_quota: Option<Arc<QuotaOf>>,
     quota_of_key: Option<Arc<QuotaOfKey>>,
     /// The longest wait, if it is set; otherwise it depends on the quota.
-    longest_wait: Option<Duration>,
+    pub(crate) longest_wait: Option<Duration>,
     counts_refusals: bool,
     is_exact: bool,
     /// The rule by which the limit settles, if it does.

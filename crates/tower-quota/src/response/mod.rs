@@ -49,5 +49,7 @@ pub use self::refused::Refused;
 pub(crate) use self::report::{Partitions, Report};
 pub(crate) use self::responses::{ResponseSettings, Responses};
 pub use self::style::{CustomStyle, HeaderStyle};
+#[cfg(feature = "throttle")]
+pub(crate) use self::text::split_unquoted;
 pub use self::write_headers::WriteHeaders;
 pub use self::x_ratelimit::Reset;

@@ -73,6 +73,13 @@ impl Reservation {
         settlement.outer.settle(limit, cost) || is_mine
     }
 
+    /// Sets the cost of the request for every limit that settles, in nested layers too.
+    ///
+    /// Use it for limits that count the same units, such as the tokens of a minute and of a day.
+    pub fn settle_all(&self, cost: u64) {
+        self.set_all(Settle::Cost(cost));
+    }
+
     /// Refunds the request for every limit that settles.
     pub fn refund(&self) {
         self.set_all(Settle::Refund);

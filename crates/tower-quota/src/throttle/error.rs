@@ -1,6 +1,5 @@
 //! The errors of a throttled service.
 
-use core::convert::Infallible;
 use core::fmt;
 use core::time::Duration;
 use std::error::Error;
@@ -9,8 +8,8 @@ use tower_quota_core::Decision;
 
 /// The error of a [`Throttle`](crate::Throttle): a refusal, a store failure, or the inner error.
 ///
-/// It works with tower's `BoxError` for any `E`, including `BoxError`. Its source is the [`Throttled`] or the store's
-/// error. For an inner error the text is that of the inner error, and there is no source.
+/// Works with tower's `BoxError` for any `E`, including `BoxError`. The source is the [`Throttled`] or the store's
+/// error. An inner error is displayed as itself, without a source.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ThrottleError<E> {
@@ -64,17 +63,6 @@ impl<E> ThrottleError<E> {
         match self {
             Self::Throttled(refusal) => Some(refusal),
             _ => None,
-        }
-    }
-}
-
-impl ThrottleError<Infallible> {
-    /// Returns this error as the error of a service.
-    pub(super) fn into_service_error<E>(self) -> ThrottleError<E> {
-        match self {
-            Self::Throttled(refusal) => ThrottleError::Throttled(refusal),
-            Self::Store(error) => ThrottleError::Store(error),
-            Self::Inner(never) => match never {},
         }
     }
 }

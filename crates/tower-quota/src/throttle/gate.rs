@@ -3,8 +3,6 @@
 use core::convert::Infallible;
 use core::error::Error;
 use core::fmt;
-use core::future::Future;
-use core::pin::Pin;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -27,6 +25,7 @@ pub enum StoreFailure {
 }
 
 /// The state that the services of a layer share.
+#[derive(Clone)]
 pub(super) struct Gate<S> {
     pub(super) limiter: Limiter<S>,
     pub(super) pushbacks: Arc<Pushbacks>,
@@ -38,60 +37,72 @@ pub(super) struct Gate<S> {
 
 pub(super) type StoreErrorListener = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
 
-/// A future that returns the turn, none if the request passes uncounted, or the error.
-pub(super) type PendingTurn<S> =
-    Pin<Box<dyn Future<Output = Result<Option<Turn<S>>, ThrottleError<Infallible>>> + Send>>;
-
 impl<S: Store + Clone> Gate<S> {
     /// Takes a turn while the key is not pushed back, and waits until it comes.
-    pub(super) async fn enter(
-        self: Arc<Self>,
-        key: Key<'static>,
+    ///
+    /// Returns no turn if the request passes uncounted.
+    pub(super) async fn enter<E>(
+        &self,
+        key: &Key<'static>,
         cost: u64,
-    ) -> Result<Option<Turn<S>>, ThrottleError<Infallible>> {
+        longest: Duration,
+    ) -> Result<Option<Turn<S>>, ThrottleError<E>> {
         let place = self.places.try_acquire().ok();
         let longest = if place.is_some() {
-            self.limiter.longest_wait()
+            longest
         } else {
             Duration::ZERO
         };
         let start = now();
         let rest = || longest.saturating_sub(start.elapsed());
-
         loop {
             self.pushbacks
-                .wait(&key, rest())
+                .wait(key, rest())
                 .await
                 .map_err(ThrottleError::Throttled)?;
-            let turn = self.take_turn(&key, cost, rest()).await?;
+            let turn = self.take_turn(key, cost, rest()).await?;
             // A response may have pushed the key back meanwhile. Turns that were kept would all be due when that ends.
-            if self.pushbacks.pause(&key).is_none() {
+            if self.pushbacks.pause(key).is_none() {
                 return Ok(turn);
             }
         }
     }
 
-    /// Takes a turn, and waits until it comes. Returns none if the request passes uncounted.
-    async fn take_turn(
+    /// Enters after a wait. Returns `None` if there is no place to wait, or the turn does not come in time.
+    pub(super) async fn enter_after(
+        &self,
+        wait: Duration,
+        key: &Key<'static>,
+        cost: u64,
+        longest: Duration,
+    ) -> Option<Option<Turn<S>>> {
+        let place = self.places.try_acquire().ok()?;
+        #[expect(clippy::disallowed_methods, reason = "the remote asked for a pause")]
+        tokio::time::sleep(wait).await;
+        drop(place);
+        let turn = self.enter::<Infallible>(key, cost, longest.saturating_sub(wait));
+        turn.await.ok()
+    }
+
+    async fn take_turn<E>(
         &self,
         key: &Key<'static>,
         cost: u64,
         longest: Duration,
-    ) -> Result<Option<Turn<S>>, ThrottleError<Infallible>> {
-        match self.limiter.turn(key, cost, longest).await {
-            Ok(turn) => Ok(Some(turn)),
+    ) -> Result<Option<Turn<S>>, ThrottleError<E>> {
+        let error = match self.limiter.turn(key, cost, longest).await {
+            Ok(turn) => return Ok(Some(turn)),
             Err(NotReady::Refused(decision)) => {
-                Err(ThrottleError::Throttled(Throttled::by_limiter(decision)))
+                return Err(ThrottleError::Throttled(Throttled::by_limiter(decision)));
             }
-            Err(NotReady::Store(error)) => {
-                if let Some(listener) = &self.on_store_error {
-                    listener(&error);
-                }
-                match self.on_store_failure {
-                    StoreFailure::Allow => Ok(None),
-                    StoreFailure::Fail => Err(ThrottleError::Store(Box::new(error))),
-                }
-            }
+            Err(NotReady::Store(error)) => error,
+        };
+        if let Some(listener) = &self.on_store_error {
+            listener(&error);
+        }
+        match self.on_store_failure {
+            StoreFailure::Allow => Ok(None),
+            StoreFailure::Fail => Err(ThrottleError::Store(Box::new(error))),
         }
     }
 
@@ -99,19 +110,6 @@ impl<S: Store + Clone> Gate<S> {
     pub(super) fn push_back(&self, key: Key<'static>, pause: Duration) {
         if !pause.is_zero() {
             self.pushbacks.push(key, pause.min(self.max_pushback));
-        }
-    }
-}
-
-impl<S: Clone> Clone for Gate<S> {
-    fn clone(&self) -> Self {
-        Self {
-            limiter: self.limiter.clone(),
-            pushbacks: Arc::clone(&self.pushbacks),
-            max_pushback: self.max_pushback,
-            places: Arc::clone(&self.places),
-            on_store_failure: self.on_store_failure,
-            on_store_error: self.on_store_error.clone(),
         }
     }
 }

@@ -10,6 +10,7 @@ use tower_quota_core::{Key, Limiter, Store};
 
 use super::gate::{Gate, StoreFailure};
 use super::reader::Constant;
+use super::retries::{NoCopies, Retries};
 use super::service::Throttle;
 
 /// A layer that makes requests of any tower service wait for their turn, or fail.
@@ -19,22 +20,29 @@ use super::service::Throttle;
 /// and pushbacks.
 #[derive(Clone, Debug)]
 #[must_use = "a layer limits nothing before it is put around a service"]
-pub struct ThrottleLayer<S, K, C = Constant<u64>, H = Constant<Option<Duration>>> {
-    gate: Gate<S>,
-    key: K,
-    cost: C,
-    heed: H,
+pub struct ThrottleLayer<
+    S,
+    K,
+    C = Constant<u64>,
+    H = Constant<Option<Duration>>,
+    Q = NoCopies,
+    P = Constant<Option<Duration>>,
+> {
+    pub(super) gate: Gate<S>,
+    pub(super) key: K,
+    pub(super) cost: C,
+    pub(super) heed: H,
+    pub(super) retries: Retries<Q, P>,
 }
 
 impl<S: Store + Clone, K> ThrottleLayer<S, K> {
     /// Makes a layer that counts requests by the key that a closure reads from them.
     ///
-    /// The closure returns any value that [`AsKey`](crate::AsKey) accepts and that borrows nothing from the request: a
-    /// `String`, a number, an address, a [`Key`](crate::Key). Write the type of its argument, as
-    /// `|request: &MyRequest| request.tenant.clone()`.
+    /// The closure returns an owned value that implements [`AsKey`](crate::AsKey): a `String`, a number, an address, a
+    /// [`Key`](crate::Key). Write the type of its argument, as in `|request: &MyRequest| request.tenant.clone()`.
     ///
     /// A request costs one unit, waits at most [`Limiter::max_wait`](crate::Limiter::max_wait), and passes uncounted if
-    /// the store fails. Windows have no turns to wait for: they refuse at once.
+    /// the store fails.
     pub fn new(limiter: Limiter<S>, key: K) -> Self {
         let gate = Gate {
             limiter,
@@ -49,6 +57,7 @@ impl<S: Store + Clone, K> ThrottleLayer<S, K> {
             key,
             cost: Constant(1),
             heed: Constant(None),
+            retries: Retries::new(NoCopies, Constant(None)),
         }
     }
 
@@ -66,7 +75,7 @@ impl<S: Store + Clone> ThrottleLayer<S, Constant<Key<'static>>> {
     }
 }
 
-impl<S: Store + Clone, K, C, H> ThrottleLayer<S, K, C, H> {
+impl<S: Store + Clone, K, C, H, Q, P> ThrottleLayer<S, K, C, H, Q, P> {
     /// Sets the longest wait of a request. With zero, a request that would have to wait fails.
     pub fn max_wait(mut self, longest: Duration) -> Self {
         self.gate.limiter = self.gate.limiter.max_wait(longest);
@@ -75,30 +84,30 @@ impl<S: Store + Clone, K, C, H> ThrottleLayer<S, K, C, H> {
 
     /// Sets the maximum number of waiting requests in this process, for this layer and its clones.
     ///
-    /// Further requests do not wait: they pass at once, or fail. Requests that wait for the store's answer are
-    /// included. Each waiting request holds its data and a timer.
+    /// Further requests pass at once, or fail. Requests that wait for the store's answer are included.
     pub fn max_waiting(mut self, requests: usize) -> Self {
         self.gate.places = Arc::new(Semaphore::new(requests.min(Semaphore::MAX_PERMITS)));
         self
     }
 
-    /// Charges each request the cost that a closure reads from it, in units. The default is one unit.
+    /// Charges each request the cost that a closure reads from the request, in units.
     ///
-    /// A cost above the capacity of a limit is never admitted. A cost of 0 never waits for a turn.
-    pub fn cost_with<N>(self, cost: N) -> ThrottleLayer<S, K, N, H> {
+    /// The default is one unit. A cost above the capacity of a limit always fails. A cost of 0 never waits.
+    pub fn cost_with<N>(self, cost: N) -> ThrottleLayer<S, K, N, H, Q, P> {
         ThrottleLayer {
             gate: self.gate,
             key: self.key,
             cost,
             heed: self.heed,
+            retries: self.retries,
         }
     }
 
     /// Holds back the next requests of a key for the time that a response asks for.
     ///
     /// Takes [`remote_headers()`](super::remote_headers) for responses over HTTP, or a closure that returns
-    /// `Option<Duration>`. Requests of the key that have not reached the inner service wait for this time, or fail with
-    /// it if it is longer than they may wait. Of several pushbacks the one that ends last applies.
+    /// `Option<Duration>`. Requests of the key that have not reached the inner service wait for this time, or fail if
+    /// they may not wait so long. The pushback that ends last applies.
     ///
     /// ```
     /// use std::time::Duration;
@@ -116,12 +125,37 @@ impl<S: Store + Clone, K, C, H> ThrottleLayer<S, K, C, H> {
     /// });
     /// # let _ = (throttle, [Delivery::Done, Delivery::Busy { seconds: 1 }]);
     /// ```
-    pub fn heed<N>(self, pushback: N) -> ThrottleLayer<S, K, C, N> {
+    pub fn heed<N>(self, pushback: N) -> ThrottleLayer<S, K, C, N, Q, P> {
         ThrottleLayer {
             gate: self.gate,
             key: self.key,
             cost: self.cost,
             heed: pushback,
+            retries: self.retries,
+        }
+    }
+
+    /// Retries requests that the remote refused.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use http_body_util::Full;
+    /// use tower_quota::throttle::{Retries, remote_headers};
+    /// use tower_quota::{Limiter, MemoryStore, Quota, ThrottleLayer};
+    ///
+    /// let limiter = Limiter::new(MemoryStore::new(), "remote", Quota::per_second(50));
+    /// let throttle = ThrottleLayer::global(limiter)
+    ///     .heed(remote_headers())
+    ///     .retries(Retries::http().max_attempts(4));
+    /// # let _ = throttle;
+    /// ```
+    pub fn retries<M, N>(self, retries: Retries<M, N>) -> ThrottleLayer<S, K, C, H, M, N> {
+        ThrottleLayer {
+            gate: self.gate,
+            key: self.key,
+            cost: self.cost,
+            heed: self.heed,
+            retries,
         }
     }
 
@@ -141,8 +175,8 @@ impl<S: Store + Clone, K, C, H> ThrottleLayer<S, K, C, H> {
 
     /// Calls this closure with each error of the store, for logs and metrics.
     ///
-    /// It runs before the request continues: it must be quick and never block. Without it, a layer that allows requests
-    /// runs without limits and without a log.
+    /// The closure runs before the request continues, so it must not block. Without a closure, a layer that allows
+    /// requests runs without limits and without a log.
     pub fn on_store_error(
         mut self,
         listener: impl Fn(&(dyn Error + 'static)) + Send + Sync + 'static,
@@ -152,16 +186,14 @@ impl<S: Store + Clone, K, C, H> ThrottleLayer<S, K, C, H> {
     }
 }
 
-impl<Svc, S: Store + Clone, K: Clone, C: Clone, H: Clone> Layer<Svc> for ThrottleLayer<S, K, C, H> {
-    type Service = Throttle<Svc, S, K, C, H>;
+impl<Svc, S, K, C, H, Q, P> Layer<Svc> for ThrottleLayer<S, K, C, H, Q, P>
+where
+    Svc: Clone,
+    Self: Clone,
+{
+    type Service = Throttle<Svc, Self>;
 
     fn layer(&self, inner: Svc) -> Self::Service {
-        Throttle::new(
-            inner,
-            Arc::new(self.gate.clone()),
-            self.key.clone(),
-            self.cost.clone(),
-            self.heed.clone(),
-        )
+        Throttle::new(inner, Arc::new(self.clone()))
     }
 }

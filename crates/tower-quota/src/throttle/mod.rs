@@ -1,8 +1,8 @@
-//! Throttling of any tower service: clients of other parties' APIs, workers, queues.
+//! Throttling of any tower service: clients of other APIs, workers, queues.
 //!
-//! [`ThrottleLayer`] puts a [`Limiter`](crate::Limiter) around a `Service<Request>` of any request. A request waits for
-//! its turn, or fails with a [`ThrottleError`] that says when to try again. So a refusal of this layer is never
-//! confused with one of the remote.
+//! [`ThrottleLayer`] puts a [`Limiter`](crate::Limiter) around any `Service`. A request waits for its turn, or fails
+//! with a [`ThrottleError`] that says when to try again. So you can tell a refusal of this layer from a refusal of the
+//! remote.
 //!
 //! ```
 //! use std::convert::Infallible;
@@ -34,54 +34,60 @@
 //!
 //! # What happens to a request
 //!
-//! 1. When it is called, it takes its turn from the limiter. If the turn is now, the inner service is called at once.
-//! 2. Otherwise it waits, at most [`max_wait`](ThrottleLayer::max_wait), and with at most
-//!    [`max_waiting`](ThrottleLayer::max_waiting) requests at once. It does not hold the inner service's readiness in
-//!    the meantime: its clone of the service is polled ready after the wait. A request that may not wait fails.
-//! 3. If it is dropped before the inner service is called, its turn is refunded.
-//! 4. A response may push the key back, see [`heed`](ThrottleLayer::heed), because the remote knows its own limits.
+//! 1. In `call`, the request takes its turn from the limiter. If the turn is now, the layer calls the inner service.
+//! 2. Otherwise the request waits, up to [`max_wait`](ThrottleLayer::max_wait) and
+//!    [`max_waiting`](ThrottleLayer::max_waiting), and releases the readiness of the inner service. Or the request fails.
+//! 3. If you drop the request before the inner service is called, its turn is refunded.
+//! 4. A response may [hold back](ThrottleLayer::heed) the next requests of its key.
+//! 5. The layer may [send a refused request again](ThrottleLayer::retries).
 //!
-//! # Customised: pushbacks of the remote
-//!
-//! With [`remote_headers`], `Retry-After` and spent `RateLimit` fields of a response hold back the next requests of its
-//! key until the remote accepts them. They wait, or fail with the time if it is longer than they may wait:
+//! # Customised: waits and retries for a remote
 //!
 //! ```
 //! use std::time::Duration;
-//! use tower_quota::throttle::remote_headers;
+//! use bytes::Bytes;
+//! use http::Request;
+//! use http_body_util::Full;
+//! use tower_quota::throttle::{Retries, remote_headers};
 //! use tower_quota::{Limiter, MemoryStore, Quota, ThrottleLayer};
 //!
 //! let limiter = Limiter::new(MemoryStore::new(), "remote", Quota::per_second(50));
 //! let throttle = ThrottleLayer::global(limiter)
-//!     .cost_with(|request: &http::Request<Vec<u8>>| if request.uri().path() == "/search" { 5 } else { 1 })
+//!     .cost_with(|request: &Request<Full<Bytes>>| if request.uri().path() == "/search" { 5 } else { 1 })
+//!     // `Retry-After` and spent `RateLimit` fields hold back the next requests of the key.
 //!     .heed(remote_headers())
-//!     .max_pushback(Duration::from_secs(60));
+//!     .max_pushback(Duration::from_secs(60))
+//!     // The remote's refusals are retried, within a budget.
+//!     .retries(Retries::http());
 //! # let _ = throttle;
 //! ```
 //!
 //! # Caveats
 //!
-//! * **Pushbacks are bounded.** A remote cannot block a key for longer than
-//!   [`max_pushback`](ThrottleLayer::max_pushback) from each response.
-//! * **Pushbacks are local.** They are kept in this process, by the services of one layer and its clones. Processes that
-//!   share a limit in Redis do not share pushbacks. At most 10,000 keys are kept; of more, those that end first are
-//!   dropped.
-//! * **Windows have no turns** to wait for: their requests fail at once. Use a bucket.
-//! * **Waiting needs a tokio runtime** with a timer, and a service that is `Clone`.
+//! * **Pushbacks are bounded** by [`max_pushback`](ThrottleLayer::max_pushback).
+//! * **Pushbacks are local** to a layer and its clones, also if the limit is in Redis. The layer keeps 10,000 keys, and
+//!   drops the pushbacks that end first.
+//! * **Windows have no turns** to wait for. Use a bucket, or requests fail at once.
+//! * **Waiting needs a tokio runtime** with a timer.
+//! * **The inner service must be `Clone` and `Send`**, and its requests, responses and futures `Send`.
 
+mod budget;
 mod error;
-mod future;
 mod gate;
 mod layer;
 mod pushbacks;
 mod reader;
 mod remote;
+mod retries;
+mod send;
 mod service;
 
 pub use self::error::{ThrottleError, Throttled};
-pub use self::future::ThrottleFuture;
 pub use self::gate::StoreFailure;
 pub use self::layer::ThrottleLayer;
 pub use self::reader::{Constant, Reader};
-pub use self::remote::{RemoteHeaders, pushback, remote_headers};
-pub use self::service::Throttle;
+pub use self::remote::{
+    IdempotentRequests, RemoteHeaders, RemoteRefusals, pushback, refusal, remote_headers,
+};
+pub use self::retries::{NoCopies, Retries};
+pub use self::service::{Throttle, ThrottleFuture};

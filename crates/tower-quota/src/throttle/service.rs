@@ -1,42 +1,41 @@
 //! The service that the throttle layer makes.
 
+use core::future::Future;
+use core::mem;
+use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use std::sync::Arc;
 
-use tower_quota_core::{AsKey, Store, Turn};
+use tower_quota_core::{AsKey, Store};
 use tower_service::Service;
 
 use super::error::ThrottleError;
-use super::future::{State, ThrottleFuture};
-use super::gate::{Gate, PendingTurn};
-use super::reader::{Constant, Reader};
+use super::layer::ThrottleLayer;
+use super::reader::Reader;
+use super::send::send;
 
-/// A service behind a [`Limiter`](crate::Limiter), made by a [`ThrottleLayer`](crate::ThrottleLayer).
+/// A service behind a [`Limiter`](crate::Limiter), made by a [`ThrottleLayer`].
 ///
-/// It is ready when the inner service is, and `poll_ready` takes no quota. A request takes its turn in `call`. If it
-/// waits or is refused, it releases the inner service's readiness.
+/// The service is ready when the inner service is ready, and `poll_ready` takes no quota. A request takes its turn in
+/// `call`. If the request waits or is refused, it releases the readiness of the inner service.
 ///
 /// # Panics
 /// When a request has to wait outside a tokio runtime with a timer.
 #[derive(Debug)]
-pub struct Throttle<Svc, S, K, C = Constant<u64>, H = Constant<Option<Duration>>> {
+pub struct Throttle<Svc, L> {
     inner: Svc,
-    gate: Arc<Gate<S>>,
-    key: K,
-    cost: C,
-    heed: H,
+    layer: Arc<L>,
 }
 
-impl<Svc, S, K, C, H> Throttle<Svc, S, K, C, H> {
-    pub(super) const fn new(inner: Svc, gate: Arc<Gate<S>>, key: K, cost: C, heed: H) -> Self {
-        Self {
-            inner,
-            gate,
-            key,
-            cost,
-            heed,
-        }
+/// The future of a [`Throttle`].
+///
+/// If you drop it before the inner service is called, the turn of its request is refunded.
+pub type ThrottleFuture<T, E> = Pin<Box<dyn Future<Output = Result<T, ThrottleError<E>>> + Send>>;
+
+impl<Svc, L> Throttle<Svc, L> {
+    pub(super) const fn new(inner: Svc, layer: Arc<L>) -> Self {
+        Self { inner, layer }
     }
 
     /// Returns a reference to the inner service.
@@ -58,55 +57,41 @@ impl<Svc, S, K, C, H> Throttle<Svc, S, K, C, H> {
     }
 }
 
-impl<Svc, R, S, K, C, H> Service<R> for Throttle<Svc, S, K, C, H>
+impl<Svc: Clone, L> Clone for Throttle<Svc, L> {
+    fn clone(&self) -> Self {
+        Self::new(self.inner.clone(), Arc::clone(&self.layer))
+    }
+}
+
+impl<Svc, R, S, K, C, H, Q, P> Service<R> for Throttle<Svc, ThrottleLayer<S, K, C, H, Q, P>>
 where
-    Svc: Service<R> + Clone,
+    Svc: Service<R, Response: Send + 'static, Error: Send + 'static, Future: Send>,
+    Svc: Clone + Send + 'static,
+    R: Send + 'static,
     S: Store + Clone,
-    K: Reader<R, Value: AsKey>,
-    C: Reader<R, Value = u64>,
-    H: Reader<Svc::Response, Value = Option<Duration>> + Clone,
+    K: Reader<R, Value: AsKey> + Send + Sync + 'static,
+    C: Reader<R, Value = u64> + Send + Sync + 'static,
+    H: Reader<Svc::Response, Value = Option<Duration>> + Send + Sync + 'static,
+    Q: Reader<R, Value = Option<R>> + Send + Sync + 'static,
+    P: Reader<Svc::Response, Value = Option<Duration>> + Send + Sync + 'static,
 {
     type Response = Svc::Response;
     type Error = ThrottleError<Svc::Error>;
-    type Future = ThrottleFuture<Svc, R, S, H>;
+    type Future = ThrottleFuture<Svc::Response, Svc::Error>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.inner.poll_ready(cx).map_err(ThrottleError::Inner)
     }
 
     fn call(&mut self, request: R) -> Self::Future {
-        let key = self.gate.limiter.key_of(&self.key.read(&request));
-        let cost = self.cost.read(&request);
-        let mut turning: PendingTurn<S> = Box::pin(Arc::clone(&self.gate).enter(key.clone(), cost));
-        let future =
-            |state| ThrottleFuture::new(state, Arc::clone(&self.gate), key, self.heed.clone());
-        // Turns are taken in the order of the calls. If the turn is now, use the service that was polled ready.
-        let turn = turning
+        // The clone has not been polled ready.
+        let clone = self.inner.clone();
+        let ready = mem::replace(&mut self.inner, clone);
+        let mut sending = Box::pin(send(Arc::clone(&self.layer), ready, request));
+        // Turns are taken in the order of the calls. The first poll never completes.
+        let _pending = sending
             .as_mut()
             .poll(&mut Context::from_waker(Waker::noop()));
-        if let Poll::Ready(Ok(turn)) = turn {
-            let response = self.inner.call(request);
-            drop(turn.map(Turn::spend));
-            return future(State::running(response));
-        }
-        let service = self.inner.clone();
-        // Drop the service that was polled ready, with its reserved permit, which other requests may need.
-        self.inner = service.clone();
-        match turn {
-            Poll::Ready(Err(error)) => future(State::failed(error)),
-            _ => future(State::waiting(turning, service, request)),
-        }
-    }
-}
-
-impl<Svc: Clone, S, K: Clone, C: Clone, H: Clone> Clone for Throttle<Svc, S, K, C, H> {
-    fn clone(&self) -> Self {
-        Self::new(
-            self.inner.clone(),
-            Arc::clone(&self.gate),
-            self.key.clone(),
-            self.cost.clone(),
-            self.heed.clone(),
-        )
+        sending
     }
 }

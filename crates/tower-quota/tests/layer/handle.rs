@@ -89,6 +89,41 @@ fn status_scope() -> Name {
 }
 
 #[tokio::test]
+async fn limiter_counts_on_the_limits_counter() {
+    let leaky = Quota::per_minute(60).leaky_bucket();
+    let layer = layer(
+        per_api_key(3).limit(
+            Limit::new("turns", leaky)
+                .by(key::header("x-api-key"))
+                .when_missing(MissingKey::Skip)
+                .max_wait(Duration::from_secs(5)),
+        ),
+    );
+    let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+    let limiter = handle.limiter("key").unwrap();
+    let (head, ()) = request_of("ann").into_parts();
+    let ann = handle.key("key", &head).unwrap();
+
+    service.clone().oneshot(request_of("ann")).await.unwrap();
+    let Ok(decision) = limiter.check(&ann).await;
+    assert_eq!(decision.statuses()[0].remaining(), 1);
+    // A text is a value of the limit's key.
+    let Ok(decision) = limiter.check("ann").await;
+    assert_eq!(decision.statuses()[0].remaining(), 0);
+    let refused = service.clone().oneshot(request_of("ann")).await.unwrap();
+    assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
+
+    // The queue is as long as the limit's, so neither converts the other's counter.
+    let Ok(decision) = handle.limiter("turns").unwrap().peek("ann").await;
+    let status = handle.peek("turns", "ann").await.unwrap();
+    assert_eq!(decision.statuses()[0].limit, status.limit);
+    assert!(matches!(
+        handle.limiter("kye"),
+        Err(HandleError::UnknownLimit { .. })
+    ));
+}
+
+#[tokio::test]
 async fn reset_releases_refused_client() {
     let layer = layer(per_api_key(1));
     let (service, handle) = (layer.layer(Inner::default()), layer.handle());

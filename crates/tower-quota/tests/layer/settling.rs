@@ -137,6 +137,20 @@ async fn limits_settle_in_one_refund_and_charge() {
 }
 
 #[tokio::test]
+async fn settling_all_sets_each_settling_limit() {
+    let store = ScriptedStore::new();
+    let day = || Quota::per_day(1_000).fixed_window();
+    let policy = Policy::new()
+        .limit(tokens())
+        .limit(Limit::new("day", day()).cost(20).settle(by_handler()))
+        .limit(Limit::new("minute", Quota::per_minute(10)));
+    request(&store, policy, |reservation| reservation.settle_all(3)).await;
+    assert_eq!(store.left("tokens", hundred()), 97);
+    assert_eq!(store.left("day", day()), 997);
+    assert_eq!(store.left("minute", Quota::per_minute(10)), 9);
+}
+
+#[tokio::test]
 async fn refunding_all_leaves_other_limits_alone() {
     let store = ScriptedStore::new();
     let policy = Policy::new()

@@ -16,7 +16,11 @@ fn limit() -> Limit {
     Limit::new("limit", Quota::per_hour(100)).cost(10)
 }
 
-fn limited<Svc>(store: &ScriptedStore, limit: Limit, inner: Svc) -> RateLimit<Svc, ScriptedStore> {
+fn limited<Svc: Clone>(
+    store: &ScriptedStore,
+    limit: Limit,
+    inner: Svc,
+) -> RateLimit<Svc, ScriptedStore> {
     RateLimitLayer::new(store.clone(), Policy::new().limit(limit)).layer(inner)
 }
 

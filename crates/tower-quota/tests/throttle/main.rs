@@ -1,4 +1,5 @@
 //! Tests of throttled services, one module per topic.
+#![cfg(feature = "throttle")]
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -9,5 +10,6 @@ mod failures;
 mod fixture;
 mod pushbacks;
 mod readiness;
+mod retries;
 mod sockets;
 mod waiting;

@@ -214,7 +214,7 @@ async fn immediate_turn_is_refunded_as_charged() {
 }
 
 #[tokio::test]
-async fn immediate_call_clones_no_service() {
+async fn called_request_holds_no_service() {
     let clones = Arc::new(());
     let held = Arc::clone(&clones);
     let inner = service_fn(move |order: Order| {

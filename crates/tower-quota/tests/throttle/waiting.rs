@@ -53,9 +53,8 @@ async fn longer_wait_fails_with_the_decision() {
     let throttle =
         ThrottleLayer::new(limiter(Quota::per_second(1).burst(1)), user).max_wait(SECOND);
     let mut service = throttle.layer(printer.clone());
-    let calls: Vec<_> = (0..3).map(|_| service.call(Order::of("ann"))).collect();
+    let [one, two, three] = std::array::from_fn(|_| service.call(Order::of("ann")));
     let start = now();
-    let [one, two, three] = <[_; 3]>::try_from(calls).unwrap();
     let error = three.await.unwrap_err();
     assert_eq!(start.elapsed(), Duration::ZERO);
     assert_eq!(error.throttled().unwrap().retry_after(), Some(SECOND));

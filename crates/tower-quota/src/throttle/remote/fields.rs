@@ -6,6 +6,8 @@ use http::HeaderMap;
 use http::header::{AGE, RETRY_AFTER};
 
 use super::date;
+use super::retry_info::retry_delay;
+use crate::response::split_unquoted;
 
 /// The maximum length of a value that is read, in bytes.
 const MAX_VALUE_BYTES: usize = 1_024;
@@ -17,6 +19,12 @@ const MAX_LINES: usize = 8;
 ///
 /// As a timestamp it is in 2001; as a duration it would be 31 years.
 const FIRST_TIMESTAMP: u64 = 1_000_000_000;
+
+/// Codes of gRPC.
+const RESOURCE_EXHAUSTED: u64 = 8;
+const UNAVAILABLE: u64 = 14;
+
+const PUSHBACK: &str = "grpc-retry-pushback-ms";
 
 /// The names of a field for the remaining units, and of one for the reset.
 const PAIRS: [[&str; 2]; 3] = [
@@ -32,22 +40,39 @@ pub(super) fn is_from_cache(headers: &HeaderMap) -> bool {
 }
 
 pub(super) fn is_grpc_error(headers: &HeaderMap) -> bool {
-    lines(headers, "grpc-status")
-        .filter_map(digits)
-        .any(|code| code > 0)
+    grpc_status(headers).any(|code| code > 0)
+}
+
+pub(super) fn is_grpc_refusal(headers: &HeaderMap) -> bool {
+    grpc_status(headers).any(|code| matches!(code, RESOURCE_EXHAUSTED | UNAVAILABLE))
+}
+
+fn grpc_status(headers: &HeaderMap) -> impl Iterator<Item = u64> {
+    lines(headers, "grpc-status").filter_map(digits)
+}
+
+/// Returns the longest wait that a response asks for.
+pub(super) fn asked(headers: &HeaderMap) -> Option<Duration> {
+    retry_after(headers)
+        .max(grpc_pushback(headers))
+        .max(retry_delay(headers))
 }
 
 /// Returns the wait of `Retry-After`: the longest of several lines.
-pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let until = |date: &str| Some(date::parse(date)?.saturating_sub(date::response_time(headers)));
     let seconds = lines(headers, RETRY_AFTER.as_str())
         .filter_map(|value| digits(value).or_else(|| until(value)));
     seconds.max().map(Duration::from_secs)
 }
 
-/// Returns the wait of gRPC's push-back. A negative number forbids retries, and is no wait.
-pub(super) fn grpc_pushback(headers: &HeaderMap) -> Option<Duration> {
-    lines(headers, "grpc-retry-pushback-ms")
+/// Returns whether gRPC's push-back is negative or invalid.
+pub(super) fn forbids_retries(headers: &HeaderMap) -> bool {
+    headers.contains_key(PUSHBACK) && grpc_pushback(headers).is_none()
+}
+
+fn grpc_pushback(headers: &HeaderMap) -> Option<Duration> {
+    lines(headers, PUSHBACK)
         .filter_map(digits)
         .max()
         .map(Duration::from_millis)
@@ -84,10 +109,10 @@ fn spent_pair(headers: &HeaderMap, remaining: &str, reset: &str) -> Option<u64> 
 /// Returns the longest window of the spent quotas in a value of `RateLimit`, in seconds.
 fn spent_window(value: &str) -> Option<u64> {
     // "minute";r=0;t=12, "day";r=90;t=3600 as of draft 8, and limit=100, remaining=0, reset=12 as of draft 7.
-    let list = parts(value, ',')
-        .filter_map(|member| window(parts(member, ';'), "r", "t"))
+    let list = split_unquoted(value, ',')
+        .filter_map(|member| window(split_unquoted(member, ';'), "r", "t"))
         .max();
-    list.max(window(parts(value, ','), "remaining", "reset"))
+    list.max(window(split_unquoted(value, ','), "remaining", "reset"))
 }
 
 /// Returns the seconds of a window without remaining units.
@@ -103,30 +128,11 @@ fn window<'a>(pairs: impl Iterator<Item = &'a str>, left: &str, seconds: &str) -
     length.filter(|_| is_spent)
 }
 
-/// Splits a structured field at a separator that is outside of quotes.
-fn parts(text: &str, separator: char) -> impl Iterator<Item = &str> {
-    let (mut is_quoted, mut is_escaped) = (false, false);
-    text.split(move |character| {
-        match character {
-            _ if is_escaped => is_escaped = false,
-            '\\' if is_quoted => is_escaped = true,
-            '"' => is_quoted = !is_quoted,
-            _ => return character == separator && !is_quoted,
-        }
-        false
-    })
-}
-
 /// Returns a non-negative integer; one that is too large becomes `u64::MAX`.
 fn digits(text: &str) -> Option<u64> {
     let text = text.trim_ascii();
     let are_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    let add = |number: u64, byte| {
-        number
-            .saturating_mul(10)
-            .saturating_add(u64::from(byte - b'0'))
-    };
-    are_digits.then(|| text.bytes().fold(0, add))
+    are_digits.then(|| text.parse().unwrap_or(u64::MAX))
 }
 
 fn lines<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> {

@@ -2,11 +2,14 @@
 
 mod date;
 mod fields;
+mod refused;
+mod retry_info;
 
 use core::time::Duration;
 
 use http::{HeaderMap, Response, StatusCode};
 
+pub use self::refused::{IdempotentRequests, RemoteRefusals, refusal};
 use super::reader::Reader;
 
 /// A reader of pushbacks of HTTP responses, made by [`remote_headers`].
@@ -32,19 +35,18 @@ impl<B> Reader<Response<B>> for RemoteHeaders {
 
 /// Returns the wait for the next request, from the status and the header fields of a response.
 ///
-/// It is the first of these that is present and valid:
+/// The wait is the first of these that is present and valid:
 ///
-/// 1. on an error (400 to 599, or a `grpc-status` that is not 0): `Retry-After`, in seconds or as a date, and
-///    `grpc-retry-pushback-ms`; the longer of the two,
-/// 2. `RateLimit` of the drafts 7 to 11: the longest window of a spent quota,
-/// 3. `RateLimit-Remaining: 0` with `RateLimit-Reset`, as of the drafts 0 to 6,
-/// 4. `X-RateLimit-Remaining: 0` with `X-RateLimit-Reset`, and the same of `X-Rate-Limit`; a reset above 10^9 is a Unix
-///    timestamp.
+/// 1. on an error (400 to 599, or a `grpc-status` above 0), the longest of `Retry-After` (seconds or a date),
+///    `grpc-retry-pushback-ms`, and the `RetryInfo` in `grpc-status-details-bin`,
+/// 2. the longest window of a spent quota in `RateLimit` (drafts 7 to 11),
+/// 3. `RateLimit-Reset` with `RateLimit-Remaining: 0` (drafts 0 to 6),
+/// 4. the same of `X-RateLimit` and `X-Rate-Limit`. A reset above 10^9 is a Unix timestamp.
 ///
-/// Instants are compared with the `Date` of the response, so the clocks need not agree; without one, with the system's
-/// clock. Redirections and responses from a cache (`Age` above 0) are ignored. So are values of more than 1,024 bytes,
-/// lines of a field after the eighth, and unknown formats. The result is not bounded:
-/// [`max_pushback`](crate::ThrottleLayer::max_pushback) does that.
+/// Instants are relative to the `Date` of the response, or else to the system's clock. The function ignores redirections,
+/// responses from a cache (`Age` above 0), unknown formats, values of more than 1,024 bytes (details: 8 KiB), and lines
+/// of a field after the eighth. The wait is not bounded, unlike in a layer with a
+/// [`max_pushback`](crate::ThrottleLayer::max_pushback).
 ///
 /// ```
 /// use std::time::Duration;
@@ -66,7 +68,7 @@ pub fn pushback(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
     let is_error =
         status.is_client_error() || status.is_server_error() || fields::is_grpc_error(headers);
     let asked = if is_error {
-        fields::retry_after(headers).max(fields::grpc_pushback(headers))
+        fields::asked(headers)
     } else {
         None
     };

@@ -54,18 +54,6 @@ fn retry_after_is_seconds_or_date() {
 }
 
 #[test]
-fn dates_are_seconds_since_epoch() {
-    for (text, seconds) in [
-        ("Thu, 01 Jan 1970 00:00:00 GMT", 0),
-        ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777),
-        ("Tue, 29 Feb 2000 23:59:60 GMT", 951_868_800),
-        ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799),
-    ] {
-        assert_eq!(date::parse(text), Some(seconds), "{text}");
-    }
-}
-
-#[test]
 fn retry_after_counts_on_errors_only() {
     // With 202 the field is the time to poll for the result; with 301, the time to follow.
     let asked = headers(&[("retry-after", "120")]);
@@ -220,14 +208,55 @@ fn garbage_is_ignored() {
     }
 }
 
+#[test]
+fn refusals_are_distinguished_from_errors() {
+    let asked = [("retry-after", "9")];
+    for (status, fields, wait) in [
+        (429, &[][..], Some(0)),
+        (429, &asked, Some(9)),
+        (503, &asked, Some(9)),
+        (503, &[], None),
+        (500, &asked, None),
+        (200, &[("ratelimit", r#""a";r=0;t=12"#)], None),
+        (429, &[("age", "3"), ("retry-after", "9")], None),
+        (
+            429,
+            &[("grpc-retry-pushback-ms", "-1"), ("retry-after", "9")],
+            None,
+        ),
+        (
+            200,
+            &[("grpc-status", "8"), ("grpc-retry-pushback-ms", "9000")],
+            Some(9),
+        ),
+        (
+            200,
+            &[("grpc-status", "14"), ("grpc-retry-pushback-ms", "9000")],
+            Some(9),
+        ),
+        (
+            200,
+            &[("grpc-status", "8"), ("grpc-retry-pushback-ms", "soon")],
+            None,
+        ),
+        (200, &[("grpc-status", "8")], None),
+        (200, &[("grpc-status", "13"), ("retry-after", "9")], None),
+    ] {
+        let status = StatusCode::from_u16(status).unwrap();
+        let read = refusal(status, &headers(fields)).map(|wait| wait.as_secs());
+        assert_eq!(read, wait, "{status} {fields:?}");
+    }
+}
+
 proptest! {
     #[test]
     fn any_value_is_survived(value in "[ -~]{0,60}", status in 100_u16..600) {
         let status = StatusCode::from_u16(status).unwrap();
-        for name in ["retry-after", "ratelimit", "x-ratelimit-reset", "date", "grpc-retry-pushback-ms", "age"] {
+        for name in ["retry-after", "ratelimit", "x-ratelimit-reset", "date", "grpc-retry-pushback-ms", "grpc-status-details-bin", "age"] {
             let mut fields = headers(&[("x-ratelimit-remaining", "0")]);
             fields.append(name, value.parse().unwrap());
             let _ = pushback(status, &fields);
+            let _ = refusal(status, &fields);
         }
     }
 }

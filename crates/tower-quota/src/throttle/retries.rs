@@ -1,0 +1,131 @@
+//! Retries of requests that the remote refused.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use super::budget::Budget;
+use super::reader::Reader;
+use super::remote::{IdempotentRequests, RemoteRefusals};
+
+/// The retries of a [`ThrottleLayer`](crate::ThrottleLayer): which requests, when, and how many.
+///
+/// Before the layer sends a refused request again, it waits as long as the remote asked, plus a random time up to 100 ms,
+/// 200 ms, 400 ms and so on (full jitter), at most 10 seconds. Each retry takes a turn of the limiter.
+///
+/// The layer returns the refusal after 3 attempts, or if the wait exceeds the
+/// [`max_wait`](crate::ThrottleLayer::max_wait) since the call, or if the budget is spent. The budget, which a layer shares
+/// with its clones, is 10 % of the requests plus one retry each second.
+#[derive(Clone, Debug)]
+#[must_use = "retries do nothing before they are passed to a layer"]
+pub struct Retries<Q = IdempotentRequests, P = RemoteRefusals> {
+    copy: Q,
+    refused: P,
+    max_attempts: u32,
+    base: Duration,
+    cap: Duration,
+    budget: Arc<Budget>,
+}
+
+/// A reader that copies no request, the default of a [`ThrottleLayer`](crate::ThrottleLayer).
+#[derive(Clone, Copy, Debug)]
+pub struct NoCopies;
+
+impl<R> Reader<R> for NoCopies {
+    type Value = Option<R>;
+
+    fn read(&self, _: &R) -> Option<R> {
+        None
+    }
+}
+
+impl Retries {
+    /// Retries HTTP requests with the methods GET, HEAD, PUT, DELETE and OPTIONS whose body is `Clone`.
+    ///
+    /// The remote refuses with the responses that [`refusal`](super::refusal) lists.
+    pub fn http() -> Self {
+        Self::new(IdempotentRequests, RemoteRefusals)
+    }
+}
+
+impl<Q, P> Retries<Q, P> {
+    /// Retries the requests that `copy` copies when `refused` reads a refusal from the response.
+    ///
+    /// * `copy` returns a copy to send again, or `None` if the request must not be sent again.
+    /// * `refused` returns the wait that a refusal asks for, or zero. `None` means that the remote accepted the request.
+    ///
+    /// ```
+    /// use bytes::Bytes;
+    /// use http::Request;
+    /// use http_body_util::Full;
+    /// use tower_quota::throttle::{RemoteRefusals, Retries};
+    ///
+    /// // Requests with any method: only if the remote does not mind a second POST.
+    /// let retries = Retries::new(|request: &Request<Full<Bytes>>| Some(request.clone()), RemoteRefusals);
+    /// # let _ = retries;
+    /// ```
+    pub fn new(copy: Q, refused: P) -> Self {
+        Self {
+            copy,
+            refused,
+            max_attempts: 3,
+            base: Duration::from_millis(100),
+            cap: Duration::from_secs(10),
+            budget: Arc::new(Budget::new(10, 1)),
+        }
+    }
+
+    /// Sets the maximum number of attempts of one request, including the first. The default is 3.
+    pub const fn max_attempts(mut self, attempts: u32) -> Self {
+        self.max_attempts = attempts;
+        self
+    }
+
+    /// Sets the longest random wait before the first retry, and before later retries.
+    pub const fn backoff(mut self, first: Duration, longest: Duration) -> Self {
+        self.base = first;
+        self.cap = longest;
+        self
+    }
+
+    /// Sets the budget: retries in percent of the requests, and additional retries per second.
+    ///
+    /// The layer saves the additional retries of up to 10 seconds, and up to 100 retries of the share.
+    pub fn budget(mut self, percent: u32, per_second: u32) -> Self {
+        self.budget = Arc::new(Budget::new(percent, per_second));
+        self
+    }
+
+    /// Copies a request before an attempt, if a refusal of this attempt may be retried.
+    pub(super) fn copy<R>(&self, request: &R, attempt: u32) -> Option<R>
+    where
+        Q: Reader<R, Value = Option<R>>,
+    {
+        if attempt >= self.max_attempts {
+            return None;
+        }
+        let copy = self.copy.read(request);
+        if attempt == 1 && copy.is_some() {
+            self.budget.deposit();
+        }
+        copy
+    }
+
+    /// Returns the wait before the next attempt. Returns `None` if the response is not to be retried.
+    pub(super) fn wait<T>(&self, response: &T, attempt: u32, longest: Duration) -> Option<Duration>
+    where
+        P: Reader<T, Value = Option<Duration>>,
+    {
+        let asked = self.refused.read(response)?;
+        // The remote tells all refused clients the same time.
+        let wait = asked.saturating_add(self.jittered(attempt));
+        (wait <= longest && self.budget.withdraw()).then_some(wait)
+    }
+
+    /// Returns a random time up to the exponential backoff.
+    fn jittered(&self, attempt: u32) -> Duration {
+        let doubled = 1_u32.checked_shl(attempt - 1).unwrap_or(u32::MAX);
+        let longest = self.base.saturating_mul(doubled).min(self.cap);
+        let micros = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
+        Duration::from_micros(fastrand::u64(0..=micros))
+    }
+}
