@@ -37,9 +37,9 @@ impl KeySource {
         if head.holds_in_doubt() {
             let texts = self.parts.iter().filter(|part| part.is_text);
             texts.for_each(|part| {
-                part.extractor.each_value(head, &mut |value| {
-                    if !value.is_empty() {
-                        visit(value);
+                part.extractor.each_key(head, &mut |key| {
+                    if !key.as_bytes().is_empty() {
+                        visit(key.as_bytes());
                     }
                 })
             });

@@ -9,7 +9,7 @@ use tower_quota_core::Name;
 
 use super::{Check, Checks, DIRECT_PROOF, DISPROVABLE_PROOF, NEVER_PROOF};
 use crate::head::RequestHead;
-use crate::key::{KeyExtractor, Mistake, forwarding_header};
+use crate::key::{self, KeyExtractor, Mistake, forwarding_header};
 
 /// The state of the checks for one key.
 #[derive(Debug, Default)]
@@ -20,7 +20,6 @@ pub(super) struct WatchedKey {
     fits: AtomicBool,
     untrusted: AtomicU64,
     unsent: AtomicU64,
-    misfits: AtomicU64,
     /// The header that proxies do not send.
     unsent_header: OnceLock<String>,
     paths: Paths,
@@ -42,7 +41,7 @@ impl WatchedKey {
         head: &RequestHead<'_>,
         is_missing: bool,
     ) -> bool {
-        let mistake = extractor.mistake(head);
+        let mistake = key::mistake(extractor, head);
         if mistake == Some(Mistake::NoPeerAddress) {
             return true;
         }
@@ -89,9 +88,6 @@ impl WatchedKey {
                 }
                 (Check::NoForwardedAddress, &self.unsent, DISPROVABLE_PROOF)
             }
-            Mistake::WrongHopCount { .. } => {
-                (Check::WrongHopCount, &self.misfits, DISPROVABLE_PROOF)
-            }
         };
         checks.observe(check, Some(limit), seen, proof, || mistake.to_string());
     }
@@ -103,13 +99,10 @@ impl WatchedKey {
 
     /// Returns whether more requests can prove a mistake.
     pub(super) fn is_open(&self) -> bool {
-        let is_pending =
-            |seen: &AtomicU64, proof| (1..proof).contains(&seen.load(Ordering::Relaxed));
         let is_missing = !self.is_found.load(Ordering::Relaxed)
             && self.missing.load(Ordering::Relaxed) < NEVER_PROOF;
         let is_forwarding = self.unsent_header.get().is_some()
-            && self.unsent.load(Ordering::Relaxed) < DISPROVABLE_PROOF
-            || is_pending(&self.misfits, DISPROVABLE_PROOF);
+            && self.unsent.load(Ordering::Relaxed) < DISPROVABLE_PROOF;
         is_missing || is_forwarding && !self.fits.load(Ordering::Relaxed)
     }
 }

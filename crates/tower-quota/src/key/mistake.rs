@@ -1,20 +1,16 @@
 //! Mistakes in the configuration that only requests show.
 
 use core::fmt;
-use core::net::IpAddr;
 
 /// A mistake in the server's configuration that a request shows. The message says how to fix it.
 ///
 /// One request is not a proof: a health check of the balancer itself has no forwarding header. Many in a row are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Mistake {
+pub(crate) enum Mistake {
     /// The server attached no address of the peer, so clients cannot be distinguished.
     NoPeerAddress,
     /// A peer with a private address sends a forwarding header, and is not a trusted proxy.
     UntrustedProxy {
-        /// The peer, which is counted as the client.
-        peer: IpAddr,
         /// The name of the header that it sends.
         header: String,
     },
@@ -22,13 +18,6 @@ pub enum Mistake {
     NoForwardedAddress {
         /// The name of the header that is read.
         header: String,
-    },
-    /// The list of addresses does not fit the number of proxies.
-    WrongHopCount {
-        /// The number of trusted proxies.
-        hops: u8,
-        /// The number of addresses in the list.
-        entries: u8,
     },
 }
 
@@ -41,8 +30,8 @@ impl fmt::Display for Mistake {
                  `into_make_service_with_connect_info::<SocketAddr>()`; with tonic, enable the feature `tonic`; \
                  otherwise insert a `std::net::SocketAddr` into the request's extensions in an outer layer",
             ),
-            // An address is personal data, and messages are logged.
-            Self::UntrustedProxy { header, .. } => write!(
+            // The message is logged, so it names no address, which is personal data.
+            Self::UntrustedProxy { header } => write!(
                 f,
                 "a peer with a private address sends `{header}` and looks like a proxy, but is counted as one client. If it \
                  is a proxy, trust its network: `key::client_ip().behind(Proxies::networks([\"10.0.0.0/8\"]), \
@@ -53,13 +42,6 @@ impl fmt::Display for Mistake {
                 "a trusted proxy sends no `{header}`, so all clients behind it are counted as one. Give \
                  `ClientIp::behind` the source that the proxy writes"
             ),
-            Self::WrongHopCount { hops, entries } => write!(
-                f,
-                "`Proxies::hops({hops})` does not fit a list of {entries} addresses: it leads past the client or to \
-                 another proxy. Count the proxies in front of the service, or trust them by `Proxies::networks`"
-            ),
         }
     }
 }
-
-impl core::error::Error for Mistake {}

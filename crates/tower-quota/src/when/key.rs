@@ -38,7 +38,7 @@ pub fn key_in<K: AsRef<[u8]>>(
     Box::new(move |head: &RequestHead<'_>| {
         if head.holds_in_doubt() {
             let mut found = false;
-            extractor.each_value(head, &mut |value| found |= listed.contains(value));
+            extractor.each_key(head, &mut |key| found |= listed.contains(key.as_bytes()));
             return found;
         }
         extractor

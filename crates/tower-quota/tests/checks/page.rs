@@ -12,7 +12,6 @@ fn page_has_a_row_for_each_check() {
         Check::NoPeerAddress,
         Check::UntrustedProxy,
         Check::NoForwardedAddress,
-        Check::WrongHopCount,
         Check::KeyNeverFound,
         Check::UnreachableLimit,
         Check::CountedTwice,

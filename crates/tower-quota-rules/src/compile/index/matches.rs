@@ -181,11 +181,13 @@ impl<T: Copy> Matches<T> {
     /// In doubt those for any host that the request sends, and otherwise those that all of its hosts meet.
     fn find_host(&self, head: &RequestHead<'_>, examine: &mut dyn FnMut(u32)) {
         if head.holds_in_doubt() {
-            return key::host().each_value(head, &mut |host| self.find_one_host(host, examine));
+            return key::host().each_key(head, &mut |host| {
+                self.find_one_host(host.as_bytes(), examine)
+            });
         }
         let all = |holds: &dyn Fn(&[u8]) -> bool| {
             let mut all = true;
-            key::host().each_value(head, &mut |host| all &= holds(host));
+            key::host().each_key(head, &mut |host| all &= holds(host.as_bytes()));
             all
         };
         let Some(first) = head.host() else { return };

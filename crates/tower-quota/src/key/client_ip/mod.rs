@@ -8,6 +8,8 @@ mod network;
 mod peer;
 mod proxies;
 mod source;
+#[cfg(test)]
+mod tests;
 
 use core::net::IpAddr;
 
@@ -20,7 +22,7 @@ pub(crate) use self::source::sent as forwarding_header;
 
 use self::network::Prefix;
 use self::proxies::{Behind, untrusted};
-use super::extractor::{KeyExtractor, identity_of};
+use super::extractor::KeyExtractor;
 use super::mistake::Mistake;
 use crate::head::RequestHead;
 use crate::valid::valid;
@@ -176,6 +178,20 @@ impl ClientIp {
         self.prefix.key(self.scope, canonical(address))
     }
 
+    pub(super) fn proxies(&self) -> Option<&Proxies> {
+        self.behind.as_ref().map(|behind| &behind.proxies)
+    }
+
+    /// Returns the mistake in the server's configuration that this request shows, if any.
+    pub(super) fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
+        let peer = peer::of(head.extensions());
+        match (&self.behind, peer) {
+            (Some(behind), _) => behind.mistake(peer, head.headers()),
+            (None, Some(peer)) => untrusted(peer, head.headers()),
+            (None, None) => Some(Mistake::NoPeerAddress),
+        }
+    }
+
     fn renamed(mut self) -> Self {
         self.scope = self
             .prefix
@@ -197,23 +213,5 @@ impl KeyExtractor for ClientIp {
     /// Reads an address, or a network with the counted prefix length.
     fn parse(&self, text: &str) -> Option<Key<'static>> {
         self.prefix.parse(self.scope, text)
-    }
-
-    fn counts_addresses(&self) -> bool {
-        true
-    }
-
-    fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
-        let peer = peer::of(head.extensions());
-        match (&self.behind, peer) {
-            (Some(behind), _) => behind.mistake(peer, head.headers()),
-            (None, Some(peer)) => untrusted(peer, head.headers()),
-            (None, None) => Some(Mistake::NoPeerAddress),
-        }
-    }
-
-    fn identity(&self) -> u64 {
-        // The prefix and the source are part of the scope.
-        identity_of::<Self>(&self.behind.as_ref().map(|behind| &behind.proxies))
     }
 }

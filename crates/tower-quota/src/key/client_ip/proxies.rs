@@ -148,30 +148,15 @@ impl Behind {
                 header: self.source.name().to_owned(),
             });
         }
-        let (Trust::Hops(hops), Some(list)) = (&self.proxies.0, self.source.list(headers)) else {
-            return None;
-        };
-        let entries: Vec<_> = list.take(usize::from(Proxies::MAX_HOPS)).collect();
-        let client = usize::from(*hops)
-            .checked_sub(1)
-            .and_then(|place| entries.get(place));
-        // A private address with entries before it is more likely a proxy than the client.
-        let is_proxy = |client: &Option<IpAddr>| {
-            client.is_some_and(is_private) && entries.len() > usize::from(*hops)
-        };
-        let fits = client.is_some_and(|client| !is_proxy(client));
-        (!fits).then(|| Mistake::WrongHopCount {
-            hops: *hops,
-            entries: u8::try_from(entries.len()).unwrap_or(u8::MAX),
-        })
+        None
     }
 }
 
 /// Returns the mistake if a peer that is not trusted looks like a proxy.
 pub(super) fn untrusted(peer: IpAddr, headers: &HeaderMap) -> Option<Mistake> {
-    let header = is_private(peer).then(|| sent(headers))??;
-    Some(Mistake::UntrustedProxy {
-        peer,
-        header: header.to_owned(),
-    })
+    if !is_private(peer) {
+        return None;
+    }
+    let header = sent(headers)?.to_owned();
+    Some(Mistake::UntrustedProxy { header })
 }

@@ -1,13 +1,12 @@
 //! Keys that verify tokens.
 
 use core::fmt;
+use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
 use jsonwebtoken::crypto::verify;
 use jsonwebtoken::{DecodingKey, DecodingKeyKind, Validation, decode};
 use serde_json::{Map, Value};
-
-use crate::key::extractor::identity_of;
 
 /// A key that verifies JSON web tokens (RFC 7519), and the claims that they must have.
 ///
@@ -115,26 +114,27 @@ impl JwtKey {
         Ok(Self { key, validation })
     }
 
-    /// Returns a number that is the same for keys of the same material and the same required claims.
-    pub(super) fn identity(&self) -> u64 {
-        let material: [&[u8]; 2] = match self.key.kind() {
-            DecodingKeyKind::SecretOrDer(bytes) => [bytes, &[]],
-            DecodingKeyKind::RsaModulusExponent { n, e } => [n, e],
-        };
-        let Validation {
-            algorithms, leeway, ..
-        } = &self.validation;
-        // There is at most one issuer and one audience.
-        let [issuer, audience] = [&self.validation.iss, &self.validation.aud]
-            .map(|names| names.iter().flatten().collect::<Vec<_>>());
-        identity_of::<Self>(&(material, algorithms, leeway, issuer, audience))
-    }
-
     /// Returns the claims of a token, if it is valid.
     pub(super) fn claims(&self, token: &[u8]) -> Option<Map<String, Value>> {
         decode(token, &self.key, &self.validation)
             .ok()
             .map(|token| token.claims)
+    }
+}
+
+/// Hashes the key's material and the required claims.
+impl Hash for JwtKey {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        match self.key.kind() {
+            DecodingKeyKind::SecretOrDer(bytes) => bytes.hash(hasher),
+            DecodingKeyKind::RsaModulusExponent { n, e } => (n, e).hash(hasher),
+        }
+        let validation = &self.validation;
+        (&validation.algorithms, validation.leeway).hash(hasher);
+        // There is at most one issuer and one audience.
+        for names in [&validation.iss, &validation.aud] {
+            names.iter().flatten().collect::<Vec<_>>().hash(hasher);
+        }
     }
 }
 

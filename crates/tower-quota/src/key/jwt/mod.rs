@@ -3,6 +3,7 @@
 mod key;
 
 use core::fmt;
+use core::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use jsonwebtoken::dangerous::insecure_decode_claims;
@@ -12,9 +13,7 @@ use tower_quota_core::{Key, Name};
 pub use self::key::{InvalidJwtKey, JwtKey};
 
 use super::authorization::bearer;
-use super::extractor::{KeyExtractor, identity_of};
-use super::mistake::Mistake;
-use super::single::key_of;
+use super::extractor::KeyExtractor;
 use crate::head::RequestHead;
 
 /// Counts by a claim of the request's JSON web token (RFC 7519), such as `sub`.
@@ -109,6 +108,21 @@ impl JwtClaim {
         self
     }
 
+    /// Returns the key by which requests with this claim are counted. Give the claim as text.
+    pub fn key_of(&self, claim: impl AsRef<[u8]> + Into<Vec<u8>>) -> Key<'static> {
+        Key::owned(self.scope, claim)
+    }
+
+    /// Returns the extractor of the token.
+    pub(super) fn token(&self) -> &dyn KeyExtractor {
+        &*self.token
+    }
+
+    /// Hashes the keys that verify tokens.
+    pub(super) fn hash_keys(&self, hasher: &mut impl Hasher) {
+        self.keys.hash(hasher);
+    }
+
     /// Returns the claim of a token as text.
     fn text(&self, token: &[u8]) -> Option<String> {
         let text = match self.claims(token)?.remove(self.claim.as_str())? {
@@ -143,21 +157,12 @@ impl KeyExtractor for JwtClaim {
             .map(|text| Key::owned(self.scope, text))
     }
 
-    fn each_value(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&[u8])) {
-        self.token.each_value(head, &mut |token| {
-            if let Some(text) = self.text(token) {
-                visit(text.as_bytes());
+    fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
+        self.token.each_key(head, &mut |token| {
+            if let Some(text) = self.text(token.as_bytes()) {
+                visit(&Key::owned(self.scope, text));
             }
         });
-    }
-
-    fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
-        self.token.mistake(head)
-    }
-
-    fn identity(&self) -> u64 {
-        let keys: Vec<u64> = self.keys.iter().map(JwtKey::identity).collect();
-        identity_of::<Self>(&(keys, self.token.identity()))
     }
 }
 
@@ -165,8 +170,4 @@ impl fmt::Debug for JwtClaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "JwtClaim({})", self.scope)
     }
-}
-
-key_of! {
-    [] JwtClaim;
 }

@@ -1,0 +1,66 @@
+//! The places of a request that hold a value.
+
+use http::header::HeaderName;
+use tower_quota_core::Name;
+
+use super::authorization::{credentials, user};
+use super::grpc::{called_method, called_service, metadata_values};
+use super::header::{cookies, lines};
+#[cfg(feature = "axum")]
+use super::matched::{matched_parameter, matched_route};
+use super::target::{decoded, known, query_values, segment};
+use super::value::SentValue;
+use crate::head::RequestHead;
+
+/// A place of a request that holds one value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Place {
+    Header(HeaderName),
+    Bearer,
+    BasicUser,
+    Cookie(Name),
+    Query(Name),
+    #[cfg(feature = "axum")]
+    Route,
+    #[cfg(feature = "axum")]
+    PathParameter(Name),
+    PathSegment(usize),
+    Path,
+    Host,
+    Method,
+    GrpcService,
+    GrpcMethod,
+    Metadata(HeaderName),
+}
+
+impl Place {
+    /// Calls `visit` with each value that a request sends in this place.
+    pub(super) fn each_value<'r>(
+        &self,
+        head: &RequestHead<'r>,
+        visit: &mut dyn FnMut(SentValue<'r>),
+    ) {
+        match self {
+            Self::Header(name) => lines(head, name).for_each(|line| visit(Some(line.into()))),
+            Self::Bearer => {
+                credentials(head, "Bearer").for_each(|token| visit(token.map(Into::into)));
+            }
+            Self::BasicUser => {
+                credentials(head, "Basic").for_each(|sent| visit(sent.and_then(user)));
+            }
+            Self::Cookie(name) => cookies(head, *name).for_each(|value| visit(Some(value))),
+            Self::Query(name) => query_values(head, *name).for_each(|value| visit(Some(value))),
+            #[cfg(feature = "axum")]
+            Self::Route => visit(matched_route(head).map(|route| route.as_bytes().into())),
+            #[cfg(feature = "axum")]
+            Self::PathParameter(name) => visit(matched_parameter(head, *name).map(decoded)),
+            Self::PathSegment(index) => visit(segment(head, *index).map(decoded)),
+            Self::Path => visit(Some(decoded(head.path()))),
+            Self::Host => head.hosts().for_each(|host| visit(Some(host))),
+            Self::Method => visit(Some(known(head.method()).as_bytes().into())),
+            Self::GrpcService => visit(called_service(head).map(|name| name.as_bytes().into())),
+            Self::GrpcMethod => visit(called_method(head).map(|name| name.as_bytes().into())),
+            Self::Metadata(name) => metadata_values(head, name, visit),
+        }
+    }
+}
