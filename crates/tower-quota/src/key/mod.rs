@@ -103,7 +103,7 @@ mod value;
 pub use self::all::{All, MAX_SENT_KEYS, all};
 pub use self::authorization::{basic_user, bearer};
 pub use self::client_ip::{ClientIp, Proxies, Source, client_ip};
-pub(crate) use self::client_ip::{canonical, forwarding_header, network};
+pub(crate) use self::client_ip::{Networks, forwarding_header, network};
 pub(crate) use self::custom::CLOSURE_MARK;
 pub use self::custom::{ClosureKey, EveryoneKey, everyone, extension, from_fn};
 pub use self::extractor::KeyExtractor;

@@ -8,13 +8,12 @@ use crate::key::KeyExtractor;
 
 /// Matches requests whose key is one of these: API keys, user names, or other values.
 ///
-/// A missing key does not match. A request may send conflicting values, such as a header twice. In a [block
-/// list](crate::Policy::block) and in [`Limit::when`](crate::Limit::when) one listed value is enough, so that it cannot
-/// be hidden by another one. In an [allow list](crate::Policy::allow), in [`skip`](crate::Policy::skip) and in
-/// [`unless`](crate::Limit::unless) conflicting values do not match.
-///
 /// Give keys as the text or the bytes that the extractor reads. For keys of several parts, combine a condition for each
-/// part with [`every`](super::every); for addresses, use [`address_in`](super::address_in).
+/// part with [`every`](super::every). For addresses, use [`address_in`](super::address_in).
+///
+/// A missing key does not match. If a request sends conflicting values, such as a header twice, a [block
+/// list](crate::Policy::block) and [`Limit::when`](crate::Limit::when) match if one value is listed. An [allow
+/// list](crate::Policy::allow), [`skip`](crate::Policy::skip) and [`unless`](crate::Limit::unless) do not match.
 ///
 /// A client can send any key: allow only keys that are secret.
 ///

@@ -8,7 +8,7 @@
 //!
 //! | condition | matches requests |
 //! |---|---|
-//! | [`method`] | with one of these methods |
+//! | [`method`] | with one of these methods; `GET` includes `HEAD` |
 //! | [`path`] | whose path matches a pattern, such as `/users/{id}` |
 //! | `route` (feature `axum`) | that axum has matched to this route |
 //! | [`host`] | for this host, or for every host under a domain |
@@ -16,10 +16,10 @@
 //! | [`address_in`] | from clients whose address is in one of these networks |
 //! | [`key_in`] | with one of these keys |
 //! | [`cors_preflight`] | that are CORS preflight requests of browsers |
-//! | [`not`], [`any`], [`every`] | that another condition does not match, that one of several does, that all do |
+//! | [`not`], [`any`], [`every`] | that a condition does not match, that one of several matches, that all match |
 //!
-//! A closure on the [head](crate::RequestHead) of a request is a condition too. By default a limit has no condition and
-//! applies to all requests. A limit for one route:
+//! A closure on the [head](crate::RequestHead) of a request is a condition too. A limit without a condition applies to all
+//! requests. A limit for one route:
 //!
 //! ```
 //! use tower_quota::{Limit, Policy, Quota, key, when};
@@ -42,7 +42,7 @@
 //!     .limit(
 //!         Limit::new("writes", Quota::per_minute(60))
 //!             .by(key::client_ip())
-//!             .unless(when::method([Method::GET, Method::HEAD]))
+//!             .unless(when::method([Method::GET]))
 //!             .when(|head| head.headers().contains_key("x-api-key")),
 //!     );
 //! # let _ = policy;
@@ -50,13 +50,13 @@
 //!
 //! # Caveats
 //!
-//! * **Patterns are as strict as routers.** A [path] is compared as it was sent: `/Login`, `/login/` and `/%6Cogin` are
-//!   not `/login`, and not for axum's router either. If the service accepts more spellings, let the limit cover more,
-//!   for example everything except the paths that you know to be cheap, so that no spelling bypasses it.
-//! * **Compare the values that the server uses**, not values that the client can choose freely: gRPC servers choose the
-//!   method by the path, so another content type bypasses a condition on the content type.
-//! * **Conflicting values** match [`key_in`] only where that is the safe answer, see there. A closure that negates a
-//!   condition by `!` does not keep this: use [`not`].
+//! * **Patterns are as strict as routers.** A [path] is compared as the client sent it: `/Login`, `/login/` and `/%6Cogin`
+//!   are not `/login`. If your service accepts more spellings, let the limit cover more, for example everything except
+//!   the paths that you know to be cheap.
+//! * **Compare the values that your server uses**, not values that clients can choose freely. gRPC servers choose the
+//!   method by the path, so a client could evade a condition on the content type.
+//! * **Conflicting values** match [`key_in`] and [`host`] only where that is the safe answer. A closure that negates a
+//!   condition by `!` loses this: use [`not`].
 
 mod address;
 mod condition;

@@ -14,6 +14,7 @@ use super::globs::Globs;
 use super::nested::Nested;
 use super::networks::Range;
 use super::paths::Paths;
+use super::values::find_values;
 use crate::compile::conditions::{
     Context, Field, code_condition, conditions, header_source, method,
 };
@@ -156,7 +157,14 @@ impl<T: Copy> Matches<T> {
                 entries.iter().for_each(|entry| examine(*entry));
             }
         }
-        if let Some(entries) = self.methods.get(head.method()) {
+        let sent = head.method();
+        // As in `when::method`, GET includes HEAD.
+        let as_get = (*sent == Method::HEAD).then_some(&Method::GET);
+        for entries in [Some(sent), as_get]
+            .into_iter()
+            .flatten()
+            .filter_map(|method| self.methods.get(method))
+        {
             entries.iter().for_each(|entry| examine(*entry));
         }
     }
@@ -176,33 +184,17 @@ impl<T: Copy> Matches<T> {
         self.networks.find_address(address, examine);
     }
 
-    /// Visits the matches for the requested host, as `when::host` compares it.
-    ///
-    /// In doubt those for any host that the request sends, and otherwise those that all of its hosts meet.
+    /// Visits the matches for the requested hosts, as `when::host` compares them.
     fn find_host(&self, head: &RequestHead<'_>, examine: &mut dyn FnMut(u32)) {
-        if head.holds_in_doubt() {
-            return key::host().each_key(head, &mut |host| {
-                self.find_one_host(host.as_bytes(), examine)
-            });
-        }
-        let all = |holds: &dyn Fn(&[u8]) -> bool| {
-            let mut all = true;
-            key::host().each_key(head, &mut |host| all &= holds(host.as_bytes()));
-            all
+        let each_host = |visit: &mut dyn FnMut(&[u8]) -> bool| {
+            head.host_matches(visit);
         };
-        let Some(first) = head.host() else { return };
-        if all(&|host| *host == *first) {
-            return self.find_one_host(&first, examine);
-        }
-        for domain in domains(&first)
-            .filter(|domain| all(&|host| domains(host).any(|other| other == *domain)))
-        {
-            self.domains
-                .get(domain)
-                .into_iter()
-                .flatten()
-                .for_each(|entry| examine(*entry));
-        }
+        find_values(
+            head,
+            each_host,
+            |host, visit| self.find_one_host(host, visit),
+            examine,
+        );
     }
 
     /// Visits the matches for a host, and for each domain that it is under.

@@ -6,6 +6,9 @@ mod nested;
 mod networks;
 mod paths;
 mod trie;
+mod values;
 
 pub(crate) use self::globs::Globs;
 pub(crate) use self::matches::Matches;
+pub(crate) use self::nested::Nested;
+pub(crate) use self::networks::Range;

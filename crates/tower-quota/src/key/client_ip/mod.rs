@@ -5,6 +5,7 @@
 
 mod list;
 mod network;
+mod networks;
 mod peer;
 mod proxies;
 mod source;
@@ -15,12 +16,13 @@ use core::net::IpAddr;
 
 use tower_quota_core::{ConfigError, Key, Name};
 
-pub(crate) use self::network::{canonical, network};
+pub(crate) use self::network::network;
+pub(crate) use self::networks::Networks;
 pub use self::proxies::Proxies;
 pub use self::source::Source;
 pub(crate) use self::source::sent as forwarding_header;
 
-use self::network::Prefix;
+use self::network::{Prefix, canonical};
 use self::proxies::{Behind, untrusted};
 use super::extractor::KeyExtractor;
 use super::mistake::Mistake;

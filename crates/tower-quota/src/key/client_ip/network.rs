@@ -11,8 +11,7 @@ const BEFORE_IPV4: u8 = 96;
 /// Returns an address in its own family: IPv4 if it is written as IPv6.
 ///
 /// [`Key::address`] knows the ways to write it so, and makes a key of four bytes of IPv4 only.
-#[inline]
-pub(crate) fn canonical(address: IpAddr) -> IpAddr {
+pub(super) fn canonical(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(v6) => canonical_v6(v6),

@@ -3,10 +3,10 @@
 use core::net::IpAddr;
 
 use http::HeaderMap;
-use ipnet::IpNet;
 use tower_quota_core::ConfigError;
 
 use super::network::{is_private, network};
+use super::networks::Networks;
 use super::source::{Source, sent};
 use crate::key::mistake::Mistake;
 use crate::valid::valid;
@@ -18,7 +18,7 @@ pub struct Proxies(Trust);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Trust {
-    Networks(Vec<IpNet>),
+    Networks(Networks),
     Hops(u8),
 }
 
@@ -85,8 +85,7 @@ impl Proxies {
     /// Returns whether the hop at this distance is one of the proxies; the peer is at 0.
     fn contain(&self, address: Option<IpAddr>, distance: usize) -> bool {
         match &self.0 {
-            Trust::Networks(networks) => address
-                .is_some_and(|address| networks.iter().any(|network| network.contains(&address))),
+            Trust::Networks(networks) => address.is_some_and(|address| networks.contain(address)),
             Trust::Hops(count) => distance < usize::from(*count),
         }
     }
