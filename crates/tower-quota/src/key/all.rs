@@ -10,16 +10,14 @@ use super::parts::{IntoExtractors, Parts, joined_scope};
 use super::value::is_conflict;
 use crate::head::RequestHead;
 
-/// The maximum number of keys that a request may send for one extractor while clients are blocked.
-///
-/// A request with more counts as blocked: [`All`] visits only one more of its combinations.
+/// The maximum number of keys that a request may send for one extractor: with more, it counts as blocked.
 #[doc(hidden)]
 pub const MAX_SENT_KEYS: usize = 64;
 
 /// Counts by several keys together, such as each client on each route.
 ///
-/// Pass a tuple of two to six extractors. Extractors of one type, such as `Box<dyn KeyExtractor>`, may also be in an array
-/// or a `Vec`. The order matters: `(a, b)` and `(b, a)` make different keys.
+/// Pass a tuple of two to six extractors, or an array or a `Vec` of one type, such as `Box<dyn KeyExtractor>`. `(a, b)` and
+/// `(b, a)` make different keys.
 ///
 /// ```
 /// use tower_quota::{Limit, Quota, key};
@@ -31,9 +29,8 @@ pub const MAX_SENT_KEYS: usize = 64;
 ///
 /// # The key is missing if one part is missing
 ///
-/// A limit by address and API key refuses clients without an API key. To count such clients by their address alone, give the
-/// part an alternative: `key::all((key::client_ip(), key::header("x-api-key").or(key::everyone())))`. Or let this limit skip
-/// them, and add a limit that counts them:
+/// A limit by address and API key refuses clients without an API key. To count them by address, give the part an
+/// alternative: `key::header("x-api-key").or(key::everyone())`. Or skip them, and add a limit that counts them:
 ///
 /// ```
 /// use tower_quota::{Limit, MissingKey, Policy, Quota, key};
@@ -72,8 +69,8 @@ impl All {
     /// use tower_quota::key;
     ///
     /// let (user, method) = (key::header("x-user"), key::method());
-    /// let both = key::all((user.clone(), method));
-    /// let key = both.key_of([&user.key_of("ann"), &method.key_of(&http::Method::GET)]);
+    /// let both = key::all((user.clone(), method.clone()));
+    /// let key = both.key_of([&user.key_of("ann"), &method.key_of("GET")]);
     /// # let _ = key;
     /// ```
     pub fn key_of<'k, 'b: 'k>(&self, parts: impl IntoIterator<Item = &'k Key<'b>>) -> Key<'static> {

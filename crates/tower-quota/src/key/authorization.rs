@@ -4,7 +4,6 @@ use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use http::header::AUTHORIZATION;
-use tower_quota_core::Name;
 
 use super::header::lines;
 use super::place::Place;
@@ -19,32 +18,22 @@ pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Counts by the token in `Authorization: Bearer` (RFC 6750).
+/// Counts by the token in `Authorization: Bearer` (RFC 6750), without verifying the token.
 ///
-/// The extractor does not verify the token, so each made-up token gets a new counter: limit by address too. The key is
-/// missing without the header, and with another scheme. Conflicting lines are as in [`header`](super::header()). If your
-/// tokens are renewed, count by a claim in them: see `jwt_claim` with the feature `jwt`.
+/// Each made-up token gets a new counter: limit by address too. If your tokens are renewed, count by a claim in them, see
+/// `jwt_claim` with the feature `jwt`.
 #[doc(alias = "access token")]
-pub const fn bearer() -> ValueKey {
-    ValueKey {
-        scope: Name::new("bearer token"),
-        place: Place::Bearer,
-    }
+pub fn bearer() -> ValueKey {
+    Place::Bearer.into()
 }
 
-/// Counts by the user's name in `Authorization: Basic` (RFC 7617).
+/// Counts by the user's name in `Authorization: Basic` (RFC 7617), whatever the password.
 ///
-/// The extractor ignores the password, so the limit protects an account from guessed passwords. Other clients can use up
-/// the account's quota: limit by address too.
-///
-/// The key is missing without the header, with another scheme, with unreadable credentials, and with an empty name.
-/// Different names are conflicting values, as in [`header`](super::header()).
+/// The limit protects an account from guessed passwords. Other clients can use up the account's quota: limit by address
+/// too. The key is missing if the credentials are unreadable or the name is empty.
 #[doc(alias = "login")]
-pub const fn basic_user() -> ValueKey {
-    ValueKey {
-        scope: Name::new("basic user"),
-        place: Place::BasicUser,
-    }
+pub fn basic_user() -> ValueKey {
+    Place::BasicUser.into()
 }
 
 /// Returns the name of the user in Basic credentials.

@@ -37,9 +37,8 @@ pub(crate) const CLOSURE_MARK: &str = "fn ";
 ///
 /// `None` or an empty value is a missing key. Values up to 38 bytes are stored without an allocation.
 ///
-/// The name identifies the keys, whose [scope](KeyExtractor::scope) is `fn ` and the name. A policy
-/// [refuses](crate::ConfigError::SharedScope) two different closures of one name. A closure with captures differs from
-/// every other closure, so clone the extractor to use it for several limits.
+/// The [scope](KeyExtractor::scope) is `fn ` and the name. A policy [refuses](crate::ConfigError::SharedScope) two different
+/// closures of one name. To use a closure with captures for several limits, clone the extractor.
 #[must_use]
 pub fn from_fn<F, K>(name: impl Into<Name>, read: F) -> ClosureKey
 where
@@ -56,9 +55,8 @@ where
 
 /// Counts by a value in the request's extensions, such as an authenticated user.
 ///
-/// An outer layer attaches the value, and the closure reads the client's identity from it. The key is missing if the
-/// request has no value of that type, and if the closure returns `None` or an empty value. The scope is `extension ` and
-/// the name. All else is as in [`from_fn`].
+/// The key is missing if the request has no value of that type, and if the closure returns `None` or an empty value. The
+/// scope is `extension ` and the name. All else is as in [`from_fn`].
 ///
 /// ```
 /// use tower_quota::{Limit, Quota, key};

@@ -9,8 +9,8 @@ use crate::head::RequestHead;
 
 /// Reads the key that a request is counted by.
 ///
-/// Implement [`scope`](Self::scope) and [`extract`](Self::extract). An extractor runs on every request, so it must not
-/// block and should not allocate. Keys may borrow from the request.
+/// Implement [`scope`](Self::scope) and [`extract`](Self::extract). Extractors run on every request: do not block, and
+/// borrow from the request instead of allocating.
 ///
 /// ```
 /// use tower_quota::{Key, Name, RequestHead, key::KeyExtractor};
@@ -34,21 +34,20 @@ use crate::head::RequestHead;
     note = "use an extractor of `tower_quota::key`, such as `key::client_ip()` or `key::from_fn(\"tenant\", |head| ..)`"
 )]
 pub trait KeyExtractor: Any + Send + Sync {
-    /// Returns the scope of the keys: a name for the kind of client that they identify.
+    /// Returns the scope of the keys: a name for the kind of client.
     ///
-    /// Extractors with the same scope must make the same keys, so put your extractor's settings into its scope.
+    /// Extractors of one scope must make the same keys, so put your extractor's settings into the scope.
     fn scope(&self) -> Name;
 
     /// Returns the key of a request, or `None` if the key is missing.
     ///
-    /// Return `None` instead of an empty key. The extractors of this crate return an empty key for a request with
-    /// conflicting values.
+    /// An empty key means that the request has conflicting values.
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>>;
 
-    /// Calls `visit` with the key of every value that the request sends, conflicting values too.
+    /// Calls `visit` with the key of every value that the request sends, also of conflicting values.
     ///
-    /// Block lists use this method, so that a client cannot hide a listed value behind another one. The default visits
-    /// the extracted key. Blocks refuse a request that sends more than 64 keys for one limit.
+    /// Block lists use this method, so that clients cannot hide a listed value. They refuse requests with more than 64 keys
+    /// for one limit. The default visits the extracted key.
     fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
         if let Some(key) = self.extract(head).filter(|key| !key.as_bytes().is_empty()) {
             visit(&key);
@@ -57,8 +56,8 @@ pub trait KeyExtractor: Any + Send + Sync {
 
     /// Returns the key that an operator names by this text: an API key, a user name, an address.
     ///
-    /// The default uses the text itself. Returns `None` if the text cannot be a key. [`all`](super::all()) always
-    /// returns `None`, and [`first_of`](super::first_of()) prefers a part that reads the text as an address.
+    /// The default uses the text itself. [`all`](super::all()) has no such text. [`first_of`](super::first_of()) prefers a
+    /// part that reads the text as an address.
     fn parse(&self, text: &str) -> Option<Key<'static>> {
         (!text.is_empty()).then(|| Key::owned(self.scope(), text))
     }

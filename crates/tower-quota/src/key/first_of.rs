@@ -27,12 +27,11 @@ use crate::head::RequestHead;
 /// # let _ = (limit, same);
 /// ```
 ///
-/// A key keeps the scope of the part that found it: a limit by `key::header("x-api-key")` counts the same clients. The
-/// key is missing only if all parts are missing. A part with conflicting values is not missing, so the next part is not
-/// tried.
+/// A key keeps the scope of its part: a limit by `key::header("x-api-key")` counts the same clients. The key is missing only
+/// if all parts are. A part with conflicting values is not missing, so the next part is not tried.
 ///
-/// A client that can choose between parts has a counter for each. With API key, else address, one address has as many
-/// counters as made-up API keys. Check API keys before this layer, or limit by address too.
+/// A client that can choose between parts has a counter for each, also for each made-up API key. Check API keys before
+/// this layer, or limit by address too.
 #[must_use]
 #[doc(alias = "fallback")]
 #[doc(alias = "or_else")]

@@ -2,7 +2,6 @@
 
 use base64::Engine;
 use http::header::{HeaderName, InvalidHeaderName};
-use tower_quota_core::Name;
 
 use super::authorization::LENIENT;
 use super::header::lines;
@@ -13,53 +12,37 @@ use crate::valid::valid_header;
 
 /// Counts by the gRPC service that is called, such as `helloworld.Greeter`.
 ///
-/// The extractor reads the path `/helloworld.Greeter/SayHello`, as gRPC servers do, and ignores the content type. The key
-/// is missing if the path has no second segment. If your router serves other paths with two segments, add
-/// [`when::grpc_service`](crate::when::grpc_service).
-///
-/// Each made-up service gets a new counter: combine the key with the [client](super::client_ip) by
-/// [`all`](super::all()), or put the layer inside the routes.
-pub const fn grpc_service() -> ValueKey {
-    ValueKey {
-        scope: Name::new("grpc service"),
-        place: Place::GrpcService,
-    }
+/// The extractor reads the path, as gRPC servers do, whatever the content type. If your router serves other paths with two
+/// segments, add [`when::grpc_service`](crate::when::grpc_service). Each made-up service gets a new counter: combine the
+/// key with the [client](super::client_ip) by [`all`](super::all()), or put the layer inside the routes.
+pub fn grpc_service() -> ValueKey {
+    Place::GrpcService.into()
 }
 
-/// Counts by the gRPC method that is called, such as `helloworld.Greeter/SayHello`.
-///
-/// Methods of one name in two services are two keys. See [`grpc_service`].
+/// Counts by the gRPC method that is called, such as `helloworld.Greeter/SayHello`: see [`grpc_service`].
 #[doc(alias = "rpc")]
-pub const fn grpc_method() -> ValueKey {
-    ValueKey {
-        scope: Name::new("grpc method"),
-        place: Place::GrpcMethod,
-    }
+pub fn grpc_method() -> ValueKey {
+    Place::GrpcMethod.into()
 }
 
-/// Returns the service that a path calls.
-pub(super) fn called_service<'r>(head: &RequestHead<'r>) -> Option<&'r str> {
-    let (service, _) = head.uri().path().strip_prefix('/')?.split_once('/')?;
-    (!service.is_empty()).then_some(service)
-}
-
-/// Returns the service and the method that a path calls.
-pub(super) fn called_method<'r>(head: &RequestHead<'r>) -> Option<&'r str> {
+/// Returns the service and the method that a path calls, with and without the service.
+pub(super) fn called<'r>(head: &RequestHead<'r>) -> Option<(&'r str, &'r str)> {
     let call = head.uri().path().strip_prefix('/')?;
     let (service, method) = call.split_once('/')?;
-    (!service.is_empty() && !method.is_empty()).then_some(call)
+    let call = if method.is_empty() { method } else { call };
+    (!service.is_empty()).then_some((service, call))
 }
 
 /// Counts by a value of the request's gRPC metadata, such as a tenant.
 ///
-/// The name is not case-sensitive. If it ends in `-bin`, the values are bytes in base64, padded or not, several to a line.
-/// The extractor decodes them, and the key is missing if it cannot. All else is as in [`header`](super::header()).
+/// If the name ends in `-bin`, the extractor decodes the values from base64, padded or not, also several to a line. All else
+/// is as in [`header`](super::header()).
 ///
 /// # Panics
 /// If `name` cannot be the name of metadata; see [`try_metadata`].
 #[track_caller]
 pub fn metadata(name: &str) -> ValueKey {
-    named(valid_header(name))
+    Place::Metadata(valid_header(name)).into()
 }
 
 /// Works like [`metadata`], but returns an error for an invalid name.
@@ -67,14 +50,7 @@ pub fn metadata(name: &str) -> ValueKey {
 /// # Errors
 /// [`InvalidHeaderName`] if `name` is empty or not a token (RFC 9110, section 5.1).
 pub fn try_metadata(name: &str) -> Result<ValueKey, InvalidHeaderName> {
-    HeaderName::from_bytes(name.as_bytes()).map(named)
-}
-
-fn named(name: HeaderName) -> ValueKey {
-    ValueKey {
-        scope: Name::from(format!("metadata {name}")),
-        place: Place::Metadata(name),
-    }
+    Ok(Place::Metadata(HeaderName::from_bytes(name.as_bytes())?).into())
 }
 
 /// Calls `visit` with the values of the metadata of this name.

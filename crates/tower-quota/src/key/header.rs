@@ -11,14 +11,11 @@ use super::value::ValueKey;
 use crate::head::RequestHead;
 use crate::valid::valid_header;
 
-/// Counts by the value of a header, such as an API key.
+/// Counts by the value of a header, such as an API key, without the spaces around the value.
 ///
-/// The name is not case-sensitive, and the value is. Spaces and tabs around the value are ignored.
-///
-/// * If the header is absent or empty, the key is missing: see [`MissingKey`](crate::MissingKey).
-/// * If the client sends the header several times with one value, the key is that value.
-/// * If the client sends different values, a limit that refuses requests without a key refuses the request. Otherwise all
-///   requests with different values share one counter, in addition to the counters of the single values.
+/// The key is missing if the header is absent or empty. If a client sends different values, a limit that refuses requests
+/// without a key refuses the request. Otherwise all such requests share one counter, in addition to the counters of the
+/// single values.
 ///
 /// A client can send any value, and each made-up value gets a new counter: limit by address too.
 ///
@@ -27,7 +24,7 @@ use crate::valid::valid_header;
 #[track_caller]
 #[doc(alias = "api key")]
 pub fn header(name: &str) -> ValueKey {
-    named(valid_header(name))
+    Place::Header(valid_header(name)).into()
 }
 
 /// Works like [`header`], but returns an error for an invalid name.
@@ -35,14 +32,7 @@ pub fn header(name: &str) -> ValueKey {
 /// # Errors
 /// [`InvalidHeaderName`] if `name` is empty or not a token (RFC 9110, section 5.1).
 pub fn try_header(name: &str) -> Result<ValueKey, InvalidHeaderName> {
-    HeaderName::from_bytes(name.as_bytes()).map(named)
-}
-
-fn named(name: HeaderName) -> ValueKey {
-    ValueKey {
-        scope: Name::from(format!("header {name}")),
-        place: Place::Header(name),
-    }
+    Ok(Place::Header(HeaderName::from_bytes(name.as_bytes())?).into())
 }
 
 /// Returns the values in the lines of a header.
@@ -54,18 +44,13 @@ pub(super) fn lines<'r>(
     lines.map(|line| line.as_bytes().trim_ascii())
 }
 
-/// Counts by the value of a cookie (RFC 6265), such as a session.
+/// Counts by the value of a cookie (RFC 6265), such as a session, decoded and without quotes.
 ///
-/// The extractor decodes percent-encoding and removes quotes, so that each notation of a session is one client. The key
-/// is missing if the cookie is absent or empty. Conflicting values are as in [`header`], so do not set cookies of one
-/// name for several paths. A client can make up any value: limit by address too.
+/// Do not set cookies of one name for several paths: different values conflict, as in [`header`]. A client can make up
+/// any value: limit by address too.
 #[doc(alias = "session")]
 pub fn cookie(name: impl Into<Name>) -> ValueKey {
-    let name = name.into();
-    ValueKey {
-        scope: Name::from(format!("cookie {name}")),
-        place: Place::Cookie(name),
-    }
+    Place::Cookie(name.into()).into()
 }
 
 /// Returns the values of the cookies with this name.
@@ -80,7 +65,6 @@ pub(super) fn cookies<'r>(
         .filter_map(move |pair| cookie_value(pair, name))
 }
 
-/// Returns the value in a pair of this name.
 fn cookie_value(pair: &[u8], name: Name) -> Option<Cow<'_, [u8]>> {
     let equals = pair.iter().position(|byte| *byte == b'=')?;
     let sent = pair[..equals].trim_ascii();

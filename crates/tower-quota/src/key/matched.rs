@@ -7,32 +7,21 @@ use super::place::Place;
 use super::value::ValueKey;
 use crate::head::RequestHead;
 
-/// Counts by the pattern of axum's matched route, such as `/users/{id}`.
+/// Counts by the pattern of axum's matched route, such as `/users/{id}`, with the prefix of a `nest`.
 ///
-/// All paths that match the pattern share one counter, so made-up paths get no new counter. Under `nest` the key is the
-/// full pattern, with the prefix.
-///
-/// axum knows the pattern inside `Router::layer` and `Router::route_layer`. The key is missing in fallbacks, in layers
-/// outside a `nest_service`, and in layers around an app (as with `ServiceBuilder::service(app)`).
+/// Made-up paths get no new counter. axum knows the pattern inside `Router::layer` and `Router::route_layer`. The key is
+/// missing in fallbacks, outside a `nest_service`, and in layers around an app (as with `ServiceBuilder::service(app)`).
 #[doc(alias = "MatchedPath")]
 #[doc(alias = "endpoint")]
-pub const fn route() -> ValueKey {
-    ValueKey {
-        scope: Name::new("route"),
-        place: Place::Route,
-    }
+pub fn route() -> ValueKey {
+    Place::Route.into()
 }
 
-/// Counts by a parameter of axum's matched route, such as `id` of `/users/{id}`.
+/// Counts by a parameter of axum's matched route, such as `id` of `/users/{id}` or `rest` of `/{*rest}`, decoded.
 ///
-/// Wildcards such as `{*rest}` are parameters too. The extractor decodes percent-encoding. The key is missing where the
-/// key of [`route`] is, and if the route has no such parameter. A client can make up any value: limit by address too.
+/// The key is missing where the key of [`route`] is. A client can make up any value: limit by address too.
 pub fn path_parameter(name: impl Into<Name>) -> ValueKey {
-    let name = name.into();
-    ValueKey {
-        scope: Name::from(format!("path parameter {name}")),
-        place: Place::PathParameter(name),
-    }
+    Place::PathParameter(name.into()).into()
 }
 
 /// Returns the pattern of the matched route.

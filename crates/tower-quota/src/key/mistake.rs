@@ -4,21 +4,15 @@ use core::fmt;
 
 /// A mistake in the server's configuration that a request shows. The message says how to fix it.
 ///
-/// One request is not a proof: a health check of the balancer itself has no forwarding header. Many in a row are.
+/// One request is not a proof, because a balancer's own health checks have no forwarding header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Mistake {
     /// The server attached no address of the peer, so clients cannot be distinguished.
     NoPeerAddress,
     /// A peer with a private address sends a forwarding header, and is not a trusted proxy.
-    UntrustedProxy {
-        /// The name of the header that it sends.
-        header: String,
-    },
+    UntrustedProxy { header: String },
     /// A trusted proxy does not send the header that the client's address is read from.
-    NoForwardedAddress {
-        /// The name of the header that is read.
-        header: String,
-    },
+    NoForwardedAddress { header: String },
 }
 
 impl fmt::Display for Mistake {

@@ -4,7 +4,7 @@ use http::header::HeaderName;
 use tower_quota_core::Name;
 
 use super::authorization::{credentials, user};
-use super::grpc::{called_method, called_service, metadata_values};
+use super::grpc::{called, metadata_values};
 use super::header::{cookies, lines};
 #[cfg(feature = "axum")]
 use super::matched::{matched_parameter, matched_route};
@@ -34,6 +34,40 @@ pub(super) enum Place {
 }
 
 impl Place {
+    /// Returns the first word of the text of this place.
+    pub(super) const fn word(&self) -> &'static str {
+        match self {
+            Self::Header(_) => "header",
+            Self::Bearer => "bearer",
+            Self::BasicUser => "basic_user",
+            Self::Cookie(_) => "cookie",
+            Self::Query(_) => "query",
+            #[cfg(feature = "axum")]
+            Self::Route => "route",
+            #[cfg(feature = "axum")]
+            Self::PathParameter(_) => "path_parameter",
+            Self::PathSegment(_) => "path_segment",
+            Self::Path => "path",
+            Self::Host => "host",
+            Self::Method => "method",
+            Self::GrpcService => "grpc_service",
+            Self::GrpcMethod => "grpc_method",
+            Self::Metadata(_) => "metadata",
+        }
+    }
+
+    /// Returns the text after the word, if any.
+    pub(super) fn argument(&self) -> Option<String> {
+        match self {
+            Self::Header(name) | Self::Metadata(name) => Some(name.to_string()),
+            Self::Cookie(name) | Self::Query(name) => Some(name.to_string()),
+            #[cfg(feature = "axum")]
+            Self::PathParameter(name) => Some(name.to_string()),
+            Self::PathSegment(index) => Some(index.to_string()),
+            _ => None,
+        }
+    }
+
     /// Calls `visit` with each value that a request sends in this place.
     pub(super) fn each_value<'r>(
         &self,
@@ -58,8 +92,8 @@ impl Place {
             Self::Path => visit(Some(decoded(head.path()))),
             Self::Host => head.hosts().for_each(|host| visit(Some(host))),
             Self::Method => visit(Some(known(head.method()).as_bytes().into())),
-            Self::GrpcService => visit(called_service(head).map(|name| name.as_bytes().into())),
-            Self::GrpcMethod => visit(called_method(head).map(|name| name.as_bytes().into())),
+            Self::GrpcService => visit(called(head).map(|(name, _)| name.as_bytes().into())),
+            Self::GrpcMethod => visit(called(head).map(|(_, name)| name.as_bytes().into())),
             Self::Metadata(name) => metadata_values(head, name, visit),
         }
     }

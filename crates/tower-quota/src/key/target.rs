@@ -10,27 +10,20 @@ use super::place::Place;
 use super::value::ValueKey;
 use crate::head::RequestHead;
 
-/// Counts by the path, without the query and with percent-encoding decoded.
+/// Counts by the [full path](RequestHead::path), decoded and without the query.
 ///
 /// Each path that a client makes up gets a new counter: prefer `route`, with the feature `axum`, or combine the path with
-/// the client by [`all`](super::all()). Inside axum's `nest` the key is the [full path](RequestHead::path).
+/// the client by [`all`](super::all()).
 #[doc(alias = "url")]
-pub const fn path() -> ValueKey {
-    ValueKey {
-        scope: Name::new("path"),
-        place: Place::Path,
-    }
+pub fn path() -> ValueKey {
+    Place::Path.into()
 }
 
-/// Counts by one segment of the path: segment 1 of `/tenants/acme/users` is `acme`.
+/// Counts by one segment of the [full path](RequestHead::path), decoded: segment 1 of `/tenants/acme/users` is `acme`.
 ///
-/// The extractor decodes percent-encoding. The key is missing if the path is shorter or the segment is empty. Segments
-/// are those of the [full path](RequestHead::path). A client can make up any value: limit by address too.
+/// A client can make up any value: limit by address too.
 pub fn path_segment(index: usize) -> ValueKey {
-    ValueKey {
-        scope: Name::from(format!("path segment {index}")),
-        place: Place::PathSegment(index),
-    }
+    Place::PathSegment(index).into()
 }
 
 /// Returns a segment of the path.
@@ -43,17 +36,11 @@ pub(super) fn decoded(text: &str) -> Cow<'_, [u8]> {
     percent_decode_str(text).into()
 }
 
-/// Counts by the value of a parameter of the query, such as an API key in `?key=`.
+/// Counts by a parameter of the query, such as an API key in `?key=`, decoded as a form.
 ///
-/// The extractor decodes names and values as a form (`application/x-www-form-urlencoded`), so that each notation of a
-/// value is one client. The key is missing if the parameter is absent or empty. Conflicting values are as in
-/// [`header`](super::header()). A client can make up any value: limit by address too.
+/// Different values conflict, as in [`header`](super::header()). A client can make up any value: limit by address too.
 pub fn query(name: impl Into<Name>) -> ValueKey {
-    let name = name.into();
-    ValueKey {
-        scope: Name::from(format!("query {name}")),
-        place: Place::Query(name),
-    }
+    Place::Query(name.into()).into()
 }
 
 /// Returns the values of the query's parameters of this name.
@@ -72,18 +59,16 @@ pub(super) fn query_values<'r>(
 
 /// Counts by the requested host, in lower case, without the port and the trailing dot.
 ///
-/// The host is the authority of the target (HTTP/2 always has one) or the field `Host`. The key is missing without both.
-/// Different hosts are conflicting values, as in [`header`](super::header()). The extractor does not read
-/// `X-Forwarded-Host`, which the extractor `Host` of axum-extra prefers: if your handlers use that one, clients can name
-/// one host to the limit and another to the handler. A client can request any host, and each made-up host gets a new
-/// counter, unless your server accepts only its own hosts.
+/// The host is the authority of the target (HTTP/2 always has one) or the field `Host`. Different hosts conflict, as in
+/// [`header`](super::header()). A client can request any host, and each made-up host gets a new counter, unless your server
+/// accepts only its own.
+///
+/// `X-Forwarded-Host` is not read. axum-extra's `Host` prefers that header: with it, clients can name one host to the limit
+/// and another to your handlers.
 #[doc(alias = "authority")]
 #[doc(alias = "virtual host")]
-pub const fn host() -> ValueKey {
-    ValueKey {
-        scope: Name::new("host"),
-        place: Place::Host,
-    }
+pub fn host() -> ValueKey {
+    Place::Host.into()
 }
 
 /// Returns the host in an authority (RFC 3986, section 3.2), in one notation.
@@ -110,14 +95,10 @@ pub(crate) fn host_of(authority: &[u8]) -> Cow<'_, [u8]> {
 
 /// Counts by the request's method, such as `GET` or `POST`.
 ///
-/// The key is never missing. Methods other than those of RFC 9110 and `PATCH` share one counter, so that made-up
-/// methods get no new counter.
+/// Methods other than those of RFC 9110 and `PATCH` share one counter, so that made-up methods get no new counter.
 #[doc(alias = "verb")]
-pub const fn method() -> ValueKey {
-    ValueKey {
-        scope: Name::new("method"),
-        place: Place::Method,
-    }
+pub fn method() -> ValueKey {
+    Place::Method.into()
 }
 
 /// Returns the name of a known method, and an empty text for others.

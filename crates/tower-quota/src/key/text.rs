@@ -6,7 +6,6 @@ use core::str::FromStr;
 
 #[cfg(feature = "axum")]
 use super::matched::{path_parameter, route};
-use super::place::Place;
 use super::value::ValueKey;
 use super::{
     basic_user, bearer, cookie, grpc_method, grpc_service, host, method, path, path_segment, query,
@@ -97,23 +96,10 @@ impl FromStr for ValueKey {
 /// Writes the text that parses to this extractor.
 impl fmt::Display for ValueKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Place::Header(name) => write!(f, "header {name}"),
-            Place::Bearer => f.write_str("bearer"),
-            Place::BasicUser => f.write_str("basic_user"),
-            Place::Cookie(name) => write!(f, "cookie {name}"),
-            Place::Query(name) => write!(f, "query {name}"),
-            #[cfg(feature = "axum")]
-            Place::Route => f.write_str("route"),
-            #[cfg(feature = "axum")]
-            Place::PathParameter(name) => write!(f, "path_parameter {name}"),
-            Place::PathSegment(index) => write!(f, "path_segment {index}"),
-            Place::Path => f.write_str("path"),
-            Place::Host => f.write_str("host"),
-            Place::Method => f.write_str("method"),
-            Place::GrpcService => f.write_str("grpc_service"),
-            Place::GrpcMethod => f.write_str("grpc_method"),
-            Place::Metadata(name) => write!(f, "metadata {name}"),
+        f.write_str(self.place.word())?;
+        match self.place.argument() {
+            Some(argument) => write!(f, " {argument}"),
+            None => Ok(()),
         }
     }
 }

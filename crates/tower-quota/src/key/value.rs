@@ -14,8 +14,7 @@ pub(super) type SentValue<'r> = Option<Cow<'r, [u8]>>;
 
 /// An extractor of one value in one place, such as [`header`](super::header()) or [`path`](super::path()).
 ///
-/// The extractor has a text, for your configuration files: `header x-api-key`, `bearer`, `path_segment 0`. The words are
-/// the names of the functions in [this module](super).
+/// For configuration files, the extractor has a text that begins with the name of its function in [this module](super).
 ///
 /// ```
 /// use tower_quota::key::{self, ValueKey};
@@ -28,8 +27,25 @@ pub(super) type SentValue<'r> = Option<Cow<'r, [u8]>>;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[must_use]
 pub struct ValueKey {
-    pub(super) scope: Name,
+    scope: Name,
     pub(super) place: Place,
+}
+
+impl From<Place> for ValueKey {
+    fn from(place: Place) -> Self {
+        // Counters are stored under the scope, which therefore stays as it is.
+        let mut scope = match place {
+            Place::Bearer => String::from("bearer token"),
+            _ => place.word().replace('_', " "),
+        };
+        if let Some(argument) = place.argument() {
+            scope = format!("{scope} {argument}");
+        }
+        Self {
+            scope: Name::from(scope),
+            place,
+        }
+    }
 }
 
 impl ValueKey {

@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use http::Method;
 use tower_quota::RequestHead;
-use tower_quota::key::{self, ClientIp, KeyExtractor};
+use tower_quota::key::{self, ClientIp};
+#[cfg(feature = "axum")]
+use tower_quota::key::{KeyExtractor, ValueKey};
 use tower_quota::when::Condition;
 
 use super::globs::Globs;
@@ -34,6 +36,8 @@ pub(crate) struct Matches<T> {
     /// The matches without a field to find them by.
     always: Vec<u32>,
     paths: Paths,
+    #[cfg(feature = "axum")]
+    route: ValueKey,
     #[cfg(feature = "axum")]
     routes: Texts,
     grpc_methods: Texts,
@@ -119,7 +123,7 @@ impl<T: Copy> Matches<T> {
         #[cfg(feature = "axum")]
         if !self.routes.is_empty() {
             // Through the extractor, so that no second place knows where routes are.
-            let route = key::route().extract(head);
+            let route = self.route.extract(head);
             visit_text(
                 &self.routes,
                 route
@@ -519,6 +523,8 @@ impl<'m> Found<'m> {
             conditions,
             always: self.always,
             paths,
+            #[cfg(feature = "axum")]
+            route: key::route(),
             #[cfg(feature = "axum")]
             routes: self.routes,
             grpc_methods: self.grpc_methods,

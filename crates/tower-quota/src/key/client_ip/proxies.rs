@@ -26,9 +26,9 @@ impl Proxies {
     /// The maximum number of hops, and of entries of a list that are read.
     pub(super) const MAX_HOPS: u8 = 32;
 
-    /// Trusts proxies by their addresses: networks in CIDR notation such as `"10.0.0.0/8"`, or single addresses.
+    /// Trusts proxies by their networks, such as `"10.0.0.0/8"`, or single addresses. An empty list trusts no proxy.
     ///
-    /// No client may have an address in these networks. An empty list trusts no proxy.
+    /// Clients must not have addresses in these networks.
     ///
     /// # Panics
     /// If an entry is not a network or an address; see [`Proxies::try_networks`].
@@ -56,14 +56,13 @@ impl Proxies {
 
     /// Trusts this number of proxies, 1 to 32, whatever their addresses.
     ///
-    /// With 1 every peer is a proxy, and the client is the right-most entry of a list; with 2 the next one. Google's
-    /// balancers, for example, append two entries. The peer's address is not needed.
+    /// With 1, the client is the right-most entry of a list; with 2 the next one. Google's balancers append two entries.
     ///
-    /// Use it only if no client can bypass the proxies. Clients that reach the service directly, or bypass some of the
-    /// proxies, can send any address.
+    /// Use it only if clients cannot bypass the proxies. A client that reaches the service directly, or bypasses some of
+    /// the proxies, can send any address.
     ///
     /// # Panics
-    /// When `count` is 0 or more than 32; see [`Proxies::try_hops`].
+    /// If `count` is 0 or more than 32; see [`Proxies::try_hops`].
     #[must_use]
     #[track_caller]
     pub fn hops(count: u8) -> Self {
@@ -73,7 +72,7 @@ impl Proxies {
     /// Works like [`Proxies::hops`], but returns an error for an invalid number.
     ///
     /// # Errors
-    /// [`ConfigError::ProxyHops`] when `count` is 0 or more than 32.
+    /// [`ConfigError::ProxyHops`] if `count` is 0 or more than 32.
     pub const fn try_hops(count: u8) -> Result<Self, ConfigError> {
         if matches!(count, 1..=Self::MAX_HOPS) {
             Ok(Self(Trust::Hops(count)))
@@ -110,9 +109,7 @@ impl Behind {
         }
     }
 
-    /// Returns the first address that is not a proxy, from the nearest to the farthest.
-    ///
-    /// Each entry is trusted because the previous one is a proxy.
+    /// Returns the first address that is not a proxy. Each entry is trusted because the previous one is a proxy.
     fn walk(
         &self,
         peer: Option<IpAddr>,

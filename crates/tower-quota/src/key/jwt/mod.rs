@@ -18,16 +18,14 @@ use crate::head::RequestHead;
 
 /// Counts by a claim of the request's JSON web token (RFC 7519), such as `sub`.
 ///
-/// The token is read from `Authorization: Bearer`, or from [another place](JwtClaim::token_from), and verified with
-/// this key. The claim may be a string, a number or a boolean; `7` and `"7"` are the same key. The key is missing
-/// without a token, if the token is invalid, and if it has no such claim. Requests with conflicting tokens share one
-/// counter, as with [`header`](super::header()).
+/// The token is in `Authorization: Bearer`, or in [another place](JwtClaim::token_from), and this key verifies it. The
+/// claim may be a string, a number or a boolean; `7` and `"7"` are the same key. The key is missing if the token is absent
+/// or invalid, or has no such claim. Different tokens conflict, as in [`header`](super::header()).
 ///
 /// # What it costs
 ///
 /// A verification takes from a few microseconds (HMAC) to some hundred (elliptic curves), on the thread that serves the
-/// request. It runs for every request that the limit applies to, before the limits are decided, so also for requests
-/// that are then refused. Let a cheaper limit in an outer layer refuse floods first:
+/// request, also for requests that the limits then refuse. Let a cheaper limit in an outer layer refuse floods first:
 ///
 /// ```
 /// use axum::{Router, routing::get};
@@ -45,17 +43,16 @@ use crate::head::RequestHead;
 /// # Ok::<(), key::InvalidJwtKey>(())
 /// ```
 ///
-/// If another layer has already verified the token, count by the value that it attached, see
-/// [`extension`](super::extension()), or by [`unverified_jwt_claim`].
+/// If another layer has verified the token, count by the value that it attached, see [`extension`](super::extension()), or
+/// by [`unverified_jwt_claim`].
 #[must_use]
 pub fn jwt_claim(claim: impl Into<Name>, key: JwtKey) -> JwtClaim {
     JwtClaim::new(claim.into(), vec![key])
 }
 
-/// Counts by a claim of a JSON web token without verifying the token.
+/// Counts by a claim of a JSON web token without verifying the token, otherwise as [`jwt_claim`].
 ///
-/// Use it **only if an outer layer has verified the token**: the same token, from the same header. Otherwise clients
-/// choose the claim. In all else it works like [`jwt_claim`].
+/// Use it **only if an outer layer has verified** the same token from the same header. Otherwise clients choose the claim.
 #[must_use]
 pub fn unverified_jwt_claim(claim: impl Into<Name>) -> JwtClaim {
     JwtClaim::new(claim.into(), Vec::new())
@@ -83,8 +80,6 @@ impl JwtClaim {
     }
 
     /// Accepts tokens that this key verifies too: for key rotation, or several issuers.
-    ///
-    /// An [unverified](unverified_jwt_claim) claim becomes a verified one.
     #[must_use]
     pub fn or_key(mut self, key: JwtKey) -> Self {
         self.keys.push(key);
