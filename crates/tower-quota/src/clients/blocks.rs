@@ -13,9 +13,7 @@ const MAX_BLOCKS: usize = 100_000;
 /// The end of each block, by limit and key.
 type Ends = HashMap<Name, HashMap<Key<'static>, Instant>>;
 
-/// The blocks of a process.
-///
-/// Requests read the map without a lock. A change replaces the map by a changed copy.
+/// The blocks of a process. A change replaces the map by a copy, so that requests read it without a lock.
 #[derive(Default)]
 pub(crate) struct Blocks(ArcSwap<Ends>);
 

@@ -88,19 +88,6 @@ impl fmt::Debug for FirstOf {
     }
 }
 
-/// Adds the method [`or`](Self::or) to your extractors and to boxes.
-///
-/// The extractors of this crate have it as an inherent method.
-pub trait KeyExtractorExt: KeyExtractor + Sized {
-    /// Counts by this key, or by the other if this one is missing: see [`first_of`].
-    #[must_use]
-    fn or(self, other: impl KeyExtractor) -> FirstOf {
-        first_of((self, other))
-    }
-}
-
-impl<E: KeyExtractor> KeyExtractorExt for E {}
-
 /// Adds the method `or` to extractors, so that users need not import a trait.
 macro_rules! or {
     ($($extractor:ident)+) => {

@@ -96,7 +96,7 @@ pub(crate) use self::client_ip::{Networks, forwarding_header, network};
 pub(crate) use self::custom::CLOSURE_MARK;
 pub use self::custom::{ClosureKey, EveryoneKey, everyone, extension, from_fn};
 pub use self::extractor::KeyExtractor;
-pub use self::first_of::{FirstOf, KeyExtractorExt, first_of};
+pub use self::first_of::{FirstOf, first_of};
 pub use self::grpc::{grpc_method, grpc_service, metadata, try_metadata};
 pub use self::header::{cookie, header, try_header};
 pub(crate) use self::inspect::{identity, mistake};

@@ -9,10 +9,9 @@ use crate::valid::valid;
 
 /// Matches requests from clients whose address is in one of these networks.
 ///
-/// Write a network as `203.0.113.0/24`, or as a single address. Bits after the prefix are ignored. The extractor reads the
-/// address; a request without an address does not match. Long lists are as fast as short ones.
-///
-/// `::ffff:203.0.113.7` and `64:ff9b::203.0.113.7` are IPv4 addresses. No IPv6 network contains them, not even `::/0`.
+/// Write a network as `203.0.113.0/24`, or as a single address. A request without an address does not match. Long lists are as
+/// fast as short ones. No IPv6 network, not even `::/0`, contains the IPv4 addresses that [`client_ip`](crate::key::client_ip)
+/// reads from IPv6 addresses.
 ///
 /// ```
 /// use tower_quota::{Policy, key, when};

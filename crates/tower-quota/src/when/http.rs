@@ -23,12 +23,11 @@ pub fn method(methods: impl IntoIterator<Item = Method>) -> Box<dyn Condition> {
 
 /// Matches requests whose path matches this pattern.
 ///
-/// Patterns are written as axum's routes. In `/users/{id}` the braces match one segment, and in `/files/{*rest}` any text up
-/// to the end. At the end of a pattern, braces do not match an empty text. `{{` and `}}` are literal braces.
+/// Patterns are axum's: `{id}` matches one segment, `{*rest}` any text up to the end, and `{{` is a literal brace. At the end
+/// of a pattern, braces do not match an empty text. The path is not decoded, see the [caveats](crate::when#caveats).
 ///
-/// The path is not decoded, and the match is [as strict as a router](crate::when#caveats): `/users/` is not `/users`. With
-/// the feature `axum`, write the prefix of a `nest` too: `"/api/items"`. If a layer between routers rewrites the path, the
-/// limit applies if [either path matches](RequestHead::path_matches).
+/// With the feature `axum`, write the prefix of a `nest` too: `"/api/items"`. If a layer between routers rewrites the path,
+/// the limit applies if [either path matches](RequestHead::path_matches).
 ///
 /// # Panics
 /// If the pattern is invalid; see [`try_path`].
@@ -69,9 +68,8 @@ pub fn try_path(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
 
 /// Matches requests that axum has matched to the route with this pattern.
 ///
-/// Write the pattern as you gave it to the router and, under `nest`, with the prefix: `"/api/users/{id}"`. The condition
-/// does not match before a route is matched, see [`key::route`](crate::key::route()), or if the router does not have the
-/// pattern. [`path`] needs no router.
+/// Write the pattern with the prefix of a `nest`: `"/api/users/{id}"`. The condition does not match where
+/// [`key::route`](crate::key::route()) is missing. [`path`] needs no router.
 #[cfg(feature = "axum")]
 #[must_use]
 #[doc(alias = "MatchedPath")]
@@ -86,9 +84,7 @@ pub fn route(pattern: impl Into<String>) -> Box<dyn Condition> {
     })
 }
 
-/// Returns a matched route without the prefix of the `nest`.
-///
-/// The prefix has as many segments as were removed from the path.
+/// Returns a matched route without the prefix of the `nest`, which has as many segments as the path has lost.
 #[cfg(feature = "axum")]
 fn inner_route<'a>(matched: &'a str, head: &RequestHead<'_>) -> &'a str {
     let original = head
@@ -105,8 +101,8 @@ fn inner_route<'a>(matched: &'a str, head: &RequestHead<'_>) -> &'a str {
 
 /// Matches requests for this host, `api.example.com`, or under this domain, `*.example.com`.
 ///
-/// A host may be an address, IPv6 in brackets. `*.` matches one or more labels before the domain, but not the domain
-/// itself. Case, port and a trailing dot are ignored. Write internationalised names as clients send them, `xn--...`.
+/// `*.` matches one or more labels, so not the domain itself. Case, port and a trailing dot are ignored. Write IPv6 addresses
+/// in brackets, and internationalised names as `xn--...`.
 ///
 /// If a request [sends different hosts](RequestHead::host_matches), a limit and a [block list](crate::Policy::block) match
 /// on any of them, and a condition that exempts requests only if all match. Clients choose the host: it identifies your
@@ -160,8 +156,8 @@ fn is_under(host: &[u8], domain: &[u8]) -> bool {
 
 /// Matches calls of this gRPC service, by its full name: `"grpc.health.v1.Health"`.
 ///
-/// The condition compares the path, `/grpc.health.v1.Health/Check`, as gRPC servers do, and ignores the content type,
-/// because many servers answer calls with any content type.
+/// The condition compares the path, as gRPC servers do, and ignores the content type, because many servers answer calls with
+/// any content type.
 ///
 /// # Panics
 /// If this is not the name of a service; see [`try_grpc_service`].
@@ -187,8 +183,6 @@ pub fn try_grpc_service(name: &str) -> Result<Box<dyn Condition>, PatternError> 
 }
 
 /// Matches calls of this gRPC method, by its full name: `"grpc.health.v1.Health/Check"`.
-///
-/// The condition compares the path, as [`grpc_service`] does.
 ///
 /// # Panics
 /// If this is not the name of a method; see [`try_grpc_method`].
@@ -217,9 +211,9 @@ pub fn try_grpc_method(name: &str) -> Result<Box<dyn Condition>, PatternError> {
 
 /// Matches CORS preflight requests, as defined by the Fetch standard.
 ///
-/// They are `OPTIONS` with `Origin` and `Access-Control-Request-Method`. Browsers send them automatically, so it is
-/// fair to skip them. But any client can send them, as often as it likes, and a route made with `any(..)` or a fallback,
-/// such as a gateway's, runs its handler for them. Skip them only if a CORS layer answers them before your handlers.
+/// Browsers send these `OPTIONS` requests automatically, so it is fair to skip them. But any client can send them, and routes
+/// with `any(..)` and fallbacks, such as a gateway's, run their handlers for them. Skip them only if a CORS layer answers
+/// them first.
 #[must_use]
 #[doc(alias = "options")]
 pub fn cors_preflight() -> Box<dyn Condition> {

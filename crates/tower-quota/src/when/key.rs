@@ -8,14 +8,12 @@ use crate::key::KeyExtractor;
 
 /// Matches requests whose key is one of these: API keys, user names, or other values.
 ///
-/// Give keys as the text or the bytes that the extractor reads. For keys of several parts, combine a condition for each
-/// part with [`every`](super::every). For addresses, use [`address_in`](super::address_in).
+/// Give the text or the bytes that the extractor reads. For keys of several parts, combine conditions by
+/// [`every`](super::every); for addresses, use [`address_in`](super::address_in).
 ///
-/// A missing key does not match. If a request sends conflicting values, such as a header twice, a [block
-/// list](crate::Policy::block) and [`Limit::when`](crate::Limit::when) match if one value is listed. An [allow
-/// list](crate::Policy::allow), [`skip`](crate::Policy::skip) and [`unless`](crate::Limit::unless) do not match.
-///
-/// A client can send any key: allow only keys that are secret.
+/// If a request sends conflicting values, one listed value is enough for a [block list](crate::Policy::block) and for
+/// [`Limit::when`](crate::Limit::when). For what exempts requests, such as an [allow list](crate::Policy::allow),
+/// conflicting values do not match. A client can send any key: allow only keys that are secret.
 ///
 /// ```
 /// use tower_quota::{Policy, key, when};

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use http::Request;
-use tower_quota::key::{self, KeyExtractor, KeyExtractorExt};
+use tower_quota::key::{self, KeyExtractor};
 use tower_quota::{ConfigError, Key, Limit, MemoryStore, Name, Policy, Quota, RequestHead, Store};
 
 use crate::{read, to, with};
@@ -160,7 +160,7 @@ async fn first_of_shares_counters_with_its_part() {
 #[test]
 fn boxed_extractor_has_an_alternative() {
     let boxed: Box<dyn KeyExtractor> = Box::new(key::bearer());
-    let by = boxed.or(key::method());
+    let by = key::first_of([boxed, Box::new(key::method())]);
     assert_eq!(key_of(&by, &to("/")), Some(key::method().key_of("GET")));
 }
 
