@@ -58,7 +58,12 @@ pub fn every<C: Condition>(conditions: impl IntoIterator<Item = C>) -> Box<dyn C
 #[non_exhaustive]
 pub enum PatternError {
     /// The text is not a pattern of paths.
-    Path { pattern: String, reason: String },
+    Path {
+        /// The pattern.
+        pattern: String,
+        /// The reason why it is invalid.
+        reason: String,
+    },
     /// The text is not a host name, an address, or `*.` before a name.
     Host(String),
     /// The text is not an address or a network such as `203.0.113.0/24`.
