@@ -24,7 +24,7 @@ pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
 /// `jwt_claim` with the feature `jwt`.
 #[doc(alias = "access token")]
 pub fn bearer() -> ValueKey {
-    Place::Bearer.into()
+    ValueKey::of(Place::Bearer)
 }
 
 /// Counts by the user's name in `Authorization: Basic` (RFC 7617), whatever the password.
@@ -33,7 +33,7 @@ pub fn bearer() -> ValueKey {
 /// too. The key is missing if the credentials are unreadable or the name is empty.
 #[doc(alias = "login")]
 pub fn basic_user() -> ValueKey {
-    Place::BasicUser.into()
+    ValueKey::of(Place::BasicUser)
 }
 
 /// Returns the name of the user in Basic credentials.

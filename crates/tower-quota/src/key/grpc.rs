@@ -16,13 +16,13 @@ use crate::valid::valid_header;
 /// segments, add [`when::grpc_service`](crate::when::grpc_service). Each made-up service gets a new counter: combine the
 /// key with the [client](super::client_ip) by [`all`](super::all()), or put the layer inside the routes.
 pub fn grpc_service() -> ValueKey {
-    Place::GrpcService.into()
+    ValueKey::of(Place::GrpcService)
 }
 
 /// Counts by the gRPC method that is called, such as `helloworld.Greeter/SayHello`: see [`grpc_service`].
 #[doc(alias = "rpc")]
 pub fn grpc_method() -> ValueKey {
-    Place::GrpcMethod.into()
+    ValueKey::of(Place::GrpcMethod)
 }
 
 /// Returns the service and the method that a path calls, with and without the service.
@@ -42,7 +42,7 @@ pub(super) fn called<'r>(head: &RequestHead<'r>) -> Option<(&'r str, &'r str)> {
 /// If `name` cannot be the name of metadata; see [`try_metadata`].
 #[track_caller]
 pub fn metadata(name: &str) -> ValueKey {
-    Place::Metadata(valid_header(name)).into()
+    ValueKey::of(Place::Metadata(valid_header(name)))
 }
 
 /// Works like [`metadata`], but returns an error for an invalid name.
@@ -50,7 +50,9 @@ pub fn metadata(name: &str) -> ValueKey {
 /// # Errors
 /// [`InvalidHeaderName`] if `name` is empty or not a token (RFC 9110, section 5.1).
 pub fn try_metadata(name: &str) -> Result<ValueKey, InvalidHeaderName> {
-    Ok(Place::Metadata(HeaderName::from_bytes(name.as_bytes())?).into())
+    Ok(ValueKey::of(Place::Metadata(HeaderName::from_bytes(
+        name.as_bytes(),
+    )?)))
 }
 
 /// Calls `visit` with the values of the metadata of this name.

@@ -24,7 +24,7 @@ use crate::valid::valid_header;
 #[track_caller]
 #[doc(alias = "api key")]
 pub fn header(name: &str) -> ValueKey {
-    Place::Header(valid_header(name)).into()
+    ValueKey::of(Place::Header(valid_header(name)))
 }
 
 /// Works like [`header`], but returns an error for an invalid name.
@@ -32,7 +32,9 @@ pub fn header(name: &str) -> ValueKey {
 /// # Errors
 /// [`InvalidHeaderName`] if `name` is empty or not a token (RFC 9110, section 5.1).
 pub fn try_header(name: &str) -> Result<ValueKey, InvalidHeaderName> {
-    Ok(Place::Header(HeaderName::from_bytes(name.as_bytes())?).into())
+    Ok(ValueKey::of(Place::Header(HeaderName::from_bytes(
+        name.as_bytes(),
+    )?)))
 }
 
 /// Returns the values in the lines of a header.
@@ -50,7 +52,7 @@ pub(super) fn lines<'r>(
 /// any value: limit by address too.
 #[doc(alias = "session")]
 pub fn cookie(name: impl Into<Name>) -> ValueKey {
-    Place::Cookie(name.into()).into()
+    ValueKey::of(Place::Cookie(name.into()))
 }
 
 /// Returns the values of the cookies with this name.

@@ -14,14 +14,14 @@ use crate::head::RequestHead;
 #[doc(alias = "MatchedPath")]
 #[doc(alias = "endpoint")]
 pub fn route() -> ValueKey {
-    Place::Route.into()
+    ValueKey::of(Place::Route)
 }
 
 /// Counts by a parameter of axum's matched route, such as `id` of `/users/{id}` or `rest` of `/{*rest}`, decoded.
 ///
 /// The key is missing where the key of [`route`] is. A client can make up any value: limit by address too.
 pub fn path_parameter(name: impl Into<Name>) -> ValueKey {
-    Place::PathParameter(name.into()).into()
+    ValueKey::of(Place::PathParameter(name.into()))
 }
 
 /// Returns the pattern of the matched route.

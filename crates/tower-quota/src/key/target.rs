@@ -16,14 +16,14 @@ use crate::head::RequestHead;
 /// the client by [`all`](super::all()).
 #[doc(alias = "url")]
 pub fn path() -> ValueKey {
-    Place::Path.into()
+    ValueKey::of(Place::Path)
 }
 
 /// Counts by one segment of the [full path](RequestHead::path), decoded: segment 1 of `/tenants/acme/users` is `acme`.
 ///
 /// A client can make up any value: limit by address too.
 pub fn path_segment(index: usize) -> ValueKey {
-    Place::PathSegment(index).into()
+    ValueKey::of(Place::PathSegment(index))
 }
 
 /// Returns a segment of the path.
@@ -40,7 +40,7 @@ pub(super) fn decoded(text: &str) -> Cow<'_, [u8]> {
 ///
 /// Different values conflict, as in [`header`](super::header()). A client can make up any value: limit by address too.
 pub fn query(name: impl Into<Name>) -> ValueKey {
-    Place::Query(name.into()).into()
+    ValueKey::of(Place::Query(name.into()))
 }
 
 /// Returns the values of the query's parameters of this name.
@@ -68,7 +68,7 @@ pub(super) fn query_values<'r>(
 #[doc(alias = "authority")]
 #[doc(alias = "virtual host")]
 pub fn host() -> ValueKey {
-    Place::Host.into()
+    ValueKey::of(Place::Host)
 }
 
 /// Returns the host in an authority (RFC 3986, section 3.2), in one notation.
@@ -98,7 +98,7 @@ pub(crate) fn host_of(authority: &[u8]) -> Cow<'_, [u8]> {
 /// Methods other than those of RFC 9110 and `PATCH` share one counter, so that made-up methods get no new counter.
 #[doc(alias = "verb")]
 pub fn method() -> ValueKey {
-    Place::Method.into()
+    ValueKey::of(Place::Method)
 }
 
 /// Returns the name of a known method, and an empty text for others.

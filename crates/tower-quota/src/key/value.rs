@@ -31,8 +31,8 @@ pub struct ValueKey {
     pub(super) place: Place,
 }
 
-impl From<Place> for ValueKey {
-    fn from(place: Place) -> Self {
+impl ValueKey {
+    pub(super) fn of(place: Place) -> Self {
         // Counters are stored under the scope, which therefore stays as it is.
         let mut scope = match place {
             Place::Bearer => String::from("bearer token"),
@@ -46,9 +46,7 @@ impl From<Place> for ValueKey {
             place,
         }
     }
-}
 
-impl ValueKey {
     /// Returns the key by which requests with this value are counted.
     ///
     /// Give the decoded value. Use the key to peek at, reset or charge a client.

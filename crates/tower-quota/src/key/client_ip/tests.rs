@@ -1,5 +1,4 @@
 //! Mistakes that requests show.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::net::IpAddr;
 

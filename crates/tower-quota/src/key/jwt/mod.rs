@@ -80,6 +80,8 @@ impl JwtClaim {
     }
 
     /// Accepts tokens that this key verifies too: for key rotation, or several issuers.
+    ///
+    /// An [unverified](unverified_jwt_claim) claim becomes a verified one.
     #[must_use]
     pub fn or_key(mut self, key: JwtKey) -> Self {
         self.keys.push(key);
