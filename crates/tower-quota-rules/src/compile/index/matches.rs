@@ -16,7 +16,6 @@ use super::globs::Globs;
 use super::nested::Nested;
 use super::networks::Range;
 use super::paths::Paths;
-use super::values::find_values;
 use crate::compile::conditions::{
     Context, Field, code_condition, conditions, header_source, method,
 };
@@ -190,15 +189,25 @@ impl<T: Copy> Matches<T> {
 
     /// Visits the matches for the requested hosts, as `when::host` compares them.
     fn find_host(&self, head: &RequestHead<'_>, examine: &mut dyn FnMut(u32)) {
-        let each_host = |visit: &mut dyn FnMut(&[u8]) -> bool| {
-            head.host_matches(visit);
-        };
-        find_values(
-            head,
-            each_host,
-            |host, visit| self.find_one_host(host, visit),
-            examine,
-        );
+        if head.holds_in_doubt() {
+            head.host_matches(|host| {
+                self.find_one_host(host, examine);
+                false
+            });
+            return;
+        }
+        let Some(first) = head.host() else { return };
+        if head.host_matches(|host| *host == *first) {
+            return self.find_one_host(&first, examine);
+        }
+        // Only a domain can match several different hosts.
+        for domain in domains(&first) {
+            if let Some(entries) = self.domains.get(domain)
+                && head.host_matches(|host| domains(host).any(|other| other == domain))
+            {
+                entries.iter().for_each(|entry| examine(*entry));
+            }
+        }
     }
 
     /// Visits the matches for a host, and for each domain that it is under.

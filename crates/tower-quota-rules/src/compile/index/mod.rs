@@ -6,7 +6,6 @@ mod nested;
 mod networks;
 mod paths;
 mod trie;
-mod values;
 
 pub(crate) use self::globs::Globs;
 pub(crate) use self::matches::Matches;

@@ -9,7 +9,6 @@ use tower_quota::when::{self, Condition};
 use super::globs::MAX_SET_SIZE;
 use super::nested::Nested;
 use super::trie::{Segment, Trie, TrieBuilder};
-use super::values::find_values;
 use crate::document::PathMatch;
 
 /// Finds all path patterns and expressions that match a request: a trie of segments, and one expression of all.
@@ -82,15 +81,25 @@ impl Paths {
 
     /// Visits the numbers of all patterns and expressions that match a request.
     pub(crate) fn find(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(u32)) {
-        let each_path = |visit: &mut dyn FnMut(&str) -> bool| {
-            head.path_matches(visit);
-        };
-        find_values(
-            head,
-            each_path,
-            |path, visit| self.find_path(head, path, visit),
-            visit,
-        );
+        if head.holds_in_doubt() {
+            head.path_matches(|path| {
+                self.find_path(head, path, visit);
+                false
+            });
+            return;
+        }
+        // A match that exempts a request must hold for each of its paths.
+        let mut common: Option<Vec<u32>> = None;
+        head.path_matches(|path| {
+            let mut found = Vec::new();
+            self.find_path(head, path, &mut |number| found.push(number));
+            if let Some(earlier) = &common {
+                found.retain(|number| earlier.contains(number));
+            }
+            common = Some(found);
+            true
+        });
+        common.into_iter().flatten().for_each(visit);
     }
 
     fn find_path(&self, head: &RequestHead<'_>, path: &str, visit: &mut dyn FnMut(u32)) {
