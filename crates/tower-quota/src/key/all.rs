@@ -1,7 +1,5 @@
 //! Keys made of several parts.
 
-use core::fmt;
-
 use smallvec::SmallVec;
 use tower_quota_core::{Key, Name};
 
@@ -57,6 +55,7 @@ pub fn all(parts: impl IntoExtractors) -> All {
 }
 
 /// The extractor of [`all`].
+#[derive(Debug)]
 pub struct All {
     scope: Name,
     parts: Parts,
@@ -131,11 +130,5 @@ impl KeyExtractor for All {
 
     fn parse(&self, _: &str) -> Option<Key<'static>> {
         None
-    }
-}
-
-impl fmt::Debug for All {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "All({})", self.scope)
     }
 }

@@ -1,6 +1,7 @@
 //! The trait of extractors, which read keys from requests.
 
 use core::any::Any;
+use core::fmt;
 use std::sync::Arc;
 
 use tower_quota_core::{Key, Name};
@@ -60,6 +61,12 @@ pub trait KeyExtractor: Any + Send + Sync {
     /// part that reads the text as an address.
     fn parse(&self, text: &str) -> Option<Key<'static>> {
         (!text.is_empty()).then(|| Key::owned(self.scope(), text))
+    }
+}
+
+impl fmt::Debug for dyn KeyExtractor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KeyExtractor({})", self.scope())
     }
 }
 

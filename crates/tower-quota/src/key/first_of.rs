@@ -1,7 +1,5 @@
 //! Keys with alternatives.
 
-use core::fmt;
-
 use tower_quota_core::{Key, Name};
 
 use super::all::All;
@@ -44,6 +42,7 @@ pub fn first_of(parts: impl IntoExtractors) -> FirstOf {
 }
 
 /// The extractor of [`first_of`].
+#[derive(Debug)]
 pub struct FirstOf {
     scope: Name,
     parts: Parts,
@@ -79,12 +78,6 @@ impl KeyExtractor for FirstOf {
         }
         let address = keys.find(|key| key.to_address().is_some());
         Some(address.unwrap_or(first))
-    }
-}
-
-impl fmt::Debug for FirstOf {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "FirstOf({})", self.scope)
     }
 }
 

@@ -2,7 +2,6 @@
 
 mod key;
 
-use core::fmt;
 use core::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -59,7 +58,7 @@ pub fn unverified_jwt_claim(claim: impl Into<Name>) -> JwtClaim {
 }
 
 /// The extractor of [`jwt_claim`] and [`unverified_jwt_claim`].
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct JwtClaim {
     scope: Name,
     claim: Name,
@@ -160,11 +159,5 @@ impl KeyExtractor for JwtClaim {
                 visit(&Key::owned(self.scope, text));
             }
         });
-    }
-}
-
-impl fmt::Debug for JwtClaim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "JwtClaim({})", self.scope)
     }
 }
