@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use http::Method;
 use tower_quota::RequestHead;
-use tower_quota::key::{self, ClientIp};
+use tower_quota::key::ClientIp;
 #[cfg(feature = "axum")]
-use tower_quota::key::{KeyExtractor, ValueKey};
+use tower_quota::key::{self, KeyExtractor, ValueKey};
 use tower_quota::when::Condition;
 
 use super::globs::Globs;
+use super::hosts::Hosts;
 use super::nested::Nested;
 use super::networks::Range;
 use super::paths::Paths;
@@ -44,8 +45,7 @@ pub(crate) struct Matches<T> {
     default_key: Arc<KeySource>,
     keys: Globs,
     headers: Vec<(KeySource, Globs)>,
-    hosts: HashMap<Box<[u8]>, Vec<u32>>,
-    domains: HashMap<Box<[u8]>, Vec<u32>>,
+    hosts: Hosts,
     client_ip: ClientIp,
     networks: Nested<Range>,
     code: Vec<(Arc<dyn Condition>, Vec<u32>)>,
@@ -147,9 +147,7 @@ impl<T: Copy> Matches<T> {
         for (source, globs) in &self.headers {
             source.each_text(head, &mut |text| globs.find(text, &mut examine));
         }
-        if !self.hosts.is_empty() || !self.domains.is_empty() {
-            self.find_host(head, &mut examine);
-        }
+        self.hosts.find(head, &mut examine);
         if !self.networks.is_empty()
             && let Some(address) = self.client_ip.address(head)
         {
@@ -186,52 +184,6 @@ impl<T: Copy> Matches<T> {
     fn find_address(&self, address: IpAddr, examine: &mut dyn FnMut(u32)) {
         self.networks.find_address(address, examine);
     }
-
-    /// Visits the matches for the requested hosts, as `when::host` compares them.
-    fn find_host(&self, head: &RequestHead<'_>, examine: &mut dyn FnMut(u32)) {
-        if head.holds_in_doubt() {
-            head.host_matches(|host| {
-                self.find_one_host(host, examine);
-                false
-            });
-            return;
-        }
-        let Some(first) = head.host() else { return };
-        if head.host_matches(|host| *host == *first) {
-            return self.find_one_host(&first, examine);
-        }
-        // Only a domain can match several different hosts.
-        for domain in domains(&first) {
-            if let Some(entries) = self.domains.get(domain)
-                && head.host_matches(|host| domains(host).any(|other| other == domain))
-            {
-                entries.iter().for_each(|entry| examine(*entry));
-            }
-        }
-    }
-
-    /// Visits the matches for a host, and for each domain that it is under.
-    fn find_one_host(&self, host: &[u8], examine: &mut dyn FnMut(u32)) {
-        self.hosts
-            .get(host)
-            .into_iter()
-            .flatten()
-            .for_each(|entry| examine(*entry));
-        if !self.domains.is_empty() {
-            let found = domains(host).filter_map(|domain| self.domains.get(domain));
-            found.flatten().for_each(|entry| examine(*entry));
-        }
-    }
-}
-
-/// Returns the domains that a host is under. At least one character is before their dot.
-fn domains(host: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let dots = host
-        .iter()
-        .enumerate()
-        .skip(1)
-        .filter(|(_, byte)| **byte == b'.');
-    dots.filter_map(|(at, _)| host.get(at + 1..))
 }
 
 fn visit_text(texts: &Texts, text: Option<&str>, examine: &mut dyn FnMut(u32)) {
@@ -400,8 +352,7 @@ struct Found<'m> {
     grpc_services: Texts,
     keys: Vec<(&'m KeyPattern, u32)>,
     headers: HashMap<&'m str, Vec<(&'m KeyPattern, u32)>>,
-    hosts: HashMap<Box<[u8]>, Vec<u32>>,
-    domains: HashMap<Box<[u8]>, Vec<u32>>,
+    hosts: Hosts,
     networks: Vec<(Range, u32)>,
     code: HashMap<&'m str, CodeMatches>,
     methods: HashMap<Method, Vec<u32>>,
@@ -485,16 +436,7 @@ impl<'m> Found<'m> {
                 .entry(value.into())
                 .or_default()
                 .push(entry),
-            Field::Host => {
-                let (name, hosts) = match value.strip_prefix("*.") {
-                    Some(domain) => (domain, &mut self.domains),
-                    None => (value, &mut self.hosts),
-                };
-                hosts
-                    .entry(key::host().key_of(name).as_bytes().into())
-                    .or_default()
-                    .push(entry);
-            }
+            Field::Host => self.hosts.add(value, entry),
             Field::Network => self
                 .networks
                 .extend(Range::of(value).map(|range| (range, entry))),
@@ -542,7 +484,6 @@ impl<'m> Found<'m> {
             keys: Globs::new(self.keys),
             headers: headers.collect(),
             hosts: self.hosts,
-            domains: self.domains,
             client_ip: context.client_ip.clone(),
             networks: Nested::new(self.networks),
             code: self

@@ -1,6 +1,7 @@
 //! The index of rules: which of many conditions a request meets, without asking them one after the other.
 
 mod globs;
+mod hosts;
 mod matches;
 mod nested;
 mod networks;
