@@ -103,7 +103,7 @@ fn asked() -> impl Strategy<Value = Asked> {
         vec(select(vec!["pro", "pro-max", "free"]), 0..3),
     );
     let target = (
-        select(vec!["GET", "POST", "PUT"]),
+        select(vec!["GET", "POST", "PUT", "HEAD"]),
         select(&PATHS[..]),
         vec(select(&HOSTS[..]), 1..3),
     );
@@ -306,14 +306,14 @@ fn matches(matching: &Match, asked: &Asked, head: &RequestHead<'_>, in_doubt: bo
         PathMatch::Pattern(pattern) => when::path(pattern.as_str())(head),
         PathMatch::Regex(regex) => regex.regex().is_match(asked.path),
     };
-    matching
-        .method
+    matching.method.as_ref().is_none_or(|many| {
+        many.0.iter().any(|method| {
+            method.as_str() == asked.method || (method.as_str(), asked.method) == ("GET", "HEAD")
+        })
+    }) && matching
+        .host
         .as_ref()
-        .is_none_or(|many| many.0.iter().any(|method| method.as_str() == asked.method))
-        && matching
-            .host
-            .as_ref()
-            .is_none_or(|many| many.0.iter().any(|pattern| on_host(pattern.as_str())))
+        .is_none_or(|many| many.0.iter().any(|pattern| on_host(pattern.as_str())))
         && matching
             .path
             .as_ref()

@@ -15,6 +15,7 @@ use proptest::collection::vec;
 use proptest::option::of;
 use proptest::prelude::*;
 use proptest::sample::select;
+use tower_quota::key::{self, ValueKey};
 use tower_quota::{Algorithm, Quota};
 use tower_quota_rules::{
     AbandonedText, AssignRule, CostText, Defaults, Document, DurationText, Format, Grant,
@@ -74,23 +75,24 @@ fn fresh_name() -> impl Strategy<Value = NameText> {
 
 fn key_text() -> impl Strategy<Value = KeyText> {
     let argument = "[a-zA-Z0-9_.~-][ -~]{0,10}[a-z]";
+    let value = |key: ValueKey| KeyText::Value(key);
     prop_oneof![
         select(vec![
             KeyText::None,
-            KeyText::Bearer,
-            KeyText::BasicUser,
-            KeyText::Path,
-            KeyText::Host,
-            KeyText::Method,
-            KeyText::GrpcMethod,
-            KeyText::GrpcService,
+            value(key::bearer()),
+            value(key::basic_user()),
+            value(key::path()),
+            value(key::host()),
+            value(key::method()),
+            value(key::grpc_method()),
+            value(key::grpc_service()),
         ]),
         (of(1_u8..=32), of(1_u8..=128)).prop_map(|(v4, v6)| KeyText::ClientIp { v4, v6 }),
-        "[a-z][a-z0-9-]{0,20}".prop_map(|name| KeyText::Header(name.parse().expect("a header"))),
-        "[a-z][a-z0-9-]{0,20}".prop_map(|name| KeyText::Metadata(name.parse().expect("a header"))),
-        argument.prop_map(|name| KeyText::Cookie(name.into())),
-        argument.prop_map(|name| KeyText::Query(name.into())),
-        any::<usize>().prop_map(KeyText::PathSegment),
+        "[a-z][a-z0-9-]{0,20}".prop_map(move |name| value(key::header(&name))),
+        "[a-z][a-z0-9-]{0,20}".prop_map(move |name| value(key::metadata(&name))),
+        argument.prop_map(move |name| value(key::cookie(name))),
+        argument.prop_map(move |name| value(key::query(name))),
+        any::<usize>().prop_map(move |index| value(key::path_segment(index))),
     ]
 }
 

@@ -1,12 +1,7 @@
 //! Costs of requests: functions for [`Limit::cost_with`](crate::Limit::cost_with), which takes closures too.
 //!
-//! | cost | units | if the request has no such value |
-//! |---|---|---|
-//! | [`header`] | the number in a header | the given default |
-//! | [`body_size`] | the length of the body, in units of a number of bytes | the given default |
-//!
-//! A cost decides one thing: how many units of a limit the request takes before its handler runs. By default that is 1.
-//! Where only the handler or the response knows the cost, charge an estimate and [settle](crate::settle) it.
+//! A cost is the number of units that a request takes before its handler runs, 1 by default. If only the handler or the
+//! response knows the cost, charge an estimate and [settle](crate::settle) it.
 //!
 //! ```
 //! use tower_quota::{Limit, Quota, cost, key};
@@ -18,7 +13,7 @@
 //! # let _ = megabytes;
 //! ```
 //!
-//! Customised: a closure on the request's [head](crate::RequestHead), for costs that depend on the path:
+//! Customised: a closure on the request's [head](crate::RequestHead):
 //!
 //! ```
 //! use tower_quota::{Limit, Quota, key};
@@ -31,8 +26,7 @@
 //!
 //! # Caveats
 //!
-//! * A cost of 0 is free, and clients write headers: read a cost only from a header that a trusted proxy sets or removes.
-//! * A cost above the quota's capacity is never admitted.
+//! A cost of 0 is free. A cost above the quota's capacity is never admitted.
 
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, HeaderName, InvalidHeaderName, TRANSFER_ENCODING};
@@ -42,13 +36,13 @@ use crate::valid::valid_header;
 
 /// Charges the number in a header of the request.
 ///
-/// The cost is `default` units if the header is absent, is not a non-negative integer, or has lines with different
-/// values. A number above 64 bits becomes the largest one, which no limit admits.
+/// The cost is `default` units if the header is absent, is not a non-negative integer, or has different values. Numbers
+/// above 64 bits count as the largest number.
 ///
-/// Use it only for headers that a trusted proxy writes, or removes from what clients send.
+/// Clients write headers: use a header that a trusted proxy sets or removes.
 ///
 /// # Panics
-/// When `name` cannot be the name of a header; see [`try_header`].
+/// If `name` cannot be the name of a header; see [`try_header`].
 #[track_caller]
 pub fn header(name: &str, default: u64) -> impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + use<> {
     header_named(valid_header(name), default)
@@ -57,7 +51,7 @@ pub fn header(name: &str, default: u64) -> impl Fn(&RequestHead<'_>) -> u64 + Se
 /// Works like [`header`], but returns an error for an invalid name.
 ///
 /// # Errors
-/// [`InvalidHeaderName`] when `name` is empty or not a token (RFC 9110, section 5.1).
+/// [`InvalidHeaderName`] if `name` is empty or not a token (RFC 9110, section 5.1).
 pub fn try_header(
     name: &str,
     default: u64,
@@ -74,11 +68,8 @@ fn header_named(name: HeaderName, default: u64) -> impl Fn(&RequestHead<'_>) -> 
 
 /// Charges the length of the request's body, in units of `bytes_per_unit` bytes (0 counts as 1).
 ///
-/// The length is read from `Content-Length` and rounded up to at least 1 unit. Without the header, or with
-/// `Transfer-Encoding`, the cost is `default` units.
-///
-/// Clients choose whether they send a length. Set the default to the cost of the longest body that you accept. You can
-/// trust a length, because servers read no more.
+/// The cost is `Content-Length` in units, rounded up to at least 1. Without the header, or with `Transfer-Encoding`, the cost
+/// is `default` units: set the default to the cost of the longest body that you accept.
 pub fn body_size(
     bytes_per_unit: u64,
     default: u64,

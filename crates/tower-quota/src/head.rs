@@ -115,6 +115,20 @@ impl<'a> RequestHead<'a> {
         self.hosts().next()
     }
 
+    /// Returns whether a host of this request matches, in lower case, without a port and a trailing dot.
+    ///
+    /// A request can send several hosts: the host of the target, and one in each `Host` header. A limit or a block list
+    /// applies if any host matches. A condition that [exempts](Self::holds_in_doubt) a request must match all of them.
+    /// A request without a host does not match.
+    pub fn host_matches(&self, mut matches: impl FnMut(&[u8]) -> bool) -> bool {
+        let mut hosts = self.hosts();
+        if self.holds_in_doubt {
+            hosts.any(|host| matches(&host))
+        } else {
+            hosts.next().is_some_and(|host| matches(&host)) && hosts.all(|host| matches(&host))
+        }
+    }
+
     /// Returns all hosts that the request sends, in one notation: that of the target, then those of `Host` headers.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = Cow<'a, [u8]>> + use<'a> {
         let target = self

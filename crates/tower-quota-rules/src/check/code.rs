@@ -55,16 +55,6 @@ impl<'d> Checker<'d> {
             KeyRule::One(KeyText::Code(name)) => {
                 self.part(place.clone(), "key", name, &self.parts.keys)
             }
-            KeyRule::One(text @ (KeyText::Route | KeyText::PathParameter(_)))
-                if !cfg!(feature = "axum") =>
-            {
-                self.error(
-                    place.clone(),
-                    format_args!(
-                        "the key \"{text}\" is axum's: build the service with the feature `axum`"
-                    ),
-                );
-            }
             KeyRule::One(_) => {}
             KeyRule::First(keys) => keys
                 .iter()

@@ -1,5 +1,6 @@
 //! Each limit alone: what a policy refuses, and what refuses every request.
 
+use core::net::{IpAddr, Ipv4Addr};
 use core::time::Duration;
 
 use tower_quota::key::KeyExtractor;
@@ -150,15 +151,12 @@ impl<'d> Checker<'d> {
 /// Returns whether a client can leave a key out.
 fn may_be_missing(key: &KeyRule, parts: &CodeParts) -> bool {
     match key {
-        // Without a peer's address the request is answered as a mistake of the server.
-        KeyRule::One(
-            KeyText::None | KeyText::ClientIp { .. } | KeyText::Method | KeyText::Path,
-        ) => false,
+        KeyRule::One(KeyText::None | KeyText::ClientIp { .. }) => false,
+        KeyRule::One(KeyText::Value(key)) => is_missing(key),
         KeyRule::One(KeyText::Code(name)) => parts
             .keys
             .get(name.as_str())
             .is_some_and(|extractor| is_missing(&**extractor)),
-        KeyRule::One(_) => true,
         KeyRule::First(keys) => keys.iter().all(|key| may_be_missing(key, parts)),
         KeyRule::All(keys) => keys.iter().any(|key| may_be_missing(key, parts)),
     }
@@ -166,7 +164,9 @@ fn may_be_missing(key: &KeyRule, parts: &CodeParts) -> bool {
 
 /// Returns whether a request that sends nothing has no such key.
 fn is_missing(extractor: &dyn KeyExtractor) -> bool {
-    let request = http::Request::new(());
-    let head = RequestHead::of(&request);
-    extractor.extract(&head).is_none() && extractor.mistake(&head).is_none()
+    let mut request = http::Request::new(());
+    // Without a peer's address the request is answered as a mistake of the server.
+    let peer = IpAddr::V4(Ipv4Addr::LOCALHOST);
+    request.extensions_mut().insert(peer);
+    extractor.extract(&RequestHead::of(&request)).is_none()
 }

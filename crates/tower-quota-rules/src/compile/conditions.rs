@@ -10,9 +10,9 @@ use tower_quota::when::{self, Condition};
 use super::key_source::KeySource;
 use super::unknown::unknown_code;
 use crate::code_parts::CodeParts;
-use crate::document::{Match, PathMatch};
+use crate::document::{Many, Match, PathMatch};
 use crate::problem::{Place, Problem};
-use crate::text::KeyPattern;
+use crate::text::{KeyPattern, MethodText};
 
 /// The parts of a document that conditions refer to.
 #[derive(Clone, Copy)]
@@ -58,28 +58,22 @@ pub(crate) fn conditions(
     let invalid =
         |field: &str, error: &dyn core::fmt::Display| Problem::error(place.field(field), error);
     if let Some(methods) = matching.method.as_ref().filter(|_| is_open(Field::Method)) {
-        all.push(when::method(
-            methods.0.iter().filter_map(|text| method(text.as_str())),
-        ));
+        let methods = methods.0.iter().map(MethodText::as_str);
+        all.push(when::method(methods.filter_map(method)));
     }
     if let Some(hosts) = matching.host.as_ref().filter(|_| is_open(Field::Host)) {
-        let hosts: Result<Vec<_>, _> = hosts
-            .0
-            .iter()
-            .map(|host| when::try_host(host.as_str()))
-            .collect();
-        all.push(when::any(hosts.map_err(|error| invalid("host", &error))?));
+        let hosts = any_of(hosts, |host| when::try_host(host.as_str()));
+        all.push(hosts.map_err(|error| invalid("host", &error))?);
     }
     if let Some(paths) = matching.path.as_ref().filter(|_| is_open(Field::Path)) {
-        let paths: Result<Vec<_>, _> = paths.0.iter().map(path_condition).collect();
-        all.push(when::any(paths.map_err(|error| invalid("path", &error))?));
+        let paths = any_of(paths, path_condition);
+        all.push(paths.map_err(|error| invalid("path", &error))?);
     }
     if let Some(routes) = &matching.route {
         #[cfg(feature = "axum")]
         if is_open(Field::Route) {
-            all.push(when::any(
-                routes.0.iter().map(|route| when::route(&**route)),
-            ));
+            let routes = routes.0.iter().map(|route| when::route(&**route));
+            all.push(when::any(routes));
         }
         #[cfg(not(feature = "axum"))]
         {
@@ -99,57 +93,30 @@ pub(crate) fn conditions(
     if let Some(patterns) = matching.key.as_ref().filter(|_| is_open(Field::Key)) {
         all.push(matches_any(Arc::clone(context.default_key), &patterns.0));
     }
-    if let Some(networks) = matching
-        .network
-        .as_ref()
-        .filter(|_| is_open(Field::Network))
-    {
-        let networks = networks.0.iter().map(|network| network.as_str());
-        let condition = when::try_address_in(context.client_ip.clone(), networks);
+    let networks = matching.network.as_ref();
+    if let Some(networks) = networks.filter(|_| is_open(Field::Network)) {
+        let condition = when::try_address_in(context.client_ip.clone(), &networks.0);
         all.push(condition.map_err(|error| invalid("network", &error))?);
     }
-    if let Some(services) = matching
-        .grpc_service
-        .as_ref()
-        .filter(|_| is_open(Field::GrpcService))
-    {
-        let services: Result<Vec<_>, _> = services
-            .0
-            .iter()
-            .map(|name| when::try_grpc_service(name.as_str()))
-            .collect();
-        all.push(when::any(
-            services.map_err(|error| invalid("grpc_service", &error))?,
-        ));
+    let services = matching.grpc_service.as_ref();
+    if let Some(services) = services.filter(|_| is_open(Field::GrpcService)) {
+        let services = any_of(services, |name| when::try_grpc_service(name.as_str()));
+        all.push(services.map_err(|error| invalid("grpc_service", &error))?);
     }
-    if let Some(methods) = matching
-        .grpc_method
-        .as_ref()
-        .filter(|_| is_open(Field::GrpcMethod))
-    {
-        let methods: Result<Vec<_>, _> = methods
-            .0
-            .iter()
-            .map(|name| when::try_grpc_method(name.as_str()))
-            .collect();
-        all.push(when::any(
-            methods.map_err(|error| invalid("grpc_method", &error))?,
-        ));
+    let methods = matching.grpc_method.as_ref();
+    if let Some(methods) = methods.filter(|_| is_open(Field::GrpcMethod)) {
+        let methods = any_of(methods, |name| when::try_grpc_method(name.as_str()));
+        all.push(methods.map_err(|error| invalid("grpc_method", &error))?);
     }
     if matching.cors_preflight {
         all.push(when::cors_preflight());
     }
     if let Some(names) = matching.code.as_ref().filter(|_| is_open(Field::Code)) {
-        let given: Result<Vec<_>, _> = names
-            .0
-            .iter()
-            .map(|name| code_condition(name.as_str(), context, place))
-            .collect();
-        all.push(when::any(
-            given?
-                .into_iter()
-                .map(|given| move |head: &RequestHead<'_>| given(head)),
-        ));
+        let given = any_of(names, |name| -> Result<Box<dyn Condition>, Problem> {
+            let given = code_condition(name.as_str(), context, place)?;
+            Ok(Box::new(move |head: &RequestHead<'_>| given(head)))
+        });
+        all.push(given?);
     }
     if let Some(excluded) = &matching.not {
         let excluded = excluded.0.iter().enumerate();
@@ -159,6 +126,15 @@ pub(crate) fn conditions(
         all.push(when::not(when::any(excluded?)));
     }
     Ok(all)
+}
+
+/// Returns the condition that one of these values matches.
+fn any_of<T, E>(
+    values: &Many<T>,
+    condition: impl Fn(&T) -> Result<Box<dyn Condition>, E>,
+) -> Result<Box<dyn Condition>, E> {
+    let conditions: Vec<_> = values.0.iter().map(condition).collect::<Result<_, E>>()?;
+    Ok(when::any(conditions))
 }
 
 /// Returns the condition that a program gives by this name.

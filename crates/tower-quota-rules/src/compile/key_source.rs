@@ -1,18 +1,17 @@
 //! Keys that patterns are compared with.
 
-use core::fmt;
 use std::sync::Arc;
 
 use tower_quota::key::KeyExtractor;
 use tower_quota::{Key, Name, RequestHead};
 
 /// The extractors of a key, of which the first that is there counts.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct KeySource {
     parts: Vec<KeyPart>,
 }
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct KeyPart {
     extractor: Arc<dyn KeyExtractor>,
     /// True if keys are texts, which patterns can match. Addresses and several keys together are not.
@@ -37,9 +36,9 @@ impl KeySource {
         if head.holds_in_doubt() {
             let texts = self.parts.iter().filter(|part| part.is_text);
             texts.for_each(|part| {
-                part.extractor.each_value(head, &mut |value| {
-                    if !value.is_empty() {
-                        visit(value);
+                part.extractor.each_key(head, &mut |key| {
+                    if !key.as_bytes().is_empty() {
+                        visit(key.as_bytes());
                     }
                 })
             });
@@ -89,13 +88,5 @@ impl KeySource {
             .filter_map(other)
             .next()
             .or_else(|| texts.filter_map(text).next())
-    }
-}
-
-impl fmt::Debug for KeySource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list()
-            .entries(self.parts.iter().map(|part| part.extractor.scope()))
-            .finish()
     }
 }

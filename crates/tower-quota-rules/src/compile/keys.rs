@@ -3,6 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
+use tower_quota::ConfigError;
 use tower_quota::key::{self, ClientIp, KeyExtractor, Proxies, Source};
 
 use super::key_source::KeySource;
@@ -100,55 +101,27 @@ impl Keys<'_> {
                 .try_for_each(|key| self.add_to(source, key, place));
         }
         let extractor = self.extractor(rule, place)?;
-        let is_text = matches!(rule, KeyRule::One(_)) && !extractor.counts_addresses();
+        // Neither several keys together nor an address is read from a word.
+        let is_text = matches!(rule, KeyRule::One(_)) && extractor.parse("word").is_some();
         source.push(extractor, is_text);
         Ok(())
     }
 
     fn single(&self, text: &KeyText, place: &Place) -> Result<Extractor, Problem> {
-        let invalid = |error: &dyn fmt::Display| Problem::error(place.clone(), error);
+        let invalid = |error: ConfigError| Problem::error(place.clone(), error);
         Ok(match text {
             KeyText::None => Arc::new(key::everyone()),
             KeyText::ClientIp { v4, v6 } => {
                 let mut client_ip = self.client_ip.clone();
                 if let Some(bits) = v4 {
-                    client_ip = client_ip
-                        .try_prefix_v4(*bits)
-                        .map_err(|error| invalid(&error))?;
+                    client_ip = client_ip.try_prefix_v4(*bits).map_err(&invalid)?;
                 }
                 if let Some(bits) = v6 {
-                    client_ip = client_ip
-                        .try_prefix_v6(*bits)
-                        .map_err(|error| invalid(&error))?;
+                    client_ip = client_ip.try_prefix_v6(*bits).map_err(&invalid)?;
                 }
                 Arc::new(client_ip)
             }
-            KeyText::Header(name) => {
-                Arc::new(key::try_header(name.as_str()).map_err(|error| invalid(&error))?)
-            }
-            KeyText::Bearer => Arc::new(key::bearer()),
-            KeyText::BasicUser => Arc::new(key::basic_user()),
-            KeyText::Cookie(name) => Arc::new(key::cookie(String::from(&**name))),
-            KeyText::Query(name) => Arc::new(key::query(String::from(&**name))),
-            #[cfg(feature = "axum")]
-            KeyText::Route => Arc::new(key::route()),
-            #[cfg(feature = "axum")]
-            KeyText::PathParameter(name) => Arc::new(key::path_parameter(String::from(&**name))),
-            #[cfg(not(feature = "axum"))]
-            KeyText::Route | KeyText::PathParameter(_) => {
-                return Err(invalid(
-                    &"routes are those of axum: build the program with the feature \"axum\"",
-                ));
-            }
-            KeyText::PathSegment(number) => Arc::new(key::path_segment(*number)),
-            KeyText::Path => Arc::new(key::path()),
-            KeyText::Host => Arc::new(key::host()),
-            KeyText::Method => Arc::new(key::method()),
-            KeyText::GrpcService => Arc::new(key::grpc_service()),
-            KeyText::GrpcMethod => Arc::new(key::grpc_method()),
-            KeyText::Metadata(name) => {
-                Arc::new(key::try_metadata(name.as_str()).map_err(|error| invalid(&error))?)
-            }
+            KeyText::Value(key) => Arc::new(key.clone()),
             KeyText::Code(name) => {
                 let known = &self.code.keys;
                 let unknown = || unknown_code(place.clone(), name.as_str(), known.keys());

@@ -21,5 +21,6 @@ mod tiers;
 mod unknown;
 
 pub(crate) use self::compiled::{Compiled, compile};
+pub(crate) use self::index::{Nested, Range};
 pub(crate) use self::keys::client_ip;
 pub use self::tiers::Tier;

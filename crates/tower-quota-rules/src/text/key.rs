@@ -3,14 +3,13 @@
 use core::fmt;
 use core::str::FromStr;
 
+use tower_quota::key::ValueKey;
+
 use super::error::TextError;
 use super::macros::written_as_text;
 use super::name::NameText;
-use super::pattern::HeaderText;
 
 /// A key that requests are counted by, as text: `client_ip`, `header x-api-key`, `path_segment 0`.
-///
-/// Each is an extractor of [`tower_quota::key`].
 ///
 /// ```
 /// use tower_quota_rules::KeyText;
@@ -26,63 +25,16 @@ pub enum KeyText {
     None,
     /// `client_ip`, `client_ip /48 v4/24`: the client's address, or its network of these lengths in bits.
     ClientIp {
-        /// The leading bits of an IPv4 address, if not the document's.
+        /// The leading bits of an IPv4 address, if they differ from the document's.
         v4: Option<u8>,
-        /// The leading bits of an IPv6 address, if not the document's.
+        /// The leading bits of an IPv6 address, if they differ from the document's.
         v6: Option<u8>,
     },
-    /// `header x-api-key`: a header's value.
-    Header(HeaderText),
-    /// `bearer`: a bearer token.
-    Bearer,
-    /// `basic_user`: the user of Basic authentication.
-    BasicUser,
-    /// `cookie session`: a cookie's value.
-    Cookie(Box<str>),
-    /// `query api_key`: a parameter of the query.
-    Query(Box<str>),
-    /// `route`: the pattern of the route that axum has matched.
-    Route,
-    /// `path_parameter id`: a parameter of the route that axum has matched.
-    PathParameter(Box<str>),
-    /// `path_segment 0`: a segment of the path, counted from 0.
-    PathSegment(usize),
-    /// `path`: the path.
-    Path,
-    /// `host`: the requested host.
-    Host,
-    /// `method`: the method.
-    Method,
-    /// `grpc_service`: the gRPC service.
-    GrpcService,
-    /// `grpc_method`: the gRPC method with its service.
-    GrpcMethod,
-    /// `metadata x-tenant`: a value of gRPC metadata.
-    Metadata(HeaderText),
+    /// `header x-api-key`, `bearer`, `path_segment 0`: a value of the request, as a [`ValueKey`] reads it.
+    Value(ValueKey),
     /// `code tenant`: an extractor that code gives by this name.
     Code(NameText),
 }
-
-/// The first words of keys.
-const WORDS: [&str; 17] = [
-    "none",
-    "client_ip",
-    "header",
-    "bearer",
-    "basic_user",
-    "cookie",
-    "query",
-    "route",
-    "path_parameter",
-    "path_segment",
-    "path",
-    "host",
-    "method",
-    "grpc_service",
-    "grpc_method",
-    "metadata",
-    "code",
-];
 
 impl FromStr for KeyText {
     type Err = TextError;
@@ -90,55 +42,29 @@ impl FromStr for KeyText {
     fn from_str(text: &str) -> Result<Self, TextError> {
         let text = text.trim();
         let (word, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-        let argument = argument.trim_start();
-        let named = |of: fn(Box<str>) -> Self, example: &str| match argument.is_empty() {
-            true => Err(TextError::new(
-                format_args!("the key {word:?} does not say which"),
-                format_args!("write {example:?}"),
+        match word {
+            "none" if argument.is_empty() => Ok(Self::None),
+            "none" => Err(TextError::new(
+                format_args!(
+                    "{:?} after the key \"none\" means nothing",
+                    argument.trim_start()
+                ),
+                "write \"none\" alone",
             )),
-            false => Ok(of(argument.into())),
-        };
-        let key = match word {
-            "client_ip" => return prefixes(argument),
-            "header" => return Ok(Self::Header(argument.parse()?)),
-            "metadata" => return Ok(Self::Metadata(argument.parse()?)),
-            "code" => return Ok(Self::Code(argument.parse()?)),
-            "cookie" => return named(Self::Cookie, "cookie session"),
-            "query" => return named(Self::Query, "query api_key"),
-            "path_parameter" => return named(Self::PathParameter, "path_parameter id"),
-            "path_segment" => {
-                let wrong = |_| {
-                    TextError::new(
-                        format_args!("{argument:?} is not the number of a segment"),
-                        "count from 0, as in \"path_segment 0\"",
-                    )
-                };
-                return argument.parse().map(Self::PathSegment).map_err(wrong);
+            "client_ip" => prefixes(argument),
+            "code" => Ok(Self::Code(argument.trim_start().parse()?)),
+            word if ValueKey::WORDS.contains(&word) => {
+                text.parse().map(Self::Value).map_err(TextError::of)
             }
-            "none" => Self::None,
-            "bearer" => Self::Bearer,
-            "basic_user" => Self::BasicUser,
-            "route" => Self::Route,
-            "path" => Self::Path,
-            "host" => Self::Host,
-            "method" => Self::Method,
-            "grpc_service" => Self::GrpcService,
-            "grpc_method" => Self::GrpcMethod,
-            unknown => return Err(unknown_key(unknown)),
-        };
-        if argument.is_empty() {
-            return Ok(key);
+            unknown => Err(unknown_key(unknown)),
         }
-        Err(TextError::new(
-            format_args!("{argument:?} after the key {word:?} means nothing"),
-            format_args!("write {word:?} alone"),
-        ))
     }
 }
 
 fn unknown_key(word: &str) -> TextError {
+    let words = ["none", "client_ip", "code"];
     let wrong = format!("{word:?} is not a key");
-    match crate::problem::nearest(word, WORDS) {
+    match crate::problem::nearest(word, ValueKey::WORDS.into_iter().chain(words)) {
         Some(near) => TextError::new(wrong, format_args!("write {near:?}, if that is meant")),
         None => TextError::new(
             wrong,
@@ -185,20 +111,7 @@ impl fmt::Display for KeyText {
                     None => Ok(()),
                 }
             }
-            Self::Header(name) => write!(f, "header {name}"),
-            Self::Bearer => f.write_str("bearer"),
-            Self::BasicUser => f.write_str("basic_user"),
-            Self::Cookie(name) => write!(f, "cookie {name}"),
-            Self::Query(name) => write!(f, "query {name}"),
-            Self::Route => f.write_str("route"),
-            Self::PathParameter(name) => write!(f, "path_parameter {name}"),
-            Self::PathSegment(number) => write!(f, "path_segment {number}"),
-            Self::Path => f.write_str("path"),
-            Self::Host => f.write_str("host"),
-            Self::Method => f.write_str("method"),
-            Self::GrpcService => f.write_str("grpc_service"),
-            Self::GrpcMethod => f.write_str("grpc_method"),
-            Self::Metadata(name) => write!(f, "metadata {name}"),
+            Self::Value(key) => write!(f, "{key}"),
             Self::Code(name) => write!(f, "code {name}"),
         }
     }

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 
+use http::{HeaderName, Method};
 use tower_quota::{key, when};
 
 use super::error::TextError;
@@ -111,13 +112,11 @@ fn path(text: &str) -> Result<(), TextError> {
 
 /// Checks a method. Methods are case-sensitive: one in lower case would match no request.
 fn method(text: &str) -> Result<(), TextError> {
-    let is_token = !text.is_empty() && text.bytes().all(is_token_byte);
-    if is_token && !text.bytes().any(|byte| byte.is_ascii_lowercase()) {
-        return Ok(());
-    }
-    let fix = match is_token {
-        true => format!("write {:?}", text.to_ascii_uppercase()),
-        false => "give one such as \"GET\" or \"POST\"".into(),
+    let is_method = Method::from_bytes(text.as_bytes()).is_ok();
+    let fix = match text.to_ascii_uppercase() {
+        upper if is_method && upper == text => return Ok(()),
+        upper if is_method => format!("write {upper:?}"),
+        _ => "give one such as \"GET\" or \"POST\"".into(),
     };
     Err(TextError::new(
         format_args!("{text:?} is not the method of any request"),
@@ -126,17 +125,11 @@ fn method(text: &str) -> Result<(), TextError> {
 }
 
 fn header(text: &str) -> Result<(), TextError> {
-    if !text.is_empty() && text.bytes().all(is_token_byte) {
-        return Ok(());
+    match HeaderName::from_bytes(text.as_bytes()) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(TextError::new(
+            format_args!("{text:?} is not the name of a header"),
+            "give one such as \"x-api-key\"",
+        )),
     }
-    Err(TextError::new(
-        format_args!("{text:?} is not the name of a header"),
-        "give one such as \"x-api-key\"",
-    ))
-}
-
-/// Returns whether a token may contain this byte (RFC 9110, section 5.6.2).
-const fn is_token_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
 }

@@ -1,27 +1,21 @@
 //! Keys made of several parts.
 
-use core::fmt;
-
 use smallvec::SmallVec;
 use tower_quota_core::{Key, Name};
 
-use super::extractor::{KeyExtractor, identity_of};
-use super::mistake::Mistake;
-use super::parts::{IntoExtractors, Parts};
-use super::single::is_conflict;
+use super::extractor::KeyExtractor;
+use super::parts::{IntoExtractors, Parts, joined_scope};
+use super::value::is_conflict;
 use crate::head::RequestHead;
 
-/// The maximum number of keys that a request may send for one extractor while clients are blocked.
-///
-/// A request with more counts as blocked: [`All`] visits only one more of its combinations.
+/// The maximum number of keys that a request may send for one extractor: with more, it counts as blocked.
 #[doc(hidden)]
 pub const MAX_SENT_KEYS: usize = 64;
 
 /// Counts by several keys together, such as each client on each route.
 ///
-/// Extractors of different types go into a tuple, two to six of them; those of one type, such as
-/// `Box<dyn KeyExtractor>`, also into an array or a `Vec`. The order of the parts matters: `(a, b)` and `(b, a)` make
-/// different keys.
+/// Pass a tuple of two to six extractors, or an array or a `Vec` of one type, such as `Box<dyn KeyExtractor>`. `(a, b)` and
+/// `(b, a)` make different keys.
 ///
 /// ```
 /// use tower_quota::{Limit, Quota, key};
@@ -31,11 +25,10 @@ pub const MAX_SENT_KEYS: usize = 64;
 /// # let _ = limit;
 /// ```
 ///
-/// # The key is missing when one part is
+/// # The key is missing if one part is missing
 ///
-/// A limit by address and API key refuses clients without an API key. To count such clients by their address alone, give the
-/// part an alternative: `key::all((key::client_ip(), key::header("x-api-key").or(key::everyone())))`. Or skip them in this
-/// limit, and add a limit that counts them:
+/// A limit by address and API key refuses clients without an API key. To count them by address, give the part an
+/// alternative: `key::header("x-api-key").or(key::everyone())`. Or skip them, and add a limit that counts them:
 ///
 /// ```
 /// use tower_quota::{Limit, MissingKey, Policy, Quota, key};
@@ -54,15 +47,15 @@ pub const MAX_SENT_KEYS: usize = 64;
 #[doc(alias = "composite key")]
 #[doc(alias = "and")]
 pub fn all(parts: impl IntoExtractors) -> All {
-    let parts = Parts(parts.into_extractors());
-    // The parentheses make the scopes of nested combinations distinct.
+    let parts = parts.into_extractors();
     All {
-        scope: Name::from(format!("({})", parts.scopes(" + "))),
+        scope: joined_scope(&parts, " + "),
         parts,
     }
 }
 
 /// The extractor of [`all`].
+#[derive(Debug)]
 pub struct All {
     scope: Name,
     parts: Parts,
@@ -75,12 +68,16 @@ impl All {
     /// use tower_quota::key;
     ///
     /// let (user, method) = (key::header("x-user"), key::method());
-    /// let both = key::all((user.clone(), method));
-    /// let key = both.key_of([&user.key_of("ann"), &method.key_of(&http::Method::GET)]);
+    /// let both = key::all((user.clone(), method.clone()));
+    /// let key = both.key_of([&user.key_of("ann"), &method.key_of("GET")]);
     /// # let _ = key;
     /// ```
     pub fn key_of<'k, 'b: 'k>(&self, parts: impl IntoIterator<Item = &'k Key<'b>>) -> Key<'static> {
         Key::joined(self.scope, parts)
+    }
+
+    pub(super) const fn parts(&self) -> &Parts {
+        &self.parts
     }
 }
 
@@ -106,7 +103,6 @@ impl KeyExtractor for All {
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
         let keys: SmallVec<[Key<'_>; 4]> = self
             .parts
-            .0
             .iter()
             .map(|part| part.extract(head))
             .collect::<Option<_>>()?;
@@ -119,7 +115,7 @@ impl KeyExtractor for All {
     /// Visits the combinations of the keys of the parts, no more than one above the maximum.
     fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
         let mut combinations = vec![Vec::new()];
-        for part in &self.parts.0 {
+        for part in &self.parts {
             let keys = sent_keys(&**part, head);
             let longer = combinations.iter().flat_map(|combination| {
                 keys.iter()
@@ -134,19 +130,5 @@ impl KeyExtractor for All {
 
     fn parse(&self, _: &str) -> Option<Key<'static>> {
         None
-    }
-
-    fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
-        self.parts.mistake(head)
-    }
-
-    fn identity(&self) -> u64 {
-        identity_of::<Self>(&self.parts.identities())
-    }
-}
-
-impl fmt::Debug for All {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "All({})", self.scope)
     }
 }

@@ -1,13 +1,13 @@
 //! Keys from closures, and one key for all requests.
 
+use core::any::TypeId;
 use core::fmt;
-use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 
 use tower_quota_core::{Key, Name};
 
-use super::extractor::{KeyExtractor, identity_of};
-use super::single::key_of;
+use super::extractor::KeyExtractor;
 use crate::head::RequestHead;
 
 /// The prefix of the scopes of closures: a closure named `everyone` is not [`everyone`].
@@ -15,16 +15,11 @@ pub(crate) const CLOSURE_MARK: &str = "fn ";
 
 /// Counts by a value that a closure reads from the request: text, bytes, the bytes of a number.
 ///
-/// `None` or an empty value is a missing key. Up to 38 bytes are stored without an allocation. To borrow bytes of the
-/// request instead, implement [`KeyExtractor`].
-///
-/// The name identifies the keys. Their [scope](KeyExtractor::scope) is `fn ` and this name, so a closure may have the
-/// name of an extractor of this module. Different closures of one policy need different names, or the policy
-/// [refuses](crate::ConfigError::SharedScope) them. A closure with captures differs from every other closure, even from
-/// one that the same line of code makes. To use it for several limits, clone the extractor.
-///
 /// ```
 /// use tower_quota::{Limit, Policy, Quota, key};
+///
+/// // Return an owned value. To borrow from the request, implement `KeyExtractor`.
+/// let tenant = key::from_fn("tenant", |head| head.uri().host().map(String::from));
 ///
 /// // An outer layer has authenticated the user.
 /// #[derive(Clone)]
@@ -35,61 +30,33 @@ pub(crate) const CLOSURE_MARK: &str = "fn ";
 /// let user = key::from_fn("user id", |head| Some(head.extensions().get::<User>()?.id.to_be_bytes()));
 /// let policy = Policy::new()
 ///     .limit(Limit::new("minute", Quota::per_minute(100)).by(user.clone()))
-///     .limit(Limit::new("hour", Quota::per_hour(1_000)).by(user));
+///     .limit(Limit::new("hour", Quota::per_hour(1_000)).by(user))
+///     .limit(Limit::new("tenant", Quota::per_hour(9_000)).by(tenant));
 /// # let _ = policy;
 /// ```
+///
+/// `None` or an empty value is a missing key. Values up to 38 bytes are stored without an allocation.
+///
+/// The [scope](KeyExtractor::scope) is `fn ` and the name. A policy [refuses](crate::ConfigError::SharedScope) two different
+/// closures of one name. To use a closure with captures for several limits, clone the extractor.
 #[must_use]
-pub fn from_fn<F, K>(name: impl Into<Name>, read: F) -> FromFnKey<F>
+pub fn from_fn<F, K>(name: impl Into<Name>, read: F) -> ClosureKey
 where
     F: Fn(&RequestHead<'_>) -> Option<K> + Send + Sync + 'static,
     K: AsRef<[u8]> + Into<Vec<u8>>,
 {
-    FromFnKey {
-        scope: Name::from(format!("{CLOSURE_MARK}{}", name.into())),
-        construction: construction_of(&read),
-        read,
-    }
-}
-
-/// The extractor of [`from_fn`].
-#[derive(Clone)]
-pub struct FromFnKey<F> {
-    scope: Name,
-    construction: u64,
-    read: F,
-}
-
-impl<F, K> KeyExtractor for FromFnKey<F>
-where
-    F: Fn(&RequestHead<'_>) -> Option<K> + Send + Sync + 'static,
-    K: AsRef<[u8]> + Into<Vec<u8>>,
-{
-    fn scope(&self) -> Name {
-        self.scope
-    }
-
-    fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
-        owned(self.scope, (self.read)(head)?)
-    }
-
-    fn identity(&self) -> u64 {
-        identity_of::<Self>(&self.construction)
-    }
-}
-
-impl<F> fmt::Debug for FromFnKey<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "FromFnKey({})", self.scope)
+    let scope = Name::from(format!("{CLOSURE_MARK}{}", name.into()));
+    ClosureKey {
+        scope,
+        identity: identity_of(&read),
+        read: Arc::new(move |head| owned(scope, read(head)?)),
     }
 }
 
 /// Counts by a value in the request's extensions, such as an authenticated user.
 ///
-/// An outer layer attaches the value, and the closure reads the client's identity from it. The key is missing if there
-/// is no value of that type, and if the closure returns `None` or an empty text.
-///
-/// The name identifies the keys; their scope is `extension ` and this name. As with [`from_fn`], different closures of
-/// one policy need different names, and up to 38 bytes are stored without an allocation.
+/// The key is missing if the request has no value of that type, and if the closure returns `None` or an empty value. The
+/// scope is `extension ` and the name. All else is as in [`from_fn`].
 ///
 /// ```
 /// use tower_quota::{Limit, Quota, key};
@@ -97,7 +64,7 @@ impl<F> fmt::Debug for FromFnKey<F> {
 /// #[derive(Clone)]
 /// struct User {
 ///     id: u64,
-///     /// `None` for a user of no team.
+///     /// `None` for a user without a team.
 ///     team: Option<String>,
 /// }
 ///
@@ -107,78 +74,67 @@ impl<F> fmt::Debug for FromFnKey<F> {
 /// # let _ = limit;
 /// ```
 #[must_use]
-pub fn extension<T, F, K>(name: impl Into<Name>, read: F) -> ExtensionKey<T, F>
+pub fn extension<T, F, K>(name: impl Into<Name>, read: F) -> ClosureKey
 where
     T: Send + Sync + 'static,
     F: Fn(&T) -> Option<K> + Send + Sync + 'static,
     K: AsRef<[u8]> + Into<Vec<u8>>,
 {
     let scope = Name::from(format!("extension {}", name.into()));
-    ExtensionKey {
+    ClosureKey {
         scope,
-        construction: construction_of(&read),
-        read,
-        of: PhantomData,
+        identity: identity_of(&read),
+        read: Arc::new(move |head| owned(scope, read(head.extensions().get::<T>()?)?)),
     }
 }
 
-/// The extractor of [`extension`].
-pub struct ExtensionKey<T, F> {
+type Read = dyn Fn(&RequestHead<'_>) -> Option<Key<'static>> + Send + Sync;
+
+/// The extractor of [`from_fn`] and [`extension`].
+#[derive(Clone)]
+pub struct ClosureKey {
     scope: Name,
-    construction: u64,
-    read: F,
-    of: PhantomData<fn(&T)>,
+    pub(super) identity: (TypeId, u64),
+    read: Arc<Read>,
 }
 
-impl<T, F, K> KeyExtractor for ExtensionKey<T, F>
-where
-    T: Send + Sync + 'static,
-    F: Fn(&T) -> Option<K> + Send + Sync + 'static,
-    K: AsRef<[u8]> + Into<Vec<u8>>,
-{
+impl ClosureKey {
+    /// Returns the key by which requests are counted if the closure returns this value.
+    pub fn key_of(&self, value: impl AsRef<[u8]> + Into<Vec<u8>>) -> Key<'static> {
+        Key::owned(self.scope, value)
+    }
+}
+
+impl KeyExtractor for ClosureKey {
     fn scope(&self) -> Name {
         self.scope
     }
 
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
-        owned(self.scope, (self.read)(head.extensions().get::<T>()?)?)
-    }
-
-    fn identity(&self) -> u64 {
-        identity_of::<Self>(&self.construction)
+        (self.read)(head)
     }
 }
 
-impl<T, F: Clone> Clone for ExtensionKey<T, F> {
-    fn clone(&self) -> Self {
-        Self {
-            scope: self.scope,
-            construction: self.construction,
-            read: self.read.clone(),
-            of: PhantomData,
-        }
-    }
-}
-
-impl<T, F> fmt::Debug for ExtensionKey<T, F> {
+impl fmt::Debug for ClosureKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ExtensionKey({})", self.scope)
+        write!(f, "ClosureKey({})", self.scope)
     }
 }
 
 /// Returns the key of these bytes, unless they are empty.
-fn owned<'r, K: AsRef<[u8]> + Into<Vec<u8>>>(scope: Name, bytes: K) -> Option<Key<'r>> {
+fn owned<K: AsRef<[u8]> + Into<Vec<u8>>>(scope: Name, bytes: K) -> Option<Key<'static>> {
     (!bytes.as_ref().is_empty()).then(|| Key::owned(scope, bytes))
 }
 
-/// Returns a number that distinguishes closures of one type; 0 for closures without captures.
-fn construction_of<F>(closure: &F) -> u64 {
-    static CONSTRUCTIONS: AtomicU64 = AtomicU64::new(1);
-    if size_of_val(closure) == 0 {
+/// Returns the type of a closure, and a number that is unique if the closure has captures.
+fn identity_of<F: 'static>(closure: &F) -> (TypeId, u64) {
+    static CLOSURES: AtomicU64 = AtomicU64::new(1);
+    let number = if size_of_val(closure) == 0 {
         0
     } else {
-        CONSTRUCTIONS.fetch_add(1, Ordering::Relaxed)
-    }
+        CLOSURES.fetch_add(1, Ordering::Relaxed)
+    };
+    (TypeId::of::<F>(), number)
 }
 
 /// Counts all requests together, in one counter. A limit without a key does this.
@@ -209,9 +165,4 @@ impl KeyExtractor for EveryoneKey {
     fn parse(&self, _: &str) -> Option<Key<'static>> {
         Some(Key::EVERYONE)
     }
-}
-
-key_of! {
-    [F] FromFnKey<F>;
-    [T, F] ExtensionKey<T, F>;
 }

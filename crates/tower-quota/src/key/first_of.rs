@@ -1,29 +1,20 @@
 //! Keys with alternatives.
 
-use core::fmt;
-
 use tower_quota_core::{Key, Name};
 
 use super::all::All;
-use super::authorization::{BasicUserKey, BearerKey};
 use super::client_ip::ClientIp;
-use super::custom::{EveryoneKey, ExtensionKey, FromFnKey};
-use super::extractor::{KeyExtractor, identity_of};
-use super::grpc::{GrpcMethodKey, GrpcServiceKey, MetadataKey};
-use super::header::{CookieKey, HeaderKey};
+use super::custom::{ClosureKey, EveryoneKey};
+use super::extractor::KeyExtractor;
 #[cfg(feature = "jwt")]
 use super::jwt::JwtClaim;
-#[cfg(feature = "axum")]
-use super::matched::{PathParameterKey, RouteKey};
-use super::mistake::Mistake;
-use super::parts::{IntoExtractors, Parts};
-use super::uri::{HostKey, MethodKey, PathKey, PathSegmentKey, QueryKey};
+use super::parts::{IntoExtractors, Parts, joined_scope};
+use super::value::ValueKey;
 use crate::head::RequestHead;
 
 /// Counts by the first of these keys that the request has, such as API key, else address.
 ///
-/// Extractors of different types go into a tuple, two to six of them; those of one type also into an array or a `Vec`.
-/// For two, `a.or(b)` is the same.
+/// Pass a tuple of two to six extractors, or an array or a `Vec` of one type. For two extractors, `a.or(b)` is the same.
 ///
 /// ```
 /// use tower_quota::{Limit, Quota, key};
@@ -34,28 +25,33 @@ use crate::head::RequestHead;
 /// # let _ = (limit, same);
 /// ```
 ///
-/// A key keeps the scope of the part that found it: a limit by `key::header("x-api-key")` counts the same clients. The
-/// key is missing only if all parts are missing. A part with conflicting values is not missing: such requests share one
-/// counter, and the next part is not tried.
+/// A key keeps the scope of its part: a limit by `key::header("x-api-key")` counts the same clients. The key is missing only
+/// if all parts are. A part with conflicting values is not missing, so the next part is not tried.
 ///
-/// A client that can choose between parts has a counter for each. With API key, else address, one address has as many
-/// counters as made-up API keys. Check API keys before this layer, or limit by address too.
+/// A client that can choose between parts has a counter for each, also for each made-up API key. Check API keys before
+/// this layer, or limit by address too.
 #[must_use]
 #[doc(alias = "fallback")]
 #[doc(alias = "or_else")]
 pub fn first_of(parts: impl IntoExtractors) -> FirstOf {
-    let parts = Parts(parts.into_extractors());
-    // The parentheses make the scopes of nested combinations distinct.
+    let parts = parts.into_extractors();
     FirstOf {
-        scope: Name::from(format!("({})", parts.scopes(" or "))),
+        scope: joined_scope(&parts, " or "),
         parts,
     }
 }
 
 /// The extractor of [`first_of`].
+#[derive(Debug)]
 pub struct FirstOf {
     scope: Name,
     parts: Parts,
+}
+
+impl FirstOf {
+    pub(super) const fn parts(&self) -> &Parts {
+        &self.parts
+    }
 }
 
 impl KeyExtractor for FirstOf {
@@ -64,68 +60,31 @@ impl KeyExtractor for FirstOf {
     }
 
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
-        self.parts.0.iter().find_map(|part| part.extract(head))
-    }
-
-    fn each_value(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&[u8])) {
-        self.parts
-            .0
-            .iter()
-            .for_each(|part| part.each_value(head, visit));
+        self.parts.iter().find_map(|part| part.extract(head))
     }
 
     fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
-        self.parts
-            .0
-            .iter()
-            .for_each(|part| part.each_key(head, visit));
+        for part in &self.parts {
+            part.each_key(head, visit);
+        }
     }
 
     fn parse(&self, text: &str) -> Option<Key<'static>> {
+        let mut keys = self.parts.iter().filter_map(|part| part.parse(text));
+        let first = keys.next()?;
         // Every other part would read an address as one of its keys.
-        let parts = |of_addresses| {
-            self.parts
-                .0
-                .iter()
-                .filter(move |part| part.counts_addresses() == of_addresses)
-        };
-        parts(true)
-            .chain(parts(false))
-            .find_map(|part| part.parse(text))
-    }
-
-    fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
-        self.parts.mistake(head)
-    }
-
-    fn identity(&self) -> u64 {
-        identity_of::<Self>(&self.parts.identities())
+        if first.to_address().is_some() {
+            return Some(first);
+        }
+        let address = keys.find(|key| key.to_address().is_some());
+        Some(address.unwrap_or(first))
     }
 }
-
-impl fmt::Debug for FirstOf {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "FirstOf({})", self.scope)
-    }
-}
-
-/// Adds the method [`or`](Self::or) to your extractors and to boxes.
-///
-/// The extractors of this crate have it as an inherent method.
-pub trait KeyExtractorExt: KeyExtractor + Sized {
-    /// Counts by this key, or by the other if this one is missing: see [`first_of`].
-    #[must_use]
-    fn or(self, other: impl KeyExtractor) -> FirstOf {
-        first_of((self, other))
-    }
-}
-
-impl<E: KeyExtractor> KeyExtractorExt for E {}
 
 /// Adds the method `or` to extractors, so that users need not import a trait.
 macro_rules! or {
-    ($([$($generics:tt)*] $extractor:ty;)+) => {
-        $(impl<$($generics)*> $extractor where Self: KeyExtractor {
+    ($($extractor:ident)+) => {
+        $(impl $extractor {
             /// Counts by this key, or by the other if this one is missing: see [`first_of`].
             #[must_use]
             pub fn or(self, other: impl KeyExtractor) -> FirstOf {
@@ -135,34 +94,7 @@ macro_rules! or {
     };
 }
 
-or! {
-    [] All;
-    [] BasicUserKey;
-    [] BearerKey;
-    [] ClientIp;
-    [] CookieKey;
-    [] EveryoneKey;
-    [T, F] ExtensionKey<T, F>;
-    [] FirstOf;
-    [F] FromFnKey<F>;
-    [] GrpcMethodKey;
-    [] GrpcServiceKey;
-    [] HeaderKey;
-    [] HostKey;
-    [] MetadataKey;
-    [] MethodKey;
-    [] PathKey;
-    [] PathSegmentKey;
-    [] QueryKey;
-}
-
-#[cfg(feature = "axum")]
-or! {
-    [] PathParameterKey;
-    [] RouteKey;
-}
+or!(All ClientIp ClosureKey EveryoneKey FirstOf ValueKey);
 
 #[cfg(feature = "jwt")]
-or! {
-    [] JwtClaim;
-}
+or!(JwtClaim);

@@ -1,28 +1,18 @@
 //! Mistakes in the configuration that only requests show.
 
 use core::fmt;
-use core::net::IpAddr;
 
 /// A mistake in the server's configuration that a request shows. The message says how to fix it.
 ///
-/// One request is not a proof: a health check of the balancer itself has no forwarding header. Many in a row are.
+/// One request is not a proof, because a balancer's own health checks have no forwarding header.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Mistake {
+pub(crate) enum Mistake {
     /// The server attached no address of the peer, so clients cannot be distinguished.
     NoPeerAddress,
     /// A peer with a private address sends a forwarding header, and is not a trusted proxy.
-    UntrustedProxy {
-        /// The peer, which is counted as the client.
-        peer: IpAddr,
-        /// The name of the header that it sends.
-        header: String,
-    },
+    UntrustedProxy { header: String },
     /// A trusted proxy does not send the header that the client's address is read from.
-    NoForwardedAddress {
-        /// The name of the header that is read.
-        header: String,
-    },
+    NoForwardedAddress { header: String },
 }
 
 impl fmt::Display for Mistake {
@@ -34,8 +24,8 @@ impl fmt::Display for Mistake {
                  `into_make_service_with_connect_info::<SocketAddr>()`; with tonic, enable the feature `tonic`; \
                  otherwise insert a `std::net::SocketAddr` into the request's extensions in an outer layer",
             ),
-            // An address is personal data, and messages are logged.
-            Self::UntrustedProxy { header, .. } => write!(
+            // The message is logged, so it names no address, which is personal data.
+            Self::UntrustedProxy { header } => write!(
                 f,
                 "a peer with a private address sends `{header}` and looks like a proxy, but is counted as one client. If it \
                  is a proxy, trust its network: `key::client_ip().behind(Proxies::networks([\"10.0.0.0/8\"]), \
@@ -49,5 +39,3 @@ impl fmt::Display for Mistake {
         }
     }
 }
-
-impl core::error::Error for Mistake {}

@@ -1,8 +1,19 @@
 //! The parts of combined extractors.
 
+use tower_quota_core::Name;
+
 use super::extractor::KeyExtractor;
-use super::mistake::Mistake;
-use crate::head::RequestHead;
+
+/// The parts of a combined extractor, in order.
+pub(super) type Parts = Vec<Box<dyn KeyExtractor>>;
+
+/// Returns the scope of a combined extractor.
+///
+/// The parentheses make the scopes of nested combinations distinct.
+pub(super) fn joined_scope(parts: &Parts, separator: &str) -> Name {
+    let scopes: Vec<&str> = parts.iter().map(|part| part.scope().as_str()).collect();
+    Name::from(format!("({})", scopes.join(separator)))
+}
 
 /// Several extractors, for [`all`](super::all()) and [`first_of`](super::first_of()).
 #[diagnostic::on_unimplemented(
@@ -16,9 +27,11 @@ pub trait IntoExtractors {
 
 impl<E: KeyExtractor> IntoExtractors for Vec<E> {
     fn into_extractors(self) -> Vec<Box<dyn KeyExtractor>> {
-        self.into_iter()
-            .map(|extractor| Box::new(extractor) as Box<dyn KeyExtractor>)
-            .collect()
+        let mut parts = Parts::new();
+        for part in self {
+            parts.push(Box::new(part));
+        }
+        parts
     }
 }
 
@@ -45,27 +58,3 @@ tuples!(A B C);
 tuples!(A B C D);
 tuples!(A B C D E);
 tuples!(A B C D E F);
-
-/// The parts of a combined extractor.
-pub(super) struct Parts(pub(super) Vec<Box<dyn KeyExtractor>>);
-
-impl Parts {
-    pub(super) fn scopes(&self, separator: &str) -> String {
-        let scopes: Vec<&str> = self.0.iter().map(|part| part.scope().as_str()).collect();
-        scopes.join(separator)
-    }
-
-    pub(super) fn identities(&self) -> Vec<u64> {
-        self.0.iter().map(KeyExtractor::identity).collect()
-    }
-
-    /// Returns a mistake of one of the parts, a missing peer address first.
-    ///
-    /// That one is the server's mistake if a key is missing.
-    pub(super) fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
-        let mistakes = || self.0.iter().filter_map(|part| part.mistake(head));
-        mistakes()
-            .find(|mistake| *mistake == Mistake::NoPeerAddress)
-            .or_else(|| mistakes().next())
-    }
-}

@@ -5,7 +5,7 @@ use tower_quota_core::{Algorithm, Charge, ChargeMode, ConfigError, Key, Name, Qu
 use super::{Cost, Limit, MissingKey, Over};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
-use crate::key::Mistake;
+use crate::key::{Mistake, mistake};
 
 /// The decision of a limit about a request that has no key.
 pub(crate) enum WithoutKey {
@@ -158,7 +158,7 @@ impl Limit {
     pub(crate) fn without_key(&self, head: &RequestHead<'_>) -> WithoutKey {
         let choice = match self.missing {
             Some(choice) => choice,
-            None if self.extractor.mistake(head) == Some(Mistake::NoPeerAddress) => {
+            None if mistake(&*self.extractor, head) == Some(Mistake::NoPeerAddress) => {
                 return if self.is_shadow() {
                     WithoutKey::Skip
                 } else {

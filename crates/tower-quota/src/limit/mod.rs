@@ -77,7 +77,7 @@ pub enum MissingKey {
     /// All such requests share one counter, and so do requests with conflicting values.
     ///
     /// One client can use up the counter for all others. Prefer a key that is never missing: see
-    /// [`or`](crate::key::KeyExtractorExt::or).
+    /// [`first_of`](crate::key::first_of()).
     ShareOneCounter,
     /// The limit does not apply. Use it only if another limit counts such requests.
     Skip,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tower_quota_core::{ConfigError, Name};
 
+use crate::key::identity;
 use crate::limit::Limit;
 
 /// The stored numbers of a policy's limits and scopes, with their names.
@@ -37,7 +38,7 @@ impl Names {
                 None => {}
             }
         }
-        let (scope, identity) = (limit.extractor.scope(), limit.extractor.identity());
+        let (scope, identity) = (limit.extractor.scope(), identity(&*limit.extractor));
         match self.scopes.get(&scope.id()) {
             Some((other, _)) if *other != scope => {
                 return Err(ConfigError::CollidingNames(*other, scope));

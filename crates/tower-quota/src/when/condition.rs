@@ -7,11 +7,10 @@ use crate::head::RequestHead;
 
 /// Says whether a request matches.
 ///
-/// Every closure from a [`RequestHead`] to a `bool` is a condition. So are boxes of conditions, which the functions of
-/// [this module](crate::when) return: they can be put into one array and chosen at run time. A condition runs on every
-/// request: it must not block and should not allocate.
+/// Closures from a [`RequestHead`] to a `bool` are conditions, and so are the boxes that the functions of [this
+/// module](crate::when) return. A condition runs on every request: it must not block and should not allocate.
 ///
-/// The trait is a name for these bounds and cannot be implemented: wrap your own type into a closure.
+/// You cannot implement this trait. Wrap your own type into a closure.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a condition on requests",
     note = "use a condition of `tower_quota::when`, such as `when::path(\"/login\")`, or a closure: `|head| ..`"
@@ -35,8 +34,7 @@ pub fn not(condition: impl Condition) -> Box<dyn Condition> {
 
 /// Matches if at least one of these conditions does, and never if there are none.
 ///
-/// They run in order, up to the first that matches. Conditions of different types, such as a closure and those of [this
-/// module](crate::when), must be boxed.
+/// They run in order, up to the first match. Box conditions of different types.
 #[must_use]
 #[doc(alias = "or")]
 pub fn any<C: Condition>(conditions: impl IntoIterator<Item = C>) -> Box<dyn Condition> {
@@ -46,7 +44,7 @@ pub fn any<C: Condition>(conditions: impl IntoIterator<Item = C>) -> Box<dyn Con
 
 /// Matches if all of these conditions do, and always if there are none.
 ///
-/// They run in order, up to the first that does not match. Conditions of different types must be boxed, as for [`any`].
+/// They run in order, up to the first that does not match. Box conditions of different types.
 #[must_use]
 #[doc(alias = "and")]
 #[doc(alias = "all")]
@@ -66,9 +64,9 @@ pub enum PatternError {
         /// The reason why it is invalid.
         reason: String,
     },
-    /// The text is neither a host name, nor an address, nor `*.` before a name.
+    /// The text is not a host name, an address, or `*.` before a name.
     Host(String),
-    /// The text is neither an address nor a network such as `203.0.113.0/24`.
+    /// The text is not an address or a network such as `203.0.113.0/24`.
     Network(String),
     /// The text is not the full name of a gRPC service.
     GrpcService(String),

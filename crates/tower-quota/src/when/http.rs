@@ -1,7 +1,5 @@
 //! Conditions on the target of a request: method, path, route, host, gRPC service or method.
 
-use std::borrow::Cow;
-
 use http::Method;
 use http::header::{ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
 use matchit::Router;
@@ -13,24 +11,28 @@ use crate::head::RequestHead;
 use crate::key::host_of;
 use crate::valid::valid;
 
-/// Matches requests with one of these methods. `GET` does not include `HEAD`.
+/// Matches requests with one of these methods. `GET` includes `HEAD`, because servers run the same handler for both.
+///
+/// axum's `get()` serves `HEAD` too. To match `GET` alone, use a closure on [`RequestHead::method`].
 #[must_use]
 pub fn method(methods: impl IntoIterator<Item = Method>) -> Box<dyn Condition> {
-    let methods: Box<[Method]> = methods.into_iter().collect();
+    let mut methods: Vec<Method> = methods.into_iter().collect();
+    if methods.contains(&Method::GET) {
+        methods.push(Method::HEAD);
+    }
     Box::new(move |head: &RequestHead<'_>| methods.contains(head.method()))
 }
 
 /// Matches requests whose path matches this pattern.
 ///
-/// Patterns are those of axum's routes. In `/users/{id}` the braces match one segment, in `/files/{*rest}` any text up
-/// to the end; at the end of a pattern neither matches an empty text. `{{` and `}}` are literal braces.
+/// Patterns are axum's: `{id}` matches one segment, `{*rest}` any text up to the end, and `{{` is a literal brace. At the end
+/// of a pattern, braces do not match an empty text. The path is not decoded, see the [caveats](crate::when#caveats).
 ///
-/// The path is not decoded. With the feature `axum`, write the prefix of a `nest` too: `"/api/items"`. If a layer between
-/// routers rewrites the path, the limit applies if [either path matches](RequestHead::path_matches). The match is [as
-/// strict as a router](crate::when#caveats): `/users/` and `/users` are different paths.
+/// With the feature `axum`, write the prefix of a `nest` too: `"/api/items"`. If a layer between routers rewrites the path,
+/// the limit applies if [either path matches](RequestHead::path_matches).
 ///
 /// # Panics
-/// When the pattern is invalid; see [`try_path`].
+/// If the pattern is invalid; see [`try_path`].
 #[must_use]
 #[track_caller]
 #[doc(alias = "url")]
@@ -41,8 +43,8 @@ pub fn path(pattern: &str) -> Box<dyn Condition> {
 /// Works like [`path`], but returns an error for an invalid pattern.
 ///
 /// # Errors
-/// [`PatternError::Path`] when the pattern does not begin with a slash, when its braces are malformed, or when a
-/// segment begins with `:` or `*`, the syntax of axum up to 0.7.
+/// [`PatternError::Path`] if the pattern does not begin with a slash, has malformed braces, or has a segment that begins
+/// with `:` or `*`, the syntax of axum up to 0.7.
 pub fn try_path(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
     let refused = |reason: String| PatternError::Path {
         pattern: pattern.to_owned(),
@@ -51,10 +53,8 @@ pub fn try_path(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
     if !pattern.starts_with('/') {
         return Err(refused("it must begin with \"/\"".into()));
     }
-    if pattern
-        .split('/')
-        .any(|segment| segment.starts_with([':', '*']))
-    {
+    let mut segments = pattern.split('/');
+    if segments.any(|segment| segment.starts_with([':', '*'])) {
         return Err(refused(
             "write \"{name}\" for a segment and \"{*name}\" for the rest".into(),
         ));
@@ -70,9 +70,8 @@ pub fn try_path(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
 
 /// Matches requests that axum has matched to the route with this pattern.
 ///
-/// Write the pattern as it was given to the router and, under `nest`, with the prefix: `"/api/users/{id}"`. If no route
-/// is matched yet, the condition never matches, see [`key::route`](crate::key::route()). A pattern that is not in the
-/// router never matches either. [`path`] needs no router.
+/// Write the pattern with the prefix of a `nest`: `"/api/users/{id}"`. The condition does not match where
+/// [`key::route`](crate::key::route()) is missing. [`path`] needs no router.
 #[cfg(feature = "axum")]
 #[must_use]
 #[doc(alias = "MatchedPath")]
@@ -112,9 +111,7 @@ fn watch_route(watch: &Watch, pattern: &str, route: Option<&str>, head: &Request
     }
 }
 
-/// Returns a matched route without the prefix of the `nest`.
-///
-/// The prefix has as many segments as were removed from the path.
+/// Returns a matched route without the prefix of the `nest`, which has as many segments as the path has lost.
 #[cfg(feature = "axum")]
 fn inner_route<'a>(matched: &'a str, head: &RequestHead<'_>) -> &'a str {
     let original = head
@@ -131,16 +128,15 @@ fn inner_route<'a>(matched: &'a str, head: &RequestHead<'_>) -> &'a str {
 
 /// Matches requests for this host, `api.example.com`, or under this domain, `*.example.com`.
 ///
-/// A host may be an address, IPv6 in brackets. `*.` matches any number of labels before the domain, but not the domain
-/// itself. Case, port and a trailing dot are ignored.
+/// `*.` matches one or more labels, so not the domain itself. Case, port and a trailing dot are ignored. Write IPv6 addresses
+/// in brackets, and internationalised names as `xn--...`.
 ///
-/// The host is that of the request's target, as in HTTP/2, and that of each `Host` header (RFC 9112, section 3.2). If they
-/// differ, a limit and a [block list](crate::Policy::block) match on any of them, and what exempts a request only if all
-/// match: see [`RequestHead::holds_in_doubt`]. Clients choose the host: it identifies your sites, not your clients.
-/// Internationalised names are compared in the form in which they are sent, `xn--...`.
+/// If a request [sends different hosts](RequestHead::host_matches), a limit and a [block list](crate::Policy::block) match
+/// on any of them, and a condition that exempts requests only if all match. Clients choose the host: it identifies your
+/// sites, not your clients. `X-Forwarded-Host`, which axum-extra's `Host` prefers, is not read.
 ///
 /// # Panics
-/// When this is not a host; see [`try_host`].
+/// If the pattern is not a host; see [`try_host`].
 #[must_use]
 #[track_caller]
 pub fn host(pattern: &str) -> Box<dyn Condition> {
@@ -150,7 +146,7 @@ pub fn host(pattern: &str) -> Box<dyn Condition> {
 /// Works like [`host`], but returns an error for an invalid pattern.
 ///
 /// # Errors
-/// [`PatternError::Host`] when the pattern is empty, has a port, has a star except in `*.` at its beginning, or has
+/// [`PatternError::Host`] if the pattern is empty, has a port, has a star except in `*.` at its beginning, or has
 /// characters that are not valid in a host.
 pub fn try_host(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
     let domain = pattern.strip_prefix("*.");
@@ -170,22 +166,12 @@ pub fn try_host(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
     if !is_host || name.starts_with('.') {
         return Err(PatternError::Host(pattern.to_owned()));
     }
-    let (name, is_domain) = (host_of(name.as_bytes()).into_owned(), domain.is_some());
-    Ok(Box::new(move |head: &RequestHead<'_>| {
-        let is_asked = |host: Cow<'_, [u8]>| {
-            if is_domain {
-                is_under(&host, &name)
-            } else {
-                *host == *name
-            }
-        };
-        let mut hosts = head.hosts();
-        if head.holds_in_doubt() {
-            hosts.any(is_asked)
-        } else {
-            hosts.next().is_some_and(is_asked) && hosts.all(is_asked)
-        }
-    }))
+    let name = host_of(name.as_bytes()).into_owned();
+    Ok(if domain.is_some() {
+        Box::new(move |head: &RequestHead<'_>| head.host_matches(|host| is_under(host, &name)))
+    } else {
+        Box::new(move |head: &RequestHead<'_>| head.host_matches(|host| *host == *name))
+    })
 }
 
 /// Returns whether a host is under a domain: at least one character and a dot come before it.
@@ -197,11 +183,11 @@ fn is_under(host: &[u8], domain: &[u8]) -> bool {
 
 /// Matches calls of this gRPC service, by its full name: `"grpc.health.v1.Health"`.
 ///
-/// It is compared with the path alone, `/grpc.health.v1.Health/Check`, as gRPC servers do. The content type is ignored,
-/// because many servers answer calls with any content type.
+/// The condition compares the path, as gRPC servers do, and ignores the content type, because many servers answer calls with
+/// any content type.
 ///
 /// # Panics
-/// When this is not the name of a service; see [`try_grpc_service`].
+/// If this is not the name of a service; see [`try_grpc_service`].
 #[must_use]
 #[track_caller]
 #[doc(alias = "grpc")]
@@ -212,7 +198,7 @@ pub fn grpc_service(name: &str) -> Box<dyn Condition> {
 /// Works like [`grpc_service`], but returns an error for an invalid name.
 ///
 /// # Errors
-/// [`PatternError::GrpcService`] when the name is empty or has a slash.
+/// [`PatternError::GrpcService`] if the name is empty or has a slash.
 pub fn try_grpc_service(name: &str) -> Result<Box<dyn Condition>, PatternError> {
     if name.is_empty() || name.contains('/') {
         return Err(PatternError::GrpcService(name.to_owned()));
@@ -225,10 +211,8 @@ pub fn try_grpc_service(name: &str) -> Result<Box<dyn Condition>, PatternError> 
 
 /// Matches calls of this gRPC method, by its full name: `"grpc.health.v1.Health/Check"`.
 ///
-/// Like [`grpc_service`], it is compared with the path alone.
-///
 /// # Panics
-/// When this is not the name of a method; see [`try_grpc_method`].
+/// If this is not the name of a method; see [`try_grpc_method`].
 #[must_use]
 #[track_caller]
 #[doc(alias = "rpc")]
@@ -239,7 +223,7 @@ pub fn grpc_method(name: &str) -> Box<dyn Condition> {
 /// Works like [`grpc_method`], but returns an error for an invalid name.
 ///
 /// # Errors
-/// [`PatternError::GrpcMethod`] when the name is not a service, one slash, and a method.
+/// [`PatternError::GrpcMethod`] if the name is not a service, one slash, and a method.
 pub fn try_grpc_method(name: &str) -> Result<Box<dyn Condition>, PatternError> {
     match name.split_once('/') {
         Some((service, method))
@@ -254,8 +238,9 @@ pub fn try_grpc_method(name: &str) -> Result<Box<dyn Condition>, PatternError> {
 
 /// Matches CORS preflight requests, as defined by the Fetch standard.
 ///
-/// They are `OPTIONS` with `Origin` and `Access-Control-Request-Method`. Browsers send them automatically, so it is
-/// fair to skip them. But any client can send them: skip them only if they are cheap to answer.
+/// Browsers send these `OPTIONS` requests automatically, so it is fair to skip them. But any client can send them, and routes
+/// with `any(..)` and fallbacks, such as a gateway's, run their handlers for them. Skip them only if a CORS layer answers
+/// them first.
 #[must_use]
 #[doc(alias = "options")]
 pub fn cors_preflight() -> Box<dyn Condition> {

@@ -8,15 +8,12 @@ use crate::key::KeyExtractor;
 
 /// Matches requests whose key is one of these: API keys, user names, or other values.
 ///
-/// A missing key does not match. A request may send conflicting values, such as a header twice. In a [block
-/// list](crate::Policy::block) and in [`Limit::when`](crate::Limit::when) one listed value is enough, so that it cannot
-/// be hidden by another one. In an [allow list](crate::Policy::allow), in [`skip`](crate::Policy::skip) and in
-/// [`unless`](crate::Limit::unless) conflicting values do not match.
+/// Give the text or the bytes that the extractor reads. For keys of several parts, combine conditions by
+/// [`every`](super::every); for addresses, use [`address_in`](super::address_in).
 ///
-/// Give keys as the text or the bytes that the extractor reads. For keys of several parts, combine a condition for each
-/// part with [`every`](super::every); for addresses, use [`address_in`](super::address_in).
-///
-/// A client can send any key: allow only keys that are secret.
+/// If a request sends conflicting values, one listed value is enough for a [block list](crate::Policy::block) and for
+/// [`Limit::when`](crate::Limit::when). For what exempts requests, such as an [allow list](crate::Policy::allow),
+/// conflicting values do not match. A client can send any key: allow only keys that are secret.
 ///
 /// ```
 /// use tower_quota::{Policy, key, when};
@@ -38,7 +35,7 @@ pub fn key_in<K: AsRef<[u8]>>(
     Box::new(move |head: &RequestHead<'_>| {
         if head.holds_in_doubt() {
             let mut found = false;
-            extractor.each_value(head, &mut |value| found |= listed.contains(value));
+            extractor.each_key(head, &mut |key| found |= listed.contains(key.as_bytes()));
             return found;
         }
         extractor

@@ -1,25 +1,18 @@
 //! Conditions on requests, for limits and for the lists of a policy.
 //!
-//! A condition decides one of these, in the order of a request:
-//!
-//! 1. whether a request is [allowed](crate::Policy::allow), then whether it is [blocked](crate::Policy::block);
-//! 2. whether it is not counted at all: [`Policy::skip`](crate::Policy::skip);
-//! 3. whether a limit [applies](crate::Limit::when), or [does not](crate::Limit::unless).
+//! Give conditions to [`Policy::allow`](crate::Policy::allow), [`block`](crate::Policy::block) and
+//! [`skip`](crate::Policy::skip), and to [`Limit::when`](crate::Limit::when) and [`unless`](crate::Limit::unless). Closures on
+//! the [head](crate::RequestHead) of a request are conditions too.
 //!
 //! | condition | matches requests |
 //! |---|---|
-//! | [`method`] | with one of these methods |
-//! | [`path`] | whose path matches a pattern, such as `/users/{id}` |
-//! | `route` (feature `axum`) | that axum has matched to this route |
-//! | [`host`] | for this host, or for every host under a domain |
-//! | [`grpc_service`], [`grpc_method`] | that call this gRPC service or method |
-//! | [`address_in`] | from clients whose address is in one of these networks |
-//! | [`key_in`] | with one of these keys |
+//! | [`method`] | with one of these methods; `GET` includes `HEAD` |
+//! | [`path`], `route` (feature `axum`) | for a path such as `/users/{id}`, or for a matched route |
+//! | [`host`] | for a host, or for all hosts under a domain |
+//! | [`grpc_service`], [`grpc_method`] | for a gRPC service or method |
+//! | [`address_in`], [`key_in`] | from a network, or with one of these keys |
 //! | [`cors_preflight`] | that are CORS preflight requests of browsers |
-//! | [`not`], [`any`], [`every`] | that another condition does not match, that one of several does, that all do |
-//!
-//! A closure on the [head](crate::RequestHead) of a request is a condition too. By default a limit has no condition and
-//! applies to all requests. A limit for one route:
+//! | [`not`], [`any`], [`every`] | that a condition does not match, one of several matches, all match |
 //!
 //! ```
 //! use tower_quota::{Limit, Policy, Quota, key, when};
@@ -29,7 +22,7 @@
 //! # let _ = policy;
 //! ```
 //!
-//! Customised: lists, combined conditions, and a closure:
+//! Customised:
 //!
 //! ```
 //! use http::Method;
@@ -42,7 +35,7 @@
 //!     .limit(
 //!         Limit::new("writes", Quota::per_minute(60))
 //!             .by(key::client_ip())
-//!             .unless(when::method([Method::GET, Method::HEAD]))
+//!             .unless(when::method([Method::GET]))
 //!             .when(|head| head.headers().contains_key("x-api-key")),
 //!     );
 //! # let _ = policy;
@@ -50,13 +43,12 @@
 //!
 //! # Caveats
 //!
-//! * **Patterns are as strict as routers.** A [path] is compared as it was sent: `/Login`, `/login/` and `/%6Cogin` are
-//!   not `/login`, and not for axum's router either. If the service accepts more spellings, let the limit cover more,
-//!   for example everything except the paths that you know to be cheap, so that no spelling bypasses it.
-//! * **Compare the values that the server uses**, not values that the client can choose freely: gRPC servers choose the
-//!   method by the path, so another content type bypasses a condition on the content type.
-//! * **Conflicting values** match [`key_in`] only where that is the safe answer, see there. A closure that negates a
-//!   condition by `!` does not keep this: use [`not`].
+//! * **Patterns are as strict as routers.** `/Login`, `/login/` and `/%6Cogin` are not `/login`. If your service accepts more
+//!   spellings, let the limit cover everything except the paths that you know to be cheap.
+//! * **Compare the values that your server uses.** gRPC servers choose the method by the path, so a client could evade a
+//!   condition on the content type.
+//! * **Conflicting values** match [`key_in`] and [`host`] only where that is the safe answer. A closure that negates a
+//!   condition by `!` loses this: use [`not`].
 
 mod address;
 mod condition;

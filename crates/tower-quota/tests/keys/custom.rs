@@ -22,6 +22,30 @@ fn limit(name: &'static str, by: impl KeyExtractor) -> Limit {
     Limit::new(name, Quota::per_minute(1)).by(by)
 }
 
+/// Counts by four bytes, in a scope that looks like the scope of addresses.
+struct Plan;
+
+impl KeyExtractor for Plan {
+    fn scope(&self) -> Name {
+        Name::new("ip plan")
+    }
+
+    fn extract<'r>(&self, _: &RequestHead<'r>) -> Option<Key<'r>> {
+        Some(Key::new(self.scope(), b"gold"))
+    }
+}
+
+#[test]
+fn scope_like_addresses_makes_no_address() {
+    let request = to("/");
+    let key = Plan.extract(&RequestHead::of(&request)).unwrap();
+    assert_eq!(key.to_address(), None);
+    let by = key::first_of((Box::new(Plan) as Box<dyn KeyExtractor>, key::client_ip()));
+    assert_eq!(by.parse("gold"), Some(key));
+    let address = by.parse("192.0.2.7").unwrap();
+    assert_eq!(address, key::client_ip().key_of([192, 0, 2, 7].into()));
+}
+
 #[test]
 fn closure_returns_the_key() {
     let by_path = key::from_fn("path", |head| Some(head.path().to_owned()));

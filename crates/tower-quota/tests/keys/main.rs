@@ -14,6 +14,7 @@ mod scopes;
 #[cfg(feature = "axum")]
 mod sockets;
 mod spoofing;
+mod text;
 mod totality;
 mod uri;
 mod when_address;

@@ -36,6 +36,16 @@ fn method_condition_compares_exactly() {
 }
 
 #[test]
+fn get_condition_includes_head() {
+    let reads = when::method([Method::GET]);
+    assert!(holds(&reads, Request::get("/")));
+    assert!(holds(&reads, Request::head("/")));
+    assert!(!holds(&reads, Request::post("/")));
+    let head = when::method([Method::HEAD]);
+    assert!(!holds(&head, Request::get("/")));
+}
+
+#[test]
 fn path_matches_as_axum_routes_do() {
     assert_of_targets(
         &when::path("/login"),

@@ -127,11 +127,11 @@ async fn conditions_of_chosen_limits_hold() {
 async fn chosen_limits_read_one_key_once() {
     let reads = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&reads);
-    let user = Arc::new(key::from_fn("user", move |head| {
+    let user = key::from_fn("user", move |head| {
         seen.fetch_add(1, Ordering::Relaxed);
         Some(head.headers().get("user")?.as_bytes().to_vec())
-    }));
-    let limit = |name: &'static str| Limit::new(name, Quota::per_minute(5)).by(Arc::clone(&user));
+    });
+    let limit = |name: &'static str| Limit::new(name, Quota::per_minute(5)).by(user.clone());
     let policy = Policy::new()
         .limit(limit("listed"))
         .choose([limit("one"), limit("two")], by_header);

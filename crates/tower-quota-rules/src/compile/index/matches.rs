@@ -7,10 +7,13 @@ use std::sync::Arc;
 
 use http::Method;
 use tower_quota::RequestHead;
-use tower_quota::key::{self, ClientIp, KeyExtractor};
+use tower_quota::key::ClientIp;
+#[cfg(feature = "axum")]
+use tower_quota::key::{self, KeyExtractor, ValueKey};
 use tower_quota::when::Condition;
 
 use super::globs::Globs;
+use super::hosts::Hosts;
 use super::nested::Nested;
 use super::networks::Range;
 use super::paths::Paths;
@@ -34,14 +37,15 @@ pub(crate) struct Matches<T> {
     always: Vec<u32>,
     paths: Paths,
     #[cfg(feature = "axum")]
+    route: ValueKey,
+    #[cfg(feature = "axum")]
     routes: Texts,
     grpc_methods: Texts,
     grpc_services: Texts,
     default_key: Arc<KeySource>,
     keys: Globs,
     headers: Vec<(KeySource, Globs)>,
-    hosts: HashMap<Box<[u8]>, Vec<u32>>,
-    domains: HashMap<Box<[u8]>, Vec<u32>>,
+    hosts: Hosts,
     client_ip: ClientIp,
     networks: Nested<Range>,
     code: Vec<(Arc<dyn Condition>, Vec<u32>)>,
@@ -118,7 +122,7 @@ impl<T: Copy> Matches<T> {
         #[cfg(feature = "axum")]
         if !self.routes.is_empty() {
             // Through the extractor, so that no second place knows where routes are.
-            let route = key::route().extract(head);
+            let route = self.route.extract(head);
             visit_text(
                 &self.routes,
                 route
@@ -143,9 +147,7 @@ impl<T: Copy> Matches<T> {
         for (source, globs) in &self.headers {
             source.each_text(head, &mut |text| globs.find(text, &mut examine));
         }
-        if !self.hosts.is_empty() || !self.domains.is_empty() {
-            self.find_host(head, &mut examine);
-        }
+        self.hosts.find(head, &mut examine);
         if !self.networks.is_empty()
             && let Some(address) = self.client_ip.address(head)
         {
@@ -156,7 +158,14 @@ impl<T: Copy> Matches<T> {
                 entries.iter().for_each(|entry| examine(*entry));
             }
         }
-        if let Some(entries) = self.methods.get(head.method()) {
+        let sent = head.method();
+        // As in `when::method`, GET includes HEAD.
+        let as_get = (*sent == Method::HEAD).then_some(&Method::GET);
+        for entries in [Some(sent), as_get]
+            .into_iter()
+            .flatten()
+            .filter_map(|method| self.methods.get(method))
+        {
             entries.iter().for_each(|entry| examine(*entry));
         }
     }
@@ -175,56 +184,6 @@ impl<T: Copy> Matches<T> {
     fn find_address(&self, address: IpAddr, examine: &mut dyn FnMut(u32)) {
         self.networks.find_address(address, examine);
     }
-
-    /// Visits the matches for the requested host, as `when::host` compares it.
-    ///
-    /// In doubt those for any host that the request sends, and otherwise those that all of its hosts meet.
-    fn find_host(&self, head: &RequestHead<'_>, examine: &mut dyn FnMut(u32)) {
-        if head.holds_in_doubt() {
-            return key::host().each_value(head, &mut |host| self.find_one_host(host, examine));
-        }
-        let all = |holds: &dyn Fn(&[u8]) -> bool| {
-            let mut all = true;
-            key::host().each_value(head, &mut |host| all &= holds(host));
-            all
-        };
-        let Some(first) = head.host() else { return };
-        if all(&|host| *host == *first) {
-            return self.find_one_host(&first, examine);
-        }
-        for domain in domains(&first)
-            .filter(|domain| all(&|host| domains(host).any(|other| other == *domain)))
-        {
-            self.domains
-                .get(domain)
-                .into_iter()
-                .flatten()
-                .for_each(|entry| examine(*entry));
-        }
-    }
-
-    /// Visits the matches for a host, and for each domain that it is under.
-    fn find_one_host(&self, host: &[u8], examine: &mut dyn FnMut(u32)) {
-        self.hosts
-            .get(host)
-            .into_iter()
-            .flatten()
-            .for_each(|entry| examine(*entry));
-        if !self.domains.is_empty() {
-            let found = domains(host).filter_map(|domain| self.domains.get(domain));
-            found.flatten().for_each(|entry| examine(*entry));
-        }
-    }
-}
-
-/// Returns the domains that a host is under. At least one character is before their dot.
-fn domains(host: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let dots = host
-        .iter()
-        .enumerate()
-        .skip(1)
-        .filter(|(_, byte)| **byte == b'.');
-    dots.filter_map(|(at, _)| host.get(at + 1..))
 }
 
 fn visit_text(texts: &Texts, text: Option<&str>, examine: &mut dyn FnMut(u32)) {
@@ -393,8 +352,7 @@ struct Found<'m> {
     grpc_services: Texts,
     keys: Vec<(&'m KeyPattern, u32)>,
     headers: HashMap<&'m str, Vec<(&'m KeyPattern, u32)>>,
-    hosts: HashMap<Box<[u8]>, Vec<u32>>,
-    domains: HashMap<Box<[u8]>, Vec<u32>>,
+    hosts: Hosts,
     networks: Vec<(Range, u32)>,
     code: HashMap<&'m str, CodeMatches>,
     methods: HashMap<Method, Vec<u32>>,
@@ -478,16 +436,7 @@ impl<'m> Found<'m> {
                 .entry(value.into())
                 .or_default()
                 .push(entry),
-            Field::Host => {
-                let (name, hosts) = match value.strip_prefix("*.") {
-                    Some(domain) => (domain, &mut self.domains),
-                    None => (value, &mut self.hosts),
-                };
-                hosts
-                    .entry(key::host().key_of(name).as_bytes().into())
-                    .or_default()
-                    .push(entry);
-            }
+            Field::Host => self.hosts.add(value, entry),
             Field::Network => self
                 .networks
                 .extend(Range::of(value).map(|range| (range, entry))),
@@ -526,6 +475,8 @@ impl<'m> Found<'m> {
             always: self.always,
             paths,
             #[cfg(feature = "axum")]
+            route: key::route(),
+            #[cfg(feature = "axum")]
             routes: self.routes,
             grpc_methods: self.grpc_methods,
             grpc_services: self.grpc_services,
@@ -533,7 +484,6 @@ impl<'m> Found<'m> {
             keys: Globs::new(self.keys),
             headers: headers.collect(),
             hosts: self.hosts,
-            domains: self.domains,
             client_ip: context.client_ip.clone(),
             networks: Nested::new(self.networks),
             code: self

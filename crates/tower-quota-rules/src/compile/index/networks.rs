@@ -3,6 +3,7 @@
 use core::cmp::Reverse;
 use core::net::IpAddr;
 
+use ipnet::IpNet;
 use tower_quota::when;
 
 use super::nested::{Nested, Nests};
@@ -16,6 +17,10 @@ impl Range {
     pub(crate) fn of(network: &str) -> Option<Self> {
         let (first, last) = when::try_network_range(network).ok()?;
         Some(Self(first, Reverse(last)))
+    }
+
+    pub(crate) fn of_network(network: IpNet) -> Self {
+        Self(network.network(), Reverse(network.broadcast()))
     }
 }
 

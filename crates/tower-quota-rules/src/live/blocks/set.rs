@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use ipnet::IpNet;
 use tower_quota::key::{ClientIp, KeyExtractor, MAX_SENT_KEYS};
 use tower_quota::{Key, Policy, RequestHead};
 
 use super::block::{Block, BlockKind, Target};
+use crate::compile::{Nested, Range};
 use crate::live::time::Time;
 
 /// The keys by which a policy's limits count, for conditions on blocks.
@@ -25,7 +25,6 @@ pub(crate) struct BlockSet {
     entries: ArcSwap<BlockEntries>,
 }
 
-#[derive(Default)]
 struct BlockEntries {
     blocked: Listed,
     allowed: Listed,
@@ -33,32 +32,24 @@ struct BlockEntries {
 }
 
 /// The targets of one kind, each with the instant at which it ends.
-#[derive(Default)]
 struct Listed {
     keys: HashMap<u64, Time>,
-    /// One map for each length of a prefix that occurs.
-    networks: Vec<(u8, HashMap<IpNet, Time>)>,
+    networks: Nested<Range>,
+    /// The ends of the networks, by their numbers.
+    ends: Vec<Time>,
 }
 
 impl BlockSet {
     pub(crate) fn new(seed: [u8; 16]) -> Self {
         Self {
             seed,
-            entries: ArcSwap::default(),
+            entries: ArcSwap::from_pointee(BlockEntries::of(Vec::new())),
         }
     }
 
     /// Replaces all entries.
     pub(crate) fn replace(&self, blocks: Vec<Block>) {
-        let mut entries = BlockEntries::default();
-        for block in blocks {
-            match block.kind {
-                BlockKind::Block => entries.blocked.insert(&block),
-                BlockKind::Allow => entries.allowed.insert(&block),
-            }
-            entries.all.insert(block.id.clone(), block);
-        }
-        self.entries.store(Arc::new(entries));
+        self.entries.store(Arc::new(BlockEntries::of(blocks)));
     }
 
     /// Returns all entries, ended ones that are remembered included.
@@ -137,26 +128,43 @@ impl BlockSet {
     }
 }
 
+impl BlockEntries {
+    fn of(blocks: Vec<Block>) -> Self {
+        let of_kind = |kind| blocks.iter().filter(move |block| block.kind == kind);
+        Self {
+            blocked: Listed::of(of_kind(BlockKind::Block)),
+            allowed: Listed::of(of_kind(BlockKind::Allow)),
+            all: blocks
+                .into_iter()
+                .map(|block| (block.id.clone(), block))
+                .collect(),
+        }
+    }
+}
+
 impl Listed {
-    fn insert(&mut self, block: &Block) {
-        match &block.target {
-            Target::Key { hash, .. } => {
-                // A hash that another program wrote in another form matches no key.
-                if let Ok(hash) = u64::from_str_radix(hash, 16) {
-                    self.keys.insert(hash, block.until);
+    fn of<'b>(blocks: impl Iterator<Item = &'b Block>) -> Self {
+        let mut keys = HashMap::new();
+        let (mut networks, mut ends) = (Vec::new(), Vec::new());
+        for block in blocks {
+            match &block.target {
+                Target::Key { hash, .. } => {
+                    // A hash that another program wrote in another form matches no key.
+                    if let Ok(hash) = u64::from_str_radix(hash, 16) {
+                        keys.insert(hash, block.until);
+                    }
+                }
+                Target::Network(network) => {
+                    let number = u32::try_from(ends.len()).unwrap_or(u32::MAX);
+                    networks.push((Range::of_network(*network), number));
+                    ends.push(block.until);
                 }
             }
-            Target::Network(network) => {
-                let network = network.trunc();
-                let length = network.prefix_len();
-                let known = self.networks.iter_mut().find(|(known, _)| *known == length);
-                if let Some((_, networks)) = known {
-                    networks.insert(network, block.until);
-                } else {
-                    self.networks
-                        .push((length, HashMap::from([(network, block.until)])));
-                }
-            }
+        }
+        Self {
+            keys,
+            networks: Nested::new(networks),
+            ends,
         }
     }
 
@@ -174,13 +182,12 @@ impl Listed {
         let Some(address) = address() else {
             return false;
         };
-        self.networks.iter().any(|(length, networks)| {
-            let network = IpNet::new(address, *length)
-                .ok()
-                .map(|network| network.trunc());
-            network
-                .and_then(|network| networks.get(&network))
-                .is_some_and(|until| *until > Time::now())
-        })
+        let now = Time::now();
+        let mut is_listed = false;
+        self.networks.find_address(address, |number| {
+            let end = self.ends.get(number as usize);
+            is_listed |= end.is_some_and(|end| *end > now);
+        });
+        is_listed
     }
 }

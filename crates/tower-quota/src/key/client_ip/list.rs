@@ -11,21 +11,18 @@ use super::network::canonical;
 /// The maximum number of bytes of a list that are read, because clients choose its length.
 const MAX_LIST_BYTES: usize = 4_096;
 
-/// The quoting of a list: a comma in a quoted string does not separate elements.
+/// The quoting of a list: a comma in a quoted string (RFC 9110, section 5.6.4) does not separate elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quotes {
-    /// The list has no quoted strings.
     Plain,
-    /// The list has the quoted strings of RFC 9110, section 5.6.4.
     Strings,
 }
 
 /// The elements of a list, from all lines of the header, the last element first.
 ///
-/// An element is `None` if it is too long or a string in it does not end. Then elements to its left are not reliable.
+/// An element is `None` if it is too long or has an unfinished string. Then the elements to its left are not reliable.
 ///
-/// Strings are found from the right too. So the part that the nearest proxy appended is split in the same way whatever
-/// comes before it. From the left, a client's unfinished string would include the text of the proxy.
+/// Strings are found from the right too. From the left, a client's unfinished string would include the text of the proxy.
 pub(super) struct Elements<'h> {
     lines: Rev<ValueIter<'h, HeaderValue>>,
     /// The rest of the present line.
@@ -63,9 +60,7 @@ impl<'h> Iterator for Elements<'h> {
     }
 }
 
-/// Returns the last element of a list, and the text before its comma.
-///
-/// The element is `None` if it is longer than `most` bytes or a string in it does not begin.
+/// Returns the last element of at most `most` bytes, and the text before its comma.
 fn last(list: &[u8], quotes: Quotes, most: usize) -> Option<(Option<&[u8]>, &[u8])> {
     let mut inside = false;
     for at in (list.len().saturating_sub(most.saturating_add(1))..list.len()).rev() {
@@ -101,9 +96,7 @@ pub(super) enum Ipv6 {
 
 /// Returns the address that a proxy has written, with or without a port, in its own family.
 ///
-/// These are addresses: `192.0.2.1`, `192.0.2.1:443`, `[2001:db8::1]`, `[2001:db8::1]:443` and perhaps `2001:db8::1`.
-/// Everything else is rejected: names, leading zeros, and zones such as `fe80::1%eth0`, which only the machine that
-/// wrote them understands.
+/// Rejects names, leading zeros, and zones such as `fe80::1%eth0`, which only the machine that wrote them understands.
 pub(super) fn address(text: &[u8], ipv6: Ipv6) -> Option<IpAddr> {
     let text = core::str::from_utf8(text).ok()?.trim_matches([' ', '\t']);
     let address = if let Some(bracketed) = text.strip_prefix('[') {
@@ -143,7 +136,7 @@ type ParameterValue = SmallVec<[u8; 64]>;
 
 /// Returns the address in the `for` of an element of the `Forwarded` field (RFC 7239, section 4).
 ///
-/// It is `None` without a `for`, with two, if it is `unknown` or obfuscated, and if the element is malformed.
+/// Returns `None` without a `for`, with two, and if the `for` or the element is not readable.
 pub(super) fn forwarded_address(element: &[u8]) -> Option<IpAddr> {
     let mut found = None;
     let mut rest = element.trim_ascii();

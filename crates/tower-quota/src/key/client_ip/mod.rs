@@ -1,51 +1,50 @@
 //! Keys from the client's address.
 //!
-//! `network` has the form in which addresses are compared and counted, `peer` reads the address of the connection,
-//! `source` and `list` read the headers of proxies, and `proxies` decides which addresses are trusted.
+//! `peer` reads the address of the connection, `source` and `list` read the headers of proxies, `proxies` decides which
+//! addresses are trusted, and `network` has the form in which addresses are compared.
 
 mod list;
 mod network;
+mod networks;
 mod peer;
 mod proxies;
 mod source;
+#[cfg(test)]
+mod tests;
 
 use core::net::IpAddr;
 
 use tower_quota_core::{ConfigError, Key, Name};
 
-pub(crate) use self::network::{canonical, network};
+pub(crate) use self::network::network;
+pub(crate) use self::networks::Networks;
 pub use self::proxies::Proxies;
 pub use self::source::Source;
 pub(crate) use self::source::sent as forwarding_header;
 
-use self::network::Prefix;
+use self::network::{Prefix, canonical};
 use self::proxies::{Behind, untrusted};
-use super::extractor::{KeyExtractor, identity_of};
+use super::extractor::KeyExtractor;
 use super::mistake::Mistake;
 use crate::head::RequestHead;
 use crate::valid::valid;
 
-/// Counts by the address of the client.
+/// Counts by the address of the client: the peer of the connection, unless you trust [proxies](ClientIp::behind).
 ///
-/// The client is the peer of the connection, unless proxies are [trusted](ClientIp::behind).
-///
-/// By default no header is trusted, so behind a proxy all clients are counted as the proxy. IPv4 counts by address,
-/// IPv6 by its first 64 bits, see [`ClientIp::prefix_v6`]. An IPv4 address that is written as IPv6, mapped
+/// Without trusted proxies no header is read, so behind a proxy all clients are counted as the proxy. IPv4 counts by
+/// address, IPv6 by its first 64 bits, see [`ClientIp::prefix_v6`]. An IPv4 address that is written as IPv6, mapped
 /// (`::ffff:0:0/96`) or by NAT64 (`64:ff9b::/96`), is the IPv4 address.
 ///
-/// The peer is read from the request's extensions, where the server or an outer layer must have put it. The first one
-/// found is used:
+/// The server or an outer layer must attach the peer's address to the request. The first of these counts:
 ///
-/// 1. a bare [`IpAddr`] or [`SocketAddr`](core::net::SocketAddr), from your own layer, such as one that reads the
-///    PROXY protocol;
+/// 1. a bare [`IpAddr`] or [`SocketAddr`](core::net::SocketAddr) in the extensions, from your own layer;
 /// 2. with the feature `axum`, `ConnectInfo<SocketAddr>`: serve the app with
-///    `into_make_service_with_connect_info::<SocketAddr>()`, otherwise it is missing. In tests, use
-///    `MockConnectInfo<SocketAddr>`;
-/// 3. with the feature `tonic`, `TcpConnectInfo`, which tonic's `Server` attaches on TCP, with TLS and without. It is
-///    missing when axum serves tonic's routes (then see 2), and for connections that are not TCP.
+///    `into_make_service_with_connect_info::<SocketAddr>()`, and test it with `MockConnectInfo<SocketAddr>`;
+/// 3. with the feature `tonic`, `TcpConnectInfo`, which tonic's `Server` attaches on TCP. If axum serves tonic's routes, see
+///    2.
 ///
-/// A request without an address shows a mistake of the server, see [`Mistake::NoPeerAddress`]. The layer logs the first
-/// one through `tracing`, as a warning that says how to fix it ([`Check::NoPeerAddress`](crate::Check::NoPeerAddress)).
+/// Without an address, the layer logs a warning that says how to fix it
+/// ([`Check::NoPeerAddress`](crate::Check::NoPeerAddress)).
 ///
 /// ```
 /// use tower_quota::{Limit, Policy, Quota, key};
@@ -84,19 +83,16 @@ impl ClientIp {
     /// Trusts these proxies to report the client's address in this one header.
     ///
     /// * A peer that is not one of the proxies is the client, whatever headers it sends.
-    /// * In [`Source::XForwardedFor`] and [`Source::Forwarded`] all lines are one list. It is read from the right,
-    ///   where the nearest proxy has written, and the first that is not a trusted proxy is the client. The client may
-    ///   have forged everything further left.
-    /// * If an entry is not an address, reading stops: the proxy that wrote it is counted as the client. Entries
-    ///   further left are never trusted, so a client that sends a malformed list shares the counter of a proxy.
-    /// * If all entries are in trusted networks, the left-most is the client. If the list is shorter than the number of
+    /// * [`Source::XForwardedFor`] and [`Source::Forwarded`] are lists, read from the right, where the nearest proxy has
+    ///   written. The first entry that is not a trusted proxy is the client. Clients can forge the entries to its left.
+    /// * If an entry is not an address, the proxy that wrote it is counted as the client.
+    /// * If all entries are in trusted networks, the left-most is the client. If the list is shorter than
     ///   [`Proxies::hops`], the request has bypassed a proxy, and the peer is the client.
-    /// * At most 32 entries in the last 4 KiB of the list are read.
+    /// * At most 32 entries in the last 4 KiB are read.
     /// * The other sources hold one address. If it is absent, sent twice, or not an address, the peer is the client.
     ///
-    /// Choose the source that your proxy *overwrites or appends to*: a header that it passes on unchanged is written by
-    /// the client. Limits of one policy that read one source must trust the same proxies, or they would count different
-    /// addresses as one key. A policy refuses such limits with [`ConfigError::SharedScope`].
+    /// Choose the source that your proxy *overwrites or appends to*. Clients write headers that it passes on. A policy
+    /// [refuses](ConfigError::SharedScope) limits that trust different proxies for one source.
     #[must_use]
     #[doc(alias = "trusted proxies")]
     #[doc(alias = "trust proxy")]
@@ -107,12 +103,11 @@ impl ClientIp {
 
     /// Counts IPv6 by the first `bits` bits, 1 to 128, instead of 64.
     ///
-    /// A /64 is the smallest network that a provider gives to one customer; /56 and /48 are usual (RFC 6177). The owner
-    /// of a /48 has 65,536 networks of 64 bits. Several limits, with larger quotas for shorter prefixes, stop such
-    /// clients without affecting their neighbours.
+    /// Providers give a customer a /64, /56 or /48 (RFC 6177). The owner of a /48 has 65,536 networks of 64 bits. Add
+    /// limits with larger quotas for shorter prefixes to stop such clients without affecting their neighbours.
     ///
     /// # Panics
-    /// When `bits` is 0 or more than 128; see [`ClientIp::try_prefix_v6`].
+    /// If `bits` is 0 or more than 128; see [`ClientIp::try_prefix_v6`].
     #[must_use]
     #[track_caller]
     pub fn prefix_v6(self, bits: u8) -> Self {
@@ -122,16 +117,19 @@ impl ClientIp {
     /// Works like [`ClientIp::prefix_v6`], but returns an error for an invalid number.
     ///
     /// # Errors
-    /// [`ConfigError::AddressPrefix`] when `bits` is 0 or more than 128.
+    /// [`ConfigError::AddressPrefix`] if `bits` is 0 or more than 128.
     pub fn try_prefix_v6(mut self, bits: u8) -> Result<Self, ConfigError> {
-        self.prefix = self.prefix.with_v6(bits)?;
+        if !matches!(bits, 1..=128) {
+            return Err(ConfigError::AddressPrefix { bits, most: 128 });
+        }
+        self.prefix.v6 = bits;
         Ok(self.renamed())
     }
 
     /// Counts IPv4 by the first `bits` bits, 1 to 32, instead of all.
     ///
     /// # Panics
-    /// When `bits` is 0 or more than 32; see [`ClientIp::try_prefix_v4`].
+    /// If `bits` is 0 or more than 32; see [`ClientIp::try_prefix_v4`].
     #[must_use]
     #[track_caller]
     pub fn prefix_v4(self, bits: u8) -> Self {
@@ -141,15 +139,18 @@ impl ClientIp {
     /// Works like [`ClientIp::prefix_v4`], but returns an error for an invalid number.
     ///
     /// # Errors
-    /// [`ConfigError::AddressPrefix`] when `bits` is 0 or more than 32.
+    /// [`ConfigError::AddressPrefix`] if `bits` is 0 or more than 32.
     pub fn try_prefix_v4(mut self, bits: u8) -> Result<Self, ConfigError> {
-        self.prefix = self.prefix.with_v4(bits)?;
+        if !matches!(bits, 1..=32) {
+            return Err(ConfigError::AddressPrefix { bits, most: 32 });
+        }
+        self.prefix.v4 = bits;
         Ok(self.renamed())
     }
 
     /// Returns the client's full address, for your logs and lists; `None` if the server attached none.
     ///
-    /// It is in its own family: IPv4 if it is written as IPv6.
+    /// An IPv4 address that is written as IPv6 is returned as IPv4.
     #[must_use]
     pub fn address(&self, head: &RequestHead<'_>) -> Option<IpAddr> {
         let peer = peer::of(head.extensions());
@@ -176,6 +177,20 @@ impl ClientIp {
         self.prefix.key(self.scope, canonical(address))
     }
 
+    pub(super) fn proxies(&self) -> Option<&Proxies> {
+        self.behind.as_ref().map(|behind| &behind.proxies)
+    }
+
+    /// Returns the mistake in the server's configuration that this request shows, if any.
+    pub(super) fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
+        let peer = peer::of(head.extensions());
+        match (&self.behind, peer) {
+            (Some(behind), _) => behind.mistake(peer, head.headers()),
+            (None, Some(peer)) => untrusted(peer, head.headers()),
+            (None, None) => Some(Mistake::NoPeerAddress),
+        }
+    }
+
     fn renamed(mut self) -> Self {
         self.scope = self
             .prefix
@@ -197,23 +212,5 @@ impl KeyExtractor for ClientIp {
     /// Reads an address, or a network with the counted prefix length.
     fn parse(&self, text: &str) -> Option<Key<'static>> {
         self.prefix.parse(self.scope, text)
-    }
-
-    fn counts_addresses(&self) -> bool {
-        true
-    }
-
-    fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
-        let peer = peer::of(head.extensions());
-        match (&self.behind, peer) {
-            (Some(behind), _) => behind.mistake(peer, head.headers()),
-            (None, Some(peer)) => untrusted(peer, head.headers()),
-            (None, None) => Some(Mistake::NoPeerAddress),
-        }
-    }
-
-    fn identity(&self) -> u64 {
-        // The prefix and the source are part of the scope.
-        identity_of::<Self>(&self.behind.as_ref().map(|behind| &behind.proxies))
     }
 }

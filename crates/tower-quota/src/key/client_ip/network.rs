@@ -3,16 +3,13 @@
 use core::net::{IpAddr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net};
-use tower_quota_core::{ConfigError, Key, Name};
+use tower_quota_core::{Key, Name};
 
 /// The number of bits before an IPv4 address that is written as IPv6.
 const BEFORE_IPV4: u8 = 96;
 
 /// Returns an address in its own family: IPv4 if it is written as IPv6.
-///
-/// [`Key::address`] knows the ways to write it so, and makes a key of four bytes of IPv4 only.
-#[inline]
-pub(crate) fn canonical(address: IpAddr) -> IpAddr {
+pub(super) fn canonical(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(v6) => canonical_v6(v6),
@@ -28,7 +25,7 @@ fn canonical_v6(address: Ipv6Addr) -> IpAddr {
 ///
 /// An address alone is a network of one address.
 pub(crate) fn network(text: &str) -> Option<IpNet> {
-    // Seen at the first character, mostly: of a million keys of a document, each is compared with an address.
+    // Documents try each of a million keys as an address, and most differ in the first byte.
     if !text
         .bytes()
         .all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.' | b'/'))
@@ -69,28 +66,12 @@ pub(super) fn is_private(address: IpAddr) -> bool {
 /// The number of leading bits by which clients are counted, for each family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Prefix {
-    v4: u8,
-    v6: u8,
+    pub(super) v4: u8,
+    pub(super) v6: u8,
 }
 
 impl Prefix {
     pub(super) const DEFAULT: Self = Self { v4: 32, v6: 64 };
-
-    pub(super) const fn with_v4(self, bits: u8) -> Result<Self, ConfigError> {
-        if matches!(bits, 1..=32) {
-            Ok(Self { v4: bits, ..self })
-        } else {
-            Err(ConfigError::AddressPrefix { bits, most: 32 })
-        }
-    }
-
-    pub(super) const fn with_v6(self, bits: u8) -> Result<Self, ConfigError> {
-        if matches!(bits, 1..=128) {
-            Ok(Self { v6: bits, ..self })
-        } else {
-            Err(ConfigError::AddressPrefix { bits, most: 128 })
-        }
-    }
 
     /// Returns the scope of the keys of a source, with the prefixes that differ from the default.
     pub(super) fn scope(self, source: Option<&str>) -> Name {

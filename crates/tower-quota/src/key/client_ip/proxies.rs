@@ -3,10 +3,10 @@
 use core::net::IpAddr;
 
 use http::HeaderMap;
-use ipnet::IpNet;
 use tower_quota_core::ConfigError;
 
 use super::network::{is_private, network};
+use super::networks::Networks;
 use super::source::{Source, sent};
 use crate::key::mistake::Mistake;
 use crate::valid::valid;
@@ -18,7 +18,7 @@ pub struct Proxies(Trust);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Trust {
-    Networks(Vec<IpNet>),
+    Networks(Networks),
     Hops(u8),
 }
 
@@ -26,9 +26,9 @@ impl Proxies {
     /// The maximum number of hops, and of entries of a list that are read.
     pub(super) const MAX_HOPS: u8 = 32;
 
-    /// Trusts proxies by their addresses: networks in CIDR notation such as `"10.0.0.0/8"`, or single addresses.
+    /// Trusts proxies by their networks, such as `"10.0.0.0/8"`, or single addresses. An empty list trusts no proxy.
     ///
-    /// No client may have an address in these networks. An empty list trusts no proxy.
+    /// Clients must not have addresses in these networks.
     ///
     /// # Panics
     /// If an entry is not a network or an address; see [`Proxies::try_networks`].
@@ -56,14 +56,13 @@ impl Proxies {
 
     /// Trusts this number of proxies, 1 to 32, whatever their addresses.
     ///
-    /// With 1 every peer is a proxy, and the client is the right-most entry of a list; with 2 the next one. Google's
-    /// balancers, for example, append two entries. The peer's address is not needed.
+    /// With 1, the client is the right-most entry of a list; with 2 the next one. Google's balancers append two entries.
     ///
-    /// Use it only if no client can bypass the proxies. Clients that reach the service directly, or bypass some of the
-    /// proxies, can send any address.
+    /// Use it only if clients cannot bypass the proxies. A client that reaches the service directly, or bypasses some of
+    /// the proxies, can send any address.
     ///
     /// # Panics
-    /// When `count` is 0 or more than 32; see [`Proxies::try_hops`].
+    /// If `count` is 0 or more than 32; see [`Proxies::try_hops`].
     #[must_use]
     #[track_caller]
     pub fn hops(count: u8) -> Self {
@@ -73,7 +72,7 @@ impl Proxies {
     /// Works like [`Proxies::hops`], but returns an error for an invalid number.
     ///
     /// # Errors
-    /// [`ConfigError::ProxyHops`] when `count` is 0 or more than 32.
+    /// [`ConfigError::ProxyHops`] if `count` is 0 or more than 32.
     pub const fn try_hops(count: u8) -> Result<Self, ConfigError> {
         if matches!(count, 1..=Self::MAX_HOPS) {
             Ok(Self(Trust::Hops(count)))
@@ -85,8 +84,7 @@ impl Proxies {
     /// Returns whether the hop at this distance is one of the proxies; the peer is at 0.
     fn contain(&self, address: Option<IpAddr>, distance: usize) -> bool {
         match &self.0 {
-            Trust::Networks(networks) => address
-                .is_some_and(|address| networks.iter().any(|network| network.contains(&address))),
+            Trust::Networks(networks) => address.is_some_and(|address| networks.contain(address)),
             Trust::Hops(count) => distance < usize::from(*count),
         }
     }
@@ -111,9 +109,7 @@ impl Behind {
         }
     }
 
-    /// Returns the first address that is not a proxy, from the nearest to the farthest.
-    ///
-    /// Each entry is trusted because the previous one is a proxy.
+    /// Returns the first address that is not a proxy. Each entry is trusted because the previous one is a proxy.
     fn walk(
         &self,
         peer: Option<IpAddr>,
@@ -154,9 +150,9 @@ impl Behind {
 
 /// Returns the mistake if a peer that is not trusted looks like a proxy.
 pub(super) fn untrusted(peer: IpAddr, headers: &HeaderMap) -> Option<Mistake> {
-    let header = is_private(peer).then(|| sent(headers))??;
-    Some(Mistake::UntrustedProxy {
-        peer,
-        header: header.to_owned(),
-    })
+    if !is_private(peer) {
+        return None;
+    }
+    let header = sent(headers)?.to_owned();
+    Some(Mistake::UntrustedProxy { header })
 }

@@ -11,16 +11,15 @@ type Parse = fn(&[u8]) -> Option<IpAddr>;
 
 /// The one header in which proxies write the client's address.
 ///
-/// No source tries several headers, because then the client would choose one.
+/// A source never tries several headers, because then the client would choose one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
     /// `X-Forwarded-For`: a list of addresses, to which each proxy appends its peer's address.
     XForwardedFor,
-    /// `Forwarded` (RFC 7239): a list of elements, to which each proxy appends one with its peer in `for`.
+    /// `Forwarded` (RFC 7239): a list of elements, to which each proxy appends its peer in `for`.
     ///
-    /// If `for` is absent, `unknown`, or obfuscated as `_hidden`, the hop has no address. Quotes are optional; IPv6
-    /// addresses must be in brackets.
+    /// If `for` is absent, `unknown`, or obfuscated as `_hidden`, the hop has no address.
     Forwarded,
     /// `CF-Connecting-IP`, which Cloudflare sets.
     CfConnectingIp,
@@ -62,7 +61,7 @@ impl Source {
     /// Returns the source that reads the header of this name.
     ///
     /// # Errors
-    /// [`InvalidHeaderName`] when the text is not the name of a header.
+    /// [`InvalidHeaderName`] if the text is not the name of a header.
     pub fn try_header(name: &str) -> Result<Self, InvalidHeaderName> {
         let name = HeaderName::from_bytes(name.as_bytes())?;
         let known = [
@@ -96,9 +95,7 @@ impl Source {
         }
     }
 
-    /// Returns the addresses of a list from the right; `None` if this source is not a list.
-    ///
-    /// An element that is not an address is `None`.
+    /// Returns the addresses of a list from the right, `None` for other elements; `None` if this source is not a list.
     pub(super) fn list<'h>(
         &self,
         headers: &'h HeaderMap,

@@ -1,25 +1,22 @@
 //! Keys that verify tokens.
 
 use core::fmt;
+use core::hash::{Hash, Hasher};
 use core::time::Duration;
 
 use jsonwebtoken::crypto::verify;
 use jsonwebtoken::{DecodingKey, DecodingKeyKind, Validation, decode};
 use serde_json::{Map, Value};
 
-use crate::key::extractor::identity_of;
-
 /// A key that verifies JSON web tokens (RFC 7519), and the claims that they must have.
 ///
-/// A key belongs to one family of algorithms. The algorithm that a token names is accepted only if it is in that
-/// family; `none` is in no family.
-///
-/// `exp` and `nbf` are checked if a token has them, by the machine's clock and with 60 seconds of leeway. `iss` and
-/// `aud` are checked if [`issuer`](Self::issuer) and [`audience`](Self::audience) are set.
+/// A key accepts the algorithms of its family, and never `none`. It checks `exp` and `nbf` if a token has them, with 60
+/// seconds of [leeway](Self::leeway), and `iss` and `aud` if you set [`issuer`](Self::issuer) and
+/// [`audience`](Self::audience).
 ///
 /// # Panics
-/// Every constructor panics if the program has no crypto backend, or two without a choice between them: enable exactly
-/// one of the features `rust_crypto` and `aws_lc_rs` of the crate `jsonwebtoken` 11, or this crate's `jwt-rust-crypto`.
+/// Every constructor panics unless exactly one crypto backend is enabled: one of the features `rust_crypto` and
+/// `aws_lc_rs` of the crate `jsonwebtoken` 11, or this crate's `jwt-rust-crypto`.
 #[derive(Clone)]
 pub struct JwtKey {
     key: DecodingKey,
@@ -30,7 +27,7 @@ impl JwtKey {
     /// Makes a key from a shared secret: HS256, HS384 and HS512.
     ///
     /// # Errors
-    /// [`InvalidJwtKey`] when the secret is empty.
+    /// [`InvalidJwtKey`] if the secret is empty.
     pub fn hmac(secret: &[u8]) -> Result<Self, InvalidJwtKey> {
         if secret.is_empty() {
             return Err(InvalidJwtKey(String::from("the secret is empty")));
@@ -41,7 +38,7 @@ impl JwtKey {
     /// Makes a key from an RSA public key in PEM: RS256, RS384, RS512, PS256, PS384 and PS512.
     ///
     /// # Errors
-    /// [`InvalidJwtKey`] when it is not such a key.
+    /// [`InvalidJwtKey`] if it is not such a key.
     pub fn rsa_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
         Self::new(DecodingKey::from_rsa_pem(pem).map_err(InvalidJwtKey::unreadable)?)
     }
@@ -49,7 +46,7 @@ impl JwtKey {
     /// Makes a key from a public key on the curve P-256 or P-384 in PEM: ES256 and ES384.
     ///
     /// # Errors
-    /// [`InvalidJwtKey`] when it is not such a key.
+    /// [`InvalidJwtKey`] if it is not such a key.
     pub fn ec_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
         Self::new(DecodingKey::from_ec_pem(pem).map_err(InvalidJwtKey::unreadable)?)
     }
@@ -57,7 +54,7 @@ impl JwtKey {
     /// Makes a key from an Ed25519 public key in PEM: EdDSA.
     ///
     /// # Errors
-    /// [`InvalidJwtKey`] when it is not such a key.
+    /// [`InvalidJwtKey`] if it is not such a key.
     pub fn ed_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
         Self::new(DecodingKey::from_ed_pem(pem).map_err(InvalidJwtKey::unreadable)?)
     }
@@ -94,9 +91,7 @@ impl JwtKey {
         self
     }
 
-    /// Makes a key, and tries it on an empty message.
-    ///
-    /// So an unusable key or a missing backend fails at start and not in a request.
+    /// Makes a key, and tries it on an empty message, so that an unusable key fails at start.
     fn new(key: DecodingKey) -> Result<Self, InvalidJwtKey> {
         let family = key.family();
         if family
@@ -115,26 +110,27 @@ impl JwtKey {
         Ok(Self { key, validation })
     }
 
-    /// Returns a number that is the same for keys of the same material and the same required claims.
-    pub(super) fn identity(&self) -> u64 {
-        let material: [&[u8]; 2] = match self.key.kind() {
-            DecodingKeyKind::SecretOrDer(bytes) => [bytes, &[]],
-            DecodingKeyKind::RsaModulusExponent { n, e } => [n, e],
-        };
-        let Validation {
-            algorithms, leeway, ..
-        } = &self.validation;
-        // There is at most one issuer and one audience.
-        let [issuer, audience] = [&self.validation.iss, &self.validation.aud]
-            .map(|names| names.iter().flatten().collect::<Vec<_>>());
-        identity_of::<Self>(&(material, algorithms, leeway, issuer, audience))
-    }
-
     /// Returns the claims of a token, if it is valid.
     pub(super) fn claims(&self, token: &[u8]) -> Option<Map<String, Value>> {
         decode(token, &self.key, &self.validation)
             .ok()
             .map(|token| token.claims)
+    }
+}
+
+/// Hashes the key's material and the required claims.
+impl Hash for JwtKey {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        match self.key.kind() {
+            DecodingKeyKind::SecretOrDer(bytes) => bytes.hash(hasher),
+            DecodingKeyKind::RsaModulusExponent { n, e } => (n, e).hash(hasher),
+        }
+        let validation = &self.validation;
+        (&validation.algorithms, validation.leeway).hash(hasher);
+        // There is at most one issuer and one audience.
+        for names in [&validation.iss, &validation.aud] {
+            names.iter().flatten().collect::<Vec<_>>().hash(hasher);
+        }
     }
 }
 
@@ -150,7 +146,6 @@ impl fmt::Debug for JwtKey {
 pub struct InvalidJwtKey(String);
 
 impl InvalidJwtKey {
-    /// Keeps the text alone: the type of the error is of a crate that may change.
     fn unreadable(error: jsonwebtoken::errors::Error) -> Self {
         Self(error.to_string())
     }

@@ -2,7 +2,7 @@
 
 mod key;
 
-use core::fmt;
+use core::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use jsonwebtoken::dangerous::insecure_decode_claims;
@@ -12,23 +12,19 @@ use tower_quota_core::{Key, Name};
 pub use self::key::{InvalidJwtKey, JwtKey};
 
 use super::authorization::bearer;
-use super::extractor::{KeyExtractor, identity_of};
-use super::mistake::Mistake;
-use super::single::key_of;
+use super::extractor::KeyExtractor;
 use crate::head::RequestHead;
 
 /// Counts by a claim of the request's JSON web token (RFC 7519), such as `sub`.
 ///
-/// The token is read from `Authorization: Bearer`, or from [another place](JwtClaim::token_from), and verified with
-/// this key. The claim may be a string, a number or a boolean; `7` and `"7"` are the same key. The key is missing
-/// without a token, if the token is invalid, and if it has no such claim. Requests with conflicting tokens share one
-/// counter, as with [`header`](super::header()).
+/// The token is in `Authorization: Bearer`, or in [another place](JwtClaim::token_from), and this key verifies it. The
+/// claim may be a string, a number or a boolean; `7` and `"7"` are the same key. The key is missing if the token is absent
+/// or invalid, or has no such claim. Different tokens conflict, as in [`header`](super::header()).
 ///
 /// # What it costs
 ///
 /// A verification takes from a few microseconds (HMAC) to some hundred (elliptic curves), on the thread that serves the
-/// request. It runs for every request that the limit applies to, before the limits are decided, so also for requests
-/// that are then refused. Let a cheaper limit in an outer layer refuse floods first:
+/// request, also for requests that the limits then refuse. Let a cheaper limit in an outer layer refuse floods first:
 ///
 /// ```
 /// use axum::{Router, routing::get};
@@ -46,24 +42,23 @@ use crate::head::RequestHead;
 /// # Ok::<(), key::InvalidJwtKey>(())
 /// ```
 ///
-/// If another layer has already verified the token, count by the value that it attached, see
-/// [`extension`](super::extension()), or by [`unverified_jwt_claim`].
+/// If another layer has verified the token, count by the value that it attached, see [`extension`](super::extension()), or
+/// by [`unverified_jwt_claim`].
 #[must_use]
 pub fn jwt_claim(claim: impl Into<Name>, key: JwtKey) -> JwtClaim {
     JwtClaim::new(claim.into(), vec![key])
 }
 
-/// Counts by a claim of a JSON web token without verifying the token.
+/// Counts by a claim of a JSON web token without verifying the token, otherwise as [`jwt_claim`].
 ///
-/// Use it **only if an outer layer has verified the token**: the same token, from the same header. Otherwise clients
-/// choose the claim. In all else it works like [`jwt_claim`].
+/// Use it **only if an outer layer has verified** the same token from the same header. Otherwise clients choose the claim.
 #[must_use]
 pub fn unverified_jwt_claim(claim: impl Into<Name>) -> JwtClaim {
     JwtClaim::new(claim.into(), Vec::new())
 }
 
 /// The extractor of [`jwt_claim`] and [`unverified_jwt_claim`].
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct JwtClaim {
     scope: Name,
     claim: Name,
@@ -109,6 +104,21 @@ impl JwtClaim {
         self
     }
 
+    /// Returns the key by which requests with this claim are counted. Give the claim as text.
+    pub fn key_of(&self, claim: impl AsRef<[u8]> + Into<Vec<u8>>) -> Key<'static> {
+        Key::owned(self.scope, claim)
+    }
+
+    /// Returns the extractor of the token.
+    pub(super) fn token(&self) -> &dyn KeyExtractor {
+        &*self.token
+    }
+
+    /// Hashes the keys that verify tokens.
+    pub(super) fn hash_keys(&self, hasher: &mut impl Hasher) {
+        self.keys.hash(hasher);
+    }
+
     /// Returns the claim of a token as text.
     fn text(&self, token: &[u8]) -> Option<String> {
         let text = match self.claims(token)?.remove(self.claim.as_str())? {
@@ -143,30 +153,11 @@ impl KeyExtractor for JwtClaim {
             .map(|text| Key::owned(self.scope, text))
     }
 
-    fn each_value(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&[u8])) {
-        self.token.each_value(head, &mut |token| {
-            if let Some(text) = self.text(token) {
-                visit(text.as_bytes());
+    fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
+        self.token.each_key(head, &mut |token| {
+            if let Some(text) = self.text(token.as_bytes()) {
+                visit(&Key::owned(self.scope, text));
             }
         });
     }
-
-    fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
-        self.token.mistake(head)
-    }
-
-    fn identity(&self) -> u64 {
-        let keys: Vec<u64> = self.keys.iter().map(JwtKey::identity).collect();
-        identity_of::<Self>(&(keys, self.token.identity()))
-    }
-}
-
-impl fmt::Debug for JwtClaim {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "JwtClaim({})", self.scope)
-    }
-}
-
-key_of! {
-    [] JwtClaim;
 }

@@ -1,0 +1,114 @@
+//! Properties of this crate's extractors that the layer looks up, also inside combined extractors.
+
+use core::any::Any;
+use core::hash::{Hash, Hasher};
+use std::hash::DefaultHasher;
+use std::sync::Arc;
+
+use super::all::All;
+use super::client_ip::ClientIp;
+use super::custom::ClosureKey;
+use super::extractor::KeyExtractor;
+use super::first_of::FirstOf;
+#[cfg(feature = "jwt")]
+use super::jwt::JwtClaim;
+use super::mistake::Mistake;
+use crate::head::RequestHead;
+
+/// Returns a number that differs, in this process, for extractors of one scope that may make different keys.
+pub(crate) fn identity(extractor: &dyn KeyExtractor) -> u64 {
+    let any: &dyn Any = extractor;
+    if let Some(inner) = pointee(any) {
+        return identity(inner);
+    }
+    let mut hasher = DefaultHasher::new();
+    any.type_id().hash(&mut hasher);
+    if let Some(closure) = any.downcast_ref::<ClosureKey>() {
+        closure.identity.hash(&mut hasher);
+    }
+    if let Some(client) = any.downcast_ref::<ClientIp>() {
+        client.proxies().hash(&mut hasher);
+    }
+    #[cfg(feature = "jwt")]
+    if let Some(claim) = any.downcast_ref::<JwtClaim>() {
+        claim.hash_keys(&mut hasher);
+    }
+    for part in parts(any) {
+        identity(part).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// Returns the mistake in the server's configuration that a request shows, if any.
+///
+/// A missing peer address comes first, because it explains a missing key.
+pub(crate) fn mistake(extractor: &dyn KeyExtractor, head: &RequestHead<'_>) -> Option<Mistake> {
+    let any: &dyn Any = extractor;
+    if let Some(client) = any.downcast_ref::<ClientIp>() {
+        return client.mistake(head);
+    }
+    let mut first = None;
+    for part in parts(any) {
+        match mistake(part, head) {
+            Some(Mistake::NoPeerAddress) => return Some(Mistake::NoPeerAddress),
+            other => first = first.or(other),
+        }
+    }
+    first
+}
+
+/// Returns the extractors that an extractor is made of.
+fn parts(any: &dyn Any) -> Vec<&dyn KeyExtractor> {
+    if let Some(inner) = pointee(any) {
+        return vec![inner];
+    }
+    #[cfg(feature = "jwt")]
+    if let Some(claim) = any.downcast_ref::<JwtClaim>() {
+        return vec![claim.token()];
+    }
+    let all = any.downcast_ref::<All>().map(All::parts);
+    let parts = all.or_else(|| any.downcast_ref::<FirstOf>().map(FirstOf::parts));
+    parts.into_iter().flatten().map(|part| &**part).collect()
+}
+
+fn pointee(any: &dyn Any) -> Option<&dyn KeyExtractor> {
+    if let Some(boxed) = any.downcast_ref::<Box<dyn KeyExtractor>>() {
+        return Some(&**boxed);
+    }
+    let shared = any.downcast_ref::<Arc<dyn KeyExtractor>>()?;
+    Some(&**shared)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use http::Request;
+
+    use super::mistake;
+    use crate::head::RequestHead;
+    use crate::key::{KeyExtractor, Mistake, all, bearer, client_ip, method};
+
+    #[test]
+    fn combination_reports_the_missing_peer_first() {
+        let direct = Request::new(());
+        let mut forwarded = Request::get("/")
+            .header("x-forwarded-for", "192.0.2.1")
+            .body(())
+            .expect("a valid request");
+        forwarded
+            .extensions_mut()
+            .insert(IpAddr::from([10, 0, 0, 1]));
+        for by in [
+            Box::new(all((bearer(), client_ip()))) as Box<dyn KeyExtractor>,
+            Box::new(bearer().or(client_ip())),
+            Box::new(all((method(), bearer().or(client_ip())))),
+        ] {
+            let missing = mistake(&by, &RequestHead::of(&direct));
+            assert_eq!(missing, Some(Mistake::NoPeerAddress));
+            let untrusted = mistake(&by, &RequestHead::of(&forwarded));
+            assert!(matches!(untrusted, Some(Mistake::UntrustedProxy { .. })));
+        }
+        assert_eq!(mistake(&bearer(), &RequestHead::of(&direct)), None);
+    }
+}

@@ -1,0 +1,100 @@
+//! The places of a request that hold a value.
+
+use http::header::HeaderName;
+use tower_quota_core::Name;
+
+use super::authorization::{credentials, user};
+use super::grpc::{called, metadata_values};
+use super::header::{cookies, lines};
+#[cfg(feature = "axum")]
+use super::matched::{matched_parameter, matched_route};
+use super::target::{decoded, known, query_values, segment};
+use super::value::SentValue;
+use crate::head::RequestHead;
+
+/// A place of a request that holds one value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Place {
+    Header(HeaderName),
+    Bearer,
+    BasicUser,
+    Cookie(Name),
+    Query(Name),
+    #[cfg(feature = "axum")]
+    Route,
+    #[cfg(feature = "axum")]
+    PathParameter(Name),
+    PathSegment(usize),
+    Path,
+    Host,
+    Method,
+    GrpcService,
+    GrpcMethod,
+    Metadata(HeaderName),
+}
+
+impl Place {
+    /// Returns the first word of the text of this place.
+    pub(super) const fn word(&self) -> &'static str {
+        match self {
+            Self::Header(_) => "header",
+            Self::Bearer => "bearer",
+            Self::BasicUser => "basic_user",
+            Self::Cookie(_) => "cookie",
+            Self::Query(_) => "query",
+            #[cfg(feature = "axum")]
+            Self::Route => "route",
+            #[cfg(feature = "axum")]
+            Self::PathParameter(_) => "path_parameter",
+            Self::PathSegment(_) => "path_segment",
+            Self::Path => "path",
+            Self::Host => "host",
+            Self::Method => "method",
+            Self::GrpcService => "grpc_service",
+            Self::GrpcMethod => "grpc_method",
+            Self::Metadata(_) => "metadata",
+        }
+    }
+
+    /// Returns the text after the word, if any.
+    pub(super) fn argument(&self) -> Option<String> {
+        match self {
+            Self::Header(name) | Self::Metadata(name) => Some(name.to_string()),
+            Self::Cookie(name) | Self::Query(name) => Some(name.to_string()),
+            #[cfg(feature = "axum")]
+            Self::PathParameter(name) => Some(name.to_string()),
+            Self::PathSegment(index) => Some(index.to_string()),
+            _ => None,
+        }
+    }
+
+    /// Calls `visit` with each value that a request sends in this place.
+    pub(super) fn each_value<'r>(
+        &self,
+        head: &RequestHead<'r>,
+        visit: &mut dyn FnMut(SentValue<'r>),
+    ) {
+        match self {
+            Self::Header(name) => lines(head, name).for_each(|line| visit(Some(line.into()))),
+            Self::Bearer => {
+                credentials(head, "Bearer").for_each(|token| visit(token.map(Into::into)));
+            }
+            Self::BasicUser => {
+                credentials(head, "Basic").for_each(|sent| visit(sent.and_then(user)));
+            }
+            Self::Cookie(name) => cookies(head, *name).for_each(|value| visit(Some(value))),
+            Self::Query(name) => query_values(head, *name).for_each(|value| visit(Some(value))),
+            #[cfg(feature = "axum")]
+            Self::Route => visit(matched_route(head).map(|route| route.as_bytes().into())),
+            #[cfg(feature = "axum")]
+            Self::PathParameter(name) => visit(matched_parameter(head, *name).map(decoded)),
+            Self::PathSegment(index) => visit(segment(head, *index).map(decoded)),
+            Self::Path => visit(Some(decoded(head.path()))),
+            Self::Host => head.hosts().for_each(|host| visit(Some(host))),
+            Self::Method => visit(Some(known(head.method()).as_bytes().into())),
+            Self::GrpcService => visit(called(head).map(|(name, _)| name.as_bytes().into())),
+            Self::GrpcMethod => visit(called(head).map(|(_, name)| name.as_bytes().into())),
+            Self::Metadata(name) => metadata_values(head, name, visit),
+        }
+    }
+}

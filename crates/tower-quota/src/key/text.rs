@@ -1,0 +1,117 @@
+//! Extractors as text, for configuration files.
+
+use core::error::Error;
+use core::fmt;
+use core::str::FromStr;
+
+#[cfg(feature = "axum")]
+use super::matched::{path_parameter, route};
+use super::value::ValueKey;
+use super::{
+    basic_user, bearer, cookie, grpc_method, grpc_service, host, method, path, path_segment, query,
+    try_header, try_metadata,
+};
+
+impl ValueKey {
+    /// The first words of the texts of extractors, for suggestions.
+    pub const WORDS: [&str; 14] = [
+        "header",
+        "bearer",
+        "basic_user",
+        "cookie",
+        "query",
+        "route",
+        "path_parameter",
+        "path_segment",
+        "path",
+        "host",
+        "method",
+        "grpc_service",
+        "grpc_method",
+        "metadata",
+    ];
+}
+
+impl FromStr for ValueKey {
+    type Err = KeyTextError;
+
+    fn from_str(text: &str) -> Result<Self, KeyTextError> {
+        let text = text.trim();
+        let (word, argument) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let argument = argument.trim_start();
+        let name = |example: &str| match argument {
+            "" => Err(KeyTextError(format!(
+                "the key {word:?} does not say which: write {example:?}"
+            ))),
+            name => Ok(String::from(name)),
+        };
+        let not_a_header = |_| {
+            KeyTextError(format!(
+                "{argument:?} is not the name of a header: give one such as \"x-api-key\""
+            ))
+        };
+        let not_a_number = |_| {
+            KeyTextError(format!(
+                "{argument:?} is not the number of a segment: count from 0, as in \"path_segment 0\""
+            ))
+        };
+        let key = match word {
+            "header" => return try_header(argument).map_err(not_a_header),
+            "metadata" => return try_metadata(argument).map_err(not_a_header),
+            "cookie" => return Ok(cookie(name("cookie session")?)),
+            "query" => return Ok(query(name("query api_key")?)),
+            #[cfg(feature = "axum")]
+            "path_parameter" => return Ok(path_parameter(name("path_parameter id")?)),
+            "path_segment" => return argument.parse().map(path_segment).map_err(not_a_number),
+            "bearer" => bearer(),
+            "basic_user" => basic_user(),
+            #[cfg(feature = "axum")]
+            "route" => route(),
+            #[cfg(not(feature = "axum"))]
+            "route" | "path_parameter" => {
+                return Err(KeyTextError(format!(
+                    "the key {text:?} is axum's: build the service with the feature `axum`"
+                )));
+            }
+            "path" => path(),
+            "host" => host(),
+            "method" => method(),
+            "grpc_service" => grpc_service(),
+            "grpc_method" => grpc_method(),
+            _ => {
+                return Err(KeyTextError(format!(
+                    "{word:?} is not a key: give one such as \"header x-api-key\" or \"path\""
+                )));
+            }
+        };
+        if argument.is_empty() {
+            return Ok(key);
+        }
+        Err(KeyTextError(format!(
+            "{argument:?} after the key {word:?} means nothing: write {word:?} alone"
+        )))
+    }
+}
+
+/// Writes the text that parses to this extractor.
+impl fmt::Display for ValueKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.place.word())?;
+        match self.place.argument() {
+            Some(argument) => write!(f, " {argument}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The error of a text that is not an extractor. The message says how to fix the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyTextError(String);
+
+impl fmt::Display for KeyTextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for KeyTextError {}

@@ -1,0 +1,103 @@
+//! The extractor of a value that a request should send once.
+
+use std::borrow::Cow;
+
+use tower_quota_core::{Key, Name};
+
+use super::extractor::KeyExtractor;
+use super::place::Place;
+use super::target::host_of;
+use crate::head::RequestHead;
+
+/// A value that a request sends; `None` if the value cannot be read.
+pub(super) type SentValue<'r> = Option<Cow<'r, [u8]>>;
+
+/// An extractor of one value in one place, such as [`header`](super::header()) or [`path`](super::path()).
+///
+/// For configuration files, the extractor has a text that begins with the name of its function in [this module](super).
+///
+/// ```
+/// use tower_quota::key::{self, ValueKey};
+///
+/// let by: ValueKey = "header x-api-key".parse()?;
+/// assert_eq!(by, key::header("x-api-key"));
+/// assert_eq!(by.to_string(), "header x-api-key");
+/// # Ok::<(), key::KeyTextError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[must_use]
+pub struct ValueKey {
+    scope: Name,
+    pub(super) place: Place,
+}
+
+impl ValueKey {
+    pub(super) fn of(place: Place) -> Self {
+        // Counters are stored under the scope, which therefore stays as it is.
+        let mut scope = match place {
+            Place::Bearer => String::from("bearer token"),
+            _ => place.word().replace('_', " "),
+        };
+        if let Some(argument) = place.argument() {
+            scope = format!("{scope} {argument}");
+        }
+        Self {
+            scope: Name::from(scope),
+            place,
+        }
+    }
+
+    /// Returns the key by which requests with this value are counted.
+    ///
+    /// Give the decoded value. Use the key to peek at, reset or charge a client.
+    pub fn key_of(&self, value: impl AsRef<[u8]> + Into<Vec<u8>>) -> Key<'static> {
+        match self.place {
+            Place::Host => Key::owned(self.scope, host_of(value.as_ref()).into_owned()),
+            _ => Key::owned(self.scope, value),
+        }
+    }
+}
+
+impl KeyExtractor for ValueKey {
+    fn scope(&self) -> Name {
+        self.scope
+    }
+
+    fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
+        let mut first: Option<SentValue<'r>> = None;
+        let mut is_shared = false;
+        self.place.each_value(head, &mut |value| match &first {
+            // The application might use another value than the limiter, so such requests share the empty key.
+            Some(first) => is_shared |= *first != value,
+            None => first = Some(value),
+        });
+        let first = first?;
+        let shared = Some(Key::new(self.scope, &[]));
+        if is_shared {
+            return shared;
+        }
+        match first? {
+            // Methods that no RFC defines have an empty value, and share one counter too.
+            empty if empty.is_empty() => shared.filter(|_| self.place == Place::Method),
+            Cow::Borrowed(bytes) => Some(Key::new(self.scope, bytes)),
+            Cow::Owned(bytes) => Some(Key::owned(self.scope, bytes)),
+        }
+    }
+
+    fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
+        self.place.each_value(head, &mut |value| {
+            if let Some(value) = value {
+                visit(&Key::new(self.scope, &value));
+            }
+        });
+    }
+
+    fn parse(&self, text: &str) -> Option<Key<'static>> {
+        Some(self.key_of(text)).filter(|key| !key.as_bytes().is_empty())
+    }
+}
+
+/// Returns whether a key stands for conflicting values.
+pub(crate) fn is_conflict(key: &Key<'_>) -> bool {
+    key.as_bytes().is_empty() && *key != Key::EVERYONE
+}
