@@ -26,7 +26,7 @@ pub(crate) struct PolicyMetrics {
     pub(super) limits: Box<[Name]>,
     positions: ById,
     /// The routes that requests have matched. Requests read the map without a lock.
-    routes: ArcSwap<HashMap<Arc<str>, Arc<RouteCounts>>>,
+    routes: ArcSwap<Routes>,
     /// Requests without a route.
     none: Arc<RouteCounts>,
     /// Requests on routes beyond the bounds.
@@ -35,6 +35,9 @@ pub(crate) struct PolicyMetrics {
     failures: [Count; StoreFailureKind::LABELS.len()],
     pub(super) latency: Latency,
 }
+
+/// The counters of each route by its pattern.
+type Routes = HashMap<Arc<str>, Arc<RouteCounts>>;
 
 impl PolicyMetrics {
     /// Makes the metrics of these limits. A name may occur more than once.
@@ -172,19 +175,24 @@ impl PolicyMetrics {
     /// Adds a route, or returns the counters of other routes if there are too many.
     #[cold]
     fn add_route(&self, pattern: &str) -> Arc<RouteCounts> {
-        self.routes.rcu(|routes| {
-            let mut routes = HashMap::clone(routes);
-            if routes.len() < MAX_ROUTES && !routes.contains_key(pattern) {
-                let places = self.other.limits.len();
-                // The rows of `none` and `other` have cells too.
-                let has_cells = (routes.len() + 2) * places < MAX_CELLS;
-                let route = RouteCounts::new(pattern, if has_cells { places } else { 0 });
-                routes.insert(Arc::clone(&route.route), route);
-            }
-            routes
-        });
+        if self.routes.load().len() < MAX_ROUTES {
+            self.routes.rcu(|routes| self.with_added(routes, pattern));
+        }
         let routes = self.routes.load();
         Arc::clone(routes.get(pattern).unwrap_or(&self.other))
+    }
+
+    fn with_added(&self, routes: &Routes, pattern: &str) -> Routes {
+        let mut routes = routes.clone();
+        // Another thread may have added a route meanwhile.
+        if routes.len() < MAX_ROUTES && !routes.contains_key(pattern) {
+            let places = self.other.limits.len();
+            // The rows of `none` and `other` have cells too.
+            let has_cells = (routes.len() + 2) * places < MAX_CELLS;
+            let route = RouteCounts::new(pattern, if has_cells { places } else { 0 });
+            routes.insert(Arc::clone(&route.route), route);
+        }
+        routes
     }
 
     /// Returns the counters of all routes.
@@ -232,4 +240,45 @@ impl PolicyMetrics {
 )]
 fn share_left(status: &LimitStatus) -> f64 {
     status.remaining() as f64 / status.limit.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn many_routes_share_one_label() {
+        let metrics = PolicyMetrics::new(vec![const { Name::new("limit") }]);
+        for number in 0..2 * MAX_ROUTES {
+            let route = metrics.add_route(&format!("/{number}"));
+            assert_eq!(&*route.route == OTHER, number >= MAX_ROUTES);
+            assert!(Arc::ptr_eq(
+                &route,
+                &metrics.add_route(&format!("/{number}"))
+            ));
+        }
+        let routes = metrics.routes();
+        let labels: HashSet<&str> = routes.iter().map(|counts| &*counts.route).collect();
+        assert_eq!(labels.len(), MAX_ROUTES + 2);
+    }
+
+    #[test]
+    fn threads_lose_no_count() {
+        let metrics = PolicyMetrics::new(Vec::new());
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for number in 0..1_000 {
+                        let route = metrics.add_route(&format!("/{}", number % 100));
+                        route.requests[OutcomeLabel::Allowed as usize].add_one();
+                    }
+                });
+            }
+        });
+        let counts = metrics.routes();
+        let of_route = |route: &Arc<RouteCounts>| route.requests[0].get();
+        assert_eq!(counts.iter().map(of_route).sum::<u64>(), 4_000);
+    }
 }
