@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-use tower_quota::{
-    Check, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, RedisStore,
-};
-use tower_quota_testkit::{ManualClock, RedisServer, ScriptedAnswer, ScriptedStore};
+use tower_quota::{Check, MemoryStore, OnStoreFailure, Policy, RateLimitLayer};
+use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
 use tracing::Level;
 use tracing::subscriber::set_default;
 
@@ -76,8 +74,12 @@ async fn refused_requests_are_not_uncounted() {
     }
 }
 
+#[cfg(feature = "redis")]
 #[tokio::test]
 async fn killed_redis_is_logged() {
+    use tower_quota::{Limit, Quota, RedisStore};
+    use tower_quota_testkit::RedisServer;
+
     let (log, mut seen) = (Log::default(), 0);
     let _guard = set_default(log.clone());
     let mut redis = RedisServer::start();
