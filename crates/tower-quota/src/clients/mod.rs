@@ -12,9 +12,6 @@ pub(crate) use self::top::TopClients;
 #[cfg(feature = "top")]
 pub use self::top::{TopClient, TopWindow};
 
-/// The longest key that is remembered, in bytes. Clients choose their keys, and long keys would fill the memory.
-const LONGEST_KEY: usize = 1_024;
-
 /// Returns the current time for blocks and top clients; no counter depends on it.
 #[expect(
     clippy::disallowed_methods,

@@ -26,7 +26,7 @@ impl TopClient {
     pub const MOST: usize = 256;
 
     /// The maximum length of a remembered key in bytes. Clients choose their keys, and long keys would fill the memory.
-    pub const LONGEST_KEY: usize = crate::clients::LONGEST_KEY;
+    pub const LONGEST_KEY: usize = 1_024;
 
     /// Returns the limit that applied, or that refused the client.
     #[must_use]
