@@ -17,6 +17,7 @@ const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
+
 pub(super) const FIELDS: [HeaderName; 4] = [STATUS, MESSAGE, DETAILS, PUSHBACK];
 
 const UNKNOWN: i32 = 2;
@@ -118,6 +119,7 @@ impl From<GrpcStatus> for tonic::Status {
         )
     }
 }
+
 pub(super) fn respond(
     status: GrpcStatus,
     content_type: GrpcContentType,
@@ -237,6 +239,7 @@ fn duration(span: Duration) -> Message {
 /// A Protocol Buffers message.
 #[derive(Debug, Default)]
 struct Message(Vec<u8>);
+
 const LENGTH_DELIMITED: u64 = 2;
 
 impl Message {
@@ -255,6 +258,7 @@ impl Message {
     fn message(self, field: u64, message: &Self) -> Self {
         self.bytes(field, &message.0)
     }
+
     fn any(self, field: u64, type_url: &str, message: &Self) -> Self {
         self.message(
             field,

@@ -9,6 +9,7 @@ use http::header::{CACHE_CONTROL, HeaderMap, HeaderValue, RETRY_AFTER};
 use super::into_refusal::IntoRefusal;
 use super::refusal_body::RefusalBody;
 use super::refused::Refused;
+
 pub(super) const TYPICAL_FIELDS: usize = 12;
 
 /// Answers refused HTTP requests; the default is [`ProblemDetails`](crate::ProblemDetails).
@@ -60,6 +61,7 @@ impl<R: Refusal + ?Sized> Refusal for Arc<R> {
         (**self).respond(refused)
     }
 }
+
 pub(crate) struct OnRefused<F>(pub(crate) F);
 
 impl<F, R> Refusal for OnRefused<F>

@@ -71,6 +71,7 @@ impl<'a> Refused<'a> {
         let is_refused = !decision.is_allowed();
         is_refused.then(|| Self::new(Reason::of(decision), head, Duration::ZERO))
     }
+
     pub(super) const fn within(self, oversized: &'a [(Name, u64)], grpc_domain: Name) -> Self {
         Self {
             oversized,
@@ -104,6 +105,7 @@ impl<'a> Refused<'a> {
     pub fn limits(&self) -> impl Iterator<Item = Name> + 'a {
         self.refusing_statuses().map(|status| status.name)
     }
+
     pub(super) fn refusing_statuses(&self) -> impl Iterator<Item = &'a LimitStatus> + 'a {
         self.decision()
             .into_iter()

@@ -28,8 +28,10 @@ use crate::protocol::Protocol;
 
 /// The field that says that the store had no part in a response.
 const X_POLICY: HeaderName = HeaderName::from_static("x-ratelimit-policy");
+
 /// The field that names the shadow limits that would have refused.
 const X_SHADOW: HeaderName = HeaderName::from_static("x-ratelimit-shadow");
+
 pub(crate) type OnRefusedGrpc = dyn Fn(&Refused<'_>) -> GrpcStatus + Send + Sync;
 
 /// The settings of a layer for its responses, independent of its policy.
@@ -104,15 +106,18 @@ impl Responses {
     pub(crate) fn is_silent(&self) -> bool {
         self.writers.is_empty() && !self.settings.reports_shadows
     }
+
     pub(crate) const fn partitions(&self) -> Option<&Partitions> {
         self.settings.partitions.as_ref()
     }
+
     pub(crate) fn draw_jitter(&self) -> Duration {
         match u64::try_from(self.settings.max_jitter.as_micros()) {
             Ok(0) => Duration::ZERO,
             most => Duration::from_micros(fastrand::u64(0..=most.unwrap_or(u64::MAX))),
         }
     }
+
     pub(crate) fn admitted(&self, report: &Report, headers: &mut HeaderMap) {
         // If an inner limiter or the service refused and says when to retry, our wait must not be added.
         if !headers.contains_key(RETRY_AFTER) {
@@ -120,6 +125,7 @@ impl Responses {
         }
         self.write_marks(report, headers);
     }
+
     pub(crate) fn refuse(
         &self,
         refused: &Refused<'_>,

@@ -47,6 +47,7 @@ impl HeaderStyle {
     pub fn custom(style: impl WriteHeaders) -> Self {
         Self::Custom(CustomStyle(Arc::new(style)))
     }
+
     pub(super) fn writer(&self) -> Arc<dyn WriteHeaders> {
         match self {
             Self::Draft11 => Arc::new(Draft11),

@@ -48,6 +48,7 @@ pub(super) fn push_integer(out: &mut FieldText, number: u64) {
             .as_bytes(),
     );
 }
+
 pub(super) fn push_separator(out: &mut FieldText) {
     if !out.is_empty() {
         out.extend_from_slice(b", ");
