@@ -9,6 +9,7 @@
 //!
 //!     tower-quota = { version = "0.1", features = ["axum"] }
 //!     axum = "0.8"
+//!     serde_json = "1"
 //!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread"] }
 
 use std::io;

@@ -1,5 +1,6 @@
-//! Tokens of a language model: an estimate is reserved before the model runs, and what the answer took is settled when
-//! its stream ends, or when the client hangs up.
+//! A proxy of a language model: two streams at a time for each tenant, and tokens a day. The proxy reserves an estimate
+//! before the model runs, and settles the tokens of the answer when the stream ends or the client hangs up. An operator
+//! grants tokens back.
 //!
 //!     cargo run --release -p tower-quota-examples --example llm_tokens
 //!
@@ -17,11 +18,14 @@ use std::io;
 use std::net::SocketAddr;
 
 use axum::body::Body;
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::http::StatusCode;
 use axum::{Router, routing::post};
 use tokio_stream::StreamExt;
 use tower_quota::settle::{self, Reservation};
-use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, cost, key};
+use tower_quota::{
+    Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitHandle, RateLimitLayer, cost, key,
+};
 
 /// The tokens that an answer is estimated to take until it is known.
 const ESTIMATED_ANSWER: u64 = 500;
@@ -46,6 +50,16 @@ async fn complete(reservation: Reservation, prompt: String) -> Body {
     }))
 }
 
+/// Gives tokens back to a tenant, up to the quota of the day.
+async fn grant(
+    State(limits): State<RateLimitHandle<MemoryStore>>,
+    Path((tenant, tokens)): Path<(String, u64)>,
+) -> Result<String, StatusCode> {
+    let granted = limits.grant("tokens", &tenant, tokens).await;
+    let status = granted.map_err(|_| StatusCode::NOT_FOUND)?;
+    Ok(format!("{} of {} left\n", status.remaining(), status.limit))
+}
+
 #[tokio::main]
 async fn main() -> io::Result<()> {
     // A client that does not send the length pays for the longest prompt that is accepted, until the handler knows better.
@@ -62,15 +76,22 @@ async fn main() -> io::Result<()> {
                 // More than the estimate is charged too, into debt if needed. A client in debt waits until it is paid.
                 .settle(settle::only_successes()),
         )
+        // A unit is held until the stream ends, and a killed process loses its units after a minute.
+        .limit(Limit::new("streams", Quota::concurrent(2)).by(key::header("x-api-key")))
         .limit(Limit::new("requests", Quota::per_minute(600)).by(key::header("x-api-key")))
         // Made-up keys get a fresh counter each: their address is counted too.
         .limit(Limit::new("address", Quota::per_minute(600)).by(key::client_ip()));
 
+    let layer = RateLimitLayer::new(MemoryStore::new(), policy);
+    // An address of its own, which only operators reach.
+    let operators = Router::new()
+        .route("/grant/{tenant}/{tokens}", post(grant))
+        .with_state(layer.handle());
     let app = Router::new()
         .route("/", post(complete))
         // The promise of the estimate: no prompt is longer, also where the client does not send the length.
         .layer(DefaultBodyLimit::max(LONGEST_PROMPT * BYTES_PER_TOKEN))
-        .layer(RateLimitLayer::new(MemoryStore::new(), policy));
+        .layer(layer);
 
     let address = format!(
         "127.0.0.1:{}",
@@ -81,12 +102,18 @@ async fn main() -> io::Result<()> {
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
     let address = listener.local_addr()?;
     println!("listening on http://{address}");
-    println!("each API key: 20000 tokens a day, those of prompts and answers together");
+    println!("each API key: two streams at a time, 20000 tokens a day in prompts and answers");
     println!("try:  curl -i -H 'x-api-key: ann' -d 'to be or not to be' http://{address}/");
     println!("      # again: what is left is 12 tokens less, though some 500 were reserved");
     println!(
         "      curl -i -H 'x-api-key: ann' -d \"$(seq 1500)\" http://{address}/   # a few of them: 429"
     );
+
+    let for_operators = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let address = for_operators.local_addr()?;
+    println!("operators: http://{address}");
+    println!("      curl -X POST http://{address}/grant/ann/1000");
+    tokio::spawn(async move { axum::serve(for_operators, operators).await });
 
     axum::serve(
         listener,

@@ -1,4 +1,4 @@
-//! The messages of a websocket, limited per user over all of the user's connections: a `Limiter`, and no layer.
+//! Websockets: a layer holds two connections for each user, and a `Limiter` counts the messages of all of them.
 //!
 //!     cargo run --release -p tower-quota-examples --example websocket
 //!
@@ -18,7 +18,8 @@ use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_
 use axum::extract::{Path, State};
 use axum::response::Response;
 use axum::routing::get;
-use tower_quota::{Limiter, MemoryStore, Quota};
+use tower_quota::settle::Reservation;
+use tower_quota::{Limit, Limiter, MemoryStore, Policy, Quota, RateLimitLayer, key};
 
 /// Refusals in a row after which a connection is closed.
 const MOST_REFUSALS: u32 = 10;
@@ -29,6 +30,7 @@ const LONGEST_MESSAGE: usize = 16 * 1_024;
 async fn connect(
     upgrade: WebSocketUpgrade,
     user: Path<String>,
+    held: Reservation,
     limiter: State<Limiter<MemoryStore>>,
 ) -> Response {
     // In an application the user comes from a verified token or session, not from the path.
@@ -36,7 +38,11 @@ async fn connect(
     let upgrade = upgrade
         .max_message_size(LONGEST_MESSAGE)
         .max_frame_size(LONGEST_MESSAGE);
-    upgrade.on_upgrade(move |socket| chat(socket, user.0, limiter.0))
+    upgrade.on_upgrade(move |socket| async move {
+        // The connection counts until this is dropped. Without it, the upgrade would release the connection.
+        let _held = held;
+        chat(socket, user.0, limiter.0).await;
+    })
 }
 
 /// Returns one unit for each started kilobyte.
@@ -100,8 +106,11 @@ async fn main() -> io::Result<()> {
         "messages",
         Quota::per_minute(20).burst(5),
     );
+    let connections =
+        Limit::new("connections", Quota::concurrent(2)).by(key::path_parameter("user"));
+    let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new().limit(connections));
     let app = Router::new()
-        .route("/chat/{user}", get(connect))
+        .route("/chat/{user}", get(connect).layer(layer))
         .with_state(limiter);
 
     let address = format!(
@@ -113,7 +122,7 @@ async fn main() -> io::Result<()> {
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
     let address = listener.local_addr()?;
     println!("listening on http://{address}");
-    println!("20 messages a minute for each user, 5 at once");
+    println!("two connections for each user, and 20 messages a minute, 5 at once");
     println!("try:  websocat ws://{address}/chat/ann");
     axum::serve(listener, app).await
 }

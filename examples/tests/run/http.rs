@@ -114,6 +114,15 @@ fn llm_tokens_settles_what_was_used() {
         example.expect(&say(&long), 200, &[]);
     }
     example.expect(&say(&long), 429, &["\"violated-policies\":[\"tokens\"]"]);
+
+    let operators = example.line_beginning("operators: http://");
+    let operators = operators.trim_start_matches("operators: http://");
+    let (status, answer) = post("/grant/ann/10000", "").send(operators);
+    assert!(
+        status == 200 && answer.contains("of 20000 left"),
+        "{answer}"
+    );
+    example.expect(&say("to be"), 200, &[]);
 }
 
 #[test]

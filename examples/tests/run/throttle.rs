@@ -140,6 +140,10 @@ async fn websocket_limits_each_user() {
         connect("ann").await,
         connect("bob").await,
     );
+    // A third connection of the user is refused until another one ends.
+    let third = connect_async(format!("ws://{}/chat/ann", example.address)).await;
+    let refused = third.unwrap_err().to_string();
+    assert!(refused.contains("429"), "{refused}");
     for number in 0..5 {
         // Over all connections of the user together.
         let socket = if number % 2 == 0 {

@@ -73,6 +73,7 @@ impl Batcher {
             let latest = now() + LATEST;
             // The breaker may still be open because of the call that was late.
             while batcher.ask(refund.clone(), now()).is_err() && now() < latest {
+                #[expect(clippy::disallowed_methods, reason = "the breaker is waited for")]
                 tokio::time::sleep(batcher.caller.deadline).await;
             }
         });

@@ -66,7 +66,13 @@ async fn retry_waits_as_the_remote_asks() {
 async fn retry_without_time_backs_off() {
     let printer = Printer::default();
     let service = ThrottleLayer::global(limiter(Quota::per_second(100)))
-        .retries(orders().max_attempts(9).backoff(SECOND, SECOND * 20))
+        .max_wait(SECOND * 200)
+        .retries(
+            orders()
+                .max_attempts(9)
+                .backoff(SECOND, SECOND * 20)
+                .budget(10, 100),
+        )
         .layer(printer.clone());
     service
         .oneshot(Order::of("ann").pushes_back(Duration::ZERO))
