@@ -23,7 +23,8 @@ use hyper_util::rt::TokioExecutor;
 use tower::{Layer, Service, ServiceExt};
 use tower_quota::throttle::remote_headers;
 use tower_quota::{
-    Limit, Limiter, MemoryStore, Policy, Quota, RateLimitLayer, ThrottleError, ThrottleLayer,
+    Limit, Limiter, MemoryStore, Policy, Quota, RateLimitLayer, ThrottleLayer,
+    throttle::ThrottleError,
 };
 
 #[tokio::main]

@@ -21,7 +21,7 @@ use axum::response::IntoResponse;
 use axum::{Router, routing::get};
 use reqwest::Url;
 use tower::{Layer, Service, ServiceExt};
-use tower_quota::{Limiter, MemoryStore, Quota, ThrottleError, ThrottleLayer, throttle};
+use tower_quota::{Limiter, MemoryStore, Quota, ThrottleLayer, throttle, throttle::ThrottleError};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {

@@ -22,8 +22,9 @@ use axum::response::{Html, IntoResponse, Response};
 use axum::{Json, Router, routing::get};
 use serde_json::json;
 use tower_quota::{
-    HeaderReport, HeaderStyle, Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer,
-    Reason, Refused, WriteHeaders, key,
+    HeaderStyle, Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, Reason, Refused,
+    key,
+    response::{HeaderReport, WriteHeaders},
 };
 
 /// Returns the errors of this API, or a page for people with a browser.

@@ -29,8 +29,8 @@ use std::time::Duration;
 use axum::{Router, routing::get};
 use redb::{Database, Durability, ReadableTable, Table, TableDefinition};
 use tower_quota::{
-    Charge, Clock, Decision, Entry, Limit, MonotonicClock, Operation, Policy, Quota,
-    RateLimitLayer, Store, Timestamp, decide, key,
+    Decision, Limit, Policy, Quota, RateLimitLayer, Store, key,
+    store::{Charge, Clock, Entry, MonotonicClock, Operation, Timestamp, decide},
 };
 
 /// An entry for each key, by a hash of the key.

@@ -23,8 +23,9 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::{Router, routing::get, routing::post};
 use serde_json::json;
 use tower_quota::{
-    HeaderReport, HeaderStyle, Limit, MemoryStore, Policy, Quota, RateLimitLayer, Reset,
-    WriteHeaders, key, when,
+    HeaderStyle, Limit, MemoryStore, Policy, Quota, RateLimitLayer, Reset, key,
+    response::{HeaderReport, WriteHeaders},
+    when,
 };
 
 /// Writes `X-RateLimit-After` on refusals, the seconds to wait, for clients that read it: tower_governor wrote it.

@@ -12,7 +12,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-use tower_quota::{Limiter, MemoryStore, NotReady, Quota};
+use tower_quota::{Limiter, MemoryStore, Quota, limiter::NotReady};
 
 /// Stands for a call over the network.
 async fn send_mail(number: u64) -> &'static str {

@@ -29,8 +29,8 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tower_quota::{
-    BoxStore, BoxStoreError, HandleError, Limit, LimitStatus, MemoryStore, Policy, Quota,
-    RateLimitHandle, RateLimitLayer, RedisStore, Store, TopWindow, key, when,
+    BoxStore, HandleError, Limit, LimitStatus, MemoryStore, Policy, Quota, RateLimitHandle,
+    RateLimitLayer, RedisStore, Store, TopWindow, key, store::BoxStoreError, when,
 };
 
 /// The time that settlements and refunds may take at shutdown. Kubernetes kills after 30 s.

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_quota::throttle::StoreFailure;
-use tower_quota::{Limiter, Quota, RedisStore, ThrottleError, ThrottleLayer};
+use tower_quota::{Limiter, Quota, RedisStore, ThrottleLayer, throttle::ThrottleError};
 
 struct Message {
     account: &'static str,

@@ -24,8 +24,8 @@ use tonic_health::pb::health_client::HealthClient;
 use tonic_health::pb::health_server::{Health, HealthServer};
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse};
 use tower_quota::{
-    GrpcStatus, Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, Reason, key, settle,
-    when,
+    Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer, Reason, key,
+    response::GrpcStatus, settle, when,
 };
 
 /// An empty message takes five bytes on the wire; with a status of `SERVING` it takes two more.

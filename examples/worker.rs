@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tower::{Layer, Service, ServiceExt, service_fn};
-use tower_quota::{Limiter, MemoryStore, Quota, ThrottleError, ThrottleLayer};
+use tower_quota::{Limiter, MemoryStore, Quota, ThrottleLayer, throttle::ThrottleError};
 
 #[derive(Clone, Debug)]
 struct Job {

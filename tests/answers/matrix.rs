@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use bytes::Bytes;
 use http::Response;
-use tower_quota::Clock;
+use tower_quota::store::Clock;
 use tower_quota_testkit::ManualClock;
 
 use crate::setting::{Case, Wire};

@@ -16,8 +16,9 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::{TcpListener, TcpStream};
 use tower::{Layer, service_fn};
 use tower_quota::{
-    Charge, Decision, Limit, MemoryStore, MissingKey, OnStoreFailure, Operation, Policy, Protocol,
-    Quota, RateLimitLayer, RefusalCache, Store, key,
+    Decision, Limit, MemoryStore, MissingKey, OnStoreFailure, Policy, Protocol, Quota,
+    RateLimitLayer, RefusalCache, Store, key,
+    store::{Charge, Operation},
 };
 use tower_quota_testkit::ManualClock;
 

@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use tower_quota::{
-    Charge, Decision, Limit, MemoryStore, Operation, Policy, Quota, RateLimitLayer, RefusalCache,
-    Store,
+    Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer, RefusalCache, Store,
+    store::{Charge, Operation},
 };
 use tower_quota_testkit::ManualClock;
 

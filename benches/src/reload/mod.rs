@@ -11,7 +11,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use tower_quota::{Charge, Key, Name, Operation, RedisStore, Store};
+use tower_quota::{
+    Key, Name, RedisStore, Store,
+    store::{Charge, Operation},
+};
 use tower_quota_rules::Format;
 use tower_quota_rules::live::{NewVersion, RedisRules, RuleStore};
 use tower_quota_testkit::RedisServer;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use tower_quota::MemoryStats;
+use tower_quota::store::MemoryStats;
 
 /// The figures of a store: numbers by name, and whether it answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tower_quota::metrics::{DecisionTotals, StoreLatency};
 use tower_quota::{
-    ChecksReport, ClientKey, Explained, Key, LimitStatus, RefusalStats, RequestHead, Store,
-    TopClient, TopWindow,
+    ChecksReport, ClientKey, Key, LimitStatus, RequestHead, Store, TopClient, TopWindow,
+    policy::Explained, store::RefusalStats,
 };
 #[cfg(feature = "redis")]
 use tower_quota_rules::live::MergedTop;

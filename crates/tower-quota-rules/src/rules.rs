@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tower_quota::{Explained, Name, Policy, RequestHead};
+use tower_quota::{Name, Policy, RequestHead, policy::Explained};
 
 use crate::code_parts::CodeParts;
 use crate::document::Document;

@@ -37,7 +37,6 @@ impl Flagged {
         self.0.iter().copied()
     }
 
-    /// Adds limits to a request.
     pub(crate) fn attach<B>(limits: Vec<Name>, request: &mut Request<B>) {
         if !limits.is_empty() {
             let flagged: &mut Self = request.extensions_mut().get_or_insert_default();

@@ -71,8 +71,8 @@ impl<'a> RequestHead<'a> {
 
     /// Returns the path of the request, not decoded.
     ///
-    /// Inside axum's `nest` the path includes the prefix, unlike the path of [`uri`](Self::uri). If a layer inside a router
-    /// has rewritten the path, this is the new path. Use [`path_matches`](Self::path_matches) to compare a path.
+    /// Inside axum's `nest` the path includes the prefix, unlike the path of [`uri`](Self::uri). If a layer inside a
+    /// router has rewritten the path, this is the new path. Compare paths by [`path_matches`](Self::path_matches).
     #[must_use]
     pub fn path(&self) -> &'a str {
         let original = self.original_path();
@@ -85,10 +85,10 @@ impl<'a> RequestHead<'a> {
 
     /// Returns whether a path of this request matches.
     ///
-    /// With the feature `axum`, a request has two paths: the path that the client sent, from the `OriginalUri` of the
-    /// outermost `Router`, and the present path, which lacks the prefix of a `nest` and which layers between routers may
-    /// have rewritten. A limit or a block list applies if either path matches. A condition that exempts a request must
-    /// match the full path, and both paths if the path was rewritten.
+    /// With the feature `axum`, a request has two paths: the `OriginalUri` of the outermost `Router`, and the present
+    /// path, which lacks the prefix of a `nest` and which layers may have rewritten. A limit or a block list applies
+    /// if either path matches. A condition that exempts a request must match the full path, and both paths if a layer
+    /// has rewritten the path.
     pub fn path_matches(&self, mut matches: impl FnMut(&str) -> bool) -> bool {
         let (original, present) = (self.original_path(), self.uri.path());
         if self.holds_in_doubt {
@@ -161,9 +161,9 @@ impl<'a> RequestHead<'a> {
 
     /// Returns the answer of a condition that is unsure about this request.
     ///
-    /// A request may send two values where a condition compares one. A block list must match if one of them is listed,
-    /// and an allow list must not. So the caller chooses the answer: `true` for block lists and for conditions of
-    /// limits, `false` for conditions that exempt a request. [`when::not`] inverts it. It is `false` for a new head.
+    /// A request may send two values where a condition compares one. The answer is `true` for block lists and for
+    /// conditions of limits, and `false` for conditions that exempt a request and for a new head. [`when::not`]
+    /// inverts it.
     ///
     /// [`when::not`]: crate::when::not
     #[must_use]
@@ -205,7 +205,6 @@ impl<'a> RequestHead<'a> {
 
 /// A request with or without its body.
 pub trait AsRequestHead {
-    /// Returns the head of the request.
     fn as_head(&self) -> RequestHead<'_>;
 }
 

@@ -177,7 +177,6 @@
 //! | `top` | `RateLimitHandle::top_refused` and `top_busy`: the clients with most requests; `tower-quota-rules` turns it on |
 //! | `lease` | `Leased`: hot clients are decided in memory, and all instances together stay exact; `Regional`: regions share quotas |
 //!
-//! [`RedisStore`]: https://docs.rs/tower-quota-redis
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -200,12 +199,12 @@ pub mod metrics;
 #[cfg(not(feature = "metrics"))]
 #[path = "metrics/off.rs"]
 mod metrics;
-mod policy;
+pub mod policy;
 mod protocol;
 mod request;
 #[cfg(feature = "axum")]
 mod request_decision;
-mod response;
+pub mod response;
 pub mod settle;
 mod store_call;
 #[cfg(feature = "throttle")]
@@ -224,31 +223,49 @@ pub use self::handle::{ClientKey, HandleError, RateLimitHandle};
 pub use self::head::RequestHead;
 pub use self::layer::{CloseConnection, RateLimit, RateLimitLayer, ResponseBody, ResponseFuture};
 pub use self::limit::{Limit, MissingKey, Over};
-pub use self::policy::{Chosen, Explained, ExplainedLimit, Explainer, Policy};
+pub use self::policy::Policy;
 pub use self::protocol::Protocol;
 #[cfg(feature = "axum")]
 pub use self::request_decision::RequestDecision;
-pub use self::response::{
-    CustomStyle, GrpcStatus, HeaderReport, HeaderStyle, IntoRefusal, LimitReport, ProblemDetails,
-    Reason, Refusal, RefusalBody, Refused, Reset, WriteHeaders,
-};
-pub use self::store_call::StoreTimeout;
+pub use self::response::{HeaderStyle, Reason, Refusal, Refused, Reset};
 #[cfg(feature = "throttle")]
-pub use self::throttle::{Throttle, ThrottleError, ThrottleLayer};
+pub use self::throttle::ThrottleLayer;
 pub use tower_quota_core::{
-    Algorithm, Answer, AsKey, BoxStore, BoxStoreError, Charge, Clock, ConfigError, Decision, Entry,
-    Key, Left, LimitStatus, Limiter, MemoryStats, MemoryStore, MonotonicClock, Name, NotReady,
-    Operation, Outcome, Overloaded, OwnedCharge, Penalty, Quota, RefusalCache, RefusalFuture,
-    RefusalStats, Store, Timestamp, Turn, UnknownLimit, decide,
+    Algorithm, BoxStore, ConfigError, Decision, Key, LimitStatus, Limiter, MemoryStore, Name,
+    Outcome, Penalty, Quota, RefusalCache, Store,
 };
 #[cfg(feature = "lease")]
-pub use tower_quota_lease::{
-    LeaseOptions, LeaseStats, Leased, RegionShares, RegionSharesError, Regional,
-};
-#[cfg(feature = "credentials")]
-pub use tower_quota_redis::Credentials;
+pub use tower_quota_lease::{Leased, Regional};
 #[cfg(feature = "redis")]
-pub use tower_quota_redis::{
-    RedisConfigError, RedisConnection, RedisErrorCounts, RedisOptions, RedisStats, RedisStore,
-    RedisStoreError,
-};
+pub use tower_quota_redis::RedisStore;
+
+/// Types for stores of your own, and the figures and errors of stores.
+pub mod store {
+    pub use crate::store_call::StoreTimeout;
+    pub use tower_quota_core::{
+        BoxStoreError, Charge, Clock, Entry, Left, MemoryStats, MonotonicClock, Operation,
+        Overloaded, OwnedCharge, RefusalFuture, RefusalStats, Timestamp, decide,
+    };
+}
+
+/// Types of a [`Limiter`].
+pub mod limiter {
+    pub use tower_quota_core::{Answer, AsKey, NotReady, Turn, UnknownLimit};
+}
+
+/// Options and figures of [`Leased`] and [`Regional`].
+#[cfg(feature = "lease")]
+pub mod lease {
+    pub use tower_quota_lease::{LeaseOptions, LeaseStats, RegionShares, RegionSharesError};
+}
+
+/// Options, figures and errors of a [`RedisStore`].
+#[cfg(feature = "redis")]
+pub mod redis {
+    #[cfg(feature = "credentials")]
+    pub use tower_quota_redis::Credentials;
+    pub use tower_quota_redis::{
+        RedisConfigError, RedisConnection, RedisErrorCounts, RedisOptions, RedisStats,
+        RedisStoreError,
+    };
+}

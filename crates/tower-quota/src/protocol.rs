@@ -49,7 +49,6 @@ const CONTENT_TYPES: [&str; 7] = [
 ];
 
 impl Protocol {
-    /// Returns whether any response is gRPC.
     pub(crate) fn may_be_grpc(self) -> bool {
         self != Self::Http && (self != Self::Auto || cfg!(feature = "tonic"))
     }

@@ -95,7 +95,6 @@ impl<E: Error + Send + Sync + 'static> StoreCallError<E> {
         }
     }
 
-    /// Returns the kind as a word.
     pub(crate) const fn name(&self) -> &'static str {
         match self {
             Self::Store(_) => "store",

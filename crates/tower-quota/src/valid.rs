@@ -17,7 +17,6 @@ pub(crate) fn valid<T, E: Display>(built: Result<T, E>) -> T {
     }
 }
 
-/// Returns the header name, and panics if it is invalid.
 #[track_caller]
 pub(crate) fn valid_header(name: &str) -> HeaderName {
     valid(HeaderName::from_bytes(name.as_bytes()).map_err(|_| {

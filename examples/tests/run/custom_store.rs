@@ -1,6 +1,6 @@
 //! Tests that the custom store conforms, agrees with the model, and keeps its counters after a restart.
 
-use tower_quota::{Charge, Key, Name, Quota, Store};
+use tower_quota::{Key, Name, Quota, Store, store::Charge};
 use tower_quota_testkit::differential::Differential;
 use tower_quota_testkit::{ManualClock, block_on, conformance_tests};
 

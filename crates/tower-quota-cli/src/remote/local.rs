@@ -7,7 +7,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use clap::Args;
 use tokio::runtime::Runtime;
-use tower_quota::{Policy, RateLimitLayer, RedisStore, RedisStoreError};
+use tower_quota::{Policy, RateLimitLayer, RedisStore, redis::RedisStoreError};
 use tower_quota_admin::{AdminOptions, Author};
 use tower_quota_rules::Rules;
 use tower_quota_rules::live::{LiveOptions, LiveRules, RedisRules, RolloutCounts};

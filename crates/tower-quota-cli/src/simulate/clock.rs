@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tower_quota::{Clock, Timestamp};
+use tower_quota::store::{Clock, Timestamp};
 
 /// A clock that shows the time of the log's line. Clones share the time.
 #[derive(Clone, Debug, Default)]

@@ -10,7 +10,7 @@ use http_body::Body;
 use tokio::runtime::Runtime;
 use tokio::task::{JoinSet, LocalSet};
 use tower_layer::Layer;
-use tower_quota::{MemoryStore, RateLimit, RateLimitLayer, RefusalBody};
+use tower_quota::{MemoryStore, RateLimit, RateLimitLayer, response::RefusalBody};
 use tower_quota_rules::Rules;
 use tower_service::Service;
 

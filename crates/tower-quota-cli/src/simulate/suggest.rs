@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use http::Response;
 use serde::Serialize;
 use tower_layer::Layer;
-use tower_quota::{Limit, MemoryStore, Name, RateLimitLayer, RefusalBody};
+use tower_quota::{Limit, MemoryStore, Name, RateLimitLayer, response::RefusalBody};
 use tower_quota_rules::{CostText, Document, LimitRule, QuotaText, RouteRule, Rules};
 use tower_service::Service;
 

@@ -4,7 +4,7 @@ use core::net::{IpAddr, Ipv4Addr};
 use core::time::Duration;
 
 use tower_quota::key::KeyExtractor;
-use tower_quota::{Charge, ConfigError, Limit, Name, Penalty, Quota, RequestHead};
+use tower_quota::{ConfigError, Limit, Name, Penalty, Quota, RequestHead, store::Charge};
 
 use super::{Checker, PlacedLimit, all_limits};
 use crate::code_parts::CodeParts;

@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use tower_quota::{Chosen, Explained, Explainer, Key, Limit, Name, Policy, Quota, RequestHead};
+use tower_quota::{
+    Key, Limit, Name, Policy, Quota, RequestHead,
+    policy::{Chosen, Explained, Explainer},
+};
 
 use super::conditions::Context;
 use super::index::Matches;

@@ -1,7 +1,10 @@
 //! Explanations of what rules do with a request.
 
 use serde::Serialize;
-use tower_quota::{Explained, ExplainedLimit, Key, Name, Quota, RequestHead};
+use tower_quota::{
+    Key, Name, Quota, RequestHead,
+    policy::{Explained, ExplainedLimit},
+};
 
 use super::shown_key::{hashed, readable_key};
 use crate::document::OutcomeText;

@@ -30,14 +30,13 @@ pub enum Check {
     ///
     /// 20 requests prove it.
     CountedTwice,
-    /// A request has more than [`Charge::MOST`](crate::Charge::MOST) enforced limits, and is refused with status 500.
+    /// A request has more than [`Charge::MOST`](crate::store::Charge::MOST) enforced limits, and is refused with status 500.
     ///
     /// One request proves it.
     TooManyLimits,
 }
 
 impl Check {
-    /// Returns the number of requests that prove the mistake.
     pub(super) const fn proof(self) -> u64 {
         match self {
             Self::NoPeerAddress | Self::TooManyLimits => 1,

@@ -38,12 +38,10 @@ impl Checks {
         self.off().push(check);
     }
 
-    /// Returns the mistakes so far.
     pub(crate) fn report(&self) -> ChecksReport {
         self.found().clone()
     }
 
-    /// Records a request without the address of its peer.
     pub(crate) fn no_peer_address(&self) {
         self.record(Check::NoPeerAddress, 1, || {
             Mistake::NoPeerAddress.to_string()

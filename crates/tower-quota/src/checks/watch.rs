@@ -48,7 +48,6 @@ impl Watch {
         }
     }
 
-    /// Returns whether requests are still examined.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.is_open.load(Ordering::Relaxed)
@@ -97,7 +96,6 @@ impl Watch {
         });
     }
 
-    /// Records that a condition on this route has matched.
     #[cfg(feature = "axum")]
     pub(crate) fn route_matched(&self, pattern: &str) {
         self.disprove(Check::UnreachableLimit, pattern);

@@ -57,7 +57,6 @@ impl Blocks {
         was_blocked
     }
 
-    /// Returns the time until the block of a client ends.
     pub(crate) fn remaining(&self, limit: Name, key: &Key<'_>) -> Option<Duration> {
         let ends = self.0.load();
         let until = *ends.get(&limit)?.get(key)?;
@@ -66,12 +65,10 @@ impl Blocks {
             .filter(|left| !left.is_zero())
     }
 
-    /// Returns whether there are no blocks.
     pub(crate) fn are_empty(&self) -> bool {
         self.0.load().is_empty()
     }
 
-    /// Returns whether a client is blocked.
     pub(crate) fn has(&self, limit: Name, key: &Key<'_>) -> bool {
         self.remaining(limit, key).is_some()
     }

@@ -36,7 +36,6 @@ impl LocalCounters {
         }
     }
 
-    /// Returns the present instant.
     pub(crate) fn now(&self) -> Timestamp {
         self.store.now()
     }
@@ -72,7 +71,6 @@ impl LocalCounters {
         }
     }
 
-    /// Applies an operation to the local counters.
     pub(crate) fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Decision {
         let Ok(decision) = self.store.apply(operation, charges).into_inner();
         // This comes after the count. Before it, a recovery in between would leave the count behind.

@@ -19,7 +19,7 @@ pub(crate) use self::outage::OutageLog;
 pub enum OnStoreFailure {
     /// Lets the request through, as if the limit did not exist: fail open.
     ///
-    /// It is the default because every request depends on the limiter. Only an [overloaded](crate::Overloaded) store has
+    /// It is the default because every request depends on the limiter. Only an [overloaded](crate::store::Overloaded) store has
     /// the default [`Local`](Self::Local).
     #[default]
     #[doc(alias = "fail open")]

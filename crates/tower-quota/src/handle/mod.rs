@@ -26,8 +26,8 @@ use crate::store_call::within;
 
 /// A handle that operates a running [`RateLimitLayer`], made by [`RateLimitLayer::handle`].
 ///
-/// A client is named by a limit and a [`ClientKey`]: text that the limit's extractor reads (an address, an API key), an
-/// address, a [`Key`], or a request of the client. Clones operate the same layer.
+/// You name a client by a limit and a [`ClientKey`]: text that the limit's extractor reads (an address, an API key),
+/// an address, a [`Key`], or a request of the client. Clones operate the same layer.
 ///
 /// ```
 /// use std::time::Duration;
@@ -46,7 +46,7 @@ use crate::store_call::within;
 /// # }
 /// ```
 ///
-/// In a handler the request itself names the client, whatever the limit counts by:
+/// In a handler, the request itself names the client:
 ///
 /// ```
 /// use axum::extract::State;
@@ -85,7 +85,7 @@ impl<S: Store> RateLimitHandle<S> {
             .collect()
     }
 
-    /// Returns the key by which a limit counts a client, as lists of clients and refusals have it.
+    /// Returns the key by which a limit counts a client.
     ///
     /// # Errors
     /// [`HandleError`] when there is no such limit, or its extractor cannot read the text.
@@ -132,19 +132,19 @@ impl<S: Store> RateLimitHandle<S> {
             .max_wait(longest_wait))
     }
 
-    /// Returns what the policy in force would do with a request. Nothing is counted, and the store is not called.
+    /// Returns what the policy in force would do with a request, without counting it or calling the store.
     ///
-    /// A request that a [split](Policy::split) decides is explained by that policy.
+    /// If a [split](Policy::split) decides the request, its policy explains.
     #[must_use]
     pub fn explain(&self, head: &RequestHead<'_>) -> Explained {
         self.shared.rules().of_head(head).plan.explain(head)
     }
 
-    /// Returns the status of a limit for a client: what a request of one unit would get now. No unit is charged.
+    /// Returns what a request of one unit would get from a limit now, without charging it.
     ///
-    /// It does not include a block by [`block`](Self::block): see [`blocked_for`](Self::blocked_for). A client that is
-    /// named by a request is counted by the quota of that request, such as its tier's; one that is named otherwise by
-    /// that of its key, if the limit has [one](Limit::quota_of_key), or the limit's own.
+    /// The status does not include a [block](Self::block): see [`blocked_for`](Self::blocked_for). If a request names
+    /// the client, the quota of the request counts, such as that of its tier. Otherwise the quota [of the
+    /// key](Limit::quota_of_key) or the limit's own counts.
     ///
     /// # Errors
     /// [`HandleError`] when there is no such limit, its extractor cannot read the text, or the store fails.
@@ -156,9 +156,7 @@ impl<S: Store> RateLimitHandle<S> {
         self.apply(Operation::Peek, limit, client.into(), 1).await
     }
 
-    /// Resets a client of a limit: deletes its counter and its penalty, and ends its block.
-    ///
-    /// See [`Limit::penalty`] and [`unblock`](Self::unblock).
+    /// Deletes the counter, the penalty and the [block](Self::block) of a client of a limit.
     ///
     /// # Errors
     /// As those of [`peek`](Self::peek).
@@ -177,7 +175,7 @@ impl<S: Store> RateLimitHandle<S> {
     /// A sliding window gets back only units that were counted in its present window.
     ///
     /// # Errors
-    /// As those of [`peek`](Self::peek), and [`HandleError::NotGranted`] for a sliding log.
+    /// As those of [`peek`](Self::peek), and [`HandleError::NotGranted`] for a sliding log and a concurrency limit.
     pub async fn grant<'k>(
         &self,
         limit: &str,
@@ -217,13 +215,12 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Refuses all requests of a client that this limit applies to, for this time, with 403.
     ///
-    /// The block holds in this process only. It refuses each request that sends the client's key for this limit, even
-    /// beside another key that is counted. While there are blocks, requests that send more than 64 keys for one limit
-    /// are refused too. Above 100,000 blocks it returns [`HandleError::TooManyBlocks`].
+    /// The block holds in this process only. It refuses each request that sends the client's key for this limit, also
+    /// next to another key. While there are blocks, the layer refuses requests that send more than 64 keys for one
+    /// limit.
     ///
     /// # Errors
-    /// [`HandleError`] when there is no such limit, its extractor cannot read the text, the key is the empty one that
-    /// clients with conflicting keys share with those without a key, or there are too many blocks.
+    /// [`HandleError`] when there is no such limit, its extractor cannot read the text, the key is the empty key of clients with conflicting values, or the process has 100,000 blocks.
     pub fn block<'k>(
         &self,
         limit: &str,
@@ -369,18 +366,16 @@ impl<S: Store> RateLimitHandle<S> {
         self.shared.checks().report()
     }
 
-    /// Replaces the policy. Requests that have begun under the old policy are decided and answered by it.
+    /// Replaces the policy. The old policy decides and answers requests that have begun.
     ///
-    /// Counters stay: limits keep them by name, and a changed quota converts them. A raised window takes effect at
-    /// once. A bucket keeps the units that are left and refills at the new rate: to release a client now,
+    /// Limits keep their counters by name, and a changed quota converts them. A raised window takes effect at once. A
+    /// bucket keeps the units that are left and refills at the new rate. To release a client now,
     /// [`reset`](Self::reset) it or [`grant`](Self::grant) it units.
     pub fn replace_policy(&self, policy: Policy) {
         self.shared.replace_policy(policy);
     }
 
-    /// Returns the number of requests that wait for their turn behind this layer and its clones.
-    ///
-    /// They are those of this process. Use it as a gauge.
+    /// Returns the number of requests that wait for their turn in this process, for a gauge.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.shared.queue().waiting()
@@ -388,7 +383,7 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Refuses the requests that wait for their turn, and those that would have to wait, for shutdown.
     ///
-    /// Their turns are refunded. They are answered as if the queue were full, with the wait as `Retry-After`.
+    /// The layer refunds their turns, and answers as if the queue were full.
     pub fn close_queue(&self) {
         self.shared.queue().close();
     }

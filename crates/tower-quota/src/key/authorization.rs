@@ -36,7 +36,6 @@ pub fn basic_user() -> ValueKey {
     ValueKey::of(Place::BasicUser)
 }
 
-/// Returns the name of the user in Basic credentials.
 pub(super) fn user<'r>(credentials: &[u8]) -> SentValue<'r> {
     let mut decoded = LENIENT.decode(credentials).ok()?;
     let colon = decoded.iter().position(|byte| *byte == b':')?;

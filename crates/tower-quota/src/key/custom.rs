@@ -121,7 +121,6 @@ impl fmt::Debug for ClosureKey {
     }
 }
 
-/// Returns the key of these bytes, unless they are empty.
 fn owned<K: AsRef<[u8]> + Into<Vec<u8>>>(scope: Name, bytes: K) -> Option<Key<'static>> {
     (!bytes.as_ref().is_empty()).then(|| Key::owned(scope, bytes))
 }

@@ -37,7 +37,6 @@ pub fn try_header(name: &str) -> Result<ValueKey, InvalidHeaderName> {
     )?)))
 }
 
-/// Returns the values in the lines of a header.
 pub(super) fn lines<'r>(
     head: &RequestHead<'r>,
     name: &HeaderName,
@@ -55,7 +54,6 @@ pub fn cookie(name: impl Into<Name>) -> ValueKey {
     ValueKey::of(Place::Cookie(name.into()))
 }
 
-/// Returns the values of the cookies with this name.
 pub(super) fn cookies<'r>(
     head: &RequestHead<'r>,
     name: Name,

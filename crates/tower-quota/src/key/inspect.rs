@@ -57,7 +57,6 @@ pub(crate) fn mistake(extractor: &dyn KeyExtractor, head: &RequestHead<'_>) -> O
     first
 }
 
-/// Returns the extractors that an extractor is made of.
 fn parts(any: &dyn Any) -> Vec<&dyn KeyExtractor> {
     if let Some(inner) = pointee(any) {
         return vec![inner];

@@ -24,12 +24,10 @@ pub fn path_parameter(name: impl Into<Name>) -> ValueKey {
     ValueKey::of(Place::PathParameter(name.into()))
 }
 
-/// Returns the pattern of the matched route.
 pub(super) fn matched_route<'r>(head: &RequestHead<'r>) -> Option<&'r str> {
     head.extensions().get().map(MatchedPath::as_str)
 }
 
-/// Returns the value of a parameter of the matched route.
 pub(super) fn matched_parameter<'r>(head: &RequestHead<'r>, name: Name) -> Option<&'r str> {
     // axum does not expose the values to layers. Both the pattern and the original path have the prefix of a `nest`.
     parameter(matched_route(head)?, head.path(), name.as_str())

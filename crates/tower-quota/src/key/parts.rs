@@ -21,7 +21,7 @@ pub(super) fn joined_scope(parts: &Parts, separator: &str) -> Name {
     note = "pass a tuple of two to six extractors, as in `key::all((key::client_ip(), key::method()))`, an array or a `Vec`"
 )]
 pub trait IntoExtractors {
-    /// Returns the extractors, in order.
+    /// Returns the extractors in their order.
     fn into_extractors(self) -> Vec<Box<dyn KeyExtractor>>;
 }
 

@@ -34,7 +34,6 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// Returns the first word of the text of this place.
     pub(super) const fn word(&self) -> &'static str {
         match self {
             Self::Header(_) => "header",
@@ -56,7 +55,6 @@ impl Place {
         }
     }
 
-    /// Returns the text after the word, if any.
     pub(super) fn argument(&self) -> Option<String> {
         match self {
             Self::Header(name) | Self::Metadata(name) => Some(name.to_string()),

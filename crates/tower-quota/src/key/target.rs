@@ -26,7 +26,6 @@ pub fn path_segment(index: usize) -> ValueKey {
     ValueKey::of(Place::PathSegment(index))
 }
 
-/// Returns a segment of the path.
 pub(super) fn segment<'r>(head: &RequestHead<'r>, index: usize) -> Option<&'r str> {
     head.path().strip_prefix('/')?.split('/').nth(index)
 }
@@ -43,7 +42,6 @@ pub fn query(name: impl Into<Name>) -> ValueKey {
     ValueKey::of(Place::Query(name.into()))
 }
 
-/// Returns the values of the query's parameters of this name.
 pub(super) fn query_values<'r>(
     head: &RequestHead<'r>,
     name: Name,

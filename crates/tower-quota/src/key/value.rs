@@ -97,7 +97,6 @@ impl KeyExtractor for ValueKey {
     }
 }
 
-/// Returns whether a key stands for conflicting values.
 pub(crate) fn is_conflict(key: &Key<'_>) -> bool {
     key.as_bytes().is_empty() && *key != Key::EVERYONE
 }

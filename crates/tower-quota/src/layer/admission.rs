@@ -30,7 +30,6 @@ impl Admission {
         }
     }
 
-    /// Adds the report of the decision to the response.
     pub(super) fn report(&mut self, mut context: Box<RequestContext>) {
         context.report.only_shadows = context.fallback.only_shadows;
         let is_told = context.report.decision.is_none() || context.report.by == Counted::Locally;

@@ -25,10 +25,11 @@ use crate::traced::SpanSettings;
 
 /// A tower layer that applies a [`Policy`] to services.
 ///
-/// The [front page](crate) has examples and the steps of a request. Clones, the services that they make, and the handles
-/// share one store, one policy and one list of settings. If you change a setting of one of them, you change all.
+/// The [front page](crate) has examples and the steps of a request. Clones, the services that they make, and the
+/// handles share one store, one policy and one list of settings. If you change a setting of one of them, you change
+/// all.
 ///
-/// The only type parameter is the store. `RateLimitLayer<BoxStore>` is the layer whose store is chosen at run time.
+/// The only type parameter is the store. `RateLimitLayer<BoxStore>` is the layer whose store you choose at run time.
 #[must_use]
 pub struct RateLimitLayer<S> {
     shared: Arc<Shared<S>>,
@@ -67,25 +68,23 @@ impl<S: Store> RateLimitLayer<S> {
         }
     }
 
-    /// Sets the local store, which counts while the store is unavailable.
+    /// Sets the store that counts limits with [`OnStoreFailure::Local`](crate::OnStoreFailure::Local) during an
+    /// outage.
     ///
-    /// It counts limits with [`OnStoreFailure::Local`](crate::OnStoreFailure::Local).
-    ///
-    /// The default is a memory store with its default capacity. Layers with clones of one local store share its
-    /// counters; use that for layers whose limits have the same names and keys. It is cleared when the store has
-    /// recovered: do not use it for anything else.
+    /// The default is a memory store of the default capacity. Share a clone between layers whose limits have the same
+    /// names and keys. The layer clears the store after the outage, so do not use it for anything else.
     pub fn local_store(self, store: MemoryStore) -> Self {
         self.with(|settings| settings.local = Arc::new(LocalCounters::new(store)))
     }
 
     /// Calls this closure with each failure of the store, for metrics of your own.
     ///
-    /// The closure is called once per request that the store could not decide, and each time the store could not
-    /// [settle](crate::settle) or refund a turn. It must never block or panic. You can downcast the error, except for the
-    /// error of a [`BoxStore`](crate::BoxStore). A second closure replaces the first.
+    /// The layer calls the closure once per request that the store could not decide, and for each failed
+    /// [settlement](crate::settle) or refund. The closure must never block or panic. You can downcast the error,
+    /// except the error of a [`BoxStore`](crate::BoxStore).
     ///
-    /// You need no closure for logs. The layer logs a warning at the first failure, a warning a minute with the number of
-    /// requests that passed uncounted, and a line at the recovery, by `tracing` with the target `tower_quota`.
+    /// You need no closure for logs. The layer logs the first failure, a warning a minute with the number of
+    /// uncounted requests, and the recovery, by `tracing` with the target `tower_quota`.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -108,12 +107,10 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Calls this closure with every decision, once per request, for metrics and logs.
     ///
-    /// It is called for admitted, waiting, refused and blocked requests, for missing keys, and for requests while the
-    /// store is unavailable. It is not called for requests without a decision, because no limit applies or they are
-    /// [skipped](Policy::skip) or [allowed](Policy::allow). A second closure replaces the first.
-    ///
-    /// It runs before the request continues: it must be quick and never block. For a request that waits it is called
-    /// when the wait begins, and not again if [`close_queue`](crate::RateLimitHandle::close_queue) ends it.
+    /// The layer calls it for admitted, waiting, refused and blocked requests, for missing keys, and during outages,
+    /// but not for requests without limits or on the lists to [skip](Policy::skip) or [allow](Policy::allow). The
+    /// closure runs before the request continues, so it must be quick and never block. For a waiting request it runs
+    /// when the wait begins.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -135,9 +132,9 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Puts the [`Decision`](crate::Decision) into the extensions of admitted requests and of responses.
     ///
-    /// Handlers read it from the request, with the feature `axum` by the extractor `RequestDecision`. Outer layers read
-    /// it from the response; with nested layers, the decision of a refusal is kept there. It is off by default, because
-    /// it costs each request a few allocations. [`on_decision`](Self::on_decision) gets the same decision without them.
+    /// Handlers read it from the request, with the feature `axum` by the extractor `RequestDecision`. Outer layers
+    /// read it from the response. It is off by default, because it costs a few allocations per request.
+    /// [`on_decision`](Self::on_decision) gets the same decision without them.
     ///
     /// ```
     /// use axum::{Extension, Router, routing::get};
@@ -157,36 +154,29 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|settings| settings.attaches_decision = true)
     }
 
-    /// Sets the maximum number of requests that wait for their turn behind this layer and its clones.
+    /// Sets the maximum number of requests that [wait](crate::Limit::max_wait) for their turn. Defaults to 10,000.
     ///
-    /// See [`Limit::max_wait`](crate::Limit::max_wait).
+    /// Further requests are refused with their wait as `Retry-After`, and are charged nothing. With 0, no request
+    /// waits. A key takes a place only while fewer of its requests wait than places are free, so that one client does
+    /// not take all places. The shared key of limits without [`by`](crate::Limit::by) takes any place.
     ///
-    /// Further requests are refused as if they were over their quota, with the wait as `Retry-After`, and are charged
-    /// nothing. A key takes a place only while fewer of its requests wait than places are free, so that one client does not
-    /// take all places. The shared key of limits without [`by`](crate::Limit::by) takes any place. The default is [`DEFAULT_MAX_WAITING`](Self::DEFAULT_MAX_WAITING); with 0 no request waits.
-    ///
-    /// Each waiting request holds its connection, its data and a timer, but no task and no thread: a few kilobytes,
-    /// unless an outer layer has read its body.
+    /// A waiting request holds its connection, its data and a timer: a few kilobytes, but no task and no thread.
     pub fn max_waiting(self, requests: usize) -> Self {
         self.shared.queue.set_capacity(requests);
         self
     }
 
-    /// Sets a timeout for calls of the store, which then count as failed.
+    /// Sets a timeout for calls of the store, which then count as failed. Defaults to 5 seconds.
     ///
-    /// See [`Limit::on_store_failure`](crate::Limit::on_store_failure). The store may have counted the request.
-    ///
-    /// It applies to a [handle](crate::RateLimitHandle) too. Refunds and settlements, which no request waits for, get at
-    /// least a minute. The default is [`DEFAULT_STORE_TIMEOUT`](Self::DEFAULT_STORE_TIMEOUT). A `RedisStore` has a shorter
-    /// deadline of its own.
+    /// The timeout applies to the [handle](crate::RateLimitHandle) too. Refunds and settlements, which no request
+    /// waits for, get at least a minute. A `RedisStore` has a shorter deadline of its own.
     pub fn store_timeout(self, longest: Duration) -> Self {
         self.with(|settings| settings.store_timeout = longest)
     }
 
-    /// Counts the clients that send most requests, for [`top_busy`](crate::RateLimitHandle::top_busy).
+    /// Counts which clients send most requests, for [`top_busy`](crate::RateLimitHandle::top_busy).
     ///
-    /// The layer counts one of 32 requests, at random. The other requests cost a random number. By default the layer counts
-    /// only [refused](crate::RateLimitHandle::top_refused) clients.
+    /// The layer counts a random sample of one request in 32. It is off by default.
     #[cfg(feature = "top")]
     pub fn count_busy_clients(self) -> Self {
         self.with(|settings| settings.counts_busy = true)
@@ -194,18 +184,9 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Writes an event for each refusal and for one of so many admissions, through `tracing`.
     ///
-    /// The target is `tower_quota::decision`. Refusals, and requests while the store is unavailable, have the level `INFO`.
-    /// Sampled admissions have the level `DEBUG` and the fields `outcome`, `method` and `remaining`; zero leaves them out. No
-    /// field contains a key, an address or a path. By default the layer writes no events.
-    ///
-    /// | field of a refusal | value |
-    /// |---|---|
-    /// | `outcome`, `method`, `degraded` | why it was refused, the method, whether the store was unavailable |
-    /// | `route` | the pattern of axum's matched route |
-    /// | `limits` | the limits that refuse |
-    /// | `algorithm`, `capacity`, `remaining` | the quota of the limit with the longest wait, and its remaining units |
-    /// | `client` | the hash of the client's key, if [`trace_store_calls`](Self::trace_store_calls) sets a seed |
-    /// | `retry_after_ms` | the time until the request would be admitted |
+    /// The target is `tower_quota::decision`. Refusals, and requests during an outage, have the level `INFO`, sampled
+    /// admissions `DEBUG`. The fields never have keys, addresses or paths. 0 leaves admissions out. It is off by
+    /// default.
     ///
     /// ```
     /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
@@ -245,11 +226,11 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|settings| settings.spans = SpanSettings::new(key_seed))
     }
 
-    /// Closes the connections of clients that were refused this many times in a row. 0 closes none, which is the default.
+    /// Closes the connections of clients that were refused this many times in a row. Defaults to 0, for never.
     ///
-    /// The refusal then has `Connection: close` in HTTP/1, after which servers close the connection. In every version of HTTP
-    /// the response has [`CloseConnection`](crate::CloseConnection) in its extensions. For HTTP/2, let your server shut the connection down when it
-    /// sees the extension. Only refusals by limits with a key count, and an admitted request ends the row.
+    /// The refusal has `Connection: close` in HTTP/1, after which servers close the connection. In every version of
+    /// HTTP, the response has [`CloseConnection`](crate::CloseConnection) in its extensions, so that your server can
+    /// shut an HTTP/2 connection down. Only refusals by limits with a key count. An admitted request ends the row.
     ///
     /// ```
     /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
@@ -275,12 +256,10 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|_| {})
     }
 
-    /// Answers refused HTTP requests by this closure.
+    /// Answers refused HTTP requests by this closure. Defaults to [problem details](crate::response::ProblemDetails).
     ///
-    /// The default is [problem details](crate::ProblemDetails).
-    ///
-    /// The closure returns a response, or with the feature `axum` a status with a body: see [`IntoRefusal`]. The layer
-    /// adds fields that the closure leaves out: see [`Refusal`].
+    /// The body is text, bytes, or a [`RefusalBody`]. With the feature `axum`, you can return a response of axum, a
+    /// status, or a tuple that begins with a status. The layer adds fields that you leave out: see [`Refusal`].
     ///
     /// ```
     /// use http::Response;
@@ -308,8 +287,8 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Answers refused gRPC calls with the status that this closure returns.
     ///
-    /// It returns a [`GrpcStatus`], or with the feature `tonic` a `tonic::Status`. The default is [`GrpcStatus::of`].
-    /// The [protocol](Self::protocol) decides which calls are answered in gRPC.
+    /// Return a [`GrpcStatus`], or with the feature `tonic` a `tonic::Status`. The default is [`GrpcStatus::of`]. The
+    /// [protocol](Self::protocol) decides which calls get an answer in gRPC.
     pub fn on_refused_grpc<F, G>(self, status: F) -> Self
     where
         F: Fn(&Refused<'_>) -> G + Send + Sync + 'static,
@@ -327,8 +306,9 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Reports the limits to clients in these header styles.
     ///
-    /// The default is [`HeaderStyle::Draft11`] and [`HeaderStyle::XRateLimit`] with [`Reset::Epoch`](crate::Reset::Epoch)
-    /// together. With none, admitted responses have no fields; the `Retry-After` of refusals stays.
+    /// The default is [`HeaderStyle::Draft11`] and [`HeaderStyle::XRateLimit`] with
+    /// [`Reset::Epoch`](crate::Reset::Epoch). With an empty list, admitted responses have no fields, and refusals
+    /// have `Retry-After` only.
     ///
     /// ```
     /// use tower_quota::{HeaderStyle, MemoryStore, Policy, RateLimitLayer};
@@ -339,7 +319,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// ```
     ///
     /// # Panics
-    /// When two of them write the same field; see [`RateLimitLayer::try_headers`].
+    /// When two styles write the same field; see [`RateLimitLayer::try_headers`].
     #[track_caller]
     pub fn headers(self, styles: impl IntoIterator<Item = HeaderStyle>) -> Self {
         match self.try_headers(styles) {
@@ -387,25 +367,23 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Adds partition keys, `pk`, to the fields of [`HeaderStyle::Draft11`].
     ///
-    /// A partition key is 12 bytes of a hash of the limit's key, keyed by this secret. A client that sends requests for
-    /// several users can distinguish their counters, and cannot compute the key without the secret. The secret should
-    /// be 16 random bytes or more, and the same in all instances.
+    /// A partition key is 12 bytes of a hash of the limit's key and your secret. A client that sends requests for
+    /// several users can tell their counters apart. Use at least 16 random bytes, the same in all instances.
     pub fn partition_keys(self, secret: impl AsRef<[u8]>) -> Self {
         self.responding(|settings| settings.partitions = Some(Partitions::new(secret.as_ref())))
     }
 
-    /// Adds a random time of at most this length to the wait of each refused client.
+    /// Adds a random time of at most this length to the wait of each refused client. Defaults to zero.
     ///
-    /// So clients that were refused together do not return together. The wait is never shorter than necessary, and is
-    /// the same in all parts of a response: `Retry-After`, the message, the draft fields, gRPC's `RetryInfo` and
-    /// push-back. The [`Decision`](crate::Decision) keeps the exact time. The default is none.
+    /// Clients that were refused together then do not return together. All parts of a response have the same wait,
+    /// which is never too short. The [`Decision`](crate::Decision) keeps the exact time.
     pub fn retry_jitter(self, most: Duration) -> Self {
         self.responding(|settings| settings.max_jitter = most)
     }
 
-    /// Adds `X-RateLimit-Shadow`: the names of shadow limits that would have refused the request.
+    /// Adds `X-RateLimit-Shadow`: a list of the shadow limits that would have refused the request.
     ///
-    /// It is a list of strings. Without it, clients do not see shadow limits.
+    /// Without it, clients do not see shadow limits.
     pub fn shadow_header(self) -> Self {
         self.responding(|settings| settings.reports_shadows = true)
     }

@@ -267,7 +267,6 @@ impl<S: Store> Shared<S> {
     }
 }
 
-/// Returns the key of the limit with the longest wait.
 fn waiting_key<'k>(decision: &Decision, keys: &'k [(Name, Key<'static>)]) -> &'k Key<'static> {
     let longest = decision.enforced().max_by_key(|status| status.outcome);
     longest
@@ -297,7 +296,6 @@ fn without_turn(mut context: Box<RequestContext>) -> Box<RequestContext> {
     context
 }
 
-/// Returns a random duration of microseconds, up to the longest.
 fn random_up_to(longest: Duration) -> Duration {
     Duration::from_micros(fastrand::u64(
         ..=u64::try_from(longest.as_micros()).unwrap_or(u64::MAX),

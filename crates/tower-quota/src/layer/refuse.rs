@@ -26,7 +26,6 @@ use crate::settle::Counted;
 pub struct CloseConnection;
 
 impl<S: Store> Shared<S> {
-    /// Returns the response to a request that its decision refuses.
     pub(super) fn refuse_over_quota<B>(
         &self,
         context: Box<RequestContext>,
@@ -161,7 +160,6 @@ impl<S: Store> Shared<S> {
         self.decided(decision, context, request)
     }
 
-    /// Returns the response to a request that cannot be decided.
     fn refuse_unavailable<B>(
         &self,
         error: &(dyn Error + Send + Sync + 'static),

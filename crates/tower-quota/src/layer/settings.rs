@@ -58,7 +58,6 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Returns whether admitted requests need the keys of their limits.
     pub(crate) fn reads_keys(&self) -> bool {
         self.on_decision.is_some() || self.close_after.is_some()
     }

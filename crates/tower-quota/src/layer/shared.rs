@@ -116,7 +116,6 @@ impl<S: Store> Shared<S> {
 }
 
 impl<S> Shared<S> {
-    /// Returns the rules in force.
     #[inline]
     pub(crate) fn rules(&self) -> Guard<Arc<Rules>> {
         self.rules.load()

@@ -37,7 +37,6 @@ impl Limit {
         self.has_options || quota.algorithm() == Algorithm::LeakyBucket
     }
 
-    /// Returns whether the limit applies to a request.
     #[inline]
     pub(crate) fn applies(&self, head: &RequestHead<'_>) -> bool {
         // If a condition is unsure, the limit applies.
@@ -76,7 +75,6 @@ impl Limit {
         quota.for_waits_of(self.longest_wait.unwrap_or(Self::DEFAULT_MAX_WAIT))
     }
 
-    /// Returns the cost of a request in units.
     #[inline]
     pub(crate) fn units(&self, head: &RequestHead<'_>) -> u64 {
         match &self.cost {
@@ -85,7 +83,6 @@ impl Limit {
         }
     }
 
-    /// Returns the charge of a request with this cost.
     #[inline]
     pub(crate) fn charge<'a>(
         &'a self,
@@ -133,22 +130,18 @@ impl Limit {
         }
     }
 
-    /// Returns whether the limit is evaluated and never enforced.
     pub(crate) const fn is_shadow(&self) -> bool {
         self.is_shadow || self.flags()
     }
 
-    /// Returns whether the limit flags requests over its quota.
     pub(crate) const fn flags(&self) -> bool {
         matches!(self.over, Over::Flag)
     }
 
-    /// Returns whether the limit delays requests over its quota.
     pub(crate) const fn delays(&self) -> bool {
         matches!(self.over, Over::Delay { .. })
     }
 
-    /// Returns the numbers under which its counters are stored.
     pub(crate) fn stored_ids(&self) -> impl Iterator<Item = u32> {
         let strikes = self.penalty.is_some().then_some(self.name.strikes_id());
         [self.name.id()].into_iter().chain(strikes)
@@ -209,7 +202,6 @@ impl Limit {
         self.fails_closed
     }
 
-    /// Returns whether the limit may make requests wait.
     pub(crate) fn makes_wait(&self) -> bool {
         let queues = self.quota.algorithm() == Algorithm::LeakyBucket;
         let waits = self.run_time_quota.is_some()

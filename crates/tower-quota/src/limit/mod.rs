@@ -103,15 +103,14 @@ impl Limit {
     /// That is the timeout of common clients and load balancers.
     pub const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(30);
 
-    /// Makes a limit with this name and quota, on all requests together.
+    /// Makes a limit with this name and quota, which counts all requests together.
     ///
-    /// The name is shown in headers and refusals and identifies the counters. It has 1 to 64 printable ASCII characters
-    /// and is unique in a policy. The quota may change under the same name.
+    /// Header fields and refusals show the name, and it identifies the counters. It has 1 to 64 printable ASCII
+    /// characters and is unique in a policy. You may change the quota under the same name.
     ///
-    /// Limits of one name that count the same key in one store share one counter, wherever they are: in other layers
-    /// and policies too, and in other services whose Redis prefix is the same. Give limits different names, such as
-    /// `"login-minute"` and `"search-minute"`, unless they should share. Limits that share should have the same quota.
-    /// Otherwise each request converts the counter from the other quota, as if the limit had just been changed.
+    /// Limits of one name that count the same key in one store share one counter, also across layers, policies, and
+    /// services with the same Redis prefix. Give them different names, such as `"login-minute"`, unless they should
+    /// share. Limits that share need the same quota, because each request converts the counter otherwise.
     pub fn new(name: impl Into<Name>, quota: Quota) -> Self {
         let quota = quota.for_waits_of(Self::DEFAULT_MAX_WAIT);
         Self {
@@ -148,8 +147,8 @@ impl Limit {
 
     /// Sets the name of the counted unit for clients, such as `content-bytes`. The default is requests.
     ///
-    /// It is the parameter `qu` of `RateLimit-Policy` in [`HeaderStyle::Draft11`](crate::HeaderStyle::Draft11), and
-    /// takes 1 to 64 printable ASCII characters, like names of limits.
+    /// It is the parameter `qu` of `RateLimit-Policy` in [`HeaderStyle::Draft11`](crate::HeaderStyle::Draft11), with
+    /// 1 to 64 printable ASCII characters.
     ///
     /// ```
     /// use tower_quota::{Limit, Quota, cost};
@@ -170,7 +169,7 @@ impl Limit {
 
     /// Sets the cost of a request by a closure on its head, or by a function of [`cost`](crate::cost).
     ///
-    /// A cost above the quota's capacity is never admitted: the request is refused with 400, without a time to retry.
+    /// The layer refuses a request that costs more than the quota's capacity, without a time to retry.
     pub fn cost_with(
         mut self,
         cost: impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + 'static,
@@ -194,13 +193,12 @@ impl Limit {
 
     /// Sets the quota of each request by a closure, such as that of its tier or tenant.
     ///
-    /// `None` means the limit's own quota. Different clients may have different quotas, but one client should always
-    /// have the same. So choose the quota by the limit's key, or by a value that depends on it: requests that count one
-    /// key by different quotas convert its counter each time.
+    /// `None` means the limit's own quota. Choose the quota by the limit's key, or by a value that depends on it. If
+    /// requests count one key by different quotas, each converts the counter.
     ///
-    /// The closure may read values that were [looked up](crate::Policy::look_up). It runs once per request. A cost
-    /// above the capacity of such a quota is never admitted. If the store is unavailable and the quota cannot be
-    /// divided among the [instances](crate::Policy::instances), the request is refused with 503.
+    /// The closure runs once per request, and may read values that were [looked up](crate::Policy::look_up). If the
+    /// store is unavailable and the quota cannot be divided among the [instances](crate::Policy::instances), the
+    /// answer is 503.
     ///
     /// ```
     /// use tower_quota::{Limit, Quota, key};
@@ -226,9 +224,8 @@ impl Limit {
 
     /// Sets a quota that depends on the key, for clients that an operator names without a request.
     ///
-    /// A [handle](crate::RateLimitHandle) has no request to choose a quota by when it is given an API key or an address.
-    /// Where [`quota_with`](Self::quota_with) or [`Policy::choose`](crate::Policy::choose) chooses the quota by the key,
-    /// return the same one here. `None` means the limit's own quota. Requests do not run the closure.
+    /// Return the quota that [`quota_with`](Self::quota_with) or [`Policy::choose`](crate::Policy::choose) would
+    /// choose for a request with this key. `None` means the limit's own quota. Requests do not run the closure.
     ///
     /// ```
     /// use tower_quota::{Limit, Quota, key};
@@ -253,23 +250,22 @@ impl Limit {
 
     /// Sets the choice for requests without a key.
     ///
-    /// By default the request is refused: with 401 if the key is a credential, and with 400 otherwise. Without the address of
-    /// the peer the answer is 500, because the server must provide it. Requests with conflicting values are refused too.
+    /// By default the layer refuses the request: with 401 if the key is a credential, with 500 if the server did not
+    /// attach the address of the peer, and with 400 otherwise. It refuses conflicting values too.
     pub const fn when_missing(mut self, missing: MissingKey) -> Self {
         self.missing = Some(missing);
         self
     }
 
-    /// Sets the longest time that a request waits for its turn instead of being refused.
+    /// Sets the longest time that a request waits for its turn. Defaults to 30 seconds for leaky buckets, else to
+    /// zero.
     ///
-    /// The default is [`DEFAULT_MAX_WAIT`](Self::DEFAULT_MAX_WAIT) for leaky buckets, and no wait for other buckets. Windows
-    /// never make requests wait: a policy refuses such a limit with [`ConfigError::WaitOnWindow`](crate::ConfigError).
+    /// Windows never make requests wait: see [`ConfigError::WaitOnWindow`](crate::ConfigError). The queue of a leaky
+    /// bucket is as long as this wait, unless [`Quota::queue`] sets its length.
     ///
-    /// The queue of a leaky bucket is as long as this wait, unless [`Quota::queue`] sets its length.
-    ///
-    /// A waiting request holds its connection and its memory: keep this time short if there are many clients, and see
-    /// [`max_waiting`](crate::RateLimitLayer::max_waiting). If a waiting request is dropped, all its charges are refunded. A
-    /// leaky bucket refunds only its last turn: an earlier turn stays empty, because queued requests keep their turns.
+    /// A waiting request holds its connection and its memory: see
+    /// [`max_waiting`](crate::RateLimitLayer::max_waiting). If a waiting request is dropped, its charges are
+    /// refunded. A leaky bucket refunds only its last turn, because queued requests keep their turns.
     pub const fn max_wait(mut self, longest: Duration) -> Self {
         self.longest_wait = Some(longest);
         self.quota = self.quota.for_waits_of(longest);
@@ -278,8 +274,6 @@ impl Limit {
     }
 
     /// Adds a random time of at most this length to each wait, so that requests do not leave together.
-    ///
-    /// It is added to [`max_wait`](Self::max_wait).
     pub const fn wait_jitter(mut self, longest: Duration) -> Self {
         self.jitter = longest;
         self
@@ -287,7 +281,7 @@ impl Limit {
 
     /// Corrects the cost of a request when it is over, by this rule or by the handler.
     ///
-    /// The [cost](Self::cost) is then an estimate that is charged up front. The handler settles it by a
+    /// The [cost](Self::cost) is then an estimate. The handler settles it by a
     /// [`Reservation`](crate::settle::Reservation). See [`settle`](crate::settle).
     pub fn settle(mut self, rule: impl Rule) -> Self {
         let abandoned = self
@@ -305,8 +299,8 @@ impl Limit {
     /// Sets the choice for the estimate if there is no response and the handler did not settle.
     ///
     /// That is the case if the handler panicked, was cancelled with its client, or its service failed. By default the
-    /// estimate stays charged, so a client gains nothing by disconnecting. With this choice the limit settles, [by its
-    /// handler](crate::settle::by_handler) unless another rule is given.
+    /// estimate stays charged, so that a client gains nothing by disconnecting. Without another rule, the limit
+    /// settles [by its handler](crate::settle::by_handler).
     pub fn on_abandoned(mut self, choice: Settle) -> Self {
         let rule = self.settle_rule.map_or_else(
             || Arc::new(by_handler()) as Arc<dyn Rule>,
@@ -322,17 +316,18 @@ impl Limit {
 
     /// Charges refused requests too, down to an empty limit and never into debt.
     ///
-    /// So a client that does not stop sending requests stays limited.
+    /// A client that does not stop sending then stays limited.
     pub const fn count_refusals(mut self) -> Self {
         self.counts_refusals = true;
         self.has_options = true;
         self
     }
 
-    /// Decides every request by the store itself, also where a store takes units in advance.
+    /// Decides every request in the store, also if a store takes units in advance.
     ///
-    /// For limits of which every unit counts, such as a password's attempts. With [leases](https://docs.rs/tower-quota-lease),
-    /// it is never decided from memory and gives up nothing of its burst. It makes no difference to other stores.
+    /// Use it for limits of which every unit counts, such as attempts of a password.
+    /// [Leases](https://docs.rs/tower-quota-lease) then never decide the limit from memory. It makes no difference to
+    /// other stores.
     pub const fn exact(mut self) -> Self {
         self.is_exact = true;
         self.has_options = true;
@@ -341,9 +336,9 @@ impl Limit {
 
     /// Makes the limit a shadow, a dry run: it is evaluated and reported, and never enforced.
     ///
-    /// It refuses no request, even without a key or without the store, makes none wait, and is in no header. It is
-    /// charged as if it were enforced together with the other limits.
-    /// [`Decision::would_refuse`](crate::Decision::would_refuse) returns the limits that would have refused.
+    /// A shadow refuses no request, also without a key or without the store, makes none wait, and is in no header.
+    /// The store charges a shadow as if it were enforced together with the other limits.
+    /// [`Decision::would_refuse`](crate::Decision::would_refuse) returns the shadows that would have refused.
     #[doc(alias = "dry run")]
     pub const fn shadow(mut self) -> Self {
         self.is_shadow = true;
@@ -389,7 +384,6 @@ impl Limit {
         self
     }
 
-    /// Returns whether header fields leave the limit out.
     pub(crate) fn is_hidden(&self) -> bool {
         self.is_hidden || self.quota.algorithm() == Algorithm::Concurrent
     }
@@ -399,10 +393,10 @@ impl Limit {
         self.conditions.is_empty() && !self.is_shadow() && self.missing != Some(MissingKey::Skip)
     }
 
-    /// Allows partial grants: a request takes as many units as are left, and is refused if none is.
+    /// Allows partial grants: a request takes the units that are left, up to its cost, and is refused without any.
     ///
-    /// For batches: the handler processes as many items as [`LimitStatus::taken`](crate::LimitStatus::taken) says. All
-    /// such limits of a request take the same number of units.
+    /// Use it for batches: the handler processes [`LimitStatus::taken`](crate::LimitStatus::taken) items. All such
+    /// limits of a request take the same number of units.
     pub const fn at_most(mut self) -> Self {
         self.is_at_most = true;
         self.has_options = true;
@@ -411,9 +405,9 @@ impl Limit {
 
     /// Blocks clients that keep sending requests while they are refused, longer each time: see [`Penalty`].
     ///
-    /// Refusals by other limits do not count. While a client is blocked, refusals name this limit, and `Retry-After` is
-    /// the end of the block if the client sends no request before. The default is no penalty. With
-    /// [`MissingKey::ShareOneCounter`], one client without a key can block all others without a key.
+    /// Refusals by other limits do not count. During a block, refusals name this limit, and `Retry-After` is the end
+    /// of the block if the client waits. With [`MissingKey::ShareOneCounter`], one client without a key can block all
+    /// others without a key.
     pub const fn penalty(mut self, penalty: Penalty) -> Self {
         self.penalty = Some(penalty);
         self.has_options = true;

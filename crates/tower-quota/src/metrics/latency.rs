@@ -87,7 +87,6 @@ fn bucket(duration: Duration) -> usize {
     (shift * STEPS + (micros >> shift)).min(BUCKETS - 1)
 }
 
-/// Returns the end of a bucket.
 fn upper_bound(at: usize) -> Duration {
     let shift = (at / STEPS).saturating_sub(1);
     let leading = at - shift * STEPS;

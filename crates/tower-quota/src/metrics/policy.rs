@@ -195,7 +195,6 @@ impl PolicyMetrics {
         routes
     }
 
-    /// Returns the counters of all routes.
     pub(super) fn routes(&self) -> Vec<Arc<RouteCounts>> {
         let mut routes: Vec<_> = self.routes.load().values().cloned().collect();
         routes.extend([Arc::clone(&self.none), Arc::clone(&self.other)]);

@@ -9,7 +9,6 @@ use crate::clients::TopClient;
 
 /// Figures of a store that [`publish_stats`] takes.
 pub trait StoreStats {
-    /// Sets the metrics of the store of this name.
     #[doc(hidden)]
     fn publish(&self, store: &'static str);
 }
@@ -28,7 +27,6 @@ pub fn publish_stats(store: impl Into<Name>, stats: &impl StoreStats) {
     stats.publish(store.into().as_str());
 }
 
-/// Sets the metrics of a layer.
 pub(crate) fn publish_layer(layer: Name, waiting: usize, cache: RefusalStats) {
     let layer = layer.as_str();
     gauge!(table::WAITING, "layer" => layer).set(float(waiting as u64));

@@ -38,7 +38,6 @@ impl DecisionTotals {
 }
 
 impl PolicyMetrics {
-    /// Returns the durations of the store's calls.
     pub(crate) fn store_latency(&self) -> StoreLatency {
         self.latency.read()
     }

@@ -271,7 +271,6 @@ impl<'p, 'r> Ask<'p, 'r> {
         self.overrides.clone()
     }
 
-    /// Returns the costs that exceed the capacity of their limit.
     pub(crate) fn oversized(&self) -> Vec<(Name, u64)> {
         let mut oversized = Vec::new();
         for part in &self.parts {
@@ -312,7 +311,6 @@ impl<'p, 'r> Ask<'p, 'r> {
         })
     }
 
-    /// Returns the limits that apply, with what is counted.
     pub(crate) fn explained(&self) -> Vec<ExplainedLimit> {
         let explained = self.parts.iter().map(|part| {
             let (limit, key) = (&part.planned.limit, self.key(part));
@@ -333,7 +331,6 @@ impl<'p, 'r> Ask<'p, 'r> {
         counted.map(|part| (part.planned.limit.name, self.key(part).scope()))
     }
 
-    /// Returns the decision of the limits if the store fails.
     pub(crate) fn fallback(&self) -> Fallback {
         let mut fallback = Fallback {
             only_shadows: true,

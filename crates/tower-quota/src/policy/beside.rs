@@ -19,11 +19,11 @@ impl Policy {
     /// The beginning of the names of limits that another policy adds by [`dry_run`](Self::dry_run).
     pub const DRY_RUN_PREFIX: &'static str = "~";
 
-    /// Lets another policy decide the requests that match this condition, entirely and instead of this one.
+    /// Lets another policy decide the requests that match this condition, instead of this one.
     ///
-    /// For a change that begins with some clients: choose them by a hash of their key. Limits of one name in both
-    /// policies share their counters, so a client that changes sides keeps what it has used. The other policy's own
-    /// split is dropped. Operations of a [handle](crate::RateLimitHandle) are about this policy's limits.
+    /// Use it for a change that begins with some clients, chosen by a hash of their key. Limits of one name in both
+    /// policies share their counters. The other policy's own split is dropped. Operations of a
+    /// [handle](crate::RateLimitHandle) are about this policy's limits.
     ///
     /// ```
     /// use tower_quota::{Limit, Policy, Quota, key};
@@ -44,18 +44,15 @@ impl Policy {
 
     /// Adds the limits of another policy as [shadows](Limit::shadow), under names of their own.
     ///
-    /// The name of each begins with [`DRY_RUN_PREFIX`](Self::DRY_RUN_PREFIX), so it has a counter of its own.
-    /// [`Decision::would_refuse`](crate::Decision::would_refuse) returns those that would have refused. The lists and
-    /// look-ups of the other policy are dropped: the requests that this policy counts are compared. Shadows are charged
-    /// when a request is admitted, so of a more generous policy the decisions on requests that this one refuses are
-    /// those for clients that would have been admitted up to now.
+    /// Each name begins with [`DRY_RUN_PREFIX`](Self::DRY_RUN_PREFIX), so the shadow has a counter of its own.
+    /// [`Decision::would_refuse`](crate::Decision::would_refuse) returns the shadows that would have refused. The
+    /// lists and look-ups of the other policy are dropped. The store charges shadows only for admitted requests.
     ///
-    /// A request to which more than [`Charge::MOST`](crate::Charge::MOST) limits of both policies apply is decided
-    /// without the shadows: a store may take no more.
+    /// If more than [`Charge::MOST`](crate::store::Charge::MOST) limits of both policies apply to a request, the
+    /// store decides without the shadows.
     ///
     /// # Errors
-    /// As those of [`try_limit`](Self::try_limit): a name is too long with the prefix, or the same key is read in
-    /// another way.
+    /// As those of [`try_limit`](Self::try_limit): a name is too long with the prefix, or the same key is read in another way.
     pub fn dry_run(mut self, policy: Self) -> Result<Self, ConfigError> {
         for limit in policy.limits {
             self = self.try_limit(shadow_of(limit))?;

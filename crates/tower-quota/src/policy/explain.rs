@@ -14,7 +14,7 @@ use crate::head::RequestHead;
 ///
 /// ```
 /// use http::Request;
-/// use tower_quota::{Explained, Limit, Policy, Quota, RequestHead, when};
+/// use tower_quota::{Limit, Policy, Quota, RequestHead, when, policy::Explained};
 ///
 /// let login = Limit::new("login", Quota::per_minute(5)).when(when::path("/login"));
 /// let explainer = Policy::new().skip(when::path("/healthz")).limit(login).explainer();
@@ -62,7 +62,6 @@ impl Explainer {
 }
 
 impl Plan {
-    /// Returns what the policy would do with a request.
     pub(crate) fn explain(&self, head: &RequestHead<'_>) -> Explained {
         match self.lists.find(head) {
             Listed::Skipped => return Explained::Skipped,

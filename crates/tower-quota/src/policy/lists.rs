@@ -35,7 +35,6 @@ impl Lists {
         }
     }
 
-    /// Returns whether all lists are empty.
     pub(super) const fn are_empty(&self) -> bool {
         self.allowed.is_empty() && self.blocked.is_empty() && self.skipped.is_empty()
     }

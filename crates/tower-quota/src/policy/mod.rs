@@ -1,4 +1,4 @@
-//! Policies: the limits of a request, decided together.
+//! Policies: the limits of a request, decided together, and explanations of what a policy does.
 
 mod ask;
 mod beside;
@@ -103,7 +103,7 @@ impl Policy {
     /// * the key's scope has the same stored number as another scope, or is the scope of a different extractor,
     /// * the constant cost is above the quota's capacity,
     /// * requests should wait at a quota that counts in windows,
-    /// * more than [`Charge::MOST`](crate::Charge::MOST) limits would apply to every request,
+    /// * more than [`Charge::MOST`](crate::store::Charge::MOST) limits would apply to every request,
     /// * a penalty would block all clients without a key because of one of them,
     /// * or the quota cannot be [divided](tower_quota_core::Quota::divided) among the [instances](Self::instances).
     pub fn try_limit(mut self, limit: Limit) -> Result<Self, ConfigError> {
@@ -313,7 +313,7 @@ impl Policy {
 
     /// Sets the choice of limits without their own while the store is unavailable.
     ///
-    /// The default is [`OnStoreFailure::Allow`], and [`OnStoreFailure::Local`] for an [overloaded](crate::Overloaded) store.
+    /// The default is [`OnStoreFailure::Allow`], and [`OnStoreFailure::Local`] for an [overloaded](crate::store::Overloaded) store.
     /// A limit sets its own by [`Limit::on_store_failure`].
     pub const fn on_store_failure(mut self, choice: OnStoreFailure) -> Self {
         self.on_store_failure = Some(choice);

@@ -150,13 +150,11 @@ impl Plan {
         self.limits.iter().map(|planned| &planned.limit)
     }
 
-    /// Returns the limits that every request is asked about.
     #[inline]
     pub(super) fn listed(&self) -> &[PlannedLimit] {
         self.limits.get(..self.listed).unwrap_or_default()
     }
 
-    /// Returns the limits of which a closure chooses.
     pub(super) fn chosen_of(&self, choice: &PlannedChoice) -> &[PlannedLimit] {
         self.limits.get(choice.limits.clone()).unwrap_or_default()
     }
@@ -172,12 +170,10 @@ impl Plan {
         !self.settles && !self.makes_wait && !self.flags
     }
 
-    /// Returns whether any limit may make requests wait.
     pub(crate) const fn makes_wait(&self) -> bool {
         self.makes_wait
     }
 
-    /// Returns the limits that flag a request with this decision.
     pub(crate) fn flagged(&self, decision: &Decision) -> Vec<Name> {
         if !self.flags {
             return Vec::new();
@@ -263,7 +259,6 @@ impl Plan {
             .unwrap_or_default()
     }
 
-    /// Returns the limit of this name.
     pub(crate) fn limit_named(&self, name: &str) -> Option<&Limit> {
         self.limit_with(Name::id_of(name))
             .filter(|limit| limit.name.as_str() == name)

@@ -50,12 +50,10 @@ impl Queue {
         }
     }
 
-    /// Sets the maximum number of waiting requests.
     pub(crate) fn set_capacity(&self, capacity: usize) {
         self.lock().capacity = capacity;
     }
 
-    /// Returns whether a request with this key may wait.
     pub(crate) fn has_room(&self, key: &Key<'_>) -> bool {
         let number = self.number(key);
         self.lock().has_room(key, number)
@@ -76,7 +74,6 @@ impl Queue {
         })
     }
 
-    /// Returns the number of places that are taken.
     pub(crate) fn waiting(&self) -> usize {
         self.lock().waiting
     }
@@ -109,12 +106,10 @@ impl Places {
 }
 
 impl Place {
-    /// Returns a future that completes when the queue is closed.
     pub(crate) fn closed(&self) -> OwnedNotified {
         Arc::clone(&self.queue.closed).notified_owned()
     }
 
-    /// Returns whether the queue is closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.queue.lock().capacity == 0
     }

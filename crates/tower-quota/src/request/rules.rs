@@ -82,7 +82,6 @@ impl Rules {
         }
     }
 
-    /// Returns the rules that decide a request with this head.
     pub(crate) fn of_head<'a>(self: &'a Arc<Self>, head: &RequestHead<'_>) -> &'a Arc<Self> {
         match &self.split {
             Some((condition, rules)) if condition(head) => rules,

@@ -158,7 +158,6 @@ fn add_to_inner_lists(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
     }
 }
 
-/// Returns whether a member of a list has this name.
 fn is_named(member: &str, name: Name) -> bool {
     let mut quoted = FieldText::new();
     push_string(&mut quoted, name.as_str());

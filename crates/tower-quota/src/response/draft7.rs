@@ -46,7 +46,6 @@ impl WriteHeaders for Draft7 {
     }
 }
 
-/// Returns the remaining units in a dictionary of draft 7.
 fn dictionary_remaining(line: &HeaderValue) -> Option<u64> {
     let members = line.to_str().ok()?.split(',').map(str::trim);
     members

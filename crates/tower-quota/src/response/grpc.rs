@@ -29,7 +29,7 @@ const UNAUTHENTICATED: i32 = 16;
 /// converts from and into `tonic::Status`.
 ///
 /// ```
-/// use tower_quota::{GrpcStatus, MemoryStore, Policy, RateLimitLayer};
+/// use tower_quota::{MemoryStore, Policy, RateLimitLayer, response::GrpcStatus};
 ///
 /// let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new())
 ///     .on_refused_grpc(|refused| GrpcStatus::new(GrpcStatus::of(refused).code(), "Slow down, please."));

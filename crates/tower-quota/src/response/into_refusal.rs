@@ -13,7 +13,7 @@ use super::refusal_body::RefusalBody;
     note = "return an `http::Response`; with the feature `axum`, call `into_response()`"
 )]
 pub trait IntoRefusal {
-    /// Makes the response.
+    /// Returns the response.
     fn into_refusal(self) -> Response<RefusalBody>;
 }
 

@@ -43,7 +43,6 @@ impl Limits {
         self.hidden.contains(&name)
     }
 
-    /// Returns a limit, which is nearly always at this position.
     pub(super) fn find(&self, name: Name, position: usize) -> Option<&Limit> {
         // Within a policy each limit has its own number.
         self.list

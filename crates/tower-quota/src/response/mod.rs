@@ -1,8 +1,7 @@
 //! Responses: the header fields of admitted requests, and the answers to refused ones.
 //!
-//! [`Responses`] is the only writer. The pipeline passes it a [`Report`] of the decision; header styles read it as a
-//! [`HeaderReport`] and write their fields by name. A refused request is a [`Refused`], answered by a [`Refusal`] or,
-//! if the [protocol](crate::Protocol) is gRPC, by a [`GrpcStatus`].
+//! A header style reads a [`HeaderReport`] and writes its fields: see [`WriteHeaders`] for a style of your own. A refused
+//! request is a [`Refused`]. A [`Refusal`] answers it, or a [`GrpcStatus`] if the [protocol](crate::Protocol) is gRPC.
 //!
 //! | file | holds |
 //! |---|---|

@@ -28,7 +28,7 @@ pub enum Reason<'a> {
     Unauthenticated(Name),
     /// The server did not attach the peer's address, which a limit needs.
     NoPeerAddress,
-    /// The request has more than [`Charge::MOST`](crate::Charge::MOST) enforced limits, so the policy is wrong.
+    /// The request has more than [`Charge::MOST`](crate::store::Charge::MOST) enforced limits, so the policy is wrong.
     ///
     /// The answer is the same for every [`OnStoreFailure`](crate::OnStoreFailure).
     TooManyLimits,
@@ -50,7 +50,6 @@ pub(super) struct Answer {
 }
 
 impl<'a> Reason<'a> {
-    /// Returns the reason of a refusal by a decision.
     pub(crate) fn of(decision: &'a Decision) -> Self {
         match decision.outcome() {
             Outcome::Never => Self::NeverFits(decision),
@@ -58,7 +57,6 @@ impl<'a> Reason<'a> {
         }
     }
 
-    /// Returns the reason in one word.
     pub(crate) const fn label(&self) -> &'static str {
         self.answer().label
     }

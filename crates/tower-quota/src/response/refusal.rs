@@ -12,7 +12,7 @@ use super::refused::Refused;
 
 pub(super) const TYPICAL_FIELDS: usize = 12;
 
-/// Answers refused HTTP requests; the default is [`ProblemDetails`](crate::ProblemDetails).
+/// Answers refused HTTP requests; the default is [`ProblemDetails`](crate::response::ProblemDetails).
 ///
 /// Pass closures to [`on_refused`](crate::RateLimitLayer::on_refused), and named types to
 /// [`refusal`](crate::RateLimitLayer::refusal).
@@ -23,7 +23,7 @@ pub(super) const TYPICAL_FIELDS: usize = 12;
 ///
 /// ```
 /// use http::Response;
-/// use tower_quota::{MemoryStore, Policy, RateLimitLayer, Refusal, RefusalBody, Refused};
+/// use tower_quota::{MemoryStore, Policy, RateLimitLayer, Refusal, Refused, response::RefusalBody};
 ///
 /// struct Sorry {
 ///     contact: &'static str,

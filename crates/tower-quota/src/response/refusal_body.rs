@@ -94,7 +94,6 @@ impl From<Bytes> for RefusalBody {
 }
 
 impl From<()> for RefusalBody {
-    /// Makes an empty body.
     fn from((): ()) -> Self {
         Self::default()
     }

@@ -28,7 +28,7 @@ const MAX_NAMED_LIMITS: usize = 5;
 /// [`Limiter`](crate::Limiter):
 ///
 /// ```
-/// use tower_quota::{Limiter, MemoryStore, ProblemDetails, Quota, Refusal, Refused};
+/// use tower_quota::{Limiter, MemoryStore, Quota, Refusal, Refused, response::ProblemDetails};
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// let limiter = Limiter::new(MemoryStore::new(), "exports", Quota::per_minute(1));

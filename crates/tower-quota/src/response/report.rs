@@ -43,7 +43,6 @@ impl Report {
         }
     }
 
-    /// Returns whether the decision was made without the store.
     pub(super) fn is_degraded(&self) -> bool {
         self.decision.is_none() || self.by == Counted::Locally
     }
@@ -53,7 +52,6 @@ impl Report {
         find(&self.overrides, limit)
     }
 
-    /// Returns the partition key of a limit in base64.
     pub(super) fn partition_key(&self, limit: Name) -> Option<&str> {
         find(&self.partitions, limit).map(|partition| &*partition.0)
     }

@@ -8,7 +8,7 @@ use super::header_report::HeaderReport;
 ///
 /// ```
 /// use http::header::{HeaderMap, HeaderName, HeaderValue};
-/// use tower_quota::{HeaderReport, HeaderStyle, MemoryStore, Policy, RateLimitLayer, WriteHeaders};
+/// use tower_quota::{HeaderStyle, MemoryStore, Policy, RateLimitLayer, response::{HeaderReport, WriteHeaders}};
 ///
 /// /// Writes `X-Quota: 19/20` for the tightest limit.
 /// struct Fraction;

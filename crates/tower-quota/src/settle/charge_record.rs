@@ -110,7 +110,6 @@ impl RecordedCharge {
         self.taken
     }
 
-    /// Returns the units that were available to the request.
     pub(super) const fn available(&self) -> u64 {
         self.available
     }

@@ -14,7 +14,6 @@ impl GrpcMessages {
         Self { left: Some(0) }
     }
 
-    /// Records the data of a frame that was sent.
     pub(super) fn pass(&mut self, data: &[u8]) {
         self.left = self.left.and_then(|left| walk(left, data, |_| {}));
     }

@@ -115,7 +115,6 @@ impl Meter {
         true
     }
 
-    /// Records that the server knows the end of the body.
     pub(crate) fn end_is_known(&self) {
         self.is_complete.store(true, Ordering::Relaxed);
     }

@@ -10,17 +10,18 @@ use smallvec::SmallVec;
 use super::charge_record::{ChargeRecord, RecordedCharge};
 use super::{ResponseEnd, Settle};
 
-/// A handle to correct the charges of a request by limits that [settle](crate::Limit::settle).
+/// A handle to correct the charges of a request by limits that [settle](crate::Limit::settle), and to prolong its
+/// holds.
 ///
-/// It is in the extensions of a request that was charged by such a limit. With the feature `axum` it is also an
-/// extractor, which is empty if the request was not charged.
+/// It is in the extensions of a request that such a limit has charged. With the feature `axum` it is also an
+/// extractor, which is empty if nothing was charged.
 ///
-/// A request that counts for a [concurrency limit](crate::Quota::concurrent) holds its units until its response has ended and
-/// the last clone of the reservation is dropped. Keep a clone in the task of an upgraded connection, such as a websocket, to
-/// hold the units until the connection ends. Without a clone, the upgrade releases the units.
+/// Clones share one reservation, and the last cost that you set counts. The layer [applies] it when you drop the last
+/// clone. In nested layers a reservation includes the outer layers.
 ///
-/// Clones share one reservation. The last cost that was set counts, and takes precedence over the limit's rule. It is
-/// [applied] when the last clone is dropped. In nested layers a reservation includes the outer layers.
+/// A request holds the units of a [concurrency limit](crate::Quota::concurrent) until its response has ended and you
+/// have dropped the last clone. Keep a clone in the task of an upgraded connection, such as a websocket, to hold the
+/// units until the connection ends. Without a clone, the upgrade releases the units.
 ///
 /// ```
 /// use http::{Request, Response};
@@ -34,7 +35,7 @@ use super::{ResponseEnd, Settle};
 /// }
 /// ```
 ///
-/// [applied]: super#time-of-settling
+/// [applies]: super#time-of-settling
 #[derive(Clone, Default)]
 #[must_use = "a dropped reservation can no longer set the cost"]
 pub struct Reservation(Option<Arc<Settlement>>);
@@ -56,12 +57,11 @@ struct Verdicts {
 }
 
 impl Reservation {
-    /// Sets the cost of the request for this limit, instead of the estimate; 0 refunds all of it.
+    /// Sets the cost of the request for this limit, instead of the estimate. 0 refunds all of it.
     ///
     /// Returns whether the limit is a part of this reservation. It is not if it does not apply or does not settle, if
-    /// the store was unavailable and nothing was counted, or if it is a [shadow](crate::Limit::shadow) that would have
-    /// refused. If nested layers have limits of the same name, the cost is set for each of them. It is also set for the
-    /// limit of this name in a [dry run](crate::Policy::dry_run).
+    /// the store was unavailable, or if it is a [shadow](crate::Limit::shadow) that would have refused. The cost is
+    /// set for limits of this name in all nested layers, and in a [dry run](crate::Policy::dry_run).
     pub fn settle(&self, limit: &str, cost: u64) -> bool {
         let Some(settlement) = &self.0 else {
             return false;
@@ -135,7 +135,6 @@ impl Reservation {
         reservation
     }
 
-    /// Returns whether the response cannot have a body.
     pub(crate) fn is_head(&self) -> bool {
         self.0.as_ref().is_some_and(|settlement| settlement.is_head)
     }
@@ -160,7 +159,6 @@ impl Reservation {
             .min()
     }
 
-    /// Applies the rules that did not decide at the head.
     pub(crate) fn end(&self, end: &ResponseEnd<'_>) {
         self.rule(|recorded| recorded.rule().map(|settle| settle.rule.at_end(end)));
     }

@@ -42,12 +42,10 @@ impl Budget {
         }
     }
 
-    /// Adds the share of one request.
     pub(super) fn deposit(&self) {
         self.add(&mut self.lock(), self.percent * RETRY / 100);
     }
 
-    /// Takes one retry, if the budget has one.
     pub(super) fn withdraw(&self) -> bool {
         let mut balance = self.lock();
         let now = now();

@@ -6,7 +6,7 @@ use std::error::Error;
 
 use tower_quota_core::Decision;
 
-/// The error of a [`Throttle`](crate::Throttle): a refusal, a store failure, or the inner error.
+/// The error of a [`Throttle`](crate::throttle::Throttle): a refusal, a store failure, or the inner error.
 ///
 /// Works with tower's `BoxError` for any `E`, including `BoxError`. The source is the [`Throttled`] or the store's
 /// error. An inner error is displayed as itself, without a source.

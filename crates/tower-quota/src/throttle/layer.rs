@@ -16,7 +16,7 @@ use super::service::Throttle;
 /// A layer that makes requests of any tower service wait for their turn, or fail.
 ///
 /// The [module](crate::throttle) has an example and the steps of a request. The error is a
-/// [`ThrottleError`](crate::ThrottleError). Type parameters: the store, and the [readers](super::Reader) of keys, costs
+/// [`ThrottleError`](crate::throttle::ThrottleError). Type parameters: the store, and the [readers](super::Reader) of keys, costs
 /// and pushbacks.
 #[derive(Clone, Debug)]
 #[must_use = "a layer limits nothing before it is put around a service"]
@@ -38,7 +38,7 @@ pub struct ThrottleLayer<
 impl<S: Store + Clone, K> ThrottleLayer<S, K> {
     /// Makes a layer that counts requests by the key that a closure reads from them.
     ///
-    /// The closure returns an owned value that implements [`AsKey`](crate::AsKey): a `String`, a number, an address, a
+    /// The closure returns an owned value that implements [`AsKey`](crate::limiter::AsKey): a `String`, a number, an address, a
     /// [`Key`](crate::Key). Write the type of its argument, as in `|request: &MyRequest| request.tenant.clone()`.
     ///
     /// A request costs one unit, waits at most [`Limiter::max_wait`](crate::Limiter::max_wait), and passes uncounted if

@@ -8,7 +8,7 @@
 //! use std::convert::Infallible;
 //! use std::time::Duration;
 //! use tower::{Service, ServiceBuilder, ServiceExt, service_fn};
-//! use tower_quota::{Limiter, MemoryStore, Quota, ThrottleError, ThrottleLayer};
+//! use tower_quota::{Limiter, MemoryStore, Quota, ThrottleLayer, throttle::ThrottleError};
 //!
 //! struct Mail {
 //!     tenant: String,

@@ -121,7 +121,6 @@ impl<Q, P> Retries<Q, P> {
         (wait <= longest && self.budget.withdraw()).then_some(wait)
     }
 
-    /// Returns a random time up to the exponential backoff.
     fn jittered(&self, attempt: u32) -> Duration {
         let doubled = 1_u32.checked_shl(attempt - 1).unwrap_or(u32::MAX);
         let longest = self.base.saturating_mul(doubled).min(self.cap);

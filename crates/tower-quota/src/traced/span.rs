@@ -79,7 +79,6 @@ impl StoreSpan {
         }
     }
 
-    /// Records the answer of the store.
     pub(crate) fn decided(&self, decision: &Decision) {
         let Some((span, start)) = &self.0 else { return };
         let outcome = match decision.outcome() {
@@ -95,7 +94,6 @@ impl StoreSpan {
         record_duration(span, start);
     }
 
-    /// Records the failure of the store, of this kind.
     pub(crate) fn failed(&self, kind: &'static str, error: &(dyn Error + 'static)) {
         let Some((span, start)) = &self.0 else { return };
         span.record("rate_limit.outcome", "error");

@@ -7,7 +7,8 @@ use axum::Router;
 use axum::routing::get;
 use tower_layer::Layer;
 use tower_quota::{
-    BoxStore, Charge, Check, Limit, MemoryStore, Policy, Quota, RateLimitLayer, RequestHead, when,
+    BoxStore, Check, Limit, MemoryStore, Policy, Quota, RateLimitLayer, RequestHead, store::Charge,
+    when,
 };
 
 use crate::fixture::{Client, app, in_memory, is_silent, minute, proves};

@@ -150,7 +150,7 @@ async fn first_of_shares_counters_with_its_part() {
     let ann = key::header("x-api-key").key_of("ann");
     for name in ["either", "keyed"] {
         let peek = store
-            .check(&[tower_quota::Charge::new(name, &quota, &ann).cost(0)])
+            .check(&[tower_quota::store::Charge::new(name, &quota, &ann).cost(0)])
             .await
             .unwrap();
         assert_eq!(peek.statuses()[0].remaining(), 4, "{name}");

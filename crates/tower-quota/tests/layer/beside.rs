@@ -6,8 +6,9 @@ use http::{Request, Response, StatusCode};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::settle::{Reservation, by_handler};
 use tower_quota::{
-    Charge, ConfigError, Decision, Limit, MemoryStore, Operation, Policy, Quota, RateLimitLayer,
-    Store, key, when,
+    ConfigError, Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer, Store, key,
+    store::{Charge, Operation},
+    when,
 };
 use tower_quota_testkit::ManualClock;
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use http::{Method, Request, StatusCode};
 use tower::{Layer, ServiceExt};
 use tower_quota::{
-    Chosen, ConfigError, HandleError, Limit, MemoryStore, Name, Policy, Quota, RateLimitLayer,
-    RequestHead, key,
+    ConfigError, HandleError, Limit, MemoryStore, Name, Policy, Quota, RateLimitLayer, RequestHead,
+    key, policy::Chosen,
 };
 use tower_quota_testkit::ManualClock;
 

@@ -4,10 +4,13 @@ use std::time::Duration;
 
 use http::{Request, StatusCode, Version};
 use tower::{Layer, ServiceExt};
-use tower_quota::{Charge, Operation, Protocol, RateLimitLayer, Store};
 use tower_quota::{
     Decision, Degraded, Limit, MemoryStore, MissingKey, OnStoreFailure, Outcome, Policy, Quota,
     RateLimit, key,
+};
+use tower_quota::{
+    Protocol, RateLimitLayer, Store,
+    store::{Charge, Operation},
 };
 use tower_quota_testkit::ManualClock;
 

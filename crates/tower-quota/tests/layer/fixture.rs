@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use tower_quota::{Charge, Decision, Degraded, Key, Operation, Quota, Store};
+use tower_quota::{
+    Decision, Degraded, Key, Quota, Store,
+    store::{Charge, Operation},
+};
 use tower_quota_testkit::ScriptedAnswer;
 pub(crate) use tower_quota_testkit::ScriptedStore;
 

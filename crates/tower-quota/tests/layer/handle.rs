@@ -8,8 +8,8 @@ use std::time::Duration;
 use http::{Request, StatusCode};
 use tower::{Layer, Service, ServiceExt};
 use tower_quota::{
-    ClientKey, Explained, HandleError, Key, Limit, MemoryStore, MissingKey, Name, OnStoreFailure,
-    Outcome, Policy, Quota, RateLimitLayer, RequestHead, key,
+    ClientKey, HandleError, Key, Limit, MemoryStore, MissingKey, Name, OnStoreFailure, Outcome,
+    Policy, Quota, RateLimitLayer, RequestHead, key, policy::Explained,
 };
 use tower_quota_testkit::{ManualClock, ScriptedAnswer};
 

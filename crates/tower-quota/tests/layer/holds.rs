@@ -20,8 +20,8 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_quota::settle::{Reservation, only_failures};
 use tower_quota::{
-    Charge, ConfigError, Key, Limit, MemoryStore, OnStoreFailure, Operation, Policy, Quota,
-    RateLimitLayer, Store,
+    ConfigError, Key, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, Store,
+    store::{Charge, Operation},
 };
 use tower_quota_testkit::ManualClock;
 

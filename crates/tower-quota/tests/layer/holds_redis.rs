@@ -11,7 +11,7 @@ use axum::body::Body;
 use http::{Request, Response};
 use tokio::sync::Semaphore;
 use tower::{Layer, ServiceExt, service_fn};
-use tower_quota::{Limit, Policy, Quota, RateLimitLayer, RedisStore, Timestamp};
+use tower_quota::{Limit, Policy, Quota, RateLimitLayer, RedisStore, store::Timestamp};
 use tower_quota_testkit::{ManualClock, RedisServer};
 
 const START: Timestamp = Timestamp::from_micros(1_800_000_000_000_000);

@@ -3,8 +3,8 @@
 use http::Request;
 use tower::{Layer, ServiceExt};
 use tower_quota::{
-    HeaderStyle, Leased, Limit, MemoryStore, Penalty, Policy, Quota, RateLimitLayer, RegionShares,
-    Regional, Reset, Timestamp,
+    HeaderStyle, Leased, Limit, MemoryStore, Penalty, Policy, Quota, RateLimitLayer, Regional,
+    Reset, lease::RegionShares, store::Timestamp,
 };
 use tower_quota_testkit::ManualClock;
 

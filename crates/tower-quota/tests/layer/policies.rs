@@ -7,8 +7,8 @@ use http::{Request, StatusCode};
 use tower::{Layer, ServiceExt};
 use tower_quota::key::{ClientIp, KeyExtractor, Proxies, Source, from_fn};
 use tower_quota::{
-    Charge, Check, ConfigError, Key, Limit, Limiter, MemoryStore, Name, OnStoreFailure, Policy,
-    Quota, RateLimitLayer, RequestHead, key, when,
+    Check, ConfigError, Key, Limit, Limiter, MemoryStore, Name, OnStoreFailure, Policy, Quota,
+    RateLimitLayer, RequestHead, key, store::Charge, when,
 };
 
 use crate::fixture::{Inner, Limited, ScriptedStore};

@@ -8,7 +8,8 @@ use http::{Request, Response, StatusCode};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::settle::{Reservation, Settle, by_handler};
 use tower_quota::{
-    Charge, Decision, Key, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, Store,
+    Decision, Key, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, Store,
+    store::Charge,
 };
 use tower_quota_testkit::ManualClock;
 

@@ -10,7 +10,7 @@ use http::{Request, Response};
 use tokio::time::timeout;
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_quota::settle::{Reservation, by_handler};
-use tower_quota::{Charge, Key, Limit, Policy, Quota, RateLimitLayer, RedisStore, Store};
+use tower_quota::{Key, Limit, Policy, Quota, RateLimitLayer, RedisStore, Store, store::Charge};
 use tower_quota_testkit::RedisServer;
 
 use crate::fixture::Inner;

@@ -7,7 +7,8 @@ use http::{Request, Response, StatusCode};
 use tower::{Layer, Service, ServiceExt, service_fn};
 use tower_quota::settle::{Reservation, by_handler, only_failures};
 use tower_quota::{
-    Charge, Key, Limit, MemoryStore, OnStoreFailure, Penalty, Policy, Quota, RateLimitLayer, Store,
+    Key, Limit, MemoryStore, OnStoreFailure, Penalty, Policy, Quota, RateLimitLayer, Store,
+    store::Charge,
 };
 use tower_quota_testkit::ManualClock;
 

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex};
 use http::{Request, Response, StatusCode};
 use tower::{Layer, ServiceExt};
 use tower_quota::{
-    BoxStore, Charge, Decision, Limit, MissingKey, OnStoreFailure, Operation, Overloaded, Policy,
-    Quota, RateLimit, RateLimitLayer, Reason, Store, key,
+    BoxStore, Decision, Limit, MissingKey, OnStoreFailure, Policy, Quota, RateLimit,
+    RateLimitLayer, Reason, Store, key,
+    store::{Charge, Operation, Overloaded},
 };
 use tower_quota_testkit::ScriptedError;
 

@@ -9,7 +9,7 @@ use http::{Request, Response, StatusCode};
 use tokio::time::{advance, timeout};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::settle::{Reservation, by_handler};
-use tower_quota::{HandleError, Key, Limit, Policy, Quota, RateLimitLayer, StoreTimeout};
+use tower_quota::{HandleError, Key, Limit, Policy, Quota, RateLimitLayer, store::StoreTimeout};
 use tower_quota_testkit::ScriptedAnswer;
 
 use crate::fixture::ScriptedStore;

@@ -2,8 +2,8 @@
 
 use http::header::{HeaderMap, HeaderName};
 use tower_quota::{
-    ConfigError, HeaderReport, HeaderStyle, Limit, MemoryStore, Policy, Quota, RateLimitLayer,
-    WriteHeaders,
+    ConfigError, HeaderStyle, Limit, MemoryStore, Policy, Quota, RateLimitLayer,
+    response::{HeaderReport, WriteHeaders},
 };
 
 use crate::shared::{Limited, field};
@@ -19,7 +19,7 @@ impl WriteHeaders for Fractions {
     }
 
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
-        let fraction = |limit: tower_quota::LimitReport<'_>| {
+        let fraction = |limit: tower_quota::response::LimitReport<'_>| {
             format!(
                 "{} {}/{}",
                 limit.name(),

@@ -5,8 +5,8 @@ use std::time::Duration;
 use http::{Method, Request, StatusCode};
 use tower::{Layer, ServiceExt};
 use tower_quota::{
-    Left, Limit, LimitStatus, MissingKey, Name, Outcome, Penalty, Policy, Quota, RateLimitLayer,
-    key,
+    Limit, LimitStatus, MissingKey, Name, Outcome, Penalty, Policy, Quota, RateLimitLayer, key,
+    store::Left,
 };
 use tower_quota_testkit::{ScriptedAnswer, ScriptedStore};
 

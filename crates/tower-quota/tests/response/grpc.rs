@@ -4,7 +4,8 @@ use http::{Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use tower::{Layer, ServiceExt};
 use tower_quota::{
-    GrpcStatus, Limit, MissingKey, OnStoreFailure, Policy, Protocol, Quota, RateLimitLayer, key,
+    Limit, MissingKey, OnStoreFailure, Policy, Protocol, Quota, RateLimitLayer, key,
+    response::GrpcStatus,
 };
 
 use crate::shared::{Answer, Inner, Limited, failing_store, field};

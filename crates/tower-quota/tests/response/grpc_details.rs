@@ -8,8 +8,8 @@ use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 use tower::{Layer, ServiceExt};
 use tower_quota::{
-    Charge, Limit, MemoryStore, MissingKey, Name, OnStoreFailure, Policy, Protocol, Quota,
-    RateLimitLayer, key,
+    Limit, MemoryStore, MissingKey, Name, OnStoreFailure, Policy, Protocol, Quota, RateLimitLayer,
+    key, store::Charge,
 };
 
 use crate::shared::{Answer, Inner, Limited, failing_store, field};

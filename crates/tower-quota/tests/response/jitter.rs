@@ -7,7 +7,7 @@ use http::{Request, Version};
 use tower::{Layer, ServiceExt};
 use tower_quota::HeaderStyle::{Draft7, Draft11, XRateLimit};
 use tower_quota::Reset::{Delta, Epoch};
-use tower_quota::{Clock, Limit, OnStoreFailure, Policy, Protocol, Quota, RateLimitLayer};
+use tower_quota::{Limit, OnStoreFailure, Policy, Protocol, Quota, RateLimitLayer, store::Clock};
 
 use crate::shared::{Answer, Inner, Limited, failing_store, field, text};
 

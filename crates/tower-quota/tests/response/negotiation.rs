@@ -1,7 +1,7 @@
 //! Refusals in the form that the client prefers.
 
 use http::{Request, Response};
-use tower_quota::{Limit, MissingKey, Policy, ProblemDetails, Quota, key};
+use tower_quota::{Limit, MissingKey, Policy, Quota, key, response::ProblemDetails};
 
 use crate::shared::{Answer, Limited, field, text};
 

@@ -6,8 +6,8 @@ use http::header::{HeaderMap, HeaderName};
 use proptest::prelude::*;
 use tower::{Layer, ServiceExt};
 use tower_quota::{
-    Algorithm, HeaderReport, HeaderStyle, Limit, MemoryStore, Policy, Quota, RateLimitLayer,
-    WriteHeaders,
+    Algorithm, HeaderStyle, Limit, MemoryStore, Policy, Quota, RateLimitLayer,
+    response::{HeaderReport, WriteHeaders},
 };
 use tower_quota_testkit::ManualClock;
 

@@ -9,8 +9,8 @@ use http_body::Body as _;
 use http_body_util::{BodyExt, Full};
 use serde_json::{Value, json};
 use tower_quota::{
-    Decision, Limit, MissingKey, Policy, ProblemDetails, Quota, Reason, Refusal, RefusalBody,
-    Refused, key,
+    Decision, Limit, MissingKey, Policy, Quota, Reason, Refusal, Refused, key,
+    response::{ProblemDetails, RefusalBody},
 };
 
 use crate::shared::{Limited, WITH_X, field, text};

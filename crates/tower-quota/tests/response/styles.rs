@@ -7,7 +7,8 @@ use tower::{Layer, ServiceExt};
 use tower_quota::HeaderStyle::{self, Draft7, Draft11, XRateLimit};
 use tower_quota::Reset::{Delta, Epoch};
 use tower_quota::{
-    Clock, ConfigError, Limit, MemoryStore, OnStoreFailure, Policy, Protocol, Quota, RateLimitLayer,
+    ConfigError, Limit, MemoryStore, OnStoreFailure, Policy, Protocol, Quota, RateLimitLayer,
+    store::Clock,
 };
 use tower_quota_testkit::{ManualClock, ScriptedAnswer, ScriptedStore};
 

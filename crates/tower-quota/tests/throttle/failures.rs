@@ -7,7 +7,7 @@ use std::time::Duration;
 use tower::buffer::Buffer;
 use tower::{BoxError, Layer, ServiceBuilder, ServiceExt, service_fn};
 use tower_quota::throttle::{StoreFailure, Throttled};
-use tower_quota::{Limiter, Quota, ThrottleError, ThrottleLayer};
+use tower_quota::{Limiter, Quota, ThrottleLayer, throttle::ThrottleError};
 use tower_quota_testkit::{ScriptedAnswer, ScriptedStore};
 
 use crate::fixture::{Order, Printer, SECOND, limiter, user};

@@ -9,7 +9,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tower::Service;
-use tower_quota::{Clock, Limiter, MemoryStore, Quota, Timestamp};
+use tower_quota::{
+    Limiter, MemoryStore, Quota,
+    store::{Clock, Timestamp},
+};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 /// The precision of tokio's timer.

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use tower::{Layer, Service, ServiceBuilder, ServiceExt, service_fn};
 use tower_quota::{
-    Charge, Decision, Limiter, MemoryStore, Operation, Quota, Store, ThrottleError, ThrottleLayer,
+    Decision, Limiter, MemoryStore, Quota, Store, ThrottleLayer,
+    store::{Charge, Operation},
+    throttle::ThrottleError,
 };
 use tower_quota_testkit::ScriptedStore;
 

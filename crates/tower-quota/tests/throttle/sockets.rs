@@ -14,7 +14,8 @@ use hyper_util::rt::TokioExecutor;
 use tower::{Layer, ServiceExt};
 use tower_quota::throttle::{Throttled, remote_headers};
 use tower_quota::{
-    Limit, Limiter, MemoryStore, Policy, Quota, RateLimitLayer, ThrottleError, ThrottleLayer,
+    Limit, Limiter, MemoryStore, Policy, Quota, RateLimitLayer, ThrottleLayer,
+    throttle::ThrottleError,
 };
 
 type Outbound = Request<Empty<Bytes>>;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use tower::{Layer, Service, ServiceExt};
-use tower_quota::{Decision, MemoryStore, Outcome, Quota, ThrottleError, ThrottleLayer};
+use tower_quota::{Decision, MemoryStore, Outcome, Quota, ThrottleLayer, throttle::ThrottleError};
 use tower_quota_testkit::ManualClock;
 
 use crate::fixture::{Order, Printer, SECOND, TICK, limiter, now, poll, user};

@@ -84,7 +84,6 @@ impl Sketch {
         clients
     }
 
-    /// Adds the requests of another slice.
     fn add(&mut self, other: &Self) {
         for (hash, client) in &mut self.clients {
             if !other.clients.contains_key(hash) {

@@ -98,7 +98,6 @@ pub(super) struct Behind {
 }
 
 impl Behind {
-    /// Returns the client of a request from this peer.
     pub(super) fn client(&self, peer: Option<IpAddr>, headers: &HeaderMap) -> Option<IpAddr> {
         if !self.proxies.contain(peer, 0) {
             return peer;

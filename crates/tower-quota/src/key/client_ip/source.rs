@@ -80,7 +80,6 @@ impl Source {
             .unwrap_or(Self::Header(name)))
     }
 
-    /// Returns the header's name, in lower case.
     pub(super) fn name(&self) -> &str {
         match self {
             Self::XForwardedFor => "x-forwarded-for",

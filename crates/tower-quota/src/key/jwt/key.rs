@@ -110,7 +110,6 @@ impl JwtKey {
         Ok(Self { key, validation })
     }
 
-    /// Returns the claims of a token, if it is valid.
     pub(super) fn claims(&self, token: &[u8]) -> Option<Map<String, Value>> {
         decode(token, &self.key, &self.validation)
             .ok()

@@ -109,7 +109,6 @@ impl JwtClaim {
         Key::owned(self.scope, claim)
     }
 
-    /// Returns the extractor of the token.
     pub(super) fn token(&self) -> &dyn KeyExtractor {
         &*self.token
     }
@@ -119,7 +118,6 @@ impl JwtClaim {
         self.keys.hash(hasher);
     }
 
-    /// Returns the claim of a token as text.
     fn text(&self, token: &[u8]) -> Option<String> {
         let text = match self.claims(token)?.remove(self.claim.as_str())? {
             Value::String(text) => text,

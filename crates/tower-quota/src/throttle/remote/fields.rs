@@ -51,7 +51,6 @@ fn grpc_status(headers: &HeaderMap) -> impl Iterator<Item = u64> {
     lines(headers, "grpc-status").filter_map(digits)
 }
 
-/// Returns the longest wait that a response asks for.
 pub(super) fn asked(headers: &HeaderMap) -> Option<Duration> {
     retry_after(headers)
         .max(grpc_pushback(headers))
@@ -66,7 +65,6 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     seconds.max().map(Duration::from_secs)
 }
 
-/// Returns whether gRPC's push-back is negative or invalid.
 pub(super) fn forbids_retries(headers: &HeaderMap) -> bool {
     headers.contains_key(PUSHBACK) && grpc_pushback(headers).is_none()
 }
@@ -78,7 +76,6 @@ fn grpc_pushback(headers: &HeaderMap) -> Option<Duration> {
         .map(Duration::from_millis)
 }
 
-/// Returns the wait until a spent quota has units again.
 pub(super) fn spent_quota(headers: &HeaderMap) -> Option<Duration> {
     let window = lines(headers, "ratelimit").filter_map(spent_window).max();
     let window = window.or_else(|| {
@@ -115,7 +112,6 @@ fn spent_window(value: &str) -> Option<u64> {
     list.max(window(split_unquoted(value, ','), "remaining", "reset"))
 }
 
-/// Returns the seconds of a window without remaining units.
 fn window<'a>(pairs: impl Iterator<Item = &'a str>, left: &str, seconds: &str) -> Option<u64> {
     let (mut is_spent, mut length) = (false, None);
     for (name, number) in pairs.filter_map(|pair| pair.split_once('=')) {

@@ -52,7 +52,6 @@ struct Field<'a> {
     bytes: &'a [u8],
 }
 
-/// Returns the last field with this number, which counts.
 fn last(message: &[u8], number: u64) -> Option<Field<'_>> {
     fields(message)
         .filter(|field| field.number == number)
