@@ -4,7 +4,7 @@ use http::{Request, Response};
 
 use super::body::ResponseBody;
 use crate::request::RequestContext;
-use crate::settle::{ChargeRecord, Counted, Meter, Reservation};
+use crate::settle::{ChargeRecord, Meter, Reservation};
 
 /// An admitted request, until it is forwarded. If it is dropped before, it refunds the recorded charges.
 #[derive(Default)]
@@ -32,7 +32,7 @@ impl Admission {
 
     pub(super) fn report(&mut self, mut context: Box<RequestContext>) {
         context.report.only_shadows = context.fallback.only_shadows;
-        let is_told = context.report.decision.is_none() || context.report.by == Counted::Locally;
+        let is_told = context.report.is_degraded();
         if is_told
             || context.rules.settings.attaches_decision
             || !context.rules.responses.is_silent()

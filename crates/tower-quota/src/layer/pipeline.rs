@@ -18,7 +18,7 @@ use crate::metrics::Stopwatch;
 use crate::policy::{Ask, Listed, LookUps, NotAsked};
 use crate::request::{RequestContext, Rules};
 use crate::response::{Reason, RefusalBody};
-use crate::settle::{ChargeRecord, Counted, InFlight, Settler};
+use crate::settle::{ChargeRecord, InFlight, Settler};
 
 /// The next step for a request.
 pub(super) enum Step<S: Store> {
@@ -80,7 +80,7 @@ impl<S: Store> Shared<S> {
             Event::QueueClosed(Queued { admission, context }) => {
                 drop(admission);
                 // It was observed when its wait began.
-                Step::Respond(self.respond_over_quota(without_turn(context), request))
+                Step::Respond(self.respond(without_turn(context), None, request))
             }
         }
     }
@@ -242,14 +242,7 @@ impl<S: Store> Shared<S> {
         Flagged::attach(context.rules.plan.flagged(decision), request);
         let jitter = context.rules.plan.wait_jitter(decision);
         context.rules.attach_to_request(decision, request);
-        self.notify(
-            &context.rules,
-            Some(decision),
-            None,
-            by == Counted::Locally,
-            &context.keys,
-            request,
-        );
+        self.observe(&context, None, request);
         match place {
             None => {
                 admission.report(context);

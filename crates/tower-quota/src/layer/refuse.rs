@@ -11,6 +11,7 @@ use tower_quota_core::{Charge, Decision, Key, Outcome, Overloaded, Store};
 use super::admission::Admission;
 use super::pipeline::Step;
 use super::shared::Shared;
+use crate::decided::Decided;
 use crate::degraded::Degraded;
 use crate::head::RequestHead;
 use crate::metrics::DegradedChoice;
@@ -31,39 +32,30 @@ impl<S: Store> Shared<S> {
         context: Box<RequestContext>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
-        if let Some(decision) = &context.report.decision {
-            let is_degraded = context.report.by == Counted::Locally;
-            let reason = Some(Reason::of(decision));
-            self.notify(
-                &context.rules,
-                Some(decision),
-                reason,
-                is_degraded,
-                &context.keys,
-                request,
-            );
-        }
-        self.respond_over_quota(context, request)
+        let reason = context.report.decision.as_ref().map(Reason::of);
+        self.observe(&context, reason, request);
+        self.respond(context, None, request)
     }
 
-    /// Returns the response to a request that its decision refuses, and that has been observed.
-    pub(super) fn respond_over_quota<B>(
+    /// Returns the response to a refused request that has been observed.
+    ///
+    /// Without a failure of the store, the decision refuses the request.
+    pub(super) fn respond<B>(
         &self,
         mut context: Box<RequestContext>,
+        failure: Option<&(dyn Error + Send + Sync + 'static)>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
         context.report.only_shadows = context.fallback.only_shadows;
         context.report.jitter = context.rules.responses.draw_jitter();
-        let Some(decision) = &context.report.decision else {
-            return Response::default();
+        let (reason, closes) = match (failure, &context.report.decision) {
+            (Some(error), _) => (Reason::StoreFailure(error), false),
+            (None, Some(decision)) => (Reason::of(decision), self.note_refusal(decision, &context)),
+            (None, None) => return Response::default(),
         };
-        let closes = self.note_refusal(decision, &context);
-        let reason = Reason::of(decision);
         let refused = Refused::new(reason, RequestHead::of(request), context.report.jitter);
-        let mut response = context
-            .rules
-            .responses
-            .refuse(&refused, Some(&context.report));
+        let responses = &context.rules.responses;
+        let mut response = responses.refuse(&refused, Some(&context.report));
         context.attach(&mut response);
         if closes {
             response.extensions_mut().insert(CloseConnection);
@@ -103,8 +95,16 @@ impl<S: Store> Shared<S> {
         reason: Reason<'_>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
-        self.notify(rules, None, Some(reason), false, &[], request);
-        let refused = Refused::new(reason, RequestHead::of(request), Duration::ZERO);
+        let head = RequestHead::of(request);
+        let decided = Decided {
+            head,
+            decision: None,
+            reason: Some(reason),
+            degraded: false,
+            keys: &[],
+        };
+        self.notify(rules, &decided);
+        let refused = Refused::new(reason, head, Duration::ZERO);
         rules.responses.refuse(&refused, None)
     }
 
@@ -141,7 +141,7 @@ impl<S: Store> Shared<S> {
             .failed(error, is_uncounted, settings.local.now());
         if is_uncounted {
             context.rules.metrics.degraded(DegradedChoice::Allow);
-            self.notify(&context.rules, None, None, true, &context.keys, request);
+            self.observe(&context, None, request);
             let mut admission = Admission::default();
             admission.report(context);
             return Step::Forward(admission);
@@ -163,28 +163,12 @@ impl<S: Store> Shared<S> {
     fn refuse_unavailable<B>(
         &self,
         error: &(dyn Error + Send + Sync + 'static),
-        mut context: Box<RequestContext>,
+        context: Box<RequestContext>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
-        let reason = Reason::StoreFailure(error);
         context.rules.metrics.degraded(DegradedChoice::Refuse);
-        self.notify(
-            &context.rules,
-            None,
-            Some(reason),
-            true,
-            &context.keys,
-            request,
-        );
-        context.report.only_shadows = context.fallback.only_shadows;
-        context.report.jitter = context.rules.responses.draw_jitter();
-        let refused = Refused::new(reason, RequestHead::of(request), context.report.jitter);
-        let mut response = context
-            .rules
-            .responses
-            .refuse(&refused, Some(&context.report));
-        context.attach(&mut response);
-        response
+        self.observe(&context, Some(Reason::StoreFailure(error)), request);
+        self.respond(context, Some(error), request)
     }
 }
 

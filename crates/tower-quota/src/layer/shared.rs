@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::{ArcSwap, Guard};
 use http::Request;
 use tokio::runtime::Handle;
-use tower_quota_core::{Charge, Decision, Key, Name, Operation, RefusalCache, Store};
+use tower_quota_core::{Charge, Operation, RefusalCache, Store};
 
 use super::layer::RateLimitLayer;
 use super::settings::Settings;
@@ -25,7 +25,7 @@ use crate::metrics::StoreFailureKind;
 #[cfg(feature = "top")]
 use crate::policy::Ask;
 use crate::policy::Policy;
-use crate::request::{Queue, Rules, Streaks};
+use crate::request::{Queue, RequestContext, Rules, Streaks};
 use crate::response::Reason;
 use crate::settle::{Counted, Settler, detach};
 use crate::store_call::within;
@@ -164,28 +164,29 @@ impl<S> Shared<S> {
 
     /// Counts a decision, and calls the listener for decisions, if there is one.
     #[inline]
-    pub(super) fn notify<B>(
+    pub(super) fn observe<B>(
         &self,
-        rules: &Rules,
-        decision: Option<&Decision>,
+        context: &RequestContext,
         reason: Option<Reason<'_>>,
-        degraded: bool,
-        keys: &[(Name, Key<'static>)],
         request: &Request<B>,
     ) {
         let decided = Decided {
             head: RequestHead::of(request),
-            decision,
+            decision: context.report.decision.as_ref(),
             reason,
-            degraded,
-            keys,
+            degraded: context.report.is_degraded(),
+            keys: &context.keys,
         };
-        rules.metrics.count(&decided);
+        self.notify(&context.rules, &decided);
+    }
+
+    pub(super) fn notify(&self, rules: &Rules, decided: &Decided<'_>) {
+        rules.metrics.count(decided);
         if let Some(one_of) = rules.settings.traced_admissions {
-            trace(&decided, one_of, &rules.plan, &rules.settings.spans);
+            trace(decided, one_of, &rules.plan, &rules.settings.spans);
         }
         if let Some(listener) = &rules.settings.on_decision {
-            listener(&decided);
+            listener(decided);
         }
     }
 }

@@ -43,7 +43,7 @@ impl Report {
         }
     }
 
-    pub(super) fn is_degraded(&self) -> bool {
+    pub(crate) fn is_degraded(&self) -> bool {
         self.decision.is_none() || self.by == Counted::Locally
     }
 
