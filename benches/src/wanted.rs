@@ -23,11 +23,12 @@ const WANTED: &[(&str, f64)] = &[
     ("limiter/client-and-everyone/1m", 1.1),
     ("limiter/client-and-everyone/two-threads/*", 1.0),
     // Against tower_governor, each with its default fields; over HTTP against a handler that writes the same.
-    ("layer/plain", 1.0),
+    ("layer/plain", 0.8),
+    ("layer/same-fields", 1.0),
     ("layer/headers", 1.3),
     ("layer/refused", 5.0),
-    ("layer/http-admitted/handler", 0.97),
-    ("layer/http-refused/handler", 0.97),
+    ("layer/http-admitted/handler", 0.95),
+    ("layer/http-refused/handler", 0.95),
     // A refusal costs no more than an admitted request.
     ("layer/refused/of-admitted", 1.0),
     ("layer/refused/*/of-admitted", 1.0),

@@ -12,7 +12,9 @@ use tower::Layer;
 use tower_governor::GovernorLayer;
 use tower_governor::governor::GovernorConfigBuilder;
 use tower_governor::key_extractor::PeerIpKeyExtractor;
-use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, Store, key};
+use tower_quota::{
+    HeaderStyle, Limit, MemoryStore, Policy, Quota, RateLimitLayer, Reset, Store, key,
+};
 
 use super::service::{Answering, Answers, Trivial};
 
@@ -23,6 +25,8 @@ pub(crate) enum Treatment {
     Plain,
     /// Admitted, with the layer's default header fields.
     Headers,
+    /// Admitted, with the `X-RateLimit` fields alone: three of tower-quota, two of tower_governor.
+    SameFields,
     /// Refused, with those fields.
     Refused,
 }
@@ -35,7 +39,7 @@ impl Treatment {
     /// Returns the burst of each limit, and the time in which one unit comes back.
     const fn allowance(self) -> (u32, Duration) {
         match self {
-            Self::Plain | Self::Headers => (60_000_000, Duration::from_secs(10)),
+            Self::Plain | Self::Headers | Self::SameFields => (60_000_000, Duration::from_secs(10)),
             Self::Refused => (1, LONG),
         }
     }
@@ -63,6 +67,7 @@ pub(crate) fn tower_quota_over<S: Store>(
     let layer = RateLimitLayer::new(store, policy);
     match treatment {
         Treatment::Plain => layer.headers([]),
+        Treatment::SameFields => layer.headers([HeaderStyle::XRateLimit(Reset::Delta)]),
         Treatment::Headers | Treatment::Refused => layer,
     }
 }

@@ -13,8 +13,9 @@ use self::service::{Answers, request};
 use crate::report::{Report, median, median_ratio};
 use crate::timing::per_item;
 
-const TREATMENTS: [(Treatment, &str); 3] = [
+const TREATMENTS: [(Treatment, &str); 4] = [
     (Treatment::Plain, "layer/plain"),
+    (Treatment::SameFields, "layer/same-fields"),
     (Treatment::Headers, "layer/headers"),
     (Treatment::Refused, "layer/refused"),
 ];
