@@ -47,7 +47,7 @@ fn error(refused: &Refused<'_>) -> Response {
     // Rounded up: a client that comes back sooner is refused again.
     let retry = refused
         .retry_after()
-        .map_or(0, |wait| wait.as_micros().div_ceil(1_000) as u64);
+        .map_or(0, |wait| wait.as_micros().div_ceil(1_000));
     let body = Json(json!({ "code": code, "retry_ms": retry }));
     (refused.status(), body).into_response()
 }
