@@ -1,5 +1,3 @@
-//! The head of a request: the part that rate limits read.
-
 use core::fmt;
 use std::borrow::Cow;
 
@@ -11,8 +9,6 @@ use crate::checks::Watch;
 use crate::key::host_of;
 
 /// A borrowed request without its body, for extractors, costs and conditions.
-///
-/// It is not generic over the body, so extractors, costs and conditions are not either.
 #[derive(Clone, Copy)]
 pub struct RequestHead<'a> {
     method: &'a Method,
@@ -20,9 +16,7 @@ pub struct RequestHead<'a> {
     version: Version,
     headers: &'a HeaderMap,
     extensions: &'a Extensions,
-    /// The answer of unsure conditions, see [`RequestHead::holds_in_doubt`].
     holds_in_doubt: bool,
-    /// The watch for mistakes in the configuration, while it is open.
     watch: Option<&'a Watch>,
 }
 
@@ -33,7 +27,7 @@ impl<'a> RequestHead<'a> {
         request.as_head()
     }
 
-    /// Returns the head of a request that is split into parts, as in axum's `FromRequestParts`.
+    /// Returns the head of request parts, as in axum's `FromRequestParts`.
     ///
     /// ```
     /// use http::request::Parts;
@@ -63,7 +57,7 @@ impl<'a> RequestHead<'a> {
         self.method
     }
 
-    /// Returns the target as the layer sees it: inside axum's `nest` without the prefix, see [`path`](Self::path).
+    /// Returns the target. Inside axum's `nest` the target lacks the prefix, unlike [`path`](Self::path).
     #[must_use]
     pub const fn uri(&self) -> &'a Uri {
         self.uri
@@ -71,8 +65,8 @@ impl<'a> RequestHead<'a> {
 
     /// Returns the path of the request, not decoded.
     ///
-    /// Inside axum's `nest` the path includes the prefix, unlike the path of [`uri`](Self::uri). If a layer inside a
-    /// router has rewritten the path, this is the new path. Compare paths by [`path_matches`](Self::path_matches).
+    /// Inside axum's `nest` the path includes the prefix. If a layer inside a router rewrites the path, you get the new
+    /// path. Compare paths with [`path_matches`](Self::path_matches).
     #[must_use]
     pub fn path(&self) -> &'a str {
         let original = self.original_path();
@@ -86,9 +80,8 @@ impl<'a> RequestHead<'a> {
     /// Returns whether a path of this request matches.
     ///
     /// With the feature `axum`, a request has two paths: the `OriginalUri` of the outermost `Router`, and the present
-    /// path, which lacks the prefix of a `nest` and which layers may have rewritten. A limit or a block list applies
-    /// if either path matches. A condition that exempts a request must match the full path, and both paths if a layer
-    /// has rewritten the path.
+    /// path without the prefix of a `nest`. A limit or block list applies if either path matches. An exemption must
+    /// match the full path, and both paths after a rewrite.
     pub fn path_matches(&self, mut matches: impl FnMut(&str) -> bool) -> bool {
         let (original, present) = (self.original_path(), self.uri.path());
         if self.holds_in_doubt {
@@ -106,20 +99,19 @@ impl<'a> RequestHead<'a> {
         self.uri.path()
     }
 
-    /// Returns the requested host in one notation; `None` if it was not sent.
+    /// Returns the host in lower case, without port and trailing dot, or `None` without a host.
     ///
-    /// It is that of the target, or else that of the first `Host` header: in lower case, without a port and a trailing
-    /// dot. A request can send several, which [`when::host`](crate::when::host) compares all.
+    /// The host of the target comes before the first `Host` header. To compare all hosts, use
+    /// [`when::host`](crate::when::host).
     #[must_use]
     pub fn host(&self) -> Option<Cow<'a, [u8]>> {
         self.hosts().next()
     }
 
-    /// Returns whether a host of this request matches, in lower case, without a port and a trailing dot.
+    /// Returns whether a [host](Self::host) of this request matches.
     ///
-    /// A request can send several hosts: the host of the target, and one in each `Host` header. A limit or a block list
-    /// applies if any host matches. A condition that [exempts](Self::holds_in_doubt) a request must match all of them.
-    /// A request without a host does not match.
+    /// A request can send a host in the target and in several `Host` headers. A limit or block list applies if any host
+    /// matches. An [exemption](Self::holds_in_doubt) must match all hosts. A request without a host does not match.
     pub fn host_matches(&self, mut matches: impl FnMut(&[u8]) -> bool) -> bool {
         let mut hosts = self.hosts();
         if self.holds_in_doubt {
@@ -129,7 +121,7 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    /// Returns all hosts that the request sends, in one notation: that of the target, then those of `Host` headers.
+    /// The host of the target comes before the `Host` headers.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = Cow<'a, [u8]>> + use<'a> {
         let target = self
             .uri
@@ -147,7 +139,7 @@ impl<'a> RequestHead<'a> {
         self.version
     }
 
-    /// Returns the headers exactly as the client sent them. A client can forge any of them.
+    /// Returns the headers as the client sent them. A client can forge any header.
     #[must_use]
     pub const fn headers(&self) -> &'a HeaderMap {
         self.headers
@@ -161,9 +153,8 @@ impl<'a> RequestHead<'a> {
 
     /// Returns the answer of a condition that is unsure about this request.
     ///
-    /// A request may send two values where a condition compares one. The answer is `true` for block lists and for
-    /// conditions of limits, and `false` for conditions that exempt a request and for a new head. [`when::not`]
-    /// inverts it.
+    /// A condition is unsure if a request sends two values to compare. The answer is `true` for block lists and for
+    /// conditions of limits, and `false` for exemptions and for a new head. [`when::not`] inverts the answer.
     ///
     /// [`when::not`]: crate::when::not
     #[must_use]
@@ -171,7 +162,7 @@ impl<'a> RequestHead<'a> {
         self.holds_in_doubt
     }
 
-    /// Sets the answer of conditions that are unsure: see [`holds_in_doubt`](Self::holds_in_doubt).
+    /// Sets the answer of unsure conditions: see [`holds_in_doubt`](Self::holds_in_doubt).
     #[must_use]
     pub const fn in_doubt(self, holds: bool) -> Self {
         Self {
@@ -180,7 +171,7 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    /// Returns the pattern of axum's matched route; `None` without the feature `axum`.
+    /// Always `None` without the feature `axum`.
     pub(crate) fn matched_route(&self) -> Option<&'a str> {
         #[cfg(feature = "axum")]
         if let Some(matched) = self.extensions.get::<axum::extract::MatchedPath>() {
@@ -189,7 +180,6 @@ impl<'a> RequestHead<'a> {
         None
     }
 
-    /// Makes extractors and conditions report mistakes in the configuration to this watch.
     pub(crate) const fn watched_by(self, watch: &'a Watch) -> Self {
         Self {
             watch: Some(watch),
@@ -197,7 +187,6 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    /// Returns the watch for mistakes in the configuration, while it is open.
     pub(crate) const fn watch(&self) -> Option<&'a Watch> {
         self.watch
     }
@@ -229,7 +218,7 @@ impl AsRequestHead for Parts {
 }
 
 impl fmt::Debug for RequestHead<'_> {
-    /// Shows method and path only: queries and headers may hold secrets.
+    /// Shows only method and path, because queries and headers may hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "RequestHead({} {})", self.method, self.uri.path())
     }

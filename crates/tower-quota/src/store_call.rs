@@ -1,5 +1,3 @@
-//! Calls of the store with a timeout.
-
 use core::error::Error;
 use core::fmt;
 use core::future::{Future, poll_fn};
@@ -13,21 +11,20 @@ use tokio::time::Sleep;
 
 use crate::metrics::StoreFailureKind;
 
-/// The reason why the store made no decision.
 #[derive(Debug)]
 pub(crate) enum StoreCallError<E> {
     Store(E),
     TimedOut(StoreTimeout),
 }
 
-/// The error that the store has not answered within the layer's timeout.
+/// The error of a store that did not answer within the layer's timeout.
 ///
 /// See [`RateLimitLayer::store_timeout`](crate::RateLimitLayer::store_timeout).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreTimeout(Duration);
 
 pin_project! {
-    /// A timer that starts when it is first polled, so that only then a runtime is needed.
+    /// A timer that starts at the first poll, so a layer can be built outside of a runtime.
     pub(crate) struct Deadline {
         after: Duration,
         #[pin]
@@ -35,7 +32,7 @@ pin_project! {
     }
 }
 
-/// Waits for a call of the store, at most this long. Without a tokio runtime there is no timeout.
+/// Waits for a call of the store. Without a tokio runtime, the call has no timeout.
 pub(crate) async fn within<T, E>(
     timeout: Duration,
     call: impl Future<Output = Result<T, E>>,
@@ -58,7 +55,6 @@ impl Deadline {
         Self { after, sleep: None }
     }
 
-    /// Returns the error of a call that has not ended by now. Without a tokio runtime, there is no timeout.
     pub(crate) fn poll_timeout(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<StoreTimeout> {
         let timeout = StoreTimeout(self.after);
         if Handle::try_current().is_err() {

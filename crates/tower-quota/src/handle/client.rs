@@ -1,5 +1,3 @@
-//! The names by which operators address a client.
-
 use core::fmt;
 use core::net::IpAddr;
 
@@ -9,24 +7,23 @@ use tower_quota_core::Key;
 use crate::head::RequestHead;
 use crate::key::KeyExtractor;
 
-/// The name of a client of a limit. `Debug` shows neither text nor keys: they may be secrets.
+/// The name of a client of a limit. `Debug` hides text and keys, which may be secrets.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum ClientKey<'a> {
-    /// A text that the limit's extractor [reads](KeyExtractor::parse).
+    /// A text that the extractor of the limit [reads](KeyExtractor::parse).
     ///
-    /// It is `203.0.113.7` for an address, and the value itself for a header, a cookie or a parameter.
+    /// Give an address such as `203.0.113.7`, or the value of the header, cookie or parameter.
     Text(&'a str),
     /// An address.
     Address(IpAddr),
-    /// The key itself, as an extractor makes it.
+    /// A key from an extractor.
     Key(&'a Key<'a>),
-    /// The client that sent this request, as the limit's extractor counts it.
+    /// The client that sent this request.
     Request(RequestHead<'a>),
 }
 
 impl ClientKey<'_> {
-    /// Returns the key by which an extractor counts the client; `None` if it cannot read one.
     pub(super) fn read_by(self, extractor: &dyn KeyExtractor) -> Option<Key<'static>> {
         match self {
             Self::Text(text) => extractor.parse(text),

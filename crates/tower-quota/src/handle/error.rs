@@ -1,5 +1,3 @@
-//! The errors of operations on a running layer.
-
 use core::error::Error;
 use core::fmt;
 
@@ -13,29 +11,27 @@ use crate::store_call::{StoreCallError, StoreTimeout};
 pub enum HandleError<E> {
     /// The policy in force has no limit of this name.
     UnknownLimit {
-        /// The name that was given.
+        /// The name that you gave.
         name: String,
-        /// The names of the policy's limits.
+        /// The names of the limits of the policy.
         known: Vec<Name>,
     },
     /// The extractor of this limit cannot read a key.
     ///
-    /// The text is not an address, one text cannot name the parts of [`key::all`](crate::key::all()), the request has no
-    /// key, or the client to be blocked has conflicting ones.
+    /// Either the text is not an address, the extractor is [`key::all`](crate::key::all()), the request has no key, or
+    /// you block a client with conflicting keys.
     UnreadableKey(Name),
-    /// This process already holds the maximum of 100,000 blocks.
-    ///
-    /// Block by a condition of the policy instead: [`Policy::block`](crate::Policy::block).
+    /// This process holds 100,000 blocks. Block by a [condition](crate::Policy::block) instead.
     TooManyBlocks,
-    /// This limit counts by a sliding log or holds units, and gives back only units whose instants are known.
+    /// A sliding log or a concurrency limit takes no units back.
     ///
     /// [Reset](crate::RateLimitHandle::reset) the client instead.
     NotGranted(Name),
     /// The store failed.
     Store(E),
-    /// The store has not answered within the layer's [timeout](crate::RateLimitLayer::store_timeout).
+    /// The store did not answer within the [timeout](crate::RateLimitLayer::store_timeout) of the layer.
     TimedOut(StoreTimeout),
-    /// The store answered without the requested status, which is a bug in the store.
+    /// The store answered without a status, which is a bug in the store.
     NoStatus,
 }
 

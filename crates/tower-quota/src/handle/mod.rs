@@ -1,4 +1,4 @@
-//! Operations on a running layer: peek at a client, reset it, grant it units, block it, change the policy, shut down.
+//! Operations on a running layer.
 
 mod client;
 mod error;
@@ -24,10 +24,9 @@ use crate::policy::{Ask, Explained, Plan, Policy};
 use crate::request::Rules;
 use crate::store_call::within;
 
-/// A handle that operates a running [`RateLimitLayer`], made by [`RateLimitLayer::handle`].
+/// A handle that operates a running layer. Get a handle from [`RateLimitLayer::handle`].
 ///
-/// You name a client by a limit and a [`ClientKey`]: text that the limit's extractor reads (an address, an API key),
-/// an address, a [`Key`], or a request of the client. Clones operate the same layer.
+/// You name a client by a limit and a [`ClientKey`], such as an address or an API key. Clones operate the same layer.
 ///
 /// ```
 /// use std::time::Duration;
@@ -46,7 +45,7 @@ use crate::store_call::within;
 /// # }
 /// ```
 ///
-/// In a handler, the request itself names the client:
+/// In a handler, name the client by the request:
 ///
 /// ```
 /// use axum::extract::State;
@@ -64,7 +63,7 @@ pub struct RateLimitHandle<S> {
 }
 
 impl<S: Store> RateLimitLayer<S> {
-    /// Returns a handle that operates this layer, its clones, and the services that they make.
+    /// Returns a handle that operates this layer and its clones.
     #[must_use]
     pub fn handle(&self) -> RateLimitHandle<S> {
         RateLimitHandle {
@@ -74,7 +73,7 @@ impl<S: Store> RateLimitLayer<S> {
 }
 
 impl<S: Store> RateLimitHandle<S> {
-    /// Returns the names of the policy's limits.
+    /// Returns the names of the limits of the policy.
     #[must_use]
     pub fn limits(&self) -> Vec<Name> {
         self.shared
@@ -88,7 +87,7 @@ impl<S: Store> RateLimitHandle<S> {
     /// Returns the key by which a limit counts a client.
     ///
     /// # Errors
-    /// [`HandleError`] when there is no such limit, or its extractor cannot read the text.
+    /// The limit is unknown, or its extractor cannot read the client.
     pub fn key<'k>(
         &self,
         limit: &str,
@@ -99,9 +98,9 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Returns a limiter on the counters of a limit, to charge units while a request runs.
     ///
-    /// Use the limiter for the messages of a stream or a websocket. Count by the [key](Self::key) of the client. The
-    /// limiter has the quota of the limit as it is now, not a quota by [request](Limit::quota_with) or by
-    /// [key](Limit::quota_of_key), and ignores blocks.
+    /// Use the limiter for the messages of a stream or a websocket, with the [key](Self::key) of the client. The
+    /// limiter keeps the present quota of the limit. Blocks and the quotas of [requests](Limit::quota_with) and
+    /// [keys](Limit::quota_of_key) do not apply.
     ///
     /// ```
     /// use http::request::Parts;
@@ -120,7 +119,7 @@ impl<S: Store> RateLimitHandle<S> {
     /// ```
     ///
     /// # Errors
-    /// [`HandleError::UnknownLimit`] when there is no such limit.
+    /// [`HandleError::UnknownLimit`] if the policy lacks the limit.
     pub fn limiter(&self, limit: &str) -> Result<Limiter<RefusalCache<S>>, HandleError<S::Error>> {
         let rules = self.shared.rules();
         let limit = named(&rules.plan, limit)?;
@@ -132,22 +131,22 @@ impl<S: Store> RateLimitHandle<S> {
             .max_wait(longest_wait))
     }
 
-    /// Returns what the policy in force would do with a request, without counting it or calling the store.
+    /// Explains how the policy would treat a request, without counting or calling the store.
     ///
-    /// If a [split](Policy::split) decides the request, its policy explains.
+    /// If a [split](Policy::split) decides the request, the policy of the split explains.
     #[must_use]
     pub fn explain(&self, head: &RequestHead<'_>) -> Explained {
         self.shared.rules().of_head(head).plan.explain(head)
     }
 
-    /// Returns what a request of one unit would get from a limit now, without charging it.
+    /// Returns the status of a client for a request of one unit, without charging the unit.
     ///
-    /// The status does not include a [block](Self::block): see [`blocked_for`](Self::blocked_for). If a request names
-    /// the client, the quota of the request counts, such as that of its tier. Otherwise the quota [of the
-    /// key](Limit::quota_of_key) or the limit's own counts.
+    /// The quota is the quota of the request, if you name the client by a request. Otherwise the quota is the quota [of
+    /// the key](Limit::quota_of_key), or the quota of the limit. To ask for a [block](Self::block), use
+    /// [`blocked_for`](Self::blocked_for).
     ///
     /// # Errors
-    /// [`HandleError`] when there is no such limit, its extractor cannot read the text, or the store fails.
+    /// The limit is unknown, its extractor cannot read the client, or the store fails.
     pub async fn peek<'k>(
         &self,
         limit: &str,
@@ -159,7 +158,7 @@ impl<S: Store> RateLimitHandle<S> {
     /// Deletes the counter, the penalty and the [block](Self::block) of a client of a limit.
     ///
     /// # Errors
-    /// As those of [`peek`](Self::peek).
+    /// The errors of [`peek`](Self::peek).
     pub async fn reset<'k>(
         &self,
         limit: &str,
@@ -172,10 +171,10 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Gives units back to a client, up to a full limit. Returns the new status.
     ///
-    /// A sliding window gets back only units that were counted in its present window.
+    /// A sliding window takes back only units of the present window.
     ///
     /// # Errors
-    /// As those of [`peek`](Self::peek), and [`HandleError::NotGranted`] for a sliding log and a concurrency limit.
+    /// The errors of [`peek`](Self::peek), and [`HandleError::NotGranted`].
     pub async fn grant<'k>(
         &self,
         limit: &str,
@@ -193,8 +192,9 @@ impl<S: Store> RateLimitHandle<S> {
         ) {
             return Err(HandleError::NotGranted(limit.name));
         }
-        // A refund needs an instant of the store's clock, and a counter under this quota: a plain refusal converts it,
-        // and counts nothing. A store that leases counts by the limit's own quota only what it never leases.
+        // A refund needs an instant of the store's clock and a counter under this quota. A plain refusal converts the
+        // counter and counts nothing. A leasing store counts by the limit's own quota only charges that it never
+        // leases.
         let (granted, mut refused) = (
             limit.charge(&quota, &key, units),
             Charge::new(limit.name, &quota, &key),
@@ -213,14 +213,14 @@ impl<S: Store> RateLimitHandle<S> {
         .await
     }
 
-    /// Refuses all requests of a client that this limit applies to, for this time, with 403.
+    /// Refuses all requests of a client to which this limit applies, with 403, for the given time.
     ///
-    /// The block holds in this process only. It refuses each request that sends the client's key for this limit, also
-    /// next to another key. While there are blocks, the layer refuses requests that send more than 64 keys for one
-    /// limit.
+    /// The block holds in this process only. A request that sends several keys is refused if any key is blocked. While
+    /// blocks exist, a request with more than 64 keys for a limit is refused too.
     ///
     /// # Errors
-    /// [`HandleError`] when there is no such limit, its extractor cannot read the text, the key is the empty key of clients with conflicting values, or the process has 100,000 blocks.
+    /// The errors of [`key`](Self::key), [`HandleError::TooManyBlocks`] above 100,000 blocks, and
+    /// [`HandleError::UnreadableKey`] for the empty key of clients with conflicting values.
     pub fn block<'k>(
         &self,
         limit: &str,
@@ -242,7 +242,7 @@ impl<S: Store> RateLimitHandle<S> {
     /// Ends a block. Returns whether the client was blocked.
     ///
     /// # Errors
-    /// [`HandleError`] when there is no such limit, or its extractor cannot read the text.
+    /// The errors of [`key`](Self::key).
     pub fn unblock<'k>(
         &self,
         limit: &str,
@@ -253,10 +253,10 @@ impl<S: Store> RateLimitHandle<S> {
         Ok(self.shared.blocks().remove(limit.name, &key))
     }
 
-    /// Returns the time until the [block](Self::block) of a client ends; `None` if it is not blocked.
+    /// Returns the remaining time of a [block](Self::block), or `None` if the client is not blocked.
     ///
     /// # Errors
-    /// As those of [`unblock`](Self::unblock).
+    /// The errors of [`key`](Self::key).
     pub fn blocked_for<'k>(
         &self,
         limit: &str,
@@ -267,10 +267,9 @@ impl<S: Store> RateLimitHandle<S> {
         Ok(self.shared.blocks().remaining(limit.name, &key))
     }
 
-    /// Returns the clients that this process has refused most in a window.
+    /// Returns the clients that this process refused most in a window, with the limits that refused.
     ///
-    /// Each client comes with the limit that refused it. The list has at most [`TopClient::MOST`] clients, and no client with
-    /// a key above [`TopClient::LONGEST_KEY`].
+    /// The list has at most [`TopClient::MOST`] clients, and omits keys longer than [`TopClient::LONGEST_KEY`].
     ///
     /// ```
     /// use tower_quota::{MemoryStore, Policy, RateLimitLayer, TopWindow};
@@ -288,22 +287,22 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Returns the clients that sent most requests to this process in a window.
     ///
-    /// A client is listed once for every limit that applied. The list is empty unless the layer
-    /// [counts](RateLimitLayer::count_busy_clients) busy clients. The numbers are estimates from a sample. For a client with
-    /// 3,200 requests the error is about a tenth.
+    /// A client appears once for every limit that applied. You get an empty list unless the layer
+    /// [counts](RateLimitLayer::count_busy_clients) busy clients. The numbers are estimates from a sample. At 3,200
+    /// requests the error is about a tenth.
     #[cfg(feature = "top")]
     #[must_use]
     pub fn top_busy(&self, window: TopWindow) -> Vec<TopClient> {
         self.shared.top_busy.top(window, crate::clients::now())
     }
 
-    /// Returns the [version](Policy::version) of the policy in force, if it has one.
+    /// Returns the [version](Policy::version) of the policy in force, if you gave a version.
     #[must_use]
     pub fn policy_version(&self) -> Option<u64> {
         self.shared.rules().plan.version
     }
 
-    /// Returns figures of the [refusal cache](RateLimitLayer::with_refusal_cache). They are those of this process.
+    /// Returns the figures of the [refusal cache](RateLimitLayer::with_refusal_cache) of this process.
     #[must_use]
     pub fn refusal_stats(&self) -> RefusalStats {
         self.shared.store().stats()
@@ -311,9 +310,8 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Publishes the metrics of this layer and its clones to the recorder: see [`metrics`](crate::metrics).
     ///
-    /// Call it before each scrape, or every few seconds, once for each layer. Without the call, all counters of the recorder
-    /// stay 0. The gauges have the label `layer` with this name. The call takes about a microsecond for each series that has
-    /// changed, and no request waits for it.
+    /// Call it before each scrape, once for each layer. `layer` becomes the label of the gauges. A call takes about a
+    /// microsecond for each changed series, and blocks no request.
     #[cfg(feature = "metrics")]
     pub fn publish_metrics(&self, layer: impl Into<Name>) {
         let layer = layer.into();
@@ -327,9 +325,9 @@ impl<S: Store> RateLimitHandle<S> {
         }
     }
 
-    /// Returns the decisions of each limit in this process since the policy in force was set.
+    /// Returns the decisions of each limit in this process since the policy came into force.
     ///
-    /// Limits are in the order of the policy, with the limits of its [split](Policy::split) added by name. Limits beyond
+    /// Limits are in the order of the policy, with the limits of a [split](Policy::split) added by name. Limits beyond
     /// [`MAX_LIMITS`](crate::metrics::MAX_LIMITS) are left out.
     ///
     /// ```
@@ -345,16 +343,16 @@ impl<S: Store> RateLimitHandle<S> {
         self.shared.rules().metrics.totals()
     }
 
-    /// Returns the durations of the store's calls in this process since the policy in force was set.
+    /// Returns the durations of store calls in this process since the policy came into force.
     ///
-    /// Decisions that need no call, such as those of a memory store, are not among them.
+    /// Decisions without a call, such as the decisions of a memory store, do not count.
     #[cfg(feature = "metrics")]
     #[must_use]
     pub fn store_latency(&self) -> crate::metrics::StoreLatency {
         self.shared.rules().metrics.store_latency()
     }
 
-    /// Returns the mistakes in the configuration that requests have shown so far.
+    /// Returns the mistakes in your configuration that requests have shown so far.
     ///
     /// ```
     /// use tower_quota::{Check, MemoryStore, Policy, RateLimitLayer};
@@ -366,24 +364,24 @@ impl<S: Store> RateLimitHandle<S> {
         self.shared.checks().report()
     }
 
-    /// Replaces the policy. The old policy decides and answers requests that have begun.
+    /// Replaces the policy. The old policy finishes the requests that have begun.
     ///
     /// Limits keep their counters by name, and a changed quota converts them. A raised window takes effect at once. A
-    /// bucket keeps the units that are left and refills at the new rate. To release a client now,
-    /// [`reset`](Self::reset) it or [`grant`](Self::grant) it units.
+    /// bucket keeps its remaining units and refills at the new rate. To release a client now, [`reset`](Self::reset)
+    /// the client or [`grant`](Self::grant) units.
     pub fn replace_policy(&self, policy: Policy) {
         self.shared.replace_policy(policy);
     }
 
-    /// Returns the number of requests that wait for their turn in this process, for a gauge.
+    /// Returns the number of requests that wait for their turn in this process.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.shared.queue().waiting()
     }
 
-    /// Refuses the requests that wait for their turn, and those that would have to wait, for shutdown.
+    /// Refuses the requests that wait for their turn or would have to wait. Call it at shutdown.
     ///
-    /// The layer refunds their turns, and answers as if the queue were full.
+    /// The layer refunds the turns, and answers as if the queue were full.
     pub fn close_queue(&self) {
         self.shared.queue().close();
     }
@@ -421,7 +419,7 @@ impl<S: Store> RateLimitHandle<S> {
     }
 }
 
-/// Returns the plan that decides the requests of a client: that of the split only if a request names the client.
+/// The split decides only if a request names the client.
 fn plan_of<'r>(rules: &'r Arc<Rules>, client: ClientKey<'_>) -> &'r Plan {
     match client {
         ClientKey::Request(head) => &rules.of_head(&head).plan,
@@ -429,7 +427,6 @@ fn plan_of<'r>(rules: &'r Arc<Rules>, client: ClientKey<'_>) -> &'r Plan {
     }
 }
 
-/// Finds a limit by its name, and the key by which it counts a client.
 fn find<'p, E>(
     plan: &'p Plan,
     name: &str,
@@ -450,13 +447,12 @@ fn named<'p, E>(plan: &'p Plan, name: &str) -> Result<&'p Limit, HandleError<E>>
         })
 }
 
-/// Returns the quota by which a limit counts a client: that of its request, or else of its key.
 fn quota_of(plan: &Plan, limit: &Limit, client: ClientKey<'_>, key: &Key<'_>) -> Quota {
     let ClientKey::Request(head) = client else {
         return limit.quota_by_key(key);
     };
     let mut ask = Ask::new(plan);
-    // Without a key of some limit, the quotas of those after it are their own.
+    // Without a key of some limit, later limits keep their own quotas.
     let _not_asked = ask.read(&head).err();
     ask.other_quota(limit.name).copied().unwrap_or(limit.quota)
 }

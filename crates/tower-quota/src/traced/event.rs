@@ -1,5 +1,3 @@
-//! Events of decisions.
-
 use tower_quota_core::{Decision, Key, LimitStatus, Name};
 use tracing::{debug, info};
 
@@ -7,7 +5,7 @@ use super::span::SpanSettings;
 use crate::decided::Decided;
 use crate::policy::Plan;
 
-/// Writes the event of every refusal, and of one of so many admissions.
+/// Writes the event of every refusal, and of a sample of admissions.
 pub(crate) fn trace(decided: &Decided<'_>, one_of: u32, plan: &Plan, spans: &SpanSettings) {
     let head = decided.head();
     let status = decided.decision().and_then(Decision::tightest);

@@ -1,4 +1,4 @@
-//! Events and spans of decisions, for logs and traces.
+//! Events and spans of decisions.
 
 mod event;
 mod span;

@@ -1,7 +1,4 @@
-//! The span of a decision that goes to a store.
-//!
-//! [`RateLimitLayer::trace_store_calls`](crate::RateLimitLayer::trace_store_calls) lists the fields, which follow the
-//! conventions of OpenTelemetry.
+//! [`RateLimitLayer::trace_store_calls`](crate::RateLimitLayer::trace_store_calls) lists the fields, which follow the conventions of OpenTelemetry.
 
 use core::error::Error;
 use std::time::Instant;
@@ -10,11 +7,10 @@ use tower_quota_core::{Decision, Key, Name, Outcome};
 use tracing::field::{Empty, display};
 use tracing::{Span, info_span};
 
-/// The settings of spans: the secret that keys are hashed with, if there are spans.
+/// Holds the secret for hashes of keys, if the layer traces store calls.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct SpanSettings(Option<[u8; 16]>);
 
-/// The span of a decision and its start, if the span is recorded.
 #[derive(Default)]
 pub(crate) struct StoreSpan(Option<(Span, Instant)>);
 
@@ -23,7 +19,6 @@ impl SpanSettings {
         Self(Some(key_seed))
     }
 
-    /// Begins the span of a decision by these keys, under the policy of this version.
     #[expect(
         clippy::disallowed_methods,
         reason = "a duration for operators, on which no count depends"
@@ -50,13 +45,12 @@ impl SpanSettings {
         StoreSpan(is_recorded.then(|| (span, Instant::now())))
     }
 
-    /// Returns the hash of a key as audit records and lists of clients show it.
+    /// Returns the same hash as audit records and lists of clients.
     pub(super) fn hash(&self, key: &Key<'_>) -> Option<String> {
         let hash = key.digest(self.0.as_ref()?) >> 64;
         Some(format!("{hash:016x}"))
     }
 
-    /// Returns the hashes of keys, each once, in the order of the limits.
     fn hashes(&self, keys: &[(Name, Key<'static>)]) -> String {
         let mut hashes = Vec::new();
         for (_, key) in keys {
@@ -71,7 +65,7 @@ impl SpanSettings {
 }
 
 impl StoreSpan {
-    /// Does a part of the call within the span, so that the spans of the store are its children.
+    /// Works within the span, so the spans of the store become children.
     pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
         match &self.0 {
             Some((span, _)) => span.in_scope(work),
