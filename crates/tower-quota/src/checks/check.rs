@@ -1,38 +1,35 @@
-//! The mistakes that a layer looks for.
-
-/// A mistake in the configuration that only traffic shows.
+/// A mistake in your configuration that only traffic shows.
 ///
-/// The layer looks for these mistakes in its first requests. It logs each mistake once, as a `tracing` warning that says
-/// how to fix the configuration, and counts the requests that show it. Read both with
-/// [`RateLimitHandle::mistakes`](crate::RateLimitHandle::mistakes), and turn a check off with
-/// [`RateLimitLayer::without_check`](crate::RateLimitLayer::without_check).
+/// The layer examines its first requests, counts the requests that show a mistake, and logs a warning with a fix once.
+/// Read the mistakes with [`mistakes`](crate::RateLimitHandle::mistakes). Turn a check off with
+/// [`without_check`](crate::RateLimitLayer::without_check).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Check {
-    /// The server attached no peer address, but a limit or a list needs the client's address.
+    /// The server attached no peer address, but a limit or list needs the address of the client.
     ///
-    /// One request proves it.
+    /// Proof takes one request.
     NoPeerAddress,
-    /// Peers with private addresses send forwarding headers, but you do not trust them as proxies.
+    /// Peers with private addresses send forwarding headers, but you do not trust the peers as proxies.
     ///
-    /// 20 requests prove it. A forwarded request that fits your proxies disproves it.
+    /// Proof takes 20 requests. A forwarded request that fits your proxies disproves the mistake.
     UntrustedProxy,
-    /// Trusted proxies never send the header that the client's address is read from.
+    /// Your trusted proxies never send the header with the address of the client.
     ///
-    /// 100 requests prove it, counted from the fourth path on, because health checks of a proxy lack the header too. One
-    /// request with the header disproves it.
+    /// Proof takes 100 requests, from the fourth path on, because health checks of a proxy lack the header. A request
+    /// with the header disproves the mistake.
     NoForwardedAddress,
     /// A `when::route` lacks the prefix of a `nest`, or runs before a `Router` has matched a route.
     ///
-    /// 100 such requests prove it. One request that the condition matches disproves it.
+    /// Proof takes 100 requests. A request that the condition matches disproves the mistake.
     UnreachableLimit,
-    /// Two layers count the same limit and key in the same store, so each request costs twice.
+    /// Two layers count the same limit and key in the same store, so requests cost twice.
     ///
-    /// 20 requests prove it.
+    /// Proof takes 20 requests.
     CountedTwice,
-    /// A request has more than [`Charge::MOST`](crate::store::Charge::MOST) enforced limits, and is refused with status 500.
+    /// A request has more enforced limits than [`Charge::MOST`](crate::store::Charge::MOST), and gets 500.
     ///
-    /// One request proves it.
+    /// Proof takes one request.
     TooManyLimits,
 }
 

@@ -1,11 +1,9 @@
-//! The mark that a layer attaches to a request for the layers inside it.
-
 use http::{Extensions, Request};
 use tower_quota_core::Name;
 
-/// The limits that have counted a request, each with the number of its store and the scope of its key.
+/// The limits that have counted a request, with store and scope, for inner layers.
 ///
-/// A layer attaches marks only while its policy is watched, because an extension costs an allocation.
+/// An extension costs an allocation, so a layer attaches marks only while it watches its policy.
 #[derive(Clone, Default)]
 pub(crate) struct Mark(Vec<(usize, Name, Name)>);
 
@@ -14,7 +12,7 @@ impl Mark {
         self.0.push((store, limit, scope));
     }
 
-    /// Returns whether an outer layer has counted the same limit and key in the same store.
+    /// Returns whether an outer layer counted the same limit and key in the same store.
     pub(super) fn is_marked(
         extensions: &Extensions,
         store: usize,
@@ -26,7 +24,7 @@ impl Mark {
             .is_some_and(|mark| mark.0.contains(&(store, limit, scope)))
     }
 
-    /// Attaches the mark to the request, together with the marks of outer layers.
+    /// Keeps the marks of outer layers.
     pub(crate) fn attach_to<B>(self, request: &mut Request<B>) {
         if !self.0.is_empty() {
             let marks = request.extensions_mut().get_or_insert_default::<Self>();

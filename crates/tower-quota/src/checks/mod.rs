@@ -1,11 +1,11 @@
-//! Mistakes in the configuration that only traffic shows.
+//! Checks for mistakes in the configuration that only traffic shows.
 //!
-//! [`Check`] names the mistakes. While the [`Watch`] of a policy is open, the heads of requests carry it: `ClientIp` and
-//! `when::route` report to it what they see, so no key or condition runs a second time. The watch counts until a mistake is
-//! proved, and [`Checks`] logs and keeps it for the whole layer. A [`Mark`] on a request tells inner layers what was counted.
+//! The heads of the first requests carry a [`Watch`]. `ClientIp` and `when::route` report to the watch, so no key or
+//! condition runs twice. The watch counts until a mistake is proved, and [`Checks`] logs the mistake for the whole
+//! layer. A [`Mark`] tells inner layers the counted limits.
 //!
-//! Warnings must be right, so most mistakes take many requests to prove. No warning contains an address, a key, or the text
-//! of an error.
+//! A warning must be right, so proof takes many requests. Warnings never contain an address, a key, or the text of an
+//! error.
 
 mod check;
 mod mark;
@@ -22,10 +22,9 @@ pub use self::report::ChecksReport;
 pub(crate) use self::watch::Watch;
 use crate::key::Mistake;
 
-/// The maximum number of warnings that a layer logs and keeps.
+/// The maximum number of warnings in the log of a layer.
 const MAX_WARNINGS: usize = 64;
 
-/// The mistakes that a layer has found, and the checks that are turned off.
 #[derive(Default)]
 pub(crate) struct Checks {
     off: Mutex<Vec<Check>>,
@@ -33,7 +32,6 @@ pub(crate) struct Checks {
 }
 
 impl Checks {
-    /// Turns off a check.
     pub(crate) fn turn_off(&self, check: Check) {
         self.off().push(check);
     }
@@ -48,7 +46,6 @@ impl Checks {
         });
     }
 
-    /// Records a request with more limits than a store decides in one step.
     pub(crate) fn too_many_limits(&self) {
         self.record(Check::TooManyLimits, 1, || {
             format!(
@@ -59,7 +56,7 @@ impl Checks {
         });
     }
 
-    /// Counts a request that shows a mistake, and logs the mistake when the requests so far prove it.
+    /// Logs the mistake once `shown` requests prove the check.
     fn record(&self, check: Check, shown: u64, text: impl FnOnce() -> String) {
         let proof = check.proof();
         if shown < proof || self.off().contains(&check) {
@@ -79,12 +76,12 @@ impl Checks {
             "{}. This is logged once; `RateLimitLayer::without_check(Check::{check:?})` turns it off.",
             text()
         );
-        // A replaced policy is watched again, but each warning is logged once.
+        // A new policy is watched again, but a warning is logged once.
         if found.warnings().any(|(_, known)| known == text) {
             return;
         }
         found.warnings.push((check, text.clone()));
-        // A subscriber may be slow: do not hold the lock while it logs.
+        // A subscriber may be slow, so do not hold the lock while it logs.
         drop(found);
         tracing::warn!(target: "tower_quota", "{text}");
     }
@@ -94,7 +91,7 @@ impl Checks {
     }
 
     fn found(&self) -> MutexGuard<'_, ChecksReport> {
-        // Each change is one step, so a poisoned report is still valid.
+        // Every change is one step, so a poisoned report is still valid.
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

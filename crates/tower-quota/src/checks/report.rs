@@ -1,10 +1,8 @@
-//! The report of mistakes for operators.
-
 use core::fmt;
 
 use super::check::Check;
 
-/// The mistakes that a layer has found so far, with their counts and the logged warnings.
+/// The mistakes in your configuration that a layer has found so far.
 ///
 /// ```
 /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
@@ -29,14 +27,14 @@ impl ChecksReport {
         self.counts.is_empty()
     }
 
-    /// Returns each mistake that was found, with the number of requests that showed it.
+    /// Returns the mistakes, with the number of requests that showed them.
     ///
-    /// The layer examines its first thousand requests, or up to ten thousand while a mistake is partly proved.
+    /// The layer examines 1,000 requests, or up to 10,000 while a mistake is partly proved.
     pub fn counts(&self) -> impl Iterator<Item = (Check, u64)> {
         self.counts.iter().copied()
     }
 
-    /// Returns the number of requests that showed a mistake, or 0 if the layer did not find it.
+    /// Returns the number of requests that showed a mistake.
     #[must_use]
     pub fn count(&self, check: Check) -> u64 {
         self.counts()
@@ -53,7 +51,7 @@ impl ChecksReport {
 }
 
 impl fmt::Display for ChecksReport {
-    /// Writes each warning on its own line.
+    /// Writes a line for every warning.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.warnings()
             .try_for_each(|(_, text)| writeln!(f, "{text}"))

@@ -1,5 +1,3 @@
-//! The watch over the first requests of a policy.
-
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,16 +7,16 @@ use crate::head::RequestHead;
 use crate::key::{Mistake, forwarding_header};
 use crate::policy::Ask;
 
-/// The number of requests after which the watch ends, unless a mistake is partly proved.
+/// The watch ends after these requests, unless a mistake is partly proved.
 const WATCHED_REQUESTS: u64 = 1_000;
 
-/// The number of requests after which the watch ends in any case.
+/// The watch always ends after these requests.
 const MAX_WATCHED_REQUESTS: u64 = 10_000;
 
-/// The number of different paths that a proxy's health checks may have.
+/// The number of paths that a proxy's health checks may have.
 const HEALTH_CHECKS: usize = 3;
 
-/// Watches the first requests of one policy. A later request pays for one load and a branch.
+/// Watches the first requests of a policy. A later request pays for one load and a branch.
 pub(crate) struct Watch {
     is_open: AtomicBool,
     checks: Arc<Checks>,
@@ -30,7 +28,7 @@ pub(crate) struct Watch {
 #[derive(Default)]
 struct Seen {
     requests: u64,
-    /// The requests that showed a mistake of a key, condition or limit, or `None` after a disproof.
+    /// The requests that showed a mistake, by subject, or `None` after a disproof.
     suspects: HashMap<Check, HashMap<String, Option<u64>>>,
     /// The header that trusted proxies do not send.
     unsent_header: Option<String>,
@@ -53,7 +51,6 @@ impl Watch {
         self.is_open.load(Ordering::Relaxed)
     }
 
-    /// Counts a request, and closes the watch after the last request.
     pub(crate) fn count(&self) {
         let mut seen = self.seen();
         seen.requests += 1;
@@ -71,7 +68,7 @@ impl Watch {
         }
     }
 
-    /// Records that a key has read the client's address, with the mistake that the request shows.
+    /// Records that a key read the address of the client, perhaps with a mistake.
     pub(crate) fn address(&self, key: &str, mistake: Option<Mistake>, head: &RequestHead<'_>) {
         let check = match &mistake {
             Some(Mistake::NoPeerAddress) => return self.checks.no_peer_address(),
@@ -101,7 +98,7 @@ impl Watch {
         self.disprove(Check::UnreachableLimit, pattern);
     }
 
-    /// Records that a condition on this route has missed a request, for this reason.
+    /// Records that a condition on this route missed a request.
     #[cfg(feature = "axum")]
     pub(crate) fn route_missed(&self, pattern: &str, reason: impl FnOnce() -> String) {
         self.show(Check::UnreachableLimit, pattern, || {
@@ -110,7 +107,7 @@ impl Watch {
         });
     }
 
-    /// Compares the limits with the marks of outer layers, and returns the mark for inner layers.
+    /// Compares the limits with the marks of outer layers. Returns the mark for inner layers.
     pub(crate) fn mark(&self, ask: &Ask<'_, '_>, head: &RequestHead<'_>) -> Mark {
         let mut mark = Mark::default();
         for (limit, scope) in ask.counted() {
@@ -154,7 +151,7 @@ impl Seen {
         suspects.entry(subject.to_owned()).or_insert(Some(0))
     }
 
-    /// Returns whether a request without the header may be a health check, which use few paths.
+    /// Health checks use few paths.
     fn may_be_health_check(&mut self, header: &str, path: &str) -> bool {
         self.unsent_header = Some(header.to_owned());
         if self.paths.len() <= HEALTH_CHECKS && !self.paths.iter().any(|known| known == path) {

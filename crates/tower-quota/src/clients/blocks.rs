@@ -1,5 +1,3 @@
-//! Clients that an operator has blocked in this process.
-
 use core::time::Duration;
 use std::collections::HashMap;
 use std::time::Instant;
@@ -7,21 +5,20 @@ use std::time::Instant;
 use arc_swap::ArcSwap;
 use tower_quota_core::{Key, Name};
 
-/// The maximum number of blocks in one process.
 const MAX_BLOCKS: usize = 100_000;
 
 /// The end of each block, by limit and key.
 type Ends = HashMap<Name, HashMap<Key<'static>, Instant>>;
 
-/// The blocks of a process. A change replaces the map by a copy, so that requests read it without a lock.
+/// The blocks of this process. Every change copies the map, so requests read without a lock.
 #[derive(Default)]
 pub(crate) struct Blocks(ArcSwap<Ends>);
 
 impl Blocks {
-    /// Blocks a client, or extends its block. Returns `false` if there are too many blocks.
+    /// Blocks a client or extends the block. Returns `false` above the maximum.
     pub(crate) fn insert(&self, limit: Name, key: &Key<'_>, length: Duration) -> bool {
         let now = super::now();
-        // A block whose end cannot be represented lasts for a century.
+        // A block lasts for a century if `Instant` cannot hold its end.
         let until = now
             .checked_add(length)
             .unwrap_or(now + Duration::from_secs(3_155_760_000));
@@ -43,7 +40,7 @@ impl Blocks {
         has_room
     }
 
-    /// Ends a block. Returns whether the client was blocked.
+    /// Returns whether the client was blocked.
     pub(crate) fn remove(&self, limit: Name, key: &Key<'_>) -> bool {
         let was_blocked = self.has(limit, key);
         self.0.rcu(|ends| {

@@ -1,4 +1,4 @@
-//! The state of a process about single clients: blocks, and the clients that are refused or ask most.
+//! Blocked clients, and the clients with the most requests.
 
 mod blocks;
 #[cfg(feature = "top")]
@@ -12,7 +12,7 @@ pub(crate) use self::top::TopClients;
 #[cfg(feature = "top")]
 pub use self::top::{TopClient, TopWindow};
 
-/// Returns the current time for blocks and top clients; no counter depends on it.
+/// Returns the time for blocks and top clients. No counter depends on it.
 #[expect(
     clippy::disallowed_methods,
     reason = "operators see it, and no store's clock is at hand"

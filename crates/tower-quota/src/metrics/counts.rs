@@ -1,5 +1,3 @@
-//! Counters of this crate, which are added to those of the recorder when you publish the metrics.
-
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
@@ -7,21 +5,20 @@ use ::metrics::Counter;
 
 use super::outcome::OutcomeLabel;
 
-/// A counter, and the part of the sum that was published.
+/// A counter, with the part that was published.
 #[derive(Default)]
 pub(super) struct Count {
     sum: AtomicU64,
     published: AtomicU64,
 }
 
-/// A counter for each outcome of a request or of a limit.
+/// A counter for each outcome.
 pub(super) type Counts = [Count; OutcomeLabel::LABELS.len()];
 
-/// The counters of one route.
 pub(super) struct RouteCounts {
     pub(super) route: Arc<str>,
     pub(super) requests: Counts,
-    /// The limits of the policy, or an empty list if they are counted under another route.
+    /// The limits of the policy. Empty if `other` counts them.
     pub(super) limits: Box<[Counts]>,
 }
 
@@ -34,10 +31,10 @@ impl Count {
         self.sum.load(Ordering::Relaxed)
     }
 
-    /// Adds the requests since the last time to a counter of the recorder.
+    /// Adds the new requests to a counter of the recorder.
     pub(super) fn publish(&self, counter: impl FnOnce() -> Counter) {
         let sum = self.get();
-        // Two threads may publish at the same time, and the later sum may come first.
+        // Two threads may publish at once, and the later sum may come first.
         let published = self.published.fetch_max(sum, Ordering::Relaxed);
         if sum > published {
             counter().increment(sum - published);

@@ -1,6 +1,3 @@
-//! Failures of the store, and what was done about them, as labels.
-
-/// The choice for a request that the store could not decide.
 #[derive(Clone, Copy)]
 pub(crate) enum DegradedChoice {
     Allow,
@@ -8,7 +5,6 @@ pub(crate) enum DegradedChoice {
     Local,
 }
 
-/// The kind of a store's failure.
 #[derive(Clone, Copy)]
 pub(crate) enum StoreFailureKind {
     Store,

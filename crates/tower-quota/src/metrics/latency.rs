@@ -1,22 +1,20 @@
-//! The durations of store calls, as a histogram that pages can read.
+//! The durations of store calls as a histogram.
 //!
-//! A bucket covers an eighth of a power of two of microseconds, so a percentile is at most an eighth too high. The last bucket
-//! begins at four minutes.
+//! A bucket covers an eighth of a power of two of microseconds. The last bucket begins at four minutes.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 
-/// The number of buckets for a power of two.
+/// Buckets in a power of two.
 const STEPS: usize = 8;
 
 const BUCKETS: usize = 26 * STEPS;
 
-/// Counts store calls by duration. Decisions from memory are no calls.
 pub(crate) struct Latency([AtomicU64; BUCKETS]);
 
-/// The store calls of this process by duration, from [`RateLimitHandle::store_latency`].
+/// The durations of store calls in this process.
 ///
-/// [`RateLimitHandle::store_latency`]: crate::RateLimitHandle::store_latency
+/// Get them from [`RateLimitHandle::store_latency`](crate::RateLimitHandle::store_latency).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreLatency(Vec<u64>);
 
@@ -48,7 +46,7 @@ impl StoreLatency {
         self.0.iter().sum()
     }
 
-    /// Returns the calls since an earlier value, or all calls if the policy has changed since.
+    /// Returns the calls since an earlier value, or all calls if you replaced the policy since.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let counts = self.0.iter().enumerate();
@@ -58,9 +56,7 @@ impl StoreLatency {
         differences.map_or_else(|| self.clone(), Self)
     }
 
-    /// Returns the duration that this percentage of the calls did not exceed, or `None` without calls.
-    ///
-    /// The duration is at most an eighth too high.
+    /// Returns the duration of this percentile, at most an eighth too high, or `None` without calls.
     #[must_use]
     pub fn percentile(&self, percent: u8) -> Option<Duration> {
         let calls = self.calls();
@@ -82,7 +78,7 @@ fn bucket(duration: Duration) -> usize {
     if micros < 2 * STEPS {
         return micros;
     }
-    // The four leading bits: the power of two, and the step within it.
+    // The four leading bits hold the power of two and the step within.
     let shift = (micros.ilog2() - STEPS.ilog2()) as usize;
     (shift * STEPS + (micros >> shift)).min(BUCKETS - 1)
 }

@@ -1,12 +1,10 @@
 //! Metrics for any recorder of the crate [`metrics`](https://docs.rs/metrics).
 //!
-//! Call [`publish_metrics`](crate::RateLimitHandle::publish_metrics) before each scrape, or every few seconds. Requests are
-//! counted exactly in this crate, and `publish_metrics` adds the counts to the recorder and sets the gauges. **Without this
-//! call all counters of the recorder stay 0.** Histograms are recorded at once, so install the recorder before the first
-//! request.
+//! Call [`publish_metrics`](crate::RateLimitHandle::publish_metrics) before each scrape. **Without the call, all
+//! counters stay 0.** Histograms are recorded at once, so install your recorder before the first request.
 //!
-//! Use the version of the crate `metrics` that this crate uses, 0.24. A recorder that you install through another version
-//! gets nothing, and no error says so. `cargo tree -i metrics` must print one version.
+//! Use version 0.24 of the crate `metrics`. A recorder of another version silently gets no data, so `cargo tree -i
+//! metrics` must print one version.
 //!
 //! ```
 //! use tower_quota::{MemoryStore, Policy, RateLimitLayer, metrics};
@@ -19,13 +17,12 @@
 //! metrics::publish_stats("main", &store.stats());
 //! ```
 //!
-//! [`METRICS`] is the table of all names; `docs/METRICS.md` shows the table.
+//! [`METRICS`] lists all names.
 //!
 //! # Labels
 //!
-//! Clients cannot make new labels. `limit` is the name of a limit. `route` is the pattern of axum's matched route, or `none`.
-//! Beyond [`MAX_ROUTES`] routes, [`MAX_LIMITS`] limits, or [`MAX_CELLS`] pairs of a route and a limit, the label is `other`.
-//! No label contains a key or an address.
+//! Clients cannot make new labels, and labels never contain keys or addresses. `route` is the matched route of axum, or
+//! `none`. Beyond [`MAX_ROUTES`] routes, [`MAX_LIMITS`] limits, or [`MAX_CELLS`] pairs, the label is `other`.
 
 mod counts;
 mod failure;
@@ -54,17 +51,16 @@ pub(crate) use self::stopwatch::Stopwatch;
 pub use self::table::{METRICS, Metric, MetricKind, describe};
 pub use self::totals::DecisionTotals;
 
-/// The maximum number of routes of a policy with their own labels.
+/// The maximum number of routes with their own labels.
 pub const MAX_ROUTES: usize = 512;
 
-/// The maximum number of limits of a policy with their own labels.
+/// The maximum number of limits with their own labels.
 pub const MAX_LIMITS: usize = 4_000;
 
 /// The maximum number of pairs of a route and a limit with their own labels.
 ///
-/// 16 limits on 512 routes reach the maximum. The decisions on later routes are counted under the route `other`, while
-/// requests are still counted by route.
+/// 16 limits on 512 routes reach the maximum. Decisions on later routes then have the route `other`.
 pub const MAX_CELLS: usize = 8_192;
 
-/// The maximum number of limits of a policy with their own histograms.
+/// The maximum number of limits with their own histograms.
 pub const MAX_HISTOGRAMS: usize = 64;

@@ -1,4 +1,4 @@
-//! The counters of a policy without the feature `metrics`. They compile to nothing.
+//! Replaces the counters without the feature `metrics`.
 
 mod failure;
 mod stopwatch;

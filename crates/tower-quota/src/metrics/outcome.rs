@@ -1,11 +1,9 @@
-//! The outcomes of requests and of their limits, as labels.
-
 use tower_quota_core::{LimitStatus, Outcome};
 
 use crate::decided::Decided;
 use crate::response::Reason;
 
-/// The outcome of a request, or of one of its limits.
+/// The outcome of a request or a limit.
 #[derive(Clone, Copy)]
 pub(super) enum OutcomeLabel {
     Allowed,
@@ -13,9 +11,9 @@ pub(super) enum OutcomeLabel {
     Limited,
     Never,
     Degraded,
-    /// Only of shadow limits.
+    /// Only for shadow limits.
     Shadowed,
-    // Only of requests.
+    // Only for requests.
     Skipped,
     Blocked,
     MissingKey,

@@ -1,5 +1,3 @@
-//! The counters and histograms of one policy.
-
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -17,30 +15,27 @@ use crate::decided::Decided;
 use crate::head::RequestHead;
 use crate::limit::ById;
 
-/// The label of routes and limits without their own label.
 const OTHER: &str = "other";
 
-/// The counters and histograms of one policy. The next policy has others, which continue the same series.
+/// The counters and histograms of a policy. The next policy continues the same series.
 pub(crate) struct PolicyMetrics {
-    /// The limits in the order of the policy.
     pub(super) limits: Box<[Name]>,
     positions: ById,
-    /// The routes that requests have matched. Requests read the map without a lock.
+    /// Requests read the map without a lock.
     routes: ArcSwap<Routes>,
     /// Requests without a route.
     none: Arc<RouteCounts>,
-    /// Requests on routes beyond the bounds.
+    /// Requests beyond the bounds.
     other: Arc<RouteCounts>,
     degraded: [Count; DegradedChoice::LABELS.len()],
     failures: [Count; StoreFailureKind::LABELS.len()],
     pub(super) latency: Latency,
 }
 
-/// The counters of each route by its pattern.
 type Routes = HashMap<Arc<str>, Arc<RouteCounts>>;
 
 impl PolicyMetrics {
-    /// Makes the metrics of these limits. A name may occur more than once.
+    /// A name may occur more than once.
     pub(crate) fn new(mut limits: Vec<Name>) -> Self {
         let mut known = HashSet::new();
         limits.retain(|limit| known.insert(limit.id()));
@@ -57,7 +52,6 @@ impl PolicyMetrics {
         }
     }
 
-    /// Records a decision without a wait, if it is in the sample.
     #[inline]
     pub(crate) fn decided_at_once(&self, watch: Stopwatch, decision: &Decision) {
         if let Some(duration) = watch.elapsed() {
@@ -66,7 +60,7 @@ impl PolicyMetrics {
         }
     }
 
-    /// Records a call of the store. There is no decision if it failed.
+    /// A failed call has no decision.
     pub(crate) fn answered(&self, watch: Stopwatch, decision: Option<&Decision>) {
         let duration = watch.elapsed().unwrap_or_default();
         self.latency.record(duration);
@@ -85,7 +79,6 @@ impl PolicyMetrics {
         }
     }
 
-    /// Records a value in a limit's own histogram, or in that of the other limits.
     fn record(&self, histogram: &'static str, limit: Name, value: f64) {
         if let Some(position) = self.positions.find(limit.id()) {
             let is_own = position < MAX_HISTOGRAMS;
@@ -94,7 +87,6 @@ impl PolicyMetrics {
         }
     }
 
-    /// Counts a request that its limits admit.
     pub(crate) fn admitted(&self, head: &RequestHead<'_>, decision: &Decision) {
         self.count(&Decided {
             head: *head,
@@ -105,7 +97,6 @@ impl PolicyMetrics {
         });
     }
 
-    /// Counts a decided request.
     pub(crate) fn count(&self, decided: &Decided<'_>) {
         self.with_route(&decided.head, |route| {
             route.requests[OutcomeLabel::of_request(decided) as usize].add_one();
@@ -116,7 +107,7 @@ impl PolicyMetrics {
             if !decided.degraded || decided.reason.is_some() {
                 return;
             }
-            // The limits without a status let the request pass uncounted.
+            // Limits without a status let the request pass uncounted.
             for (limit, _) in decided.keys {
                 if !statuses.iter().any(|status| status.name == *limit) {
                     self.count_limit(route, *limit, OutcomeLabel::Degraded);
@@ -132,7 +123,7 @@ impl PolicyMetrics {
         }
     }
 
-    /// Counts a request that no limit counts.
+    /// Counts a request without limits.
     pub(crate) fn skipped(&self, head: &RequestHead<'_>) {
         self.with_route(head, |route| {
             route.requests[OutcomeLabel::Skipped as usize].add_one();
@@ -143,7 +134,6 @@ impl PolicyMetrics {
         self.failures[kind as usize].add_one();
     }
 
-    /// Counts a request that is decided without the store.
     pub(crate) fn degraded(&self, choice: DegradedChoice) {
         self.degraded[choice as usize].add_one();
     }
@@ -161,7 +151,6 @@ impl PolicyMetrics {
         }
     }
 
-    /// Calls a closure with the counters for the route of a request.
     fn with_route(&self, head: &RequestHead<'_>, count: impl FnOnce(&RouteCounts)) {
         let Some(pattern) = head.matched_route() else {
             return count(&self.none);
@@ -172,7 +161,7 @@ impl PolicyMetrics {
         }
     }
 
-    /// Adds a route, or returns the counters of other routes if there are too many.
+    /// Adds a route. Returns the counters of `other` above the bounds.
     #[cold]
     fn add_route(&self, pattern: &str) -> Arc<RouteCounts> {
         if self.routes.load().len() < MAX_ROUTES {
@@ -201,7 +190,6 @@ impl PolicyMetrics {
         routes
     }
 
-    /// Adds the requests since the last time to the counters of the recorder.
     pub(crate) fn publish(&self) {
         for counts in self.routes() {
             let route = &counts.route;

@@ -1,10 +1,8 @@
-//! The metrics of replaced policies, whose last requests may still run.
-
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::policy::PolicyMetrics;
 
-/// Replaced policies are published by whoever publishes or replaces the policy, never by a request.
+/// Replaced policies, whose last requests may still run. Requests never publish their metrics.
 #[derive(Default)]
 pub(crate) struct ReplacedMetrics(Mutex<Vec<Arc<PolicyMetrics>>>);
 
@@ -15,11 +13,10 @@ impl ReplacedMetrics {
         list.push(Arc::clone(replaced));
     }
 
-    /// Publishes the replaced policies, and drops those without requests.
     pub(crate) fn publish(&self) {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         list.retain_mut(|replaced| {
-            // If only this list has the counters, no request changes them any more.
+            // If only the list holds the counters, no request changes them any more.
             let is_used = Arc::get_mut(replaced).is_none();
             replaced.publish();
             is_used

@@ -1,7 +1,7 @@
-//! Metrics of rules: the version, the age, the attempts to read new rules, and the changes that people make.
+//! Metrics of rules: version, age, reloads and changes.
 //!
-//! `LiveRules` of the crate `tower-quota-rules` records these metrics with the feature `metrics`. Call the functions
-//! yourself if your service reads rules from another source.
+//! `LiveRules` of the crate `tower-quota-rules` records them. Call the functions yourself if you read rules from
+//! another source.
 
 use ::metrics::{counter, gauge};
 
@@ -10,8 +10,8 @@ use super::table;
 
 /// Counts an attempt to read the rules from their source.
 ///
-/// Pass the version that the source has confirmed, changed or not, or `None` if the attempt failed and the old rules stay.
-/// An alert on `tower_quota_rules_confirmed_timestamp_seconds` then finds stale rules.
+/// Pass the version that the source confirmed, or `None` after a failure. Alert on
+/// `tower_quota_rules_confirmed_timestamp_seconds` to find stale rules.
 pub fn record_reload(version: Option<u64>) {
     count_reload(if version.is_some() { OK } else { FAILED });
     if let Some(version) = version {
@@ -20,12 +20,12 @@ pub fn record_reload(version: Option<u64>) {
     }
 }
 
-/// Counts invalid rules of the source. The old rules stay in force, unconfirmed.
+/// Counts invalid rules from the source. The old rules stay in force, unconfirmed.
 pub fn record_rejected_rules() {
     count_reload(REJECTED);
 }
 
-/// Records that rules of this version came into force.
+/// Records the version of rules that came into force.
 pub fn record_applied_rules(version: u64) {
     gauge!(table::RULES_VERSION).set(float(version));
     gauge!(table::RULES_APPLIED).set(seconds_since_1970());
@@ -33,7 +33,7 @@ pub fn record_applied_rules(version: u64) {
 
 /// Counts a change in the audit log by kind, such as `put` or `block`.
 ///
-/// The kind is a label, so use only a few words of your code.
+/// The kind is a label, so pass only a few constant words.
 pub fn record_audit_event(kind: &'static str) {
     counter!(table::AUDIT_EVENTS, "kind" => kind).increment(1);
 }
@@ -42,7 +42,7 @@ const OK: &str = "ok";
 const REJECTED: &str = "rejected";
 const FAILED: &str = "failed";
 
-/// Counts an attempt. All series exist from the first attempt on, so a rate sees the first failure.
+/// All series exist from the first attempt on, so a rate sees the first failure.
 fn count_reload(result: &str) {
     for known in [OK, REJECTED, FAILED] {
         counter!(table::RULES_RELOADS, "result" => known).increment(u64::from(known == result));

@@ -1,5 +1,3 @@
-//! Gauges and counters that are set from figures of stores and layers.
-
 use ::metrics::{counter, gauge};
 use tower_quota_core::{MemoryStats, Name, RefusalStats};
 
@@ -7,7 +5,7 @@ use super::table;
 #[cfg(feature = "top")]
 use crate::clients::TopClient;
 
-/// Figures of a store that [`publish_stats`] takes.
+/// Figures of a store for [`publish_stats`].
 pub trait StoreStats {
     #[doc(hidden)]
     fn publish(&self, store: &'static str);
@@ -15,8 +13,8 @@ pub trait StoreStats {
 
 /// Sets the metrics of a store from its figures.
 ///
-/// The metrics have the label `store` with this name, so give each store of a process its own name. The call takes some
-/// microseconds, and the figures of a large memory store take some milliseconds.
+/// `store` becomes a label, so give every store its own name. A call takes microseconds, or milliseconds for a large
+/// memory store.
 ///
 /// ```
 /// use tower_quota::{MemoryStore, metrics};
@@ -35,7 +33,6 @@ pub(crate) fn publish_layer(layer: Name, waiting: usize, cache: RefusalStats) {
     counter!(table::CACHE_EVICTED, "layer" => layer).absolute(cache.evicted);
 }
 
-/// Sets the metrics of a layer's clients in the last minute.
 #[cfg(feature = "top")]
 pub(crate) fn publish_clients(layer: Name, busiest: Option<&TopClient>, refused: usize) {
     let layer = layer.as_str();

@@ -1,15 +1,12 @@
-//! The time that a decision takes.
-
 use core::cell::Cell;
 use core::time::Duration;
 use std::time::Instant;
 
-/// The start of a decision that is timed, or nothing. Without the feature `metrics` no decision is timed.
+/// The start of a timed decision. Without the feature `metrics`, no decision is timed.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Stopwatch(Option<Instant>);
 
 impl Stopwatch {
-    /// One of so many decisions in memory is timed.
     const SAMPLE: u32 = 64;
 
     #[expect(
@@ -20,7 +17,7 @@ impl Stopwatch {
         Self(cfg!(feature = "metrics").then(Instant::now))
     }
 
-    /// Starts to time one of 64 decisions of each thread, including the first.
+    /// Times one of 64 decisions of each thread, including the first.
     #[inline]
     pub(crate) fn sample() -> Self {
         thread_local! {
@@ -38,7 +35,6 @@ impl Stopwatch {
         }
     }
 
-    /// Returns the time since the start, if the decision is timed.
     #[cfg_attr(
         not(feature = "metrics"),
         expect(dead_code, reason = "nothing records it")

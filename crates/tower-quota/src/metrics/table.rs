@@ -1,10 +1,8 @@
-//! The table of all metrics.
-//!
-//! To add a metric, add a row here and to `docs/METRICS.md`, and set the metric where the value arises.
+//! To add a metric, add a row here and to `docs/METRICS.md`, and set the value at its origin.
 
 use ::metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 
-/// A metric: its name, kind, unit and labels.
+/// A metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Metric {
@@ -12,13 +10,13 @@ pub struct Metric {
     pub name: &'static str,
     /// The kind.
     pub kind: MetricKind,
-    /// The unit by the conventions of OpenTelemetry (UCUM), such as `s` and `By`.
+    /// The unit in UCUM, such as `s` and `By`.
     pub unit: &'static str,
     /// The names of the labels.
     pub labels: &'static [&'static str],
     /// The description in one sentence.
     pub description: &'static str,
-    /// The upper bounds of a histogram's buckets. Counters and gauges have no buckets.
+    /// The upper bounds of histogram buckets, otherwise empty.
     pub buckets: &'static [f64],
 }
 
@@ -34,7 +32,6 @@ pub enum MetricKind {
     Histogram,
 }
 
-/// Makes the constants of the names and the table.
 macro_rules! metrics {
     ($($constant:ident = $kind:ident $name:literal $unit:literal [$($label:literal)*] $buckets:ident $description:literal;)*) => {
         $(
@@ -42,7 +39,7 @@ macro_rules! metrics {
             pub(super) const $constant: &str = $name;
         )*
 
-        /// All metrics, in the order of the page `docs/METRICS.md`.
+        /// All metrics, in the order of `docs/METRICS.md`.
         pub const METRICS: &[Metric] = &[$(Metric {
             name: $name,
             kind: MetricKind::$kind,
@@ -144,7 +141,7 @@ metrics! {
         "Changes that the audit log keeps, by kind.";
 }
 
-/// Gives the recorder the unit and the description of each metric. Call it once, after you install the recorder.
+/// Describes all metrics to your recorder. Call it once, after you install the recorder.
 pub fn describe() {
     for metric in METRICS {
         let unit = match metric.unit {

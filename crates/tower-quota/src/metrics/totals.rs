@@ -1,5 +1,3 @@
-//! The decisions of each limit as totals, for pages that show them without a recorder.
-
 use tower_quota_core::Name;
 
 use super::MAX_LIMITS;
@@ -7,9 +5,9 @@ use super::latency::StoreLatency;
 use super::outcome::OutcomeLabel;
 use super::policy::PolicyMetrics;
 
-/// The decisions of one limit in this process, since its policy came into force.
+/// The decisions of a limit in this process since its policy came into force.
 ///
-/// [`RateLimitHandle::decision_totals`](crate::RateLimitHandle::decision_totals) returns them.
+/// Get them from [`decision_totals`](crate::RateLimitHandle::decision_totals).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DecisionTotals {
@@ -21,9 +19,9 @@ pub struct DecisionTotals {
     pub queued: u64,
     /// Requests that the limit refused.
     pub limited: u64,
-    /// Requests that cost more than the limit ever admits.
+    /// Requests that cost more than the capacity of the limit.
     pub never: u64,
-    /// Requests that the limit would have refused, if it were enforced.
+    /// Requests that the shadow limit would have refused.
     pub shadowed: u64,
     /// Requests that passed uncounted while the store was unavailable.
     pub degraded: u64,
@@ -42,7 +40,6 @@ impl PolicyMetrics {
         self.latency.read()
     }
 
-    /// Returns the totals of the limits with their own counters, in the order of the policy.
     pub(crate) fn totals(&self) -> Vec<DecisionTotals> {
         let routes = self.routes();
         let limits = self.limits.iter().take(MAX_LIMITS).enumerate();

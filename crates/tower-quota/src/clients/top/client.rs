@@ -1,21 +1,18 @@
-//! A client with many requests, as operators see it.
-
 use core::time::Duration;
 use std::time::Instant;
 
 use tower_quota_core::{Key, Name};
 
-/// A client of a limit, with the number of its requests in a window.
+/// A client of a limit, with its number of requests in a window.
 ///
-/// A process remembers only [`MOST`](Self::MOST) clients, so it knows the number within the bounds
+/// A process remembers at most [`MOST`](Self::MOST) clients, so you get an estimate between
 /// [`at_least`](Self::at_least) and [`at_most`](Self::at_most).
 #[derive(Clone, Debug)]
 pub struct TopClient {
     pub(super) limit: Name,
     pub(super) key: Key<'static>,
-    /// The upper bound of the requests.
     pub(super) at_most: u64,
-    /// The part of the upper bound that may be requests of other clients.
+    /// The part of `at_most` that may be requests of other clients.
     pub(super) excess: u64,
     pub(super) last: Instant,
     pub(super) until: Instant,
@@ -25,10 +22,10 @@ impl TopClient {
     /// The maximum number of clients that a process remembers for a slice of a window.
     pub const MOST: usize = 256;
 
-    /// The maximum length of a remembered key in bytes. Clients choose their keys, and long keys would fill the memory.
+    /// The maximum bytes of a remembered key. Clients choose keys, and could fill the memory.
     pub const LONGEST_KEY: usize = 1_024;
 
-    /// Returns the limit that applied, or that refused the client.
+    /// Returns the limit that applied or refused.
     #[must_use]
     pub const fn limit(&self) -> Name {
         self.limit
@@ -41,8 +38,8 @@ impl TopClient {
 
     /// Returns the text that [names](crate::ClientKey::Text) this client, which may be a secret.
     ///
-    /// The text is an address or the value that the client sent. For IPv6 it is the first address of the counted network.
-    /// Returns `None` if the key is not text, such as the bytes of a closure or several parts.
+    /// For IPv6, you get the first address of the network. Returns `None` if the key is not text, such as a key of
+    /// several parts.
     #[must_use]
     pub fn text(&self) -> Option<String> {
         if let Some(address) = self.key.to_address() {
@@ -54,18 +51,17 @@ impl TopClient {
         text.map(str::to_owned)
     }
 
-    /// Returns the number of requests that the client certainly sent in the window.
+    /// Returns the minimum number of requests of the client in the window.
     ///
-    /// Under load the process leaves some requests out.
+    /// Under load, the process may skip requests.
     #[must_use]
     pub const fn at_least(&self) -> u64 {
         self.at_most - self.excess
     }
 
-    /// Returns the maximum number of counted requests that the client may have sent.
+    /// Returns the maximum number of counted requests of the client.
     ///
-    /// It differs from [`at_least`](Self::at_least) only if the process saw more clients than it remembers, by at most one
-    /// 250th of all counted requests.
+    /// The excess over [`at_least`](Self::at_least) is at most a 250th of all counted requests.
     #[must_use]
     pub const fn at_most(&self) -> u64 {
         self.at_most
@@ -77,13 +73,13 @@ impl TopClient {
         self.last
     }
 
-    /// Returns the instant from which the last refused request would have been admitted.
+    /// Returns the instant at which the last refused request would be admitted.
     #[must_use]
     pub const fn until(&self) -> Instant {
         self.until
     }
 
-    /// Returns the time from now until the last refused request would be admitted, or zero.
+    /// Returns the remaining time until the last refused request would be admitted, or zero.
     #[must_use]
     pub fn retry_after(&self) -> Duration {
         self.until.saturating_duration_since(crate::clients::now())

@@ -1,7 +1,6 @@
-//! The clients with the most requests of one kind, over the last minute, ten minutes and hour.
+//! The clients with the most requests of the last minute, ten minutes and hour.
 //!
-//! `sketch` counts the clients of a slice of time in bounded memory, `windows` adds slices up to windows, and `client` is the
-//! view of operators.
+//! `sketch` counts the clients of a slice of time, and `windows` adds slices.
 
 mod client;
 mod sketch;
@@ -18,18 +17,15 @@ use self::sketch::Seen;
 pub use self::windows::TopWindow;
 use self::windows::Window;
 
-/// The clients with the most requests of one kind, such as refused ones.
 #[derive(Default)]
 pub(crate) struct TopClients {
-    /// Its secret keeps clients from choosing keys with equal hashes.
+    /// The secret of the hasher keeps clients from choosing keys with equal hashes.
     hasher: RandomState,
     windows: Mutex<Option<[Window; 3]>>,
 }
 
 impl TopClients {
-    /// Counts requests of a client. Leaves them out while another thread counts, so that no request waits.
-    ///
-    /// `until` is the instant from which the client would be admitted.
+    /// Counts requests, or skips them while another thread counts, so requests never wait.
     pub(crate) fn count(
         &self,
         limit: Name,
@@ -60,7 +56,7 @@ impl TopClients {
         }
     }
 
-    /// Returns the clients of a window, those with the most certain requests first.
+    /// The clients with the most certain requests come first.
     pub(crate) fn top(&self, window: TopWindow, now: Instant) -> Vec<TopClient> {
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *windows {

@@ -1,9 +1,8 @@
-//! The clients with the most requests of a slice of time, in bounded memory.
+//! Counts the clients with the most requests in bounded memory, by Space-Saving (Metwally, Agrawal, El Abbadi:
+//! Efficient Computation of Frequent and Top-k Elements in Data Streams, 2005).
 //!
-//! This is Space-Saving (Metwally, Agrawal, El Abbadi: Efficient Computation of Frequent and Top-k Elements in Data
-//! Streams, 2005). A new client replaces the client with the fewest requests and inherits its number as a possible excess.
-//! So each number is an upper bound, its excess is at most all requests divided by the capacity, and every client with more
-//! requests is remembered. Sketches are added as in Agarwal and others: Mergeable Summaries, 2012.
+//! A new client replaces the client with the fewest requests, and inherits the number as a possible excess. The excess
+//! is at most all requests divided by the capacity. Sums follow Agarwal and others: Mergeable Summaries, 2012.
 
 use core::cmp::Reverse;
 use std::collections::HashMap;
@@ -14,17 +13,15 @@ use tower_quota_core::{Key, Name};
 
 use super::client::TopClient;
 
-/// Counts the requests of clients.
 #[derive(Clone)]
 pub(super) struct Sketch {
     capacity: usize,
     /// The clients by the hash of limit and key.
     clients: HashMap<u64, TopClient>,
-    /// The most requests of a client that is not in the sketch.
+    /// The most requests of a client outside of the sketch.
     missing: u64,
 }
 
-/// Requests of a client.
 pub(super) struct Seen<'k> {
     pub(super) limit: Name,
     pub(super) key: Key<'k>,
@@ -43,7 +40,6 @@ impl Sketch {
         }
     }
 
-    /// Counts requests of the client with this hash of limit and key.
     pub(super) fn count(&mut self, hash: u64, seen: &Seen<'_>) {
         if let Some(client) = self.clients.get_mut(&hash) {
             client.at_most += seen.requests;
@@ -68,7 +64,7 @@ impl Sketch {
         self.clients.insert(hash, client);
     }
 
-    /// Returns the clients of all sketches together, those with the most certain requests first.
+    /// Adds the sketches. The clients with the most certain requests come first.
     pub(super) fn top<'a>(
         sketches: impl IntoIterator<Item = &'a Self>,
         most: usize,
@@ -133,7 +129,7 @@ mod tests {
         }
     }
 
-    /// Counts each slice of clients in a sketch, and adds the summaries.
+    /// Counts each slice in a sketch, and adds the sketches.
     fn sum(slices: &[Vec<(u8, u64)>]) -> Vec<TopClient> {
         let now = crate::clients::now();
         let sketches = slices.iter().map(|slice| {

@@ -1,5 +1,3 @@
-//! Windows of a minute, ten minutes and an hour, each made of slices.
-
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -7,12 +5,10 @@ use std::time::Instant;
 use super::client::TopClient;
 use super::sketch::{Seen, Sketch};
 
-/// The number of slices as long as a window.
+/// The number of slices in a window.
 const SLICES: u32 = 6;
 
-/// A window of time that ends now.
-///
-/// A window consists of slices, so it may be longer by up to a sixth.
+/// A window of time that ends now, up to a sixth longer than its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TopWindow {
@@ -24,7 +20,7 @@ pub enum TopWindow {
     Hour,
 }
 
-/// The clients of the latest slices of a window, the present slice last.
+/// The latest slices of a window, with the present slice at the end.
 pub(super) struct Window {
     slices: VecDeque<Sketch>,
     slice: Duration,
@@ -66,7 +62,6 @@ impl Window {
         Sketch::top(&self.slices, TopClient::MOST)
     }
 
-    /// Begins the slices up to this instant.
     fn advance(&mut self, now: Instant) {
         if now >= self.end + self.slice * SLICES {
             self.slices.clear();
@@ -88,7 +83,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts one request at each of these seconds, and returns the numbers of each window at another.
+    /// Counts one request at each second, and returns the numbers of each window at a later second.
     fn counts(requests: impl IntoIterator<Item = u64> + Clone, at: u64) -> [u64; 3] {
         let start = crate::clients::now();
         let instant = |seconds: u64| start + Duration::from_secs(seconds);
