@@ -1,6 +1,4 @@
-//! `RateLimit` and `RateLimit-Policy` of the newest IETF draft.
-//!
-//! The format is that of draft-ietf-httpapi-ratelimit-headers-11, which is the same on the wire since draft 8.
+//! `RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers-11, unchanged on the wire since draft 8.
 
 use http::header::{Entry, HeaderMap, HeaderName, HeaderValue};
 use tower_quota_core::{Name, Quota};
@@ -14,7 +12,6 @@ use super::text::{
 use super::write_headers::WriteHeaders;
 use crate::limit::Limit;
 
-/// The fields `RateLimit` and `RateLimit-Policy`.
 pub(super) static FIELDS: [HeaderName; 2] = [
     HeaderName::from_static("ratelimit"),
     HeaderName::from_static("ratelimit-policy"),
@@ -22,10 +19,9 @@ pub(super) static FIELDS: [HeaderName; 2] = [
 pub(super) static RATE_LIMIT: &HeaderName = &FIELDS[0];
 pub(super) static RATE_LIMIT_POLICY: &HeaderName = &FIELDS[1];
 
-/// The maximum number of limits whose policy is rendered once. Of more a request seldom has all.
+/// Above this number, a request seldom has all limits, so a rendered list would not help.
 const MAX_RENDERED: usize = 64;
 
-/// The header style of draft 11.
 pub(super) struct Draft11;
 
 impl WriteHeaders for Draft11 {
@@ -56,7 +52,7 @@ impl WriteHeaders for Draft11 {
     }
 }
 
-/// Returns the value of `RateLimit-Policy` if all these limits apply, each by its own quota.
+/// Returns `RateLimit-Policy` for requests that have all limits, with the quotas of the limits.
 pub(super) fn policy_of_all(limits: &[Limit]) -> Option<HeaderValue> {
     if limits.len() > MAX_RENDERED {
         return None;
@@ -120,12 +116,11 @@ fn push_partition(out: &mut FieldText, partition: Option<&str>) {
     }
 }
 
-/// Appends the member of a list about one limit.
 type Push = fn(&mut FieldText, &LimitReport<'_>);
 
-/// Adds to the lists that an inner limiter wrote, unless they are in the format of another draft.
+/// Adds to the lists of an inner limiter, except to lists of another draft.
 ///
-/// No name appears twice. Of two limits with one name, the one with fewer units left is kept.
+/// If two limits share a name, the limit with fewer remaining units stays.
 fn add_to_inner_lists(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
     let is_stricter = |limit: &LimitReport<'_>| {
         let inner = members(headers, RATE_LIMIT).find(|member| is_named(member, limit.name()));
@@ -167,7 +162,7 @@ fn is_named(member: &str, name: Name) -> bool {
         .is_some_and(|rest| matches!(rest.first(), None | Some(b';' | b' ')))
 }
 
-/// Returns the units left that a member of `RateLimit` reports.
+/// Returns the remaining units of a member of `RateLimit`.
 fn left(member: &str) -> Option<u64> {
     let parameters = member.rsplit_once('"')?.1;
     parameters

@@ -1,5 +1,3 @@
-//! `RateLimit` and `RateLimit-Policy` of draft 7.
-
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use smallvec::SmallVec;
 
@@ -10,7 +8,7 @@ use super::text::{
 };
 use super::write_headers::WriteHeaders;
 
-/// The style of draft 7: `RateLimit` as a Dictionary, and `RateLimit-Policy` without names.
+/// Writes `RateLimit` as a dictionary, and `RateLimit-Policy` without names.
 pub(super) struct Draft7;
 
 impl WriteHeaders for Draft7 {
@@ -18,7 +16,7 @@ impl WriteHeaders for Draft7 {
         &FIELDS
     }
 
-    /// Keeps the dictionary of an inner limiter if it is stricter, or if it cannot be compared.
+    /// Keeps the dictionary of an inner limiter if it is stricter or unreadable.
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
         let Some(limit) = report.tightest().filter(|_| !report.is_local()) else {
             return;
@@ -28,7 +26,7 @@ impl WriteHeaders for Draft7 {
         if inner.is_some_and(|inner| inner.is_none_or(|inner| inner <= limit.remaining())) {
             return;
         }
-        // Draft 7 requires that the reset of a refusal is its time to retry.
+        // Draft 7 requires that the reset of a refusal equals its time to retry.
         let reset = limit.retry_after().unwrap_or_else(|| limit.reset_after());
         let mut dictionary = FieldText::new();
         for (name, number) in [
@@ -55,10 +53,9 @@ fn dictionary_remaining(line: &HeaderValue) -> Option<u64> {
         .ok()
 }
 
-/// Adds quotas to those of an inner limiter, unless it writes draft 11: `10;w=1, 1000;w=3600`.
+/// Adds quotas to `10;w=1, 1000;w=3600` of an inner limiter, except to draft 11.
 ///
-/// Clients find their policy by the quota. Of two limits with one quota, the one with the longer window, which is the
-/// stricter, is written.
+/// Clients find their policy by the quota. If two limits share a quota, the longer window is stricter and stays.
 fn add_policies(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
     let has_names = |line: &HeaderValue| line.as_bytes().first() == Some(&b'"');
     if headers.get(RATE_LIMIT_POLICY).is_some_and(has_names) {

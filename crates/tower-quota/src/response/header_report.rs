@@ -1,5 +1,3 @@
-//! The report of a decision, as header styles read it.
-
 use tower_quota_core::Decision;
 
 use super::limit_report::LimitReport;
@@ -9,7 +7,7 @@ use super::text::ceil_secs;
 
 /// The report of a decision for header styles.
 ///
-/// It has no limits that are [shadows](crate::Limit::shadow) or [hidden](crate::Limit::hidden).
+/// [Shadow](crate::Limit::shadow) and [hidden](crate::Limit::hidden) limits are left out.
 #[derive(Clone, Copy, Debug)]
 pub struct HeaderReport<'a> {
     pub(super) report: &'a Report,
@@ -17,21 +15,21 @@ pub struct HeaderReport<'a> {
 }
 
 impl<'a> HeaderReport<'a> {
-    /// Returns the decision; `None` when the store failed and nothing was counted.
+    /// Returns the decision, or `None` if the store failed and the request was not counted.
     #[must_use]
     pub const fn decision(&self) -> Option<&'a Decision> {
         self.report.decision.as_ref()
     }
 
-    /// Returns whether the store was unavailable: this instance decided, or nothing was counted.
+    /// Returns whether the store was unavailable.
     ///
-    /// The drafts, which report quotas of all instances, then write nothing.
+    /// The drafts report the quotas of all instances, and therefore write no fields.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.report.is_degraded()
     }
 
-    /// Returns whether nothing was counted, because the store was unavailable.
+    /// Returns whether the store was unavailable and the request was not counted.
     #[must_use]
     pub fn is_uncounted(&self) -> bool {
         self.is_local()
@@ -61,9 +59,9 @@ impl<'a> HeaderReport<'a> {
         })
     }
 
-    /// Returns the limits that a client must respect: for a refusal only those that refuse.
+    /// Returns the limits that a client must respect.
     ///
-    /// The other limits would let the client retry too early.
+    /// After a refusal, you get only the refusing limits. The others would let the client retry too early.
     pub fn binding_limits(&self) -> impl Iterator<Item = LimitReport<'a>> + use<'a> {
         let is_refused = self.is_refused();
         self.limits()
@@ -79,14 +77,13 @@ impl<'a> HeaderReport<'a> {
 
     /// Returns the seconds of `Retry-After`, rounded up, at least 1.
     ///
-    /// It is `None` if the request was admitted, or would never be.
+    /// Returns `None` for an admitted request, and if a retry never helps.
     #[must_use]
     pub fn retry_after_secs(&self) -> Option<u64> {
         let wait = self.decision()?.retry_after()?;
         Some(ceil_secs(wait.saturating_add(self.report.jitter)).max(1))
     }
 
-    /// Returns whether all limits of the policy applied, each by its own quota and without a partition key.
     pub(super) fn has_all_limits(&self) -> bool {
         self.report.has_own_quotas() && self.limits().count() == self.known.len()
     }

@@ -1,13 +1,11 @@
-//! What closures may return as a refusal.
-
 use http::Response;
 
 use super::refusal_body::RefusalBody;
 
-/// A value that [`RateLimitLayer::on_refused`](crate::RateLimitLayer::on_refused) takes as a response.
+/// A response that your [`on_refused`](crate::RateLimitLayer::on_refused) closure may return.
 ///
-/// It is a `Response` whose body is text, bytes or a [`RefusalBody`]. With the feature `axum` it may also be a status, or
-/// a tuple that begins with a status, such as `(StatusCode, String)`. For other types of axum, call `into_response()`.
+/// Return a `Response` with text, bytes or a [`RefusalBody`]. With the feature `axum`, you can return a status, or a
+/// tuple such as `(StatusCode, String)`. For other types of axum, call `into_response()`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a refusal",
     note = "return an `http::Response`; with the feature `axum`, call `into_response()`"
@@ -23,7 +21,7 @@ impl<B: Into<RefusalBody>> IntoRefusal for Response<B> {
     }
 }
 
-/// A blanket implementation for `IntoResponse` would overlap with the one for `Response`.
+/// A blanket implementation for `IntoResponse` would overlap with `Response`.
 #[cfg(feature = "axum")]
 mod of_axum {
     use axum::response::IntoResponse;

@@ -1,19 +1,16 @@
-//! The limits of a policy that header fields report.
-
 use http::header::HeaderValue;
 use tower_quota_core::Name;
 
 use super::draft11::policy_of_all;
 use crate::limit::{ById, Limit};
 
-/// The limits of a policy that header fields report, found by name.
+/// The limits of a policy that header fields report.
 #[derive(Debug)]
 pub(super) struct Limits {
     list: Vec<Limit>,
     by_id: ById,
-    /// The names of the limits that no field reports.
     hidden: Vec<Name>,
-    /// The value of `RateLimit-Policy` if all limits apply, each by its own quota.
+    /// The value of `RateLimit-Policy` if all limits apply by their own quotas.
     pub(super) policy: Option<HeaderValue>,
 }
 
@@ -44,7 +41,7 @@ impl Limits {
     }
 
     pub(super) fn find(&self, name: Name, position: usize) -> Option<&Limit> {
-        // Within a policy each limit has its own number.
+        // Within a policy, limits have different numbers.
         self.list
             .get(position)
             .filter(|limit| limit.name.id() == name.id())

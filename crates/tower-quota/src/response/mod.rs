@@ -1,20 +1,15 @@
-//! Responses: the header fields of admitted requests, and the answers to refused ones.
+//! Responses to admitted and refused requests.
 //!
-//! A header style reads a [`HeaderReport`] and writes its fields: see [`WriteHeaders`] for a style of your own. A refused
-//! request is a [`Refused`]. A [`Refusal`] answers it, or a [`GrpcStatus`] if the [protocol](crate::Protocol) is gRPC.
+//! A header style reads a [`HeaderReport`]. Implement [`WriteHeaders`] for your own style. A [`Refusal`] answers a
+//! [`Refused`] request, or a [`GrpcStatus`] if the [protocol](crate::Protocol) is gRPC.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `responses` | the writer and its settings |
-//! | `report` | the report that the pipeline passes on; partition keys |
-//! | `write_headers` | the trait of header styles |
-//! | `header_report`, `limit_report` | the report as header styles read it |
-//! | `limits` | the limits of a policy, found by name |
-//! | `style` | the choice of styles; `draft11`, `draft7` and `x_ratelimit` implement them |
-//! | `reason`, `refused` | the reason of a refusal and its status; its message and wait |
-//! | `refusal`, `into_refusal`, `refusal_body` | the trait that answers, what closures return, and the body |
-//! | `problem`, `grpc` | the built-in refusals |
-//! | `text` | numbers, strings and lists in header fields |
+//! | `responses`, `report` | the writer and its input |
+//! | `style`, `draft11`, `draft7`, `x_ratelimit` | header styles |
+//! | `reason`, `refused` | status, message and wait |
+//! | `problem`, `grpc` | built-in refusals |
+//! | `text` | values of fields |
 
 mod draft11;
 mod draft7;

@@ -1,5 +1,3 @@
-//! Refusals as problem details.
-
 use core::fmt::Write;
 
 use http::Response;
@@ -12,8 +10,8 @@ use super::refused::Refused;
 
 /// Answers with problem details (RFC 9457).
 ///
-/// The body is `application/problem+json` with a type, a title, the status, a message that names the limit and the time
-/// to retry, and `violated-policies`, the names of the limits that refuse.
+/// The body is `application/problem+json`. Its message names the limits and the time to retry, and `violated-policies`
+/// lists the refusing limits.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProblemDetails;
 
@@ -55,10 +53,7 @@ fn json(refused: &Refused<'_>) -> String {
     json
 }
 
-/// Returns the problem's type and title.
-///
-/// They are those of draft-ietf-httpapi-ratelimit-headers-11, section 5, or those of the status (RFC 9457, section
-/// 4.2.1).
+/// Follows draft-ietf-httpapi-ratelimit-headers-11, section 5, or RFC 9457, section 4.2.1.
 fn type_and_title(refused: &Refused<'_>) -> (&'static str, &'static str) {
     match refused.reason() {
         Reason::OverQuota(_) => (
@@ -76,7 +71,7 @@ fn type_and_title(refused: &Refused<'_>) -> (&'static str, &'static str) {
     }
 }
 
-/// Appends a text escaped for a JSON string (RFC 8259, section 7).
+/// Appends a JSON string (RFC 8259, section 7).
 fn push_escaped(json: &mut String, text: &str) {
     for character in text.chars() {
         match character {

@@ -1,11 +1,9 @@
-//! The reasons of refusals, and how each is answered.
-
 use core::error::Error;
 
 use http::StatusCode;
 use tower_quota_core::{Decision, Name, Outcome};
 
-/// The reason why a request is refused.
+/// The reason of a refusal.
 ///
 /// | reason | HTTP | gRPC |
 /// |---|---|---|
@@ -18,33 +16,32 @@ use tower_quota_core::{Decision, Name, Outcome};
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Reason<'a> {
-    /// The request is over a quota, and would be admitted later.
+    /// The request is over a quota and may retry later.
     OverQuota(&'a Decision),
     /// The request costs more than the capacity of a limit, so a retry never helps.
     NeverFits(&'a Decision),
-    /// The request lacks a key of this scope, and a limit refuses such requests.
+    /// The request lacks the key of this scope.
     MissingKey(Name),
-    /// The request lacks credentials of this scope, and a limit counts only authenticated clients.
+    /// The request lacks credentials of this scope.
     Unauthenticated(Name),
-    /// The server did not attach the peer's address, which a limit needs.
+    /// The server did not attach the peer address, which a limit needs.
     NoPeerAddress,
-    /// The request has more than [`Charge::MOST`](crate::store::Charge::MOST) enforced limits, so the policy is wrong.
+    /// The request has more enforced limits than [`Charge::MOST`](crate::store::Charge::MOST).
     ///
-    /// The answer is the same for every [`OnStoreFailure`](crate::OnStoreFailure).
+    /// The policy is wrong, so [`OnStoreFailure`](crate::OnStoreFailure) does not apply.
     TooManyLimits,
     /// The policy or an operator [blocks](crate::Policy::block) the request.
     Blocked,
-    /// The store was unavailable, and a limit [refuses](crate::OnStoreFailure::Refuse) then, or has a share that is too small.
+    /// The store failed, and a limit [refuses](crate::OnStoreFailure::Refuse) or its share is too small.
     ///
-    /// The error is for logs, not for clients.
+    /// Log the error, but do not send it to clients.
     StoreFailure(&'a (dyn Error + Send + Sync + 'static)),
 }
 
-/// How a reason is answered and named.
 pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) grpc_code: i32,
-    /// The reason for programs: `ErrorInfo.reason`.
+    /// `ErrorInfo.reason`, for programs.
     pub(super) error_info: &'static str,
     label: &'static str,
 }

@@ -1,5 +1,3 @@
-//! The trait that answers refused requests.
-
 use core::fmt;
 use std::sync::Arc;
 
@@ -12,14 +10,13 @@ use super::refused::Refused;
 
 pub(super) const TYPICAL_FIELDS: usize = 12;
 
-/// Answers refused HTTP requests; the default is [`ProblemDetails`](crate::response::ProblemDetails).
+/// Answers refused HTTP requests, by default with [`ProblemDetails`](crate::response::ProblemDetails).
 ///
-/// Pass closures to [`on_refused`](crate::RateLimitLayer::on_refused), and named types to
+/// Pass a closure to [`on_refused`](crate::RateLimitLayer::on_refused), or your type to
 /// [`refusal`](crate::RateLimitLayer::refusal).
 ///
-/// The layer adds the rate limit fields, and `Retry-After`, `Cache-Control: no-store` and `WWW-Authenticate` if they are
-/// missing. It removes the body of a response to `HEAD`. Refused gRPC calls do not use this trait: see
-/// [`Protocol`](crate::Protocol).
+/// The layer adds rate limit fields, and missing `Retry-After`, `Cache-Control: no-store` and `WWW-Authenticate`.
+/// Responses to `HEAD` lose their body. For gRPC, see [`Protocol`](crate::Protocol).
 ///
 /// ```
 /// use http::Response;
@@ -74,7 +71,6 @@ where
     }
 }
 
-/// Adds `Cache-Control` and `Retry-After`, if the response has none.
 pub(super) fn add_missing(refused: &Refused<'_>, headers: &mut HeaderMap) {
     headers
         .entry(CACHE_CONTROL)

@@ -1,5 +1,3 @@
-//! The body of a refusal.
-
 use core::convert::Infallible;
 use core::fmt;
 use core::pin::Pin;
@@ -8,10 +6,9 @@ use core::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-/// The body of a refusal: bytes, text, or any other body of bytes.
+/// The body of a refusal.
 ///
-/// It is made [from](From) bytes and text, with the feature `axum` from axum's `Body`, and from other bodies by
-/// [`RefusalBody::new`].
+/// Convert bytes, text, or axum's `Body` with [`From`]. For other bodies, use [`RefusalBody::new`].
 pub struct RefusalBody(Kind);
 
 enum Kind {
@@ -20,7 +17,7 @@ enum Kind {
 }
 
 impl RefusalBody {
-    /// Makes the body of a refusal from any body of bytes. If that body fails, it ends there.
+    /// Makes a refusal from any body of bytes. If your body fails, the refusal ends there.
     #[must_use]
     pub fn new(body: impl Body<Data = Bytes> + Send + 'static) -> Self {
         Self(Kind::Other(Box::new(EndAtError(Box::pin(body)))))
@@ -63,7 +60,7 @@ impl Body for RefusalBody {
     }
 }
 
-/// A body that ends when its inner body fails, because the service's error type cannot hold that error.
+/// The error type of the service cannot hold the error of the inner body.
 struct EndAtError<B>(Pin<Box<B>>);
 
 impl<B: Body<Data = Bytes>> Body for EndAtError<B> {

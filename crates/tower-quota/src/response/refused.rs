@@ -1,5 +1,3 @@
-//! Refused requests: the message and the wait of a refusal.
-
 use core::fmt::{self, Write};
 use core::time::Duration;
 use std::sync::LazyLock;
@@ -13,19 +11,18 @@ use super::text::ceil_secs;
 use crate::head::RequestHead;
 use crate::key::CLOSURE_MARK;
 
-/// The time to retry after the store failed.
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
 /// The default domain of `ErrorInfo`.
 pub(super) const DEFAULT_DOMAIN: Name = Name::new("tower-quota");
 
-/// The maximum number of limits that a message names, because gRPC clients get it in a header.
+/// gRPC clients get the message in a header, so a message names few limits.
 const MAX_NAMED_LIMITS: usize = 5;
 
-/// A refused request, and the reason of its refusal.
+/// A refused request with the reason of its refusal.
 ///
-/// A layer passes it to [`on_refused`](crate::RateLimitLayer::on_refused). Make it from a decision of your own
-/// [`Limiter`](crate::Limiter):
+/// Your [`on_refused`](crate::RateLimitLayer::on_refused) closure gets a refused request. You can also make it from a
+/// decision of your own [`Limiter`](crate::Limiter).
 ///
 /// ```
 /// use tower_quota::{Limiter, MemoryStore, Quota, Refusal, Refused, response::ProblemDetails};
@@ -46,9 +43,9 @@ pub struct Refused<'a> {
     reason: Reason<'a>,
     head: RequestHead<'a>,
     jitter: Duration,
-    /// The costs that exceed the capacity of their limit, as far as they are known.
+    /// The known costs above the capacity of their limits.
     oversized: &'a [(Name, u64)],
-    /// The domain of `ErrorInfo` for gRPC clients.
+    /// The domain of `ErrorInfo`.
     pub(super) grpc_domain: Name,
 }
 
@@ -63,7 +60,7 @@ impl<'a> Refused<'a> {
         }
     }
 
-    /// Returns the refusal by a decision, or `None` if the request was admitted. Its head is empty.
+    /// Returns the refusal by a decision, with an empty head, or `None` for an admitted request.
     #[must_use]
     pub fn of(decision: &'a Decision) -> Option<Self> {
         static NO_REQUEST: LazyLock<Request<()>> = LazyLock::new(Request::default);
@@ -92,7 +89,7 @@ impl<'a> Refused<'a> {
         self.head
     }
 
-    /// Returns the store's decision, if there was one.
+    /// Returns the decision of the store, if the store decided.
     #[must_use]
     pub const fn decision(&self) -> Option<&'a Decision> {
         match self.reason {
@@ -101,7 +98,7 @@ impl<'a> Refused<'a> {
         }
     }
 
-    /// Returns the names of the limits that refuse.
+    /// Returns the names of the refusing limits.
     pub fn limits(&self) -> impl Iterator<Item = Name> + 'a {
         self.refusing_statuses().map(|status| status.name)
     }
@@ -113,9 +110,9 @@ impl<'a> Refused<'a> {
             .filter(|status| status.outcome.is_refusal())
     }
 
-    /// Returns the time to wait before a retry, with [jitter](crate::RateLimitLayer::retry_jitter).
+    /// Returns the time to wait, with [jitter](crate::RateLimitLayer::retry_jitter).
     ///
-    /// It is `None` if waiting does not help.
+    /// Returns `None` if waiting does not help.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         let wait = match self.reason {
@@ -129,7 +126,7 @@ impl<'a> Refused<'a> {
         }
     }
 
-    /// Returns the seconds of `Retry-After`: the time to wait, rounded up, and at least 1.
+    /// Returns the seconds of `Retry-After`, rounded up, at least 1.
     #[must_use]
     pub const fn retry_after_secs(&self) -> Option<u64> {
         match self.retry_after() {
@@ -145,7 +142,7 @@ impl<'a> Refused<'a> {
         self.reason.answer().status
     }
 
-    /// Returns a message for people, without data of the client or the store.
+    /// Returns a message for people, without data of clients or stores.
     #[must_use]
     pub fn detail(&self) -> String {
         let mut sentence = String::with_capacity(128);
@@ -154,7 +151,7 @@ impl<'a> Refused<'a> {
         sentence
     }
 
-    /// Returns the challenge for `WWW-Authenticate` if credentials are missing (RFC 9110, section 11.6.1).
+    /// Returns `WWW-Authenticate` for missing credentials (RFC 9110, section 11.6.1).
     pub(super) fn challenge(&self) -> Option<HeaderValue> {
         let Reason::Unauthenticated(scope) = self.reason else {
             return None;
@@ -164,7 +161,7 @@ impl<'a> Refused<'a> {
         Some(HeaderValue::from_static(match scope {
             "basic user" => "Basic realm=\"api\", charset=\"UTF-8\"",
             _ if scope.ends_with("bearer token") => "Bearer",
-            // There is no registered scheme for keys in headers. Clients skip unknown schemes.
+            // Keys in headers have no registered scheme. Clients skip unknown schemes.
             _ => "ApiKey",
         }))
     }
@@ -216,7 +213,7 @@ impl<'a> Refused<'a> {
         Ok(())
     }
 
-    /// Writes `limit "a"`, `limits "a" and "b"`, or `limits "a", "b", "c", "d", "e" and 2 others`.
+    /// Writes `limit "a"`, `limits "a" and "b"`, or five limits `and 2 others`.
     fn write_limits(&self, out: &mut String) -> fmt::Result {
         let count = self.limits().count();
         out.push_str(if count > 1 { "limits" } else { "limit" });
@@ -238,7 +235,7 @@ impl<'a> Refused<'a> {
     }
 }
 
-/// Returns a scope for clients: without the prefix of closures.
+/// Removes the prefix of closures.
 fn readable(scope: Name) -> &'static str {
     let scope = scope.as_str();
     scope.strip_prefix(CLOSURE_MARK).unwrap_or(scope)

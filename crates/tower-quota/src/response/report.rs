@@ -1,5 +1,3 @@
-//! The report of a decision in the response.
-
 use core::fmt;
 use core::time::Duration;
 
@@ -9,27 +7,24 @@ use tower_quota_core::{Decision, Key, Name, Quota};
 
 use crate::settle::Counted;
 
-/// The decision about one request, with all other data for its response, which outlives the request.
+/// The decision about a request, with all data for the response. Outlives the request.
 #[derive(Debug)]
 pub(crate) struct Report {
-    /// The decision; `None` when the store failed and nothing was counted.
+    /// `None` if the store failed and the request was not counted.
     pub(crate) decision: Option<Decision>,
-    /// The store that counted the request: the shared or the local one.
     pub(crate) by: Counted,
     /// The quotas of limits whose quota depends on the request.
     pub(crate) overrides: Vec<(Name, Quota)>,
-    /// The costs that exceed the capacity of their limit.
+    /// The costs above the capacity of their limit.
     pub(crate) oversized: Vec<(Name, u64)>,
-    /// The partition keys of the limits, if they are reported.
     pub(crate) partitions: Box<[(Name, PartitionKey)]>,
     /// The random time that is added to the wait of a refused client.
     pub(crate) jitter: Duration,
-    /// True if all limits that apply are shadows, so that the response says nothing.
+    /// If only shadow limits apply, the response has no fields.
     pub(crate) only_shadows: bool,
 }
 
 impl Report {
-    /// Makes a report of a decision by the store, or of no decision, with defaults for the rest.
     #[cfg(test)]
     pub(crate) fn new(decision: Option<Decision>) -> Self {
         Self {
@@ -47,7 +42,7 @@ impl Report {
         self.decision.is_none() || self.by == Counted::Locally
     }
 
-    /// Returns the quota of a limit for this request, if it differs from the limit's own.
+    /// Returns the quota of a limit if the request has a different quota.
     pub(super) fn other_quota(&self, limit: Name) -> Option<&Quota> {
         find(&self.overrides, limit)
     }
@@ -56,7 +51,7 @@ impl Report {
         find(&self.partitions, limit).map(|partition| &*partition.0)
     }
 
-    /// Returns whether each limit has its own quota and no partition key.
+    /// Returns whether limits have their own quotas and no partition keys.
     pub(super) const fn has_own_quotas(&self) -> bool {
         self.overrides.is_empty() && self.partitions.is_empty()
     }
@@ -68,10 +63,9 @@ fn find<T>(list: &[(Name, T)], limit: Name) -> Option<&T> {
         .map(|(_, value)| value)
 }
 
-/// The number of bytes of a partition key.
 const PARTITION_BYTES: usize = 12;
 
-/// A function from keys to partition keys, by a secret.
+/// Derives partition keys from keys by a secret.
 #[derive(Clone)]
 pub(crate) struct Partitions {
     seed: [u8; 16],
@@ -83,7 +77,7 @@ pub(crate) struct PartitionKey(String);
 
 impl Partitions {
     pub(crate) fn new(secret: &[u8]) -> Self {
-        // The seed is only for partition keys. If a store uses the same secret as its seed, the hashes still differ.
+        // The name keeps the hashes different from a store with the same secret as its seed.
         Self {
             seed: Key::new(const { Name::new("partition key") }, secret)
                 .digest(&[0; 16])
@@ -91,7 +85,7 @@ impl Partitions {
         }
     }
 
-    /// Returns the partition key of a key; `None` for the key that all requests share.
+    /// Returns `None` for the key of all requests.
     pub(crate) fn of(&self, key: &Key<'_>) -> Option<PartitionKey> {
         if *key == Key::EVERYONE {
             return None;

@@ -1,5 +1,3 @@
-//! The writer of responses: fields of admitted responses, and refusals.
-
 use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
@@ -26,15 +24,14 @@ use super::write_headers::WriteHeaders;
 use crate::limit::Limit;
 use crate::protocol::Protocol;
 
-/// The field that says that the store had no part in a response.
+/// Marks a response that the store did not decide.
 const X_POLICY: HeaderName = HeaderName::from_static("x-ratelimit-policy");
 
-/// The field that names the shadow limits that would have refused.
+/// Names the shadow limits that would have refused.
 const X_SHADOW: HeaderName = HeaderName::from_static("x-ratelimit-shadow");
 
 pub(crate) type OnRefusedGrpc = dyn Fn(&Refused<'_>) -> GrpcStatus + Send + Sync;
 
-/// The settings of a layer for its responses, independent of its policy.
 #[derive(Clone)]
 pub(crate) struct ResponseSettings {
     pub(crate) styles: Vec<HeaderStyle>,
@@ -44,7 +41,7 @@ pub(crate) struct ResponseSettings {
     pub(crate) grpc_domain: Name,
     pub(crate) protocol: Protocol,
     pub(crate) reports_shadows: bool,
-    /// The maximum random time that is added to a refused client's wait.
+    /// The maximum random time that is added to the wait of a refused client.
     pub(crate) max_jitter: Duration,
 }
 
@@ -64,7 +61,7 @@ impl Default for ResponseSettings {
 }
 
 impl ResponseSettings {
-    /// Returns the fields that these settings may add to responses, `Cache-Control` excepted.
+    /// Returns the fields that responses may get, except `Cache-Control`.
     pub(crate) fn fields(&self) -> Vec<HeaderName> {
         let mut fields = vec![RETRY_AFTER, WWW_AUTHENTICATE];
         for style in &self.styles {
@@ -83,7 +80,7 @@ impl ResponseSettings {
     }
 }
 
-/// The writer of a layer's responses, for its settings and the limits of one policy.
+/// Writes the responses of a layer for the limits of a policy.
 pub(crate) struct Responses {
     settings: ResponseSettings,
     limits: Limits,
@@ -119,7 +116,7 @@ impl Responses {
     }
 
     pub(crate) fn admitted(&self, report: &Report, headers: &mut HeaderMap) {
-        // If an inner limiter or the service refused and says when to retry, our wait must not be added.
+        // An inner limiter or service may have refused with its own time to retry.
         if !headers.contains_key(RETRY_AFTER) {
             self.write_fields(report, headers);
         }
@@ -142,13 +139,13 @@ impl Responses {
             None => settings.refusal.respond(refused),
         };
         if refused.head().method() == Method::HEAD {
-            // The length that a GET would have, without the body.
+            // The length of a GET, without the body.
             if let Some(length) = core::mem::take(response.body_mut()).size_hint().exact() {
                 response.headers_mut().insert(CONTENT_LENGTH, length.into());
             }
         }
         let headers = response.headers_mut();
-        // There are nearly always more fields than the map's first capacity: let it grow only once.
+        // Most responses exceed the first capacity of the map, so let the map grow only once.
         headers.reserve(TYPICAL_FIELDS.saturating_sub(headers.len()));
         add_missing(refused, headers);
         if let (None, Some(challenge)) = (content_type, refused.challenge()) {
@@ -178,14 +175,13 @@ impl Responses {
         }
     }
 
-    /// Returns whether the limit with the longest wait is hidden, so that the fields would tell shorter waits.
+    /// If the limit with the longest wait is hidden, fields would show shorter waits.
     fn is_refused_by_hidden(&self, report: &Report) -> bool {
         let refusal = report.decision.as_ref().filter(|it| !it.is_allowed());
         let longest = refusal.and_then(Decision::tightest);
         longest.is_some_and(|status| self.limits.hides(status.name))
     }
 
-    /// Adds the marks of an unavailable store and of shadow limits that would have refused.
     fn write_marks(&self, report: &Report, headers: &mut HeaderMap) {
         if report.is_degraded() && !report.only_shadows {
             self.mark_degraded(headers);
@@ -195,7 +191,7 @@ impl Responses {
         }
     }
 
-    /// Adds `X-RateLimit-Shadow: "new", "newer"`: the shadow limits that would have refused.
+    /// Adds `X-RateLimit-Shadow: "new", "newer"`.
     fn write_shadows(&self, decision: &Decision, headers: &mut HeaderMap) {
         let mut list = FieldText::new();
         for status in decision.would_refuse() {
@@ -215,7 +211,6 @@ impl Responses {
         }
     }
 
-    /// Marks a response as decided without the store, if the layer has any header style.
     fn mark_degraded(&self, headers: &mut HeaderMap) {
         if !self.writers.is_empty() {
             headers.insert(X_POLICY, const { HeaderValue::from_static("degraded") });
@@ -248,7 +243,7 @@ mod tests {
     use crate::response::style::HeaderStyle::{self, Draft7, Draft11};
     use crate::response::{Reason, Refused, Report};
 
-    /// Returns the fields of a request with a quota of 500 an hour instead of the limit's 100 a minute.
+    /// Overrides 100 a minute by a quota of 500 an hour for the request.
     fn fields(style: HeaderStyle) -> HeaderMap {
         let limits = [
             Limit::new("tier", Quota::per_minute(100)),
@@ -298,7 +293,7 @@ mod tests {
         }
     }
 
-    /// Returns the status, challenge and gRPC code of a refusal for this reason.
+    /// Returns status, challenge and gRPC code.
     fn refusal(reason: Reason<'_>, protocol: Protocol) -> (u16, Option<String>, Option<String>) {
         let settings = ResponseSettings {
             protocol,

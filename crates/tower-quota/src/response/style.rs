@@ -1,5 +1,3 @@
-//! The header styles that a layer chooses from.
-
 use core::fmt;
 use std::sync::Arc;
 
@@ -11,26 +9,26 @@ use super::draft11::Draft11;
 use super::write_headers::WriteHeaders;
 use super::x_ratelimit::{Reset, XRateLimit};
 
-/// A convention of header fields that report the status of limits to clients.
+/// A convention of header fields that report limits to clients.
 ///
-/// Combine styles that write different fields, such as a draft, [`XRateLimit`](Self::XRateLimit) and your own style.
-/// Seconds are rounded up.
+/// You can combine styles that write different fields. Seconds are rounded up.
 ///
-/// If a service behind the layer has written such fields, the layer adds members to lists and keeps the stricter value of
-/// other fields. If the service answers with `Retry-After`, the layer adds no fields.
+/// If your service behind the layer writes rate limit fields, the layer extends lists and keeps stricter values. If
+/// your service sends `Retry-After`, the layer adds no fields.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum HeaderStyle {
-    /// `RateLimit: "burst";r=19;t=2` and `RateLimit-Policy: "burst";q=20;w=2`
-    /// (draft-ietf-httpapi-ratelimit-headers-11, the same on the wire since draft 8).
-    Draft11,
-    /// `RateLimit: limit=20, remaining=19, reset=1` of the tightest limit, and `RateLimit-Policy: 20;w=2` (draft 7).
+    /// `RateLimit: "burst";r=19;t=2` and `RateLimit-Policy: "burst";q=20;w=2` of draft 11.
     ///
-    /// On a refusal the reset is equal to `Retry-After`.
+    /// The format is unchanged since draft-ietf-httpapi-ratelimit-headers-08.
+    Draft11,
+    /// `RateLimit: limit=20, remaining=19, reset=1` and `RateLimit-Policy: 20;w=2` of draft 7.
+    ///
+    /// `RateLimit` reports the tightest limit. After a refusal, the reset equals `Retry-After`.
     Draft7,
-    /// `X-RateLimit-Limit: 20`, `X-RateLimit-Remaining: 19` and `X-RateLimit-Reset`, of the tightest limit.
+    /// `X-RateLimit-Limit: 20`, `X-RateLimit-Remaining: 19` and `X-RateLimit-Reset` of the tightest limit.
     XRateLimit(Reset),
-    /// A custom style, made by [`HeaderStyle::custom`].
+    /// Your own style, from [`HeaderStyle::custom`].
     Custom(CustomStyle),
 }
 
@@ -39,7 +37,7 @@ pub enum HeaderStyle {
 pub struct CustomStyle(Arc<dyn WriteHeaders>);
 
 impl HeaderStyle {
-    /// The newest draft, and the fields that most deployed clients read.
+    /// The newest draft, and the fields that most clients read.
     pub(crate) const DEFAULT: [Self; 2] = [Self::Draft11, Self::XRateLimit(Reset::Epoch)];
 
     /// Makes a custom style: see [`WriteHeaders`] for an example.
@@ -57,7 +55,7 @@ impl HeaderStyle {
         }
     }
 
-    /// Returns an error if two of these styles write the same field.
+    /// Returns an error if two styles write the same field.
     pub(crate) fn check(styles: &[Self]) -> Result<(), ConfigError> {
         let mut taken: Vec<&'static HeaderName> = Vec::new();
         for style in styles {

@@ -1,4 +1,4 @@
-//! Numbers, strings and times in the format of header fields (RFC 9651, RFC 9110).
+//! Values of header fields (RFC 9651, RFC 9110).
 
 use core::time::Duration;
 
@@ -9,26 +9,26 @@ use tower_quota_core::{Quota, Timestamp};
 /// The largest Integer of RFC 9651, section 3.3.1.
 const MAX_INTEGER: u64 = 999_999_999_999_999;
 
-/// The text of one field while it is written. Most fields fit without an allocation.
+/// Most fields fit without an allocation.
 pub(super) type FieldText = SmallVec<[u8; 128]>;
 
-/// Returns the seconds of a time span, rounded up, so that no wait is reported shorter than it is.
+/// Rounds up, so a reported wait is never too short.
 pub(crate) const fn ceil_secs(span: Duration) -> u64 {
     span.as_secs()
         .saturating_add((span.subsec_nanos() > 0) as u64)
 }
 
-/// Returns the window of a quota in seconds, rounded up, at least 1.
+/// Returns the window in seconds, rounded up, at least 1.
 pub(super) fn window_secs(quota: &Quota) -> u64 {
     ceil_secs(quota.window()).max(1)
 }
 
-/// Returns the second of the Unix epoch, rounded up, at which a time span after an instant has passed.
+/// Returns the Unix second, rounded up, at which a time span has passed.
 pub(super) fn epoch_second(at: Timestamp, span: Duration) -> u64 {
     ceil_secs(Duration::from_micros(at.unmarked().as_micros()).saturating_add(span))
 }
 
-/// Appends a String: printable ASCII, as the names of limits are.
+/// Appends a String of printable ASCII, such as the name of a limit.
 pub(super) fn push_string(out: &mut FieldText, text: &str) {
     out.push(b'"');
     for byte in text.bytes() {
@@ -40,7 +40,7 @@ pub(super) fn push_string(out: &mut FieldText, text: &str) {
     out.push(b'"');
 }
 
-/// Appends an Integer, cut to the largest that the format allows.
+/// Appends an Integer, capped at the largest Integer.
 pub(super) fn push_integer(out: &mut FieldText, number: u64) {
     out.extend_from_slice(
         itoa::Buffer::new()
@@ -55,12 +55,12 @@ pub(super) fn push_separator(out: &mut FieldText) {
     }
 }
 
-/// Returns a number as the value of a field, cut to the largest Integer.
+/// Caps at the largest Integer.
 pub(super) fn number_value(number: u64) -> HeaderValue {
     number.min(MAX_INTEGER).into()
 }
 
-/// Returns a text as the value of a field; `None` if it is empty.
+/// Returns `None` for an empty text.
 pub(super) fn text_value(text: &[u8]) -> Option<HeaderValue> {
     // Numbers, base64 and the checked names of limits always make a value.
     if text.is_empty() {
@@ -70,13 +70,13 @@ pub(super) fn text_value(text: &[u8]) -> Option<HeaderValue> {
     }
 }
 
-/// Returns the number at the beginning of a field: alone, or before a list.
+/// Returns the number at the beginning of a field, perhaps before a list.
 pub(super) fn leading_number(headers: &HeaderMap, name: &HeaderName) -> Option<u64> {
     let text = headers.get(name)?.to_str().ok()?;
     text.split(',').next()?.trim().parse().ok()
 }
 
-/// Returns the members of a list field, from all its lines.
+/// Returns the members of all lines of a list field.
 pub(super) fn members<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,
@@ -88,7 +88,7 @@ pub(super) fn members<'a>(
         .flat_map(|line| split_unquoted(line, ','))
 }
 
-/// Splits a structured field at the separators that stand outside of quotes.
+/// Splits a structured field at separators outside of quotes.
 pub(crate) fn split_unquoted(line: &str, separator: char) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     line.split(move |character| {

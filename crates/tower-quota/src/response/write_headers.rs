@@ -1,10 +1,8 @@
-//! The trait of header styles.
-
 use http::header::{HeaderMap, HeaderName};
 
 use super::header_report::HeaderReport;
 
-/// Writes rate limit header fields of your own: see [`HeaderStyle::custom`](crate::HeaderStyle::custom).
+/// Writes your own rate limit fields: see [`HeaderStyle::custom`](crate::HeaderStyle::custom).
 ///
 /// ```
 /// use http::header::{HeaderMap, HeaderName, HeaderValue};
@@ -43,9 +41,9 @@ pub trait WriteHeaders: Send + Sync + 'static {
     /// Two styles of a layer must not write the same field.
     fn fields(&self) -> &'static [HeaderName];
 
-    /// Writes the fields of one response.
+    /// Writes the fields of a response.
     ///
-    /// The layer does not call it if no limit applied, or if an admitted response has a `Retry-After` of its own. If a
-    /// service behind the layer has written fields of the same names, do not make them more permissive.
+    /// The layer skips the call if no limit applied, or if an admitted response has its own `Retry-After`. If your
+    /// service wrote the same fields, do not make them more permissive.
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap);
 }

@@ -1,5 +1,3 @@
-//! The `X-RateLimit` fields, which report the tightest limit.
-
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::header_report::HeaderReport;
@@ -16,7 +14,6 @@ pub enum Reset {
     Epoch,
 }
 
-/// The style with `X-RateLimit-Limit`, `-Remaining` and `-Reset`.
 pub(super) struct XRateLimit(pub(super) Reset);
 
 static FIELDS: [HeaderName; 3] = [
@@ -67,7 +64,7 @@ impl WriteHeaders for XRateLimit {
     }
 }
 
-/// Returns the remaining units that an inner limiter reports, if all three fields are there.
+/// Returns `None` unless the inner limiter wrote all three fields.
 fn inner_remaining(headers: &HeaderMap) -> Option<u64> {
     leading_number(headers, LIMIT)?;
     leading_number(headers, RESET)?;
