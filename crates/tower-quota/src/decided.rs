@@ -22,7 +22,7 @@ impl<'a> Decided<'a> {
         self.head
     }
 
-    /// Returns the decision of the store, or of this instance in place of the store.
+    /// Returns the decision of the store, or of this instance during an outage.
     ///
     /// Blocked requests, missing keys and failed stores have no decision.
     #[must_use]
@@ -30,16 +30,15 @@ impl<'a> Decided<'a> {
         self.decision
     }
 
-    /// Returns the reason of the refusal, or `None` for an admitted request.
+    /// Returns the reason of a refusal.
     #[must_use]
     pub const fn reason(&self) -> Option<Reason<'a>> {
         self.reason
     }
 
-    /// Returns the key of the request for each limit, including shadow limits, for your logs.
+    /// Returns the key for each limit, including shadow limits, for your logs.
     ///
-    /// Keys may be secrets, so `Debug` hides their bytes. Blocked requests and requests with a missing key have no
-    /// keys.
+    /// Keys may be secrets, so `Debug` hides them. Blocked requests and requests with a missing key have no keys.
     pub fn keys(&self) -> impl Iterator<Item = (Name, &'a Key<'static>)> + use<'a> {
         self.keys.iter().map(|(limit, key)| (*limit, key))
     }
@@ -52,13 +51,13 @@ impl<'a> Decided<'a> {
             .map(|status| status.name)
     }
 
-    /// Returns the wait of a refused request, without jitter, or `None` if a retry never helps.
+    /// Returns the wait of a refused request, without jitter, if a retry helps.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.decision.and_then(Decision::retry_after)
     }
 
-    /// Returns the time that an admitted request waits for its turn, or zero.
+    /// Returns the queueing time of an admitted request, or zero.
     #[must_use]
     pub fn wait(&self) -> Duration {
         match (self.reason, self.decision) {
@@ -75,9 +74,9 @@ impl<'a> Decided<'a> {
 
     /// Returns the decision as a word, for a label of your metrics.
     ///
-    /// An admitted request is `allowed`, `waiting`, or `uncounted` if the store failed. A refused request is `refused`,
-    /// `never` (above the capacity of a limit), `blocked`, `missing_key`, `unauthenticated`, `no_peer_address`,
-    /// `too_many_limits` or `store_failure`.
+    /// Admitted requests are `allowed`, `waiting`, or `uncounted` if the store failed. Refused requests are `refused`,
+    /// `never` (above the capacity), `blocked`, `missing_key`, `unauthenticated`, `no_peer_address`, `too_many_limits`
+    /// or `store_failure`.
     #[must_use]
     pub fn label(&self) -> &'static str {
         match self.reason {

@@ -57,7 +57,7 @@ impl<'a> RequestHead<'a> {
         self.method
     }
 
-    /// Returns the target. Inside axum's `nest` the target lacks the prefix, unlike [`path`](Self::path).
+    /// Returns the target, without the prefix of axum's `nest`. See [`path`](Self::path).
     #[must_use]
     pub const fn uri(&self) -> &'a Uri {
         self.uri
@@ -65,8 +65,8 @@ impl<'a> RequestHead<'a> {
 
     /// Returns the path of the request, not decoded.
     ///
-    /// Inside axum's `nest` the path includes the prefix. If a layer inside a router rewrites the path, you get the new
-    /// path. Compare paths with [`path_matches`](Self::path_matches).
+    /// The path includes the prefix of axum's `nest`, and the changes of layers inside a router. Compare paths with
+    /// [`path_matches`](Self::path_matches).
     #[must_use]
     pub fn path(&self) -> &'a str {
         let original = self.original_path();
@@ -79,9 +79,9 @@ impl<'a> RequestHead<'a> {
 
     /// Returns whether a path of this request matches.
     ///
-    /// With the feature `axum`, a request has two paths: the `OriginalUri` of the outermost `Router`, and the present
-    /// path without the prefix of a `nest`. A limit or block list applies if either path matches. An exemption must
-    /// match the full path, and both paths after a rewrite.
+    /// With the feature `axum`, you compare two paths: the `OriginalUri`, and the present path without the prefix of a
+    /// `nest`. A limit or block list applies if either path matches. An exemption must match the full path, and both
+    /// paths after a rewrite.
     pub fn path_matches(&self, mut matches: impl FnMut(&str) -> bool) -> bool {
         let (original, present) = (self.original_path(), self.uri.path());
         if self.holds_in_doubt {
@@ -99,10 +99,9 @@ impl<'a> RequestHead<'a> {
         self.uri.path()
     }
 
-    /// Returns the host in lower case, without port and trailing dot, or `None` without a host.
+    /// Returns the host in lower case, without port and trailing dot.
     ///
-    /// The host of the target comes before the first `Host` header. To compare all hosts, use
-    /// [`when::host`](crate::when::host).
+    /// The target comes before the first `Host` header. To compare all hosts, use [`when::host`](crate::when::host).
     #[must_use]
     pub fn host(&self) -> Option<Cow<'a, [u8]>> {
         self.hosts().next()
@@ -110,8 +109,8 @@ impl<'a> RequestHead<'a> {
 
     /// Returns whether a [host](Self::host) of this request matches.
     ///
-    /// A request can send a host in the target and in several `Host` headers. A limit or block list applies if any host
-    /// matches. An [exemption](Self::holds_in_doubt) must match all hosts. A request without a host does not match.
+    /// A request can send several hosts. A limit or block list applies if any host matches. An
+    /// [exemption](Self::holds_in_doubt) must match all hosts, and at least one.
     pub fn host_matches(&self, mut matches: impl FnMut(&[u8]) -> bool) -> bool {
         let mut hosts = self.hosts();
         if self.holds_in_doubt {
@@ -121,7 +120,6 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    /// The host of the target comes before the `Host` headers.
     pub(crate) fn hosts(&self) -> impl Iterator<Item = Cow<'a, [u8]>> + use<'a> {
         let target = self
             .uri
@@ -145,24 +143,22 @@ impl<'a> RequestHead<'a> {
         self.headers
     }
 
-    /// Returns the values that the server and outer layers attached: addresses, routes, users.
+    /// Returns values from the server and outer layers, such as addresses, routes and users.
     #[must_use]
     pub const fn extensions(&self) -> &'a Extensions {
         self.extensions
     }
 
-    /// Returns the answer of a condition that is unsure about this request.
+    /// Returns the answer of a condition that is unsure, because a request sends two values.
     ///
-    /// A condition is unsure if a request sends two values to compare. The answer is `true` for block lists and for
-    /// conditions of limits, and `false` for exemptions and for a new head. [`when::not`] inverts the answer.
-    ///
-    /// [`when::not`]: crate::when::not
+    /// The answer is `true` for limits and block lists, and `false` for exemptions and a new head.
+    /// [`when::not`](crate::when::not) inverts the answer.
     #[must_use]
     pub const fn holds_in_doubt(&self) -> bool {
         self.holds_in_doubt
     }
 
-    /// Sets the answer of unsure conditions: see [`holds_in_doubt`](Self::holds_in_doubt).
+    /// Sets the [answer](Self::holds_in_doubt) of unsure conditions.
     #[must_use]
     pub const fn in_doubt(self, holds: bool) -> Self {
         Self {
@@ -171,7 +167,6 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    /// Always `None` without the feature `axum`.
     pub(crate) fn matched_route(&self) -> Option<&'a str> {
         #[cfg(feature = "axum")]
         if let Some(matched) = self.extensions.get::<axum::extract::MatchedPath>() {

@@ -17,14 +17,12 @@ pub(crate) enum StoreCallError<E> {
     TimedOut(StoreTimeout),
 }
 
-/// The error of a store that did not answer within the layer's timeout.
-///
-/// See [`RateLimitLayer::store_timeout`](crate::RateLimitLayer::store_timeout).
+/// The store exceeded the [timeout](crate::RateLimitLayer::store_timeout) of the layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreTimeout(Duration);
 
 pin_project! {
-    /// A timer that starts at the first poll, so a layer can be built outside of a runtime.
+    /// Starts the timer at the first poll, inside of a runtime.
     pub(crate) struct Deadline {
         after: Duration,
         #[pin]
@@ -32,7 +30,7 @@ pin_project! {
     }
 }
 
-/// Waits for a call of the store. Without a tokio runtime, the call has no timeout.
+/// Without a tokio runtime, the call has no timeout.
 pub(crate) async fn within<T, E>(
     timeout: Duration,
     call: impl Future<Output = Result<T, E>>,

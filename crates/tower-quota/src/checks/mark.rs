@@ -1,9 +1,9 @@
 use http::{Extensions, Request};
 use tower_quota_core::Name;
 
-/// The limits that have counted a request, with store and scope, for inner layers.
+/// The limits that counted a request, with store and scope, for inner layers.
 ///
-/// An extension costs an allocation, so a layer attaches marks only while it watches its policy.
+/// A mark costs an allocation, so a layer attaches marks only while it watches.
 #[derive(Clone, Default)]
 pub(crate) struct Mark(Vec<(usize, Name, Name)>);
 
@@ -12,7 +12,6 @@ impl Mark {
         self.0.push((store, limit, scope));
     }
 
-    /// Returns whether an outer layer counted the same limit and key in the same store.
     pub(super) fn is_marked(
         extensions: &Extensions,
         store: usize,

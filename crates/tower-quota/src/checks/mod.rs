@@ -1,11 +1,9 @@
 //! Checks for mistakes in the configuration that only traffic shows.
 //!
-//! The heads of the first requests carry a [`Watch`]. `ClientIp` and `when::route` report to the watch, so no key or
-//! condition runs twice. The watch counts until a mistake is proved, and [`Checks`] logs the mistake for the whole
-//! layer. A [`Mark`] tells inner layers the counted limits.
+//! Heads of the first requests carry a [`Watch`], so keys and conditions report mistakes without running twice.
+//! [`Checks`] logs proved mistakes for the layer. A [`Mark`] tells inner layers the counted limits.
 //!
-//! A warning must be right, so proof takes many requests. Warnings never contain an address, a key, or the text of an
-//! error.
+//! Warnings must be right, so proof takes many requests. Warnings never contain addresses, keys, or texts of errors.
 
 mod check;
 mod mark;
@@ -22,7 +20,6 @@ pub use self::report::ChecksReport;
 pub(crate) use self::watch::Watch;
 use crate::key::Mistake;
 
-/// The maximum number of warnings in the log of a layer.
 const MAX_WARNINGS: usize = 64;
 
 #[derive(Default)]
@@ -56,7 +53,7 @@ impl Checks {
         });
     }
 
-    /// Logs the mistake once `shown` requests prove the check.
+    /// Logs the mistake once `shown` requests are enough.
     fn record(&self, check: Check, shown: u64, text: impl FnOnce() -> String) {
         let proof = check.proof();
         if shown < proof || self.off().contains(&check) {
@@ -76,12 +73,12 @@ impl Checks {
             "{}. This is logged once; `RateLimitLayer::without_check(Check::{check:?})` turns it off.",
             text()
         );
-        // A new policy is watched again, but a warning is logged once.
+        // A new policy is watched again.
         if found.warnings().any(|(_, known)| known == text) {
             return;
         }
         found.warnings.push((check, text.clone()));
-        // A subscriber may be slow, so do not hold the lock while it logs.
+        // A subscriber may be slow, so release the lock first.
         drop(found);
         tracing::warn!(target: "tower_quota", "{text}");
     }
@@ -91,7 +88,7 @@ impl Checks {
     }
 
     fn found(&self) -> MutexGuard<'_, ChecksReport> {
-        // Every change is one step, so a poisoned report is still valid.
+        // Changes are single steps, so a poisoned report is valid.
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

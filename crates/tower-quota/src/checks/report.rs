@@ -2,7 +2,7 @@ use core::fmt;
 
 use super::check::Check;
 
-/// The mistakes in your configuration that a layer has found so far.
+/// The mistakes in your configuration so far.
 ///
 /// ```
 /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
@@ -29,7 +29,7 @@ impl ChecksReport {
 
     /// Returns the mistakes, with the number of requests that showed them.
     ///
-    /// The layer examines 1,000 requests, or up to 10,000 while a mistake is partly proved.
+    /// The layer examines 1,000 requests, or up to 10,000 while a proof is incomplete.
     pub fn counts(&self) -> impl Iterator<Item = (Check, u64)> {
         self.counts.iter().copied()
     }
@@ -42,7 +42,7 @@ impl ChecksReport {
             .map_or(0, |(_, count)| count)
     }
 
-    /// Returns the texts of the warnings in the order of the log, at most 64.
+    /// Returns the texts of the logged warnings, at most 64.
     pub fn warnings(&self) -> impl Iterator<Item = (Check, &str)> {
         self.warnings
             .iter()

@@ -7,20 +7,18 @@ use crate::head::RequestHead;
 use crate::key::{Mistake, forwarding_header};
 use crate::policy::Ask;
 
-/// The watch ends after these requests, unless a mistake is partly proved.
+/// The watch ends here, unless a proof is incomplete.
 const WATCHED_REQUESTS: u64 = 1_000;
 
-/// The watch always ends after these requests.
 const MAX_WATCHED_REQUESTS: u64 = 10_000;
 
-/// The number of paths that a proxy's health checks may have.
+/// The number of paths of a proxy's health checks.
 const HEALTH_CHECKS: usize = 3;
 
-/// Watches the first requests of a policy. A later request pays for one load and a branch.
+/// Watches the first requests of a policy. Later requests pay for one load and a branch.
 pub(crate) struct Watch {
     is_open: AtomicBool,
     checks: Arc<Checks>,
-    /// The number of the store, for marks.
     store: usize,
     seen: Mutex<Seen>,
 }
@@ -28,7 +26,7 @@ pub(crate) struct Watch {
 #[derive(Default)]
 struct Seen {
     requests: u64,
-    /// The requests that showed a mistake, by subject, or `None` after a disproof.
+    /// Counts by subject, or `None` after a disproof.
     suspects: HashMap<Check, HashMap<String, Option<u64>>>,
     /// The header that trusted proxies do not send.
     unsent_header: Option<String>,
@@ -68,7 +66,7 @@ impl Watch {
         }
     }
 
-    /// Records that a key read the address of the client, perhaps with a mistake.
+    /// Records that a key read the address of the client.
     pub(crate) fn address(&self, key: &str, mistake: Option<Mistake>, head: &RequestHead<'_>) {
         let check = match &mistake {
             Some(Mistake::NoPeerAddress) => return self.checks.no_peer_address(),
@@ -98,7 +96,6 @@ impl Watch {
         self.disprove(Check::UnreachableLimit, pattern);
     }
 
-    /// Records that a condition on this route missed a request.
     #[cfg(feature = "axum")]
     pub(crate) fn route_missed(&self, pattern: &str, reason: impl FnOnce() -> String) {
         self.show(Check::UnreachableLimit, pattern, || {
@@ -107,7 +104,7 @@ impl Watch {
         });
     }
 
-    /// Compares the limits with the marks of outer layers. Returns the mark for inner layers.
+    /// Returns the mark for inner layers.
     pub(crate) fn mark(&self, ask: &Ask<'_, '_>, head: &RequestHead<'_>) -> Mark {
         let mut mark = Mark::default();
         for (limit, scope) in ask.counted() {

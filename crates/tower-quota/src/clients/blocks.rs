@@ -7,18 +7,17 @@ use tower_quota_core::{Key, Name};
 
 const MAX_BLOCKS: usize = 100_000;
 
-/// The end of each block, by limit and key.
 type Ends = HashMap<Name, HashMap<Key<'static>, Instant>>;
 
-/// The blocks of this process. Every change copies the map, so requests read without a lock.
+/// Changes copy the map, so requests read without a lock.
 #[derive(Default)]
 pub(crate) struct Blocks(ArcSwap<Ends>);
 
 impl Blocks {
-    /// Blocks a client or extends the block. Returns `false` above the maximum.
+    /// Returns `false` above the maximum.
     pub(crate) fn insert(&self, limit: Name, key: &Key<'_>, length: Duration) -> bool {
         let now = super::now();
-        // A block lasts for a century if `Instant` cannot hold its end.
+        // `Instant` cannot hold the end, so block for a century.
         let until = now
             .checked_add(length)
             .unwrap_or(now + Duration::from_secs(3_155_760_000));

@@ -12,7 +12,7 @@ pub(crate) use self::top::TopClients;
 #[cfg(feature = "top")]
 pub use self::top::{TopClient, TopWindow};
 
-/// Returns the time for blocks and top clients. No counter depends on it.
+/// No counter depends on this time.
 #[expect(
     clippy::disallowed_methods,
     reason = "operators see it, and no store's clock is at hand"

@@ -11,9 +11,7 @@ use crate::key::KeyExtractor;
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum ClientKey<'a> {
-    /// A text that the extractor of the limit [reads](KeyExtractor::parse).
-    ///
-    /// Give an address such as `203.0.113.7`, or the value of the header, cookie or parameter.
+    /// A text that the extractor [reads](KeyExtractor::parse), such as `203.0.113.7` or an API key.
     Text(&'a str),
     /// An address.
     Address(IpAddr),

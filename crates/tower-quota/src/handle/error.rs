@@ -5,33 +5,31 @@ use tower_quota_core::Name;
 
 use crate::store_call::{StoreCallError, StoreTimeout};
 
-/// The error of an operation of a [`RateLimitHandle`](crate::RateLimitHandle).
+/// The error of a [`RateLimitHandle`](crate::RateLimitHandle).
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum HandleError<E> {
-    /// The policy in force has no limit of this name.
+    /// The policy lacks this limit.
     UnknownLimit {
         /// The name that you gave.
         name: String,
-        /// The names of the limits of the policy.
+        /// The limits of the policy.
         known: Vec<Name>,
     },
     /// The extractor of this limit cannot read a key.
     ///
-    /// Either the text is not an address, the extractor is [`key::all`](crate::key::all()), the request has no key, or
-    /// you block a client with conflicting keys.
+    /// The text is not an address, the extractor is [`key::all`](crate::key::all()), the request has no key, or you
+    /// block conflicting keys.
     UnreadableKey(Name),
     /// This process holds 100,000 blocks. Block by a [condition](crate::Policy::block) instead.
     TooManyBlocks,
-    /// A sliding log or a concurrency limit takes no units back.
-    ///
-    /// [Reset](crate::RateLimitHandle::reset) the client instead.
+    /// A sliding log or concurrency limit takes no units back. [Reset](crate::RateLimitHandle::reset) the client.
     NotGranted(Name),
     /// The store failed.
     Store(E),
-    /// The store did not answer within the [timeout](crate::RateLimitLayer::store_timeout) of the layer.
+    /// The store exceeded the [timeout](crate::RateLimitLayer::store_timeout).
     TimedOut(StoreTimeout),
-    /// The store answered without a status, which is a bug in the store.
+    /// The store answered without a status, a bug in the store.
     NoStatus,
 }
 

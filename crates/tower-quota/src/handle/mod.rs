@@ -24,9 +24,9 @@ use crate::policy::{Ask, Explained, Plan, Policy};
 use crate::request::Rules;
 use crate::store_call::within;
 
-/// A handle that operates a running layer. Get a handle from [`RateLimitLayer::handle`].
+/// Operates a running layer. Get a handle from [`RateLimitLayer::handle`].
 ///
-/// You name a client by a limit and a [`ClientKey`], such as an address or an API key. Clones operate the same layer.
+/// Name a client by a limit and a [`ClientKey`], such as an address or an API key.
 ///
 /// ```
 /// use std::time::Duration;
@@ -73,7 +73,7 @@ impl<S: Store> RateLimitLayer<S> {
 }
 
 impl<S: Store> RateLimitHandle<S> {
-    /// Returns the names of the limits of the policy.
+    /// Returns the names of the policy's limits.
     #[must_use]
     pub fn limits(&self) -> Vec<Name> {
         self.shared
@@ -87,7 +87,7 @@ impl<S: Store> RateLimitHandle<S> {
     /// Returns the key by which a limit counts a client.
     ///
     /// # Errors
-    /// The limit is unknown, or its extractor cannot read the client.
+    /// The limit is unknown or cannot read the client.
     pub fn key<'k>(
         &self,
         limit: &str,
@@ -98,9 +98,9 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Returns a limiter on the counters of a limit, to charge units while a request runs.
     ///
-    /// Use the limiter for the messages of a stream or a websocket, with the [key](Self::key) of the client. The
-    /// limiter keeps the present quota of the limit. Blocks and the quotas of [requests](Limit::quota_with) and
-    /// [keys](Limit::quota_of_key) do not apply.
+    /// Use the limiter for messages of a stream or websocket, with the [key](Self::key) of the client. The limiter
+    /// keeps the present quota, and ignores blocks and the quotas of [requests](Limit::quota_with) and
+    /// [keys](Limit::quota_of_key).
     ///
     /// ```
     /// use http::request::Parts;
@@ -119,7 +119,7 @@ impl<S: Store> RateLimitHandle<S> {
     /// ```
     ///
     /// # Errors
-    /// [`HandleError::UnknownLimit`] if the policy lacks the limit.
+    /// [`HandleError::UnknownLimit`].
     pub fn limiter(&self, limit: &str) -> Result<Limiter<RefusalCache<S>>, HandleError<S::Error>> {
         let rules = self.shared.rules();
         let limit = named(&rules.plan, limit)?;
@@ -131,7 +131,7 @@ impl<S: Store> RateLimitHandle<S> {
             .max_wait(longest_wait))
     }
 
-    /// Explains how the policy would treat a request, without counting or calling the store.
+    /// Explains the treatment of a request, without counting or calling the store.
     ///
     /// If a [split](Policy::split) decides the request, the policy of the split explains.
     #[must_use]
@@ -141,12 +141,11 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Returns the status of a client for a request of one unit, without charging the unit.
     ///
-    /// The quota is the quota of the request, if you name the client by a request. Otherwise the quota is the quota [of
-    /// the key](Limit::quota_of_key), or the quota of the limit. To ask for a [block](Self::block), use
-    /// [`blocked_for`](Self::blocked_for).
+    /// If you name the client by a request, the quota of the request applies, otherwise the quota [of the
+    /// key](Limit::quota_of_key) or the limit. For blocks, call [`blocked_for`](Self::blocked_for).
     ///
     /// # Errors
-    /// The limit is unknown, its extractor cannot read the client, or the store fails.
+    /// The errors of [`key`](Self::key), or the store fails.
     pub async fn peek<'k>(
         &self,
         limit: &str,
@@ -174,7 +173,7 @@ impl<S: Store> RateLimitHandle<S> {
     /// A sliding window takes back only units of the present window.
     ///
     /// # Errors
-    /// The errors of [`peek`](Self::peek), and [`HandleError::NotGranted`].
+    /// The errors of [`peek`](Self::peek), or [`HandleError::NotGranted`].
     pub async fn grant<'k>(
         &self,
         limit: &str,
@@ -192,9 +191,8 @@ impl<S: Store> RateLimitHandle<S> {
         ) {
             return Err(HandleError::NotGranted(limit.name));
         }
-        // A refund needs an instant of the store's clock and a counter under this quota. A plain refusal converts the
-        // counter and counts nothing. A leasing store counts by the limit's own quota only charges that it never
-        // leases.
+        // A refund needs the store's time and a counter under this quota. A refusal provides both, and counts nothing.
+        // A leasing store counts by the limit's own quota only charges that it never leases.
         let (granted, mut refused) = (
             limit.charge(&quota, &key, units),
             Charge::new(limit.name, &quota, &key),
@@ -213,14 +211,14 @@ impl<S: Store> RateLimitHandle<S> {
         .await
     }
 
-    /// Refuses all requests of a client to which this limit applies, with 403, for the given time.
+    /// Refuses requests of a client to which this limit applies, with 403, for the given time.
     ///
-    /// The block holds in this process only. A request that sends several keys is refused if any key is blocked. While
-    /// blocks exist, a request with more than 64 keys for a limit is refused too.
+    /// The block holds in this process, also for requests with a second key. While blocks exist, requests with more
+    /// than 64 keys for a limit are refused.
     ///
     /// # Errors
-    /// The errors of [`key`](Self::key), [`HandleError::TooManyBlocks`] above 100,000 blocks, and
-    /// [`HandleError::UnreadableKey`] for the empty key of clients with conflicting values.
+    /// The errors of [`key`](Self::key), [`HandleError::TooManyBlocks`], or [`HandleError::UnreadableKey`] for the
+    /// empty key of conflicting values.
     pub fn block<'k>(
         &self,
         limit: &str,
@@ -253,7 +251,7 @@ impl<S: Store> RateLimitHandle<S> {
         Ok(self.shared.blocks().remove(limit.name, &key))
     }
 
-    /// Returns the remaining time of a [block](Self::block), or `None` if the client is not blocked.
+    /// Returns the remaining time of a [block](Self::block), if the client is blocked.
     ///
     /// # Errors
     /// The errors of [`key`](Self::key).
@@ -267,9 +265,9 @@ impl<S: Store> RateLimitHandle<S> {
         Ok(self.shared.blocks().remaining(limit.name, &key))
     }
 
-    /// Returns the clients that this process refused most in a window, with the limits that refused.
+    /// Returns the clients that this process refused most in a window, with the refusing limits.
     ///
-    /// The list has at most [`TopClient::MOST`] clients, and omits keys longer than [`TopClient::LONGEST_KEY`].
+    /// The list holds at most [`TopClient::MOST`] clients, with keys up to [`TopClient::LONGEST_KEY`].
     ///
     /// ```
     /// use tower_quota::{MemoryStore, Policy, RateLimitLayer, TopWindow};
@@ -287,31 +285,30 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Returns the clients that sent most requests to this process in a window.
     ///
-    /// A client appears once for every limit that applied. You get an empty list unless the layer
-    /// [counts](RateLimitLayer::count_busy_clients) busy clients. The numbers are estimates from a sample. At 3,200
-    /// requests the error is about a tenth.
+    /// A client appears once for every limit. The list is empty unless you [count](RateLimitLayer::count_busy_clients)
+    /// busy clients. Numbers come from a sample. At 3,200 requests the error is about a tenth.
     #[cfg(feature = "top")]
     #[must_use]
     pub fn top_busy(&self, window: TopWindow) -> Vec<TopClient> {
         self.shared.top_busy.top(window, crate::clients::now())
     }
 
-    /// Returns the [version](Policy::version) of the policy in force, if you gave a version.
+    /// Returns your [version](Policy::version) of the policy.
     #[must_use]
     pub fn policy_version(&self) -> Option<u64> {
         self.shared.rules().plan.version
     }
 
-    /// Returns the figures of the [refusal cache](RateLimitLayer::with_refusal_cache) of this process.
+    /// Returns the [refusal cache](RateLimitLayer::with_refusal_cache) figures of this process.
     #[must_use]
     pub fn refusal_stats(&self) -> RefusalStats {
         self.shared.store().stats()
     }
 
-    /// Publishes the metrics of this layer and its clones to the recorder: see [`metrics`](crate::metrics).
+    /// Publishes the [metrics](crate::metrics) of this layer and its clones to the recorder.
     ///
-    /// Call it before each scrape, once for each layer. `layer` becomes the label of the gauges. A call takes about a
-    /// microsecond for each changed series, and blocks no request.
+    /// Call it before each scrape, once for each layer. `layer` labels the gauges. A call takes about a microsecond for
+    /// each changed series, and blocks no request.
     #[cfg(feature = "metrics")]
     pub fn publish_metrics(&self, layer: impl Into<Name>) {
         let layer = layer.into();
@@ -327,8 +324,8 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Returns the decisions of each limit in this process since the policy came into force.
     ///
-    /// Limits are in the order of the policy, with the limits of a [split](Policy::split) added by name. Limits beyond
-    /// [`MAX_LIMITS`](crate::metrics::MAX_LIMITS) are left out.
+    /// Limits follow the order of the policy, up to [`MAX_LIMITS`](crate::metrics::MAX_LIMITS). Limits of a
+    /// [split](Policy::split) are added by name.
     ///
     /// ```
     /// use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer};
@@ -345,14 +342,14 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Returns the durations of store calls in this process since the policy came into force.
     ///
-    /// Decisions without a call, such as the decisions of a memory store, do not count.
+    /// Decisions without a call, as in a memory store, do not count.
     #[cfg(feature = "metrics")]
     #[must_use]
     pub fn store_latency(&self) -> crate::metrics::StoreLatency {
         self.shared.rules().metrics.store_latency()
     }
 
-    /// Returns the mistakes in your configuration that requests have shown so far.
+    /// Returns the mistakes in your configuration, as shown by requests so far.
     ///
     /// ```
     /// use tower_quota::{Check, MemoryStore, Policy, RateLimitLayer};
@@ -366,22 +363,21 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Replaces the policy. The old policy finishes the requests that have begun.
     ///
-    /// Limits keep their counters by name, and a changed quota converts them. A raised window takes effect at once. A
-    /// bucket keeps its remaining units and refills at the new rate. To release a client now, [`reset`](Self::reset)
-    /// the client or [`grant`](Self::grant) units.
+    /// Limits keep their counters by name. A raised window takes effect at once. A bucket keeps its remaining units and
+    /// refills at the new rate. To release a client now, [`reset`](Self::reset) or [`grant`](Self::grant).
     pub fn replace_policy(&self, policy: Policy) {
         self.shared.replace_policy(policy);
     }
 
-    /// Returns the number of requests that wait for their turn in this process.
+    /// Returns the number of requests in the queue of this process.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.shared.queue().waiting()
     }
 
-    /// Refuses the requests that wait for their turn or would have to wait. Call it at shutdown.
+    /// Refuses queued requests and requests that would queue. Call it at shutdown.
     ///
-    /// The layer refunds the turns, and answers as if the queue were full.
+    /// The layer refunds the turns, and answers as for a full queue.
     pub fn close_queue(&self) {
         self.shared.queue().close();
     }
@@ -419,7 +415,6 @@ impl<S: Store> RateLimitHandle<S> {
     }
 }
 
-/// The split decides only if a request names the client.
 fn plan_of<'r>(rules: &'r Arc<Rules>, client: ClientKey<'_>) -> &'r Plan {
     match client {
         ClientKey::Request(head) => &rules.of_head(&head).plan,
@@ -452,7 +447,7 @@ fn quota_of(plan: &Plan, limit: &Limit, client: ClientKey<'_>, key: &Key<'_>) ->
         return limit.quota_by_key(key);
     };
     let mut ask = Ask::new(plan);
-    // Without a key of some limit, later limits keep their own quotas.
+    // Limits after a missing key keep their own quotas.
     let _not_asked = ask.read(&head).err();
     ask.other_quota(limit.name).copied().unwrap_or(limit.quota)
 }

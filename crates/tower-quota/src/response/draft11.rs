@@ -1,4 +1,4 @@
-//! `RateLimit` and `RateLimit-Policy` of draft-ietf-httpapi-ratelimit-headers-11, unchanged on the wire since draft 8.
+//! Follows draft-ietf-httpapi-ratelimit-headers-11, unchanged on the wire since draft 8.
 
 use http::header::{Entry, HeaderMap, HeaderName, HeaderValue};
 use tower_quota_core::{Name, Quota};
@@ -19,7 +19,7 @@ pub(super) static FIELDS: [HeaderName; 2] = [
 pub(super) static RATE_LIMIT: &HeaderName = &FIELDS[0];
 pub(super) static RATE_LIMIT_POLICY: &HeaderName = &FIELDS[1];
 
-/// Above this number, a request seldom has all limits, so a rendered list would not help.
+/// A request seldom has more limits at once.
 const MAX_RENDERED: usize = 64;
 
 pub(super) struct Draft11;
@@ -52,7 +52,7 @@ impl WriteHeaders for Draft11 {
     }
 }
 
-/// Returns `RateLimit-Policy` for requests that have all limits, with the quotas of the limits.
+/// Returns `RateLimit-Policy` for requests that have all limits by their own quotas.
 pub(super) fn policy_of_all(limits: &[Limit]) -> Option<HeaderValue> {
     if limits.len() > MAX_RENDERED {
         return None;
@@ -118,7 +118,7 @@ fn push_partition(out: &mut FieldText, partition: Option<&str>) {
 
 type Push = fn(&mut FieldText, &LimitReport<'_>);
 
-/// Adds to the lists of an inner limiter, except to lists of another draft.
+/// Extends the lists of an inner limiter, except lists of another draft.
 ///
 /// If two limits share a name, the limit with fewer remaining units stays.
 fn add_to_inner_lists(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
@@ -162,7 +162,7 @@ fn is_named(member: &str, name: Name) -> bool {
         .is_some_and(|rest| matches!(rest.first(), None | Some(b';' | b' ')))
 }
 
-/// Returns the remaining units of a member of `RateLimit`.
+/// Returns the remaining units of a member.
 fn left(member: &str) -> Option<u64> {
     let parameters = member.rsplit_once('"')?.1;
     parameters

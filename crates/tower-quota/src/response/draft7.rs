@@ -8,7 +8,6 @@ use super::text::{
 };
 use super::write_headers::WriteHeaders;
 
-/// Writes `RateLimit` as a dictionary, and `RateLimit-Policy` without names.
 pub(super) struct Draft7;
 
 impl WriteHeaders for Draft7 {
@@ -16,7 +15,7 @@ impl WriteHeaders for Draft7 {
         &FIELDS
     }
 
-    /// Keeps the dictionary of an inner limiter if it is stricter or unreadable.
+    /// Keeps a stricter or unreadable dictionary of an inner limiter.
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
         let Some(limit) = report.tightest().filter(|_| !report.is_local()) else {
             return;
@@ -26,7 +25,7 @@ impl WriteHeaders for Draft7 {
         if inner.is_some_and(|inner| inner.is_none_or(|inner| inner <= limit.remaining())) {
             return;
         }
-        // Draft 7 requires that the reset of a refusal equals its time to retry.
+        // Draft 7 requires that the reset of a refusal is the time to retry.
         let reset = limit.retry_after().unwrap_or_else(|| limit.reset_after());
         let mut dictionary = FieldText::new();
         for (name, number) in [
@@ -53,9 +52,9 @@ fn dictionary_remaining(line: &HeaderValue) -> Option<u64> {
         .ok()
 }
 
-/// Adds quotas to `10;w=1, 1000;w=3600` of an inner limiter, except to draft 11.
+/// Extends an inner list such as `10;w=1`, except a list of draft 11.
 ///
-/// Clients find their policy by the quota. If two limits share a quota, the longer window is stricter and stays.
+/// Clients find their policy by the quota. If two limits share a quota, the longer window stays.
 fn add_policies(report: &HeaderReport<'_>, headers: &mut HeaderMap) {
     let has_names = |line: &HeaderValue| line.as_bytes().first() == Some(&b'"');
     if headers.get(RATE_LIMIT_POLICY).is_some_and(has_names) {

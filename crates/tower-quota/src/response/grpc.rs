@@ -1,4 +1,4 @@
-//! Refusals in gRPC: a Trailers-Only response, which clients may retry (gRFC A6).
+//! Trailers-Only responses, which clients may retry (gRFC A6).
 
 use core::fmt::Write;
 use core::time::Duration;
@@ -25,8 +25,8 @@ const UNAUTHENTICATED: i32 = 16;
 
 /// The status of a refused gRPC call: a code, a message, and details for programs.
 ///
-/// Return your own status from [`on_refused_grpc`](crate::RateLimitLayer::on_refused_grpc). With the feature `tonic`,
-/// you can convert from and into `tonic::Status`.
+/// Return your own status from [`on_refused_grpc`](crate::RateLimitLayer::on_refused_grpc). The feature `tonic` adds
+/// conversions from and into `tonic::Status`.
 ///
 /// ```
 /// use tower_quota::{MemoryStore, Policy, RateLimitLayer, response::GrpcStatus};
@@ -45,9 +45,9 @@ pub struct GrpcStatus {
 }
 
 impl GrpcStatus {
-    /// Makes a status from a gRPC code, such as 8 for `RESOURCE_EXHAUSTED`, and a message.
+    /// Makes a status from a message and a gRPC code, such as 8 for `RESOURCE_EXHAUSTED`.
     ///
-    /// Codes outside 1 to 16 become `UNKNOWN`. The layer adds the time to retry and the limits.
+    /// Other codes than 1 to 16 become `UNKNOWN`. The layer adds the time to retry and the limits.
     #[must_use]
     pub fn new(code: i32, message: impl Into<String>) -> Self {
         let code = if (1..=UNAUTHENTICATED).contains(&code) {
@@ -69,7 +69,7 @@ impl GrpcStatus {
         Self::new(refused.reason().answer().grpc_code, refused.detail()).completed(refused)
     }
 
-    /// Adds missing details and a missing push-back.
+    /// Adds missing details and push-back.
     fn completed(mut self, refused: &Refused<'_>) -> Self {
         if self.details.is_none() {
             self.details = error_details(refused, self.code, &self.message);
@@ -134,7 +134,7 @@ pub(super) fn respond(
     } = status.completed(refused);
     metadata.insert(CONTENT_TYPE, HeaderValue::from_static(content_type.0));
     metadata.insert(STATUS, code.into());
-    // Clients compare this field with the message in the details.
+    // Must equal the message in the details.
     if let Ok(message) = HeaderValue::try_from(percent_encoded(&message)) {
         metadata.insert(MESSAGE, message);
     }
@@ -147,7 +147,7 @@ pub(super) fn respond(
     response
 }
 
-/// Returns signed 32-bit milliseconds, rounded up. A negative number stops retries.
+/// Returns 32-bit milliseconds, rounded up. A negative number stops retries.
 fn push_back(refused: &Refused<'_>) -> HeaderValue {
     let Some(wait) = refused.retry_after() else {
         return HeaderValue::from_static("-1");
@@ -155,7 +155,6 @@ fn push_back(refused: &Refused<'_>) -> HeaderValue {
     HeaderValue::from(i32::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX))
 }
 
-/// Encodes all bytes but printable ASCII as `%XX`.
 fn percent_encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
@@ -170,20 +169,19 @@ fn percent_encoded(text: &str) -> String {
     out
 }
 
-/// 4 KiB in base64, half of the usual bound of servers and proxies for all headers.
+/// 4 KiB in base64, half of the usual bound for headers.
 const MAX_DETAILS_BYTES: usize = 3_072;
 
-/// The maximum number of limits in the details, so that long names fit.
+/// Enough room for long names.
 const MAX_VIOLATIONS: usize = 8;
 
 const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
 const QUOTA_FAILURE: &str = "type.googleapis.com/google.rpc.QuotaFailure";
 const ERROR_INFO: &str = "type.googleapis.com/google.rpc.ErrorInfo";
 
-/// The field of a `google.rpc.Status` for details.
 const STATUS_DETAILS: u64 = 3;
 
-/// Returns a `google.rpc.Status` (`google/rpc/error_details.proto`), or `None` if the message is too long.
+/// Follows `google/rpc/error_details.proto`. A message may be too long for details.
 fn error_details(refused: &Refused<'_>, code: i32, message: &str) -> Option<Vec<u8>> {
     let code = u64::try_from(code).unwrap_or_default();
     let info = Message::default()
@@ -195,7 +193,7 @@ fn error_details(refused: &Refused<'_>, code: i32, message: &str) -> Option<Vec<
         &info,
     );
     if let Some(wait) = refused.retry_after() {
-        // Clients retry only if they find a `RetryInfo`.
+        // Clients retry only with a `RetryInfo`.
         status = status.any(
             STATUS_DETAILS,
             RETRY_INFO,
@@ -212,7 +210,6 @@ fn error_details(refused: &Refused<'_>, code: i32, message: &str) -> Option<Vec<
     (status.0.len() <= MAX_DETAILS_BYTES).then_some(status.0)
 }
 
-/// Returns a `QuotaFailure.Violation`.
 fn violation(status: &LimitStatus) -> Message {
     let name = status.name;
     let description = match status.outcome {
@@ -228,7 +225,7 @@ fn violation(status: &LimitStatus) -> Message {
         .integer(7, status.limit)
 }
 
-/// Returns a `google.protobuf.Duration` of at most 10,000 years.
+/// Returns at most 10,000 years, as `google.protobuf.Duration`.
 fn duration(span: Duration) -> Message {
     const MAX_SECS: u64 = 315_576_000_000;
     Message::default()
@@ -273,7 +270,7 @@ impl Message {
         self
     }
 
-    /// Appends seven bits a byte, lowest first. The top bit of a byte announces another byte.
+    /// The top bit of a byte announces another byte.
     fn varint(&mut self, mut value: u64) {
         while value > 0x7f {
             self.0.push((value & 0x7f) as u8 | 0x80);

@@ -7,7 +7,7 @@ use super::text::ceil_secs;
 
 /// The report of a decision for header styles.
 ///
-/// [Shadow](crate::Limit::shadow) and [hidden](crate::Limit::hidden) limits are left out.
+/// Leaves out [shadow](crate::Limit::shadow) and [hidden](crate::Limit::hidden) limits.
 #[derive(Clone, Copy, Debug)]
 pub struct HeaderReport<'a> {
     pub(super) report: &'a Report,
@@ -15,7 +15,7 @@ pub struct HeaderReport<'a> {
 }
 
 impl<'a> HeaderReport<'a> {
-    /// Returns the decision, or `None` if the store failed and the request was not counted.
+    /// Returns the decision, unless the store failed and the request was not counted.
     #[must_use]
     pub const fn decision(&self) -> Option<&'a Decision> {
         self.report.decision.as_ref()
@@ -23,13 +23,13 @@ impl<'a> HeaderReport<'a> {
 
     /// Returns whether the store was unavailable.
     ///
-    /// The drafts report the quotas of all instances, and therefore write no fields.
+    /// The drafts report shared quotas, and therefore write no fields.
     #[must_use]
     pub fn is_local(&self) -> bool {
         self.report.is_degraded()
     }
 
-    /// Returns whether the store was unavailable and the request was not counted.
+    /// Returns whether the store failed and the request was not counted.
     #[must_use]
     pub fn is_uncounted(&self) -> bool {
         self.is_local()
@@ -59,9 +59,7 @@ impl<'a> HeaderReport<'a> {
         })
     }
 
-    /// Returns the limits that a client must respect.
-    ///
-    /// After a refusal, you get only the refusing limits. The others would let the client retry too early.
+    /// Returns the limits that a client must respect. After a refusal, only refusing limits.
     pub fn binding_limits(&self) -> impl Iterator<Item = LimitReport<'a>> + use<'a> {
         let is_refused = self.is_refused();
         self.limits()
@@ -75,9 +73,7 @@ impl<'a> HeaderReport<'a> {
             .max_by(|one, other| one.status.cmp_tightness(other.status))
     }
 
-    /// Returns the seconds of `Retry-After`, rounded up, at least 1.
-    ///
-    /// Returns `None` for an admitted request, and if a retry never helps.
+    /// Returns the seconds of `Retry-After`, rounded up, at least 1, if a retry helps.
     #[must_use]
     pub fn retry_after_secs(&self) -> Option<u64> {
         let wait = self.decision()?.retry_after()?;

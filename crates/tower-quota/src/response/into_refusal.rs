@@ -2,7 +2,7 @@ use http::Response;
 
 use super::refusal_body::RefusalBody;
 
-/// A response that your [`on_refused`](crate::RateLimitLayer::on_refused) closure may return.
+/// A response from your [`on_refused`](crate::RateLimitLayer::on_refused) closure.
 ///
 /// Return a `Response` with text, bytes or a [`RefusalBody`]. With the feature `axum`, you can return a status, or a
 /// tuple such as `(StatusCode, String)`. For other types of axum, call `into_response()`.
@@ -21,7 +21,7 @@ impl<B: Into<RefusalBody>> IntoRefusal for Response<B> {
     }
 }
 
-/// A blanket implementation for `IntoResponse` would overlap with `Response`.
+/// A blanket implementation for `IntoResponse` would overlap.
 #[cfg(feature = "axum")]
 mod of_axum {
     use axum::response::IntoResponse;

@@ -21,7 +21,7 @@ impl<'a> LimitReport<'a> {
         self.limit.name
     }
 
-    /// Returns the [unit](crate::Limit::unit) of the limit, if the limit does not count requests.
+    /// Returns the [unit](crate::Limit::unit), if the limit does not count requests.
     #[must_use]
     pub const fn unit(&self) -> Option<Name> {
         self.limit.unit
@@ -33,14 +33,14 @@ impl<'a> LimitReport<'a> {
         self.status
     }
 
-    /// Returns the quota of this request, which may differ from the quota of the limit.
+    /// Returns the quota of this request.
     pub fn quota(&self) -> &'a Quota {
         self.report
             .other_quota(self.limit.name)
             .unwrap_or(&self.limit.quota)
     }
 
-    /// Returns the maximum units at once. For a local decision, this instance's share.
+    /// Returns the maximum units at once, or the share of this instance for a local decision.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.status.limit
@@ -58,9 +58,7 @@ impl<'a> LimitReport<'a> {
         self.status.outcome.is_refusal()
     }
 
-    /// Returns the wait of the refused request, with [jitter](crate::RateLimitLayer::retry_jitter).
-    ///
-    /// Returns `None` for an admitted request, and if a retry never helps.
+    /// Returns the wait with [jitter](crate::RateLimitLayer::retry_jitter), if a retry helps.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self.status.outcome {
@@ -76,7 +74,7 @@ impl<'a> LimitReport<'a> {
         self.retry_after().map_or(reset, |retry| retry.max(reset))
     }
 
-    /// Returns the Unix second at which the limit is full, by the clock that decided.
+    /// Returns the Unix second at which the limit is full, by the deciding clock.
     #[must_use]
     pub fn reset_at_secs(&self) -> u64 {
         self.report.decision.as_ref().map_or(0, |decision| {
@@ -86,8 +84,8 @@ impl<'a> LimitReport<'a> {
 
     /// Returns the time over which the client should spread its remaining units, the `t` of draft 11.
     ///
-    /// A client that follows this time is always admitted. Remaining units take their time at the rate of the quota, up
-    /// to the end of a fixed window. Without units, you get the time until the next unit. After a refusal, you get
+    /// A client that follows it is always admitted. The rate of the quota determines the time, up to the end of a fixed
+    /// window. Without units, the time ends with the next unit. After a refusal, you get
     /// [`retry_after`](Self::retry_after).
     #[must_use]
     pub fn effective_window(&self) -> Option<Duration> {
@@ -106,7 +104,7 @@ impl<'a> LimitReport<'a> {
         })
     }
 
-    /// Returns the [partition](crate::RateLimitLayer::partition_keys) key of the client in base64.
+    /// Returns the [partition](crate::RateLimitLayer::partition_keys) key in base64.
     #[must_use]
     pub fn partition_key(&self) -> Option<&'a str> {
         self.report.partition_key(self.limit.name)
@@ -114,11 +112,10 @@ impl<'a> LimitReport<'a> {
 }
 
 const fn refill_of_all_but_one(bucket: &Quota) -> Duration {
-    // The product is below 2^53, like all numbers of grains.
+    // The product is below 2^53.
     Duration::from_micros((bucket.capacity() - 1) * bucket.grain() / bucket.refill())
 }
 
-/// Rounds up to a microsecond.
 fn time_of(units: u64, quota: &Quota) -> Duration {
     let micros = (quota.period().as_micros() * u128::from(units)).div_ceil(quota.units().into());
     Duration::from_micros(u64::try_from(micros).unwrap_or(u64::MAX))

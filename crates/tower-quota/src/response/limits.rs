@@ -4,13 +4,13 @@ use tower_quota_core::Name;
 use super::draft11::policy_of_all;
 use crate::limit::{ById, Limit};
 
-/// The limits of a policy that header fields report.
+/// The limits that header fields report.
 #[derive(Debug)]
 pub(super) struct Limits {
     list: Vec<Limit>,
     by_id: ById,
     hidden: Vec<Name>,
-    /// The value of `RateLimit-Policy` if all limits apply by their own quotas.
+    /// `RateLimit-Policy` if all limits apply by their own quotas.
     pub(super) policy: Option<HeaderValue>,
 }
 
@@ -41,7 +41,6 @@ impl Limits {
     }
 
     pub(super) fn find(&self, name: Name, position: usize) -> Option<&Limit> {
-        // Within a policy, limits have different numbers.
         self.list
             .get(position)
             .filter(|limit| limit.name.id() == name.id())

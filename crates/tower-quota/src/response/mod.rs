@@ -1,15 +1,10 @@
 //! Responses to admitted and refused requests.
 //!
-//! A header style reads a [`HeaderReport`]. Implement [`WriteHeaders`] for your own style. A [`Refusal`] answers a
-//! [`Refused`] request, or a [`GrpcStatus`] if the [protocol](crate::Protocol) is gRPC.
+//! Header styles read a [`HeaderReport`]. Implement [`WriteHeaders`] for your own style. A [`Refusal`] answers a
+//! [`Refused`] request, or a [`GrpcStatus`] in [gRPC](crate::Protocol).
 //!
-//! | file | holds |
-//! |---|---|
-//! | `responses`, `report` | the writer and its input |
-//! | `style`, `draft11`, `draft7`, `x_ratelimit` | header styles |
-//! | `reason`, `refused` | status, message and wait |
-//! | `problem`, `grpc` | built-in refusals |
-//! | `text` | values of fields |
+//! `responses` writes a `report` with a `style` (`draft11`, `draft7`, `x_ratelimit`) or a refusal (`problem`, `grpc`).
+//! `text` formats values.
 
 mod draft11;
 mod draft7;

@@ -10,8 +10,8 @@ use super::refused::Refused;
 
 /// Answers with problem details (RFC 9457).
 ///
-/// The body is `application/problem+json`. Its message names the limits and the time to retry, and `violated-policies`
-/// lists the refusing limits.
+/// The `application/problem+json` body names the limits and the time to retry, and lists refusing limits in
+/// `violated-policies`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProblemDetails;
 
@@ -53,7 +53,7 @@ fn json(refused: &Refused<'_>) -> String {
     json
 }
 
-/// Follows draft-ietf-httpapi-ratelimit-headers-11, section 5, or RFC 9457, section 4.2.1.
+/// From draft-ietf-httpapi-ratelimit-headers-11, section 5, or RFC 9457, section 4.2.1.
 fn type_and_title(refused: &Refused<'_>) -> (&'static str, &'static str) {
     match refused.reason() {
         Reason::OverQuota(_) => (
@@ -71,7 +71,7 @@ fn type_and_title(refused: &Refused<'_>) -> (&'static str, &'static str) {
     }
 }
 
-/// Appends a JSON string (RFC 8259, section 7).
+/// Escapes by RFC 8259, section 7.
 fn push_escaped(json: &mut String, text: &str) {
     for character in text.chars() {
         match character {

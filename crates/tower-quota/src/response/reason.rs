@@ -18,7 +18,7 @@ use tower_quota_core::{Decision, Name, Outcome};
 pub enum Reason<'a> {
     /// The request is over a quota and may retry later.
     OverQuota(&'a Decision),
-    /// The request costs more than the capacity of a limit, so a retry never helps.
+    /// The request costs more than the capacity of a limit, so never retry.
     NeverFits(&'a Decision),
     /// The request lacks the key of this scope.
     MissingKey(Name),
@@ -26,22 +26,21 @@ pub enum Reason<'a> {
     Unauthenticated(Name),
     /// The server did not attach the peer address, which a limit needs.
     NoPeerAddress,
-    /// The request has more enforced limits than [`Charge::MOST`](crate::store::Charge::MOST).
+    /// The policy is wrong. A request has more limits than [`Charge::MOST`](crate::store::Charge::MOST).
     ///
-    /// The policy is wrong, so [`OnStoreFailure`](crate::OnStoreFailure) does not apply.
+    /// [`OnStoreFailure`](crate::OnStoreFailure) does not apply.
     TooManyLimits,
     /// The policy or an operator [blocks](crate::Policy::block) the request.
     Blocked,
     /// The store failed, and a limit [refuses](crate::OnStoreFailure::Refuse) or its share is too small.
     ///
-    /// Log the error, but do not send it to clients.
+    /// Keep the error in your logs.
     StoreFailure(&'a (dyn Error + Send + Sync + 'static)),
 }
 
 pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) grpc_code: i32,
-    /// `ErrorInfo.reason`, for programs.
     pub(super) error_info: &'static str,
     label: &'static str,
 }

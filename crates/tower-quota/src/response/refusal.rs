@@ -10,13 +10,11 @@ use super::refused::Refused;
 
 pub(super) const TYPICAL_FIELDS: usize = 12;
 
-/// Answers refused HTTP requests, by default with [`ProblemDetails`](crate::response::ProblemDetails).
+/// Answers refused HTTP requests. The default is [`ProblemDetails`](crate::response::ProblemDetails).
 ///
 /// Pass a closure to [`on_refused`](crate::RateLimitLayer::on_refused), or your type to
-/// [`refusal`](crate::RateLimitLayer::refusal).
-///
-/// The layer adds rate limit fields, and missing `Retry-After`, `Cache-Control: no-store` and `WWW-Authenticate`.
-/// Responses to `HEAD` lose their body. For gRPC, see [`Protocol`](crate::Protocol).
+/// [`refusal`](crate::RateLimitLayer::refusal). The layer adds rate limit fields, and missing `Retry-After`,
+/// `Cache-Control: no-store` and `WWW-Authenticate`. Responses to `HEAD` lose their body.
 ///
 /// ```
 /// use http::Response;

@@ -8,7 +8,7 @@ use http_body::{Body, Frame, SizeHint};
 
 /// The body of a refusal.
 ///
-/// Convert bytes, text, or axum's `Body` with [`From`]. For other bodies, use [`RefusalBody::new`].
+/// Convert bytes, text, or axum's `Body` with [`From`].
 pub struct RefusalBody(Kind);
 
 enum Kind {
@@ -60,7 +60,7 @@ impl Body for RefusalBody {
     }
 }
 
-/// The error type of the service cannot hold the error of the inner body.
+/// Ends at an error, because the error type of the service cannot hold it.
 struct EndAtError<B>(Pin<Box<B>>);
 
 impl<B: Body<Data = Bytes>> Body for EndAtError<B> {

@@ -13,16 +13,14 @@ use crate::key::CLOSURE_MARK;
 
 const STORE_RETRY: Duration = Duration::from_secs(1);
 
-/// The default domain of `ErrorInfo`.
 pub(super) const DEFAULT_DOMAIN: Name = Name::new("tower-quota");
 
-/// gRPC clients get the message in a header, so a message names few limits.
+/// gRPC clients get the message in a header.
 const MAX_NAMED_LIMITS: usize = 5;
 
-/// A refused request with the reason of its refusal.
+/// A refused request, for your [`on_refused`](crate::RateLimitLayer::on_refused) closure.
 ///
-/// Your [`on_refused`](crate::RateLimitLayer::on_refused) closure gets a refused request. You can also make it from a
-/// decision of your own [`Limiter`](crate::Limiter).
+/// You can also refuse by a decision of your own [`Limiter`](crate::Limiter).
 ///
 /// ```
 /// use tower_quota::{Limiter, MemoryStore, Quota, Refusal, Refused, response::ProblemDetails};
@@ -43,9 +41,7 @@ pub struct Refused<'a> {
     reason: Reason<'a>,
     head: RequestHead<'a>,
     jitter: Duration,
-    /// The known costs above the capacity of their limits.
     oversized: &'a [(Name, u64)],
-    /// The domain of `ErrorInfo`.
     pub(super) grpc_domain: Name,
 }
 
@@ -60,7 +56,7 @@ impl<'a> Refused<'a> {
         }
     }
 
-    /// Returns the refusal by a decision, with an empty head, or `None` for an admitted request.
+    /// Returns the refusal by a decision, with an empty head, unless the request was admitted.
     #[must_use]
     pub fn of(decision: &'a Decision) -> Option<Self> {
         static NO_REQUEST: LazyLock<Request<()>> = LazyLock::new(Request::default);
@@ -110,9 +106,7 @@ impl<'a> Refused<'a> {
             .filter(|status| status.outcome.is_refusal())
     }
 
-    /// Returns the time to wait, with [jitter](crate::RateLimitLayer::retry_jitter).
-    ///
-    /// Returns `None` if waiting does not help.
+    /// Returns the wait, with [jitter](crate::RateLimitLayer::retry_jitter), if a retry helps.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         let wait = match self.reason {
@@ -151,7 +145,7 @@ impl<'a> Refused<'a> {
         sentence
     }
 
-    /// Returns `WWW-Authenticate` for missing credentials (RFC 9110, section 11.6.1).
+    /// Follows RFC 9110, section 11.6.1.
     pub(super) fn challenge(&self) -> Option<HeaderValue> {
         let Reason::Unauthenticated(scope) = self.reason else {
             return None;
@@ -161,7 +155,7 @@ impl<'a> Refused<'a> {
         Some(HeaderValue::from_static(match scope {
             "basic user" => "Basic realm=\"api\", charset=\"UTF-8\"",
             _ if scope.ends_with("bearer token") => "Bearer",
-            // Keys in headers have no registered scheme. Clients skip unknown schemes.
+            // Headers have no registered scheme. Clients skip unknown schemes.
             _ => "ApiKey",
         }))
     }
@@ -213,7 +207,7 @@ impl<'a> Refused<'a> {
         Ok(())
     }
 
-    /// Writes `limit "a"`, `limits "a" and "b"`, or five limits `and 2 others`.
+    /// Writes `limit "a"`, `limits "a" and "b"`, or up to five limits `and 2 others`.
     fn write_limits(&self, out: &mut String) -> fmt::Result {
         let count = self.limits().count();
         out.push_str(if count > 1 { "limits" } else { "limit" });

@@ -7,20 +7,20 @@ use tower_quota_core::{Decision, Key, Name, Quota};
 
 use crate::settle::Counted;
 
-/// The decision about a request, with all data for the response. Outlives the request.
+/// The decision about a request, with all data for the response.
 #[derive(Debug)]
 pub(crate) struct Report {
-    /// `None` if the store failed and the request was not counted.
+    /// Absent if the store failed and the request was not counted.
     pub(crate) decision: Option<Decision>,
     pub(crate) by: Counted,
-    /// The quotas of limits whose quota depends on the request.
+    /// Quotas that depend on the request.
     pub(crate) overrides: Vec<(Name, Quota)>,
     /// The costs above the capacity of their limit.
     pub(crate) oversized: Vec<(Name, u64)>,
     pub(crate) partitions: Box<[(Name, PartitionKey)]>,
-    /// The random time that is added to the wait of a refused client.
+    /// Added to the wait of a refused client.
     pub(crate) jitter: Duration,
-    /// If only shadow limits apply, the response has no fields.
+    /// If set, the response gets no fields.
     pub(crate) only_shadows: bool,
 }
 
@@ -42,7 +42,6 @@ impl Report {
         self.decision.is_none() || self.by == Counted::Locally
     }
 
-    /// Returns the quota of a limit if the request has a different quota.
     pub(super) fn other_quota(&self, limit: Name) -> Option<&Quota> {
         find(&self.overrides, limit)
     }
@@ -51,7 +50,6 @@ impl Report {
         find(&self.partitions, limit).map(|partition| &*partition.0)
     }
 
-    /// Returns whether limits have their own quotas and no partition keys.
     pub(super) const fn has_own_quotas(&self) -> bool {
         self.overrides.is_empty() && self.partitions.is_empty()
     }
@@ -65,19 +63,19 @@ fn find<T>(list: &[(Name, T)], limit: Name) -> Option<&T> {
 
 const PARTITION_BYTES: usize = 12;
 
-/// Derives partition keys from keys by a secret.
+/// Derives partition keys by a secret.
 #[derive(Clone)]
 pub(crate) struct Partitions {
     seed: [u8; 16],
 }
 
-/// A partition key in base64, for a Byte Sequence (RFC 9651, section 3.3.5).
+/// A Byte Sequence in base64 (RFC 9651, section 3.3.5).
 #[derive(Debug)]
 pub(crate) struct PartitionKey(String);
 
 impl Partitions {
     pub(crate) fn new(secret: &[u8]) -> Self {
-        // The name keeps the hashes different from a store with the same secret as its seed.
+        // The name separates the hashes from a store that shares the secret.
         Self {
             seed: Key::new(const { Name::new("partition key") }, secret)
                 .digest(&[0; 16])
@@ -85,7 +83,7 @@ impl Partitions {
         }
     }
 
-    /// Returns `None` for the key of all requests.
+    /// The key of all requests has no partition.
     pub(crate) fn of(&self, key: &Key<'_>) -> Option<PartitionKey> {
         if *key == Key::EVERYONE {
             return None;

@@ -41,7 +41,6 @@ pub(crate) struct ResponseSettings {
     pub(crate) grpc_domain: Name,
     pub(crate) protocol: Protocol,
     pub(crate) reports_shadows: bool,
-    /// The maximum random time that is added to the wait of a refused client.
     pub(crate) max_jitter: Duration,
 }
 
@@ -61,7 +60,7 @@ impl Default for ResponseSettings {
 }
 
 impl ResponseSettings {
-    /// Returns the fields that responses may get, except `Cache-Control`.
+    /// Leaves out `Cache-Control`.
     pub(crate) fn fields(&self) -> Vec<HeaderName> {
         let mut fields = vec![RETRY_AFTER, WWW_AUTHENTICATE];
         for style in &self.styles {
@@ -80,7 +79,6 @@ impl ResponseSettings {
     }
 }
 
-/// Writes the responses of a layer for the limits of a policy.
 pub(crate) struct Responses {
     settings: ResponseSettings,
     limits: Limits,
@@ -99,7 +97,7 @@ impl Responses {
         }
     }
 
-    /// Returns whether admitted responses get no fields while the store is available.
+    /// Returns whether admitted responses get no fields while the store works.
     pub(crate) fn is_silent(&self) -> bool {
         self.writers.is_empty() && !self.settings.reports_shadows
     }
@@ -116,7 +114,7 @@ impl Responses {
     }
 
     pub(crate) fn admitted(&self, report: &Report, headers: &mut HeaderMap) {
-        // An inner limiter or service may have refused with its own time to retry.
+        // An inner limiter or service may have its own time to retry.
         if !headers.contains_key(RETRY_AFTER) {
             self.write_fields(report, headers);
         }
@@ -145,7 +143,7 @@ impl Responses {
             }
         }
         let headers = response.headers_mut();
-        // Most responses exceed the first capacity of the map, so let the map grow only once.
+        // Let the map grow only once.
         headers.reserve(TYPICAL_FIELDS.saturating_sub(headers.len()));
         add_missing(refused, headers);
         if let (None, Some(challenge)) = (content_type, refused.challenge()) {
@@ -175,7 +173,7 @@ impl Responses {
         }
     }
 
-    /// If the limit with the longest wait is hidden, fields would show shorter waits.
+    /// A hidden limit with the longest wait would make the fields show shorter waits.
     fn is_refused_by_hidden(&self, report: &Report) -> bool {
         let refusal = report.decision.as_ref().filter(|it| !it.is_allowed());
         let longest = refusal.and_then(Decision::tightest);
@@ -200,7 +198,7 @@ impl Responses {
             }
             let mut name = FieldText::new();
             push_string(&mut name, status.name.as_str());
-            // An inner layer may have written the same name.
+            // An inner layer may have written the name.
             if !members(headers, &X_SHADOW).any(|inner| inner.as_bytes() == &name[..]) {
                 push_separator(&mut list);
                 list.extend_from_slice(&name);
@@ -243,7 +241,6 @@ mod tests {
     use crate::response::style::HeaderStyle::{self, Draft7, Draft11};
     use crate::response::{Reason, Refused, Report};
 
-    /// Overrides 100 a minute by a quota of 500 an hour for the request.
     fn fields(style: HeaderStyle) -> HeaderMap {
         let limits = [
             Limit::new("tier", Quota::per_minute(100)),
@@ -293,7 +290,6 @@ mod tests {
         }
     }
 
-    /// Returns status, challenge and gRPC code.
     fn refusal(reason: Reason<'_>, protocol: Protocol) -> (u16, Option<String>, Option<String>) {
         let settings = ResponseSettings {
             protocol,

@@ -13,18 +13,16 @@ use super::x_ratelimit::{Reset, XRateLimit};
 ///
 /// You can combine styles that write different fields. Seconds are rounded up.
 ///
-/// If your service behind the layer writes rate limit fields, the layer extends lists and keeps stricter values. If
-/// your service sends `Retry-After`, the layer adds no fields.
+/// If your service writes such fields, the layer extends lists and keeps stricter values. If your service sends
+/// `Retry-After`, the layer adds no fields.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum HeaderStyle {
-    /// `RateLimit: "burst";r=19;t=2` and `RateLimit-Policy: "burst";q=20;w=2` of draft 11.
-    ///
-    /// The format is unchanged since draft-ietf-httpapi-ratelimit-headers-08.
+    /// `RateLimit: "burst";r=19;t=2` and `RateLimit-Policy: "burst";q=20;w=2` of draft 8 to 11.
     Draft11,
     /// `RateLimit: limit=20, remaining=19, reset=1` and `RateLimit-Policy: 20;w=2` of draft 7.
     ///
-    /// `RateLimit` reports the tightest limit. After a refusal, the reset equals `Retry-After`.
+    /// The tightest limit, and `Retry-After` as the reset of a refusal.
     Draft7,
     /// `X-RateLimit-Limit: 20`, `X-RateLimit-Remaining: 19` and `X-RateLimit-Reset` of the tightest limit.
     XRateLimit(Reset),
@@ -32,7 +30,7 @@ pub enum HeaderStyle {
     Custom(CustomStyle),
 }
 
-/// A custom header style: see [`HeaderStyle::custom`].
+/// A style from [`HeaderStyle::custom`].
 #[derive(Clone)]
 pub struct CustomStyle(Arc<dyn WriteHeaders>);
 
@@ -40,7 +38,7 @@ impl HeaderStyle {
     /// The newest draft, and the fields that most clients read.
     pub(crate) const DEFAULT: [Self; 2] = [Self::Draft11, Self::XRateLimit(Reset::Epoch)];
 
-    /// Makes a custom style: see [`WriteHeaders`] for an example.
+    /// Makes your own style. [`WriteHeaders`] has an example.
     #[must_use]
     pub fn custom(style: impl WriteHeaders) -> Self {
         Self::Custom(CustomStyle(Arc::new(style)))
@@ -55,7 +53,7 @@ impl HeaderStyle {
         }
     }
 
-    /// Returns an error if two styles write the same field.
+    /// Styles must write different fields.
     pub(crate) fn check(styles: &[Self]) -> Result<(), ConfigError> {
         let mut taken: Vec<&'static HeaderName> = Vec::new();
         for style in styles {

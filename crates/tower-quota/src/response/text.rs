@@ -9,7 +9,7 @@ use tower_quota_core::{Quota, Timestamp};
 /// The largest Integer of RFC 9651, section 3.3.1.
 const MAX_INTEGER: u64 = 999_999_999_999_999;
 
-/// Most fields fit without an allocation.
+/// Most fields fit without allocation.
 pub(super) type FieldText = SmallVec<[u8; 128]>;
 
 /// Rounds up, so a reported wait is never too short.
@@ -23,12 +23,12 @@ pub(super) fn window_secs(quota: &Quota) -> u64 {
     ceil_secs(quota.window()).max(1)
 }
 
-/// Returns the Unix second, rounded up, at which a time span has passed.
+/// Rounds up.
 pub(super) fn epoch_second(at: Timestamp, span: Duration) -> u64 {
     ceil_secs(Duration::from_micros(at.unmarked().as_micros()).saturating_add(span))
 }
 
-/// Appends a String of printable ASCII, such as the name of a limit.
+/// Appends a String of printable ASCII.
 pub(super) fn push_string(out: &mut FieldText, text: &str) {
     out.push(b'"');
     for byte in text.bytes() {
@@ -40,7 +40,7 @@ pub(super) fn push_string(out: &mut FieldText, text: &str) {
     out.push(b'"');
 }
 
-/// Appends an Integer, capped at the largest Integer.
+/// Appends an Integer, up to the largest.
 pub(super) fn push_integer(out: &mut FieldText, number: u64) {
     out.extend_from_slice(
         itoa::Buffer::new()
@@ -55,14 +55,12 @@ pub(super) fn push_separator(out: &mut FieldText) {
     }
 }
 
-/// Caps at the largest Integer.
 pub(super) fn number_value(number: u64) -> HeaderValue {
     number.min(MAX_INTEGER).into()
 }
 
-/// Returns `None` for an empty text.
 pub(super) fn text_value(text: &[u8]) -> Option<HeaderValue> {
-    // Numbers, base64 and the checked names of limits always make a value.
+    // Numbers, base64 and names of limits are valid values.
     if text.is_empty() {
         None
     } else {
@@ -70,13 +68,13 @@ pub(super) fn text_value(text: &[u8]) -> Option<HeaderValue> {
     }
 }
 
-/// Returns the number at the beginning of a field, perhaps before a list.
+/// Reads the number before an optional list.
 pub(super) fn leading_number(headers: &HeaderMap, name: &HeaderName) -> Option<u64> {
     let text = headers.get(name)?.to_str().ok()?;
     text.split(',').next()?.trim().parse().ok()
 }
 
-/// Returns the members of all lines of a list field.
+/// Reads all lines of a list field.
 pub(super) fn members<'a>(
     headers: &'a HeaderMap,
     name: &HeaderName,
@@ -88,7 +86,7 @@ pub(super) fn members<'a>(
         .flat_map(|line| split_unquoted(line, ','))
 }
 
-/// Splits a structured field at separators outside of quotes.
+/// Splits at separators outside of quotes.
 pub(crate) fn split_unquoted(line: &str, separator: char) -> impl Iterator<Item = &str> {
     let (mut is_quoted, mut is_escaped) = (false, false);
     line.split(move |character| {

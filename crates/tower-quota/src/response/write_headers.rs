@@ -2,7 +2,7 @@ use http::header::{HeaderMap, HeaderName};
 
 use super::header_report::HeaderReport;
 
-/// Writes your own rate limit fields: see [`HeaderStyle::custom`](crate::HeaderStyle::custom).
+/// Writes your own rate limit fields, as a [`HeaderStyle::custom`](crate::HeaderStyle::custom).
 ///
 /// ```
 /// use http::header::{HeaderMap, HeaderName, HeaderValue};
@@ -36,14 +36,14 @@ use super::header_report::HeaderReport;
     note = "implement `WriteHeaders` for it: `fields` names the fields, `write` inserts them"
 )]
 pub trait WriteHeaders: Send + Sync + 'static {
-    /// Returns the names of all fields that this style may write.
+    /// Returns the fields that this style may write.
     ///
     /// Two styles of a layer must not write the same field.
     fn fields(&self) -> &'static [HeaderName];
 
     /// Writes the fields of a response.
     ///
-    /// The layer skips the call if no limit applied, or if an admitted response has its own `Retry-After`. If your
-    /// service wrote the same fields, do not make them more permissive.
+    /// The layer skips responses without limits and admitted responses with `Retry-After`. If your service wrote the
+    /// same fields, do not make them more permissive.
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap);
 }

@@ -36,7 +36,7 @@ impl WriteHeaders for XRateLimit {
         &FIELDS
     }
 
-    /// Keeps the fields of an inner limiter if they are complete and stricter.
+    /// Keeps complete and stricter fields of an inner limiter.
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap) {
         let Some(limit) = report.tightest() else {
             if report.is_uncounted() {
@@ -64,7 +64,7 @@ impl WriteHeaders for XRateLimit {
     }
 }
 
-/// Returns `None` unless the inner limiter wrote all three fields.
+/// An inner limiter must have written all three fields.
 fn inner_remaining(headers: &HeaderMap) -> Option<u64> {
     leading_number(headers, LIMIT)?;
     leading_number(headers, RESET)?;

@@ -5,7 +5,7 @@ use super::span::SpanSettings;
 use crate::decided::Decided;
 use crate::policy::Plan;
 
-/// Writes the event of every refusal, and of a sample of admissions.
+/// Writes an event for every refusal and a sample of admissions.
 pub(crate) fn trace(decided: &Decided<'_>, one_of: u32, plan: &Plan, spans: &SpanSettings) {
     let head = decided.head();
     let status = decided.decision().and_then(Decision::tightest);

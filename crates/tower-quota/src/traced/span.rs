@@ -1,4 +1,4 @@
-//! [`RateLimitLayer::trace_store_calls`](crate::RateLimitLayer::trace_store_calls) lists the fields, which follow the conventions of OpenTelemetry.
+//! [`RateLimitLayer::trace_store_calls`](crate::RateLimitLayer::trace_store_calls) lists the fields.
 
 use core::error::Error;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use tower_quota_core::{Decision, Key, Name, Outcome};
 use tracing::field::{Empty, display};
 use tracing::{Span, info_span};
 
-/// Holds the secret for hashes of keys, if the layer traces store calls.
+/// The secret for hashes of keys, if the layer traces store calls.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct SpanSettings(Option<[u8; 16]>);
 
@@ -65,7 +65,7 @@ impl SpanSettings {
 }
 
 impl StoreSpan {
-    /// Works within the span, so the spans of the store become children.
+    /// Makes the spans of the store children of the span.
     pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
         match &self.0 {
             Some((span, _)) => span.in_scope(work),

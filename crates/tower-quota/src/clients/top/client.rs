@@ -5,24 +5,23 @@ use tower_quota_core::{Key, Name};
 
 /// A client of a limit, with its number of requests in a window.
 ///
-/// A process remembers at most [`MOST`](Self::MOST) clients, so you get an estimate between
-/// [`at_least`](Self::at_least) and [`at_most`](Self::at_most).
+/// You get an estimate from [`at_least`](Self::at_least) to [`at_most`](Self::at_most).
 #[derive(Clone, Debug)]
 pub struct TopClient {
     pub(super) limit: Name,
     pub(super) key: Key<'static>,
     pub(super) at_most: u64,
-    /// The part of `at_most` that may be requests of other clients.
+    /// Requests that other clients may have sent.
     pub(super) excess: u64,
     pub(super) last: Instant,
     pub(super) until: Instant,
 }
 
 impl TopClient {
-    /// The maximum number of clients that a process remembers for a slice of a window.
+    /// The maximum number of clients in a slice of a window.
     pub const MOST: usize = 256;
 
-    /// The maximum bytes of a remembered key. Clients choose keys, and could fill the memory.
+    /// The maximum bytes of a remembered key, because clients choose their keys.
     pub const LONGEST_KEY: usize = 1_024;
 
     /// Returns the limit that applied or refused.
@@ -36,10 +35,9 @@ impl TopClient {
         &self.key
     }
 
-    /// Returns the text that [names](crate::ClientKey::Text) this client, which may be a secret.
+    /// Returns the [text](crate::ClientKey::Text) of the key, if any. May be a secret.
     ///
-    /// For IPv6, you get the first address of the network. Returns `None` if the key is not text, such as a key of
-    /// several parts.
+    /// For IPv6, you get the first address of the network.
     #[must_use]
     pub fn text(&self) -> Option<String> {
         if let Some(address) = self.key.to_address() {
@@ -51,15 +49,13 @@ impl TopClient {
         text.map(str::to_owned)
     }
 
-    /// Returns the minimum number of requests of the client in the window.
-    ///
-    /// Under load, the process may skip requests.
+    /// Returns the minimum number of requests. Under load, the process may skip requests.
     #[must_use]
     pub const fn at_least(&self) -> u64 {
         self.at_most - self.excess
     }
 
-    /// Returns the maximum number of counted requests of the client.
+    /// Returns the maximum number of counted requests.
     ///
     /// The excess over [`at_least`](Self::at_least) is at most a 250th of all counted requests.
     #[must_use]
@@ -79,7 +75,7 @@ impl TopClient {
         self.until
     }
 
-    /// Returns the remaining time until the last refused request would be admitted, or zero.
+    /// Returns the remaining time to [`until`](Self::until), or zero.
     #[must_use]
     pub fn retry_after(&self) -> Duration {
         self.until.saturating_duration_since(crate::clients::now())

@@ -1,6 +1,6 @@
-//! The clients with the most requests of the last minute, ten minutes and hour.
+//! Counts the clients with the most requests in windows of time.
 //!
-//! `sketch` counts the clients of a slice of time, and `windows` adds slices.
+//! `sketch` counts a slice of time, and `windows` adds slices.
 
 mod client;
 mod sketch;
@@ -19,13 +19,13 @@ use self::windows::Window;
 
 #[derive(Default)]
 pub(crate) struct TopClients {
-    /// The secret of the hasher keeps clients from choosing keys with equal hashes.
+    /// A secret hash keeps clients from choosing equal hashes.
     hasher: RandomState,
     windows: Mutex<Option<[Window; 3]>>,
 }
 
 impl TopClients {
-    /// Counts requests, or skips them while another thread counts, so requests never wait.
+    /// Skips requests while another thread counts, so requests never wait.
     pub(crate) fn count(
         &self,
         limit: Name,
@@ -56,7 +56,6 @@ impl TopClients {
         }
     }
 
-    /// The clients with the most certain requests come first.
     pub(crate) fn top(&self, window: TopWindow, now: Instant) -> Vec<TopClient> {
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *windows {

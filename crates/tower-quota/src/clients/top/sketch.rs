@@ -1,8 +1,8 @@
-//! Counts the clients with the most requests in bounded memory, by Space-Saving (Metwally, Agrawal, El Abbadi:
-//! Efficient Computation of Frequent and Top-k Elements in Data Streams, 2005).
+//! Space-Saving (Metwally, Agrawal, El Abbadi: Efficient Computation of Frequent and Top-k Elements in Data Streams,
+//! 2005), with sums by Agarwal and others (Mergeable Summaries, 2012).
 //!
 //! A new client replaces the client with the fewest requests, and inherits the number as a possible excess. The excess
-//! is at most all requests divided by the capacity. Sums follow Agarwal and others: Mergeable Summaries, 2012.
+//! is at most all requests divided by the capacity.
 
 use core::cmp::Reverse;
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use super::client::TopClient;
 #[derive(Clone)]
 pub(super) struct Sketch {
     capacity: usize,
-    /// The clients by the hash of limit and key.
+    /// The clients by hash.
     clients: HashMap<u64, TopClient>,
     /// The most requests of a client outside of the sketch.
     missing: u64,
@@ -27,7 +27,6 @@ pub(super) struct Seen<'k> {
     pub(super) key: Key<'k>,
     pub(super) requests: u64,
     pub(super) last: Instant,
-    /// The instant from which the client would be admitted.
     pub(super) until: Instant,
 }
 
@@ -64,7 +63,7 @@ impl Sketch {
         self.clients.insert(hash, client);
     }
 
-    /// Adds the sketches. The clients with the most certain requests come first.
+    /// The clients with the most certain requests come first.
     pub(super) fn top<'a>(
         sketches: impl IntoIterator<Item = &'a Self>,
         most: usize,
@@ -129,7 +128,6 @@ mod tests {
         }
     }
 
-    /// Counts each slice in a sketch, and adds the sketches.
     fn sum(slices: &[Vec<(u8, u64)>]) -> Vec<TopClient> {
         let now = crate::clients::now();
         let sketches = slices.iter().map(|slice| {

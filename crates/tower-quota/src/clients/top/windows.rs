@@ -8,7 +8,7 @@ use super::sketch::{Seen, Sketch};
 /// The number of slices in a window.
 const SLICES: u32 = 6;
 
-/// A window of time that ends now, up to a sixth longer than its name.
+/// A window that ends now, up to a sixth longer than its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum TopWindow {
@@ -20,7 +20,7 @@ pub enum TopWindow {
     Hour,
 }
 
-/// The latest slices of a window, with the present slice at the end.
+/// The present slice comes last.
 pub(super) struct Window {
     slices: VecDeque<Sketch>,
     slice: Duration,
@@ -83,7 +83,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts one request at each second, and returns the numbers of each window at a later second.
+    /// Returns the numbers of each window after one request at each second.
     fn counts(requests: impl IntoIterator<Item = u64> + Clone, at: u64) -> [u64; 3] {
         let start = crate::clients::now();
         let instant = |seconds: u64| start + Duration::from_secs(seconds);
