@@ -15,7 +15,6 @@ const MAX_WATCHED_REQUESTS: u64 = 10_000;
 /// The number of paths of a proxy's health checks.
 const HEALTH_CHECKS: usize = 3;
 
-/// Watches the first requests of a policy. Later requests pay for one load and a branch.
 pub(crate) struct Watch {
     is_open: AtomicBool,
     checks: Arc<Checks>,
@@ -28,7 +27,7 @@ struct Seen {
     requests: u64,
     /// Counts by subject, or `None` after a disproof.
     suspects: HashMap<Check, HashMap<String, Option<u64>>>,
-    /// The header that trusted proxies do not send.
+    /// Subjects with counts, or `None` after a disproof.
     unsent_header: Option<String>,
     /// The first paths of requests without the header.
     paths: Vec<String>,

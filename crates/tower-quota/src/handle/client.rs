@@ -7,7 +7,7 @@ use tower_quota_core::Key;
 use crate::head::RequestHead;
 use crate::key::KeyExtractor;
 
-/// The name of a client of a limit. `Debug` hides text and keys, which may be secrets.
+/// The name of a client. `Debug` hides text and keys, which may be secrets.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum ClientKey<'a> {

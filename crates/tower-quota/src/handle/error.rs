@@ -23,7 +23,7 @@ pub enum HandleError<E> {
     UnreadableKey(Name),
     /// This process holds 100,000 blocks. Block by a [condition](crate::Policy::block) instead.
     TooManyBlocks,
-    /// A sliding log or concurrency limit takes no units back. [Reset](crate::RateLimitHandle::reset) the client.
+    /// Sliding logs and concurrency limits take no units back. Use [reset](crate::RateLimitHandle::reset).
     NotGranted(Name),
     /// The store failed.
     Store(E),

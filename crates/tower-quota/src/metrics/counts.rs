@@ -5,20 +5,18 @@ use ::metrics::Counter;
 
 use super::outcome::OutcomeLabel;
 
-/// A counter, with the part that was published.
 #[derive(Default)]
 pub(super) struct Count {
     sum: AtomicU64,
     published: AtomicU64,
 }
 
-/// A counter for each outcome.
 pub(super) type Counts = [Count; OutcomeLabel::LABELS.len()];
 
 pub(super) struct RouteCounts {
     pub(super) route: Arc<str>,
     pub(super) requests: Counts,
-    /// The limits of the policy. Empty if `other` counts them.
+    /// Empty if `other` counts them.
     pub(super) limits: Box<[Counts]>,
 }
 
@@ -31,10 +29,9 @@ impl Count {
         self.sum.load(Ordering::Relaxed)
     }
 
-    /// Adds the new requests to a counter of the recorder.
     pub(super) fn publish(&self, counter: impl FnOnce() -> Counter) {
         let sum = self.get();
-        // Two threads may publish at once, and the later sum may come first.
+        // Two threads may publish at once, in any order.
         let published = self.published.fetch_max(sum, Ordering::Relaxed);
         if sum > published {
             counter().increment(sum - published);

@@ -1,5 +1,3 @@
-//! The durations of store calls as a histogram.
-//!
 //! A bucket covers an eighth of a power of two of microseconds. The last bucket begins at four minutes.
 
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +12,7 @@ pub(crate) struct Latency([AtomicU64; BUCKETS]);
 
 /// The durations of store calls in this process.
 ///
-/// Get them from [`RateLimitHandle::store_latency`](crate::RateLimitHandle::store_latency).
+/// Call [`store_latency`](crate::RateLimitHandle::store_latency) to get the durations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreLatency(Vec<u64>);
 
@@ -46,7 +44,7 @@ impl StoreLatency {
         self.0.iter().sum()
     }
 
-    /// Returns the calls since an earlier value, or all calls if you replaced the policy since.
+    /// Returns the calls since an earlier value, or all calls after a new policy.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let counts = self.0.iter().enumerate();
@@ -56,7 +54,7 @@ impl StoreLatency {
         differences.map_or_else(|| self.clone(), Self)
     }
 
-    /// Returns the duration of this percentile, at most an eighth too high, or `None` without calls.
+    /// Returns the duration of this percentile, at most an eighth too high, if there are calls.
     #[must_use]
     pub fn percentile(&self, percent: u8) -> Option<Duration> {
         let calls = self.calls();
@@ -78,7 +76,7 @@ fn bucket(duration: Duration) -> usize {
     if micros < 2 * STEPS {
         return micros;
     }
-    // The four leading bits hold the power of two and the step within.
+    // Power of two, and step within.
     let shift = (micros.ilog2() - STEPS.ilog2()) as usize;
     (shift * STEPS + (micros >> shift)).min(BUCKETS - 1)
 }

@@ -1,10 +1,10 @@
-//! Metrics for any recorder of the crate [`metrics`](https://docs.rs/metrics).
+//! Metrics for recorders of the crate [`metrics`](https://docs.rs/metrics).
 //!
 //! Call [`publish_metrics`](crate::RateLimitHandle::publish_metrics) before each scrape. **Without the call, all
-//! counters stay 0.** Histograms are recorded at once, so install your recorder before the first request.
+//! counters stay 0.** Install your recorder before the first request, or lose its histograms.
 //!
-//! Use version 0.24 of the crate `metrics`. A recorder of another version silently gets no data, so `cargo tree -i
-//! metrics` must print one version.
+//! Use `metrics` 0.24. A recorder of another version silently gets no data, so `cargo tree -i metrics` must print one
+//! version.
 //!
 //! ```
 //! use tower_quota::{MemoryStore, Policy, RateLimitLayer, metrics};
@@ -21,8 +21,8 @@
 //!
 //! # Labels
 //!
-//! Clients cannot make new labels, and labels never contain keys or addresses. `route` is the matched route of axum, or
-//! `none`. Beyond [`MAX_ROUTES`] routes, [`MAX_LIMITS`] limits, or [`MAX_CELLS`] pairs, the label is `other`.
+//! Clients cannot make labels, and labels hold no keys or addresses. `route` is axum's matched route or `none`. Beyond
+//! [`MAX_ROUTES`], [`MAX_LIMITS`] or [`MAX_CELLS`], the label is `other`.
 
 mod counts;
 mod failure;
@@ -57,9 +57,9 @@ pub const MAX_ROUTES: usize = 512;
 /// The maximum number of limits with their own labels.
 pub const MAX_LIMITS: usize = 4_000;
 
-/// The maximum number of pairs of a route and a limit with their own labels.
+/// The maximum number of pairs of route and limit with their own labels.
 ///
-/// 16 limits on 512 routes reach the maximum. Decisions on later routes then have the route `other`.
+/// Decisions on later routes have the route `other`.
 pub const MAX_CELLS: usize = 8_192;
 
 /// The maximum number of limits with their own histograms.

@@ -3,7 +3,6 @@ use tower_quota_core::{LimitStatus, Outcome};
 use crate::decided::Decided;
 use crate::response::Reason;
 
-/// The outcome of a request or a limit.
 #[derive(Clone, Copy)]
 pub(super) enum OutcomeLabel {
     Allowed,

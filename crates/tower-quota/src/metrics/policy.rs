@@ -17,15 +17,13 @@ use crate::limit::ById;
 
 const OTHER: &str = "other";
 
-/// The counters and histograms of a policy. The next policy continues the same series.
+/// The metrics of a policy. The next policy continues the series.
 pub(crate) struct PolicyMetrics {
     pub(super) limits: Box<[Name]>,
     positions: ById,
     /// Requests read the map without a lock.
     routes: ArcSwap<Routes>,
-    /// Requests without a route.
     none: Arc<RouteCounts>,
-    /// Requests beyond the bounds.
     other: Arc<RouteCounts>,
     degraded: [Count; DegradedChoice::LABELS.len()],
     failures: [Count; StoreFailureKind::LABELS.len()],
@@ -123,7 +121,6 @@ impl PolicyMetrics {
         }
     }
 
-    /// Counts a request without limits.
     pub(crate) fn skipped(&self, head: &RequestHead<'_>) {
         self.with_route(head, |route| {
             route.requests[OutcomeLabel::Skipped as usize].add_one();
@@ -161,7 +158,7 @@ impl PolicyMetrics {
         }
     }
 
-    /// Adds a route. Returns the counters of `other` above the bounds.
+    /// Returns `other` above the bounds.
     #[cold]
     fn add_route(&self, pattern: &str) -> Arc<RouteCounts> {
         if self.routes.load().len() < MAX_ROUTES {
@@ -173,7 +170,7 @@ impl PolicyMetrics {
 
     fn with_added(&self, routes: &Routes, pattern: &str) -> Routes {
         let mut routes = routes.clone();
-        // Another thread may have added a route meanwhile.
+        // Another thread may have added the route.
         if routes.len() < MAX_ROUTES && !routes.contains_key(pattern) {
             let places = self.other.limits.len();
             // The rows of `none` and `other` have cells too.
@@ -219,7 +216,7 @@ impl PolicyMetrics {
     }
 }
 
-/// Returns the remaining share of a limit, from 0 to 1.
+/// From 0 to 1.
 #[expect(
     clippy::float_arithmetic,
     clippy::cast_precision_loss,

@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::policy::PolicyMetrics;
 
-/// Replaced policies, whose last requests may still run. Requests never publish their metrics.
+/// Last requests of a replaced policy may still run.
 #[derive(Default)]
 pub(crate) struct ReplacedMetrics(Mutex<Vec<Arc<PolicyMetrics>>>);
 
@@ -16,7 +16,7 @@ impl ReplacedMetrics {
     pub(crate) fn publish(&self) {
         let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         list.retain_mut(|replaced| {
-            // If only the list holds the counters, no request changes them any more.
+            // If only the list holds the counters, their sums are final.
             let is_used = Arc::get_mut(replaced).is_none();
             replaced.publish();
             is_used

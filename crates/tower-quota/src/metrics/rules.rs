@@ -1,7 +1,4 @@
-//! Metrics of rules: version, age, reloads and changes.
-//!
-//! `LiveRules` of the crate `tower-quota-rules` records them. Call the functions yourself if you read rules from
-//! another source.
+//! Call these functions if you read rules yourself, without `LiveRules` of the crate `tower-quota-rules`.
 
 use ::metrics::{counter, gauge};
 
@@ -10,8 +7,8 @@ use super::table;
 
 /// Counts an attempt to read the rules from their source.
 ///
-/// Pass the version that the source confirmed, or `None` after a failure. Alert on
-/// `tower_quota_rules_confirmed_timestamp_seconds` to find stale rules.
+/// Pass the confirmed version, or `None` after a failure. Alert on `tower_quota_rules_confirmed_timestamp_seconds` to
+/// find stale rules.
 pub fn record_reload(version: Option<u64>) {
     count_reload(if version.is_some() { OK } else { FAILED });
     if let Some(version) = version {
@@ -33,7 +30,7 @@ pub fn record_applied_rules(version: u64) {
 
 /// Counts a change in the audit log by kind, such as `put` or `block`.
 ///
-/// The kind is a label, so pass only a few constant words.
+/// The kind is a label, so pass few constant words.
 pub fn record_audit_event(kind: &'static str) {
     counter!(table::AUDIT_EVENTS, "kind" => kind).increment(1);
 }
@@ -42,7 +39,7 @@ const OK: &str = "ok";
 const REJECTED: &str = "rejected";
 const FAILED: &str = "failed";
 
-/// All series exist from the first attempt on, so a rate sees the first failure.
+/// All series exist early, so a rate sees the first failure.
 fn count_reload(result: &str) {
     for known in [OK, REJECTED, FAILED] {
         counter!(table::RULES_RELOADS, "result" => known).increment(u64::from(known == result));

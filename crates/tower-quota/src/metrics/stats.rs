@@ -13,7 +13,7 @@ pub trait StoreStats {
 
 /// Sets the metrics of a store from its figures.
 ///
-/// `store` becomes a label, so give every store its own name. A call takes microseconds, or milliseconds for a large
+/// `store` becomes a label, so name every store differently. A call takes microseconds, or milliseconds for a large
 /// memory store.
 ///
 /// ```

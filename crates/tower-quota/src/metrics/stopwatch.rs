@@ -2,7 +2,7 @@ use core::cell::Cell;
 use core::time::Duration;
 use std::time::Instant;
 
-/// The start of a timed decision. Without the feature `metrics`, no decision is timed.
+/// Without the feature `metrics`, no decision is timed.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Stopwatch(Option<Instant>);
 
@@ -17,7 +17,7 @@ impl Stopwatch {
         Self(cfg!(feature = "metrics").then(Instant::now))
     }
 
-    /// Times one of 64 decisions of each thread, including the first.
+    /// Times one of 64 decisions of a thread, including the first.
     #[inline]
     pub(crate) fn sample() -> Self {
         thread_local! {

@@ -1,4 +1,4 @@
-//! To add a metric, add a row here and to `docs/METRICS.md`, and set the value at its origin.
+//! For a new metric, add a row here and in `docs/METRICS.md`.
 
 use ::metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 
@@ -6,17 +6,17 @@ use ::metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Metric {
-    /// The name by the conventions of Prometheus.
+    /// The Prometheus name.
     pub name: &'static str,
     /// The kind.
     pub kind: MetricKind,
     /// The unit in UCUM, such as `s` and `By`.
     pub unit: &'static str,
-    /// The names of the labels.
+    /// The label names.
     pub labels: &'static [&'static str],
     /// The description in one sentence.
     pub description: &'static str,
-    /// The upper bounds of histogram buckets, otherwise empty.
+    /// The upper bounds of histogram buckets.
     pub buckets: &'static [f64],
 }
 
@@ -39,7 +39,7 @@ macro_rules! metrics {
             pub(super) const $constant: &str = $name;
         )*
 
-        /// All metrics, in the order of `docs/METRICS.md`.
+        /// All metrics.
         pub const METRICS: &[Metric] = &[$(Metric {
             name: $name,
             kind: MetricKind::$kind,
@@ -52,7 +52,6 @@ macro_rules! metrics {
 }
 
 const NONE: &[f64] = &[];
-/// From a decision in memory to a timeout.
 const DURATIONS: &[f64] = &[
     1e-7, 2.5e-7, 5e-7, 1e-6, 2.5e-6, 1e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2,
     5e-2, 0.1, 1.0,

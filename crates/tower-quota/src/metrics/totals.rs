@@ -7,23 +7,23 @@ use super::policy::PolicyMetrics;
 
 /// The decisions of a limit in this process since its policy came into force.
 ///
-/// Get them from [`decision_totals`](crate::RateLimitHandle::decision_totals).
+/// Call [`decision_totals`](crate::RateLimitHandle::decision_totals) to get the totals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DecisionTotals {
     /// The limit.
     pub limit: Name,
-    /// Requests that the limit admitted at once.
+    /// Requests admitted at once.
     pub allowed: u64,
-    /// Requests that the limit admitted after a wait.
+    /// Requests admitted after a wait.
     pub queued: u64,
-    /// Requests that the limit refused.
+    /// Requests refused.
     pub limited: u64,
-    /// Requests that cost more than the capacity of the limit.
+    /// Requests above the capacity of the limit.
     pub never: u64,
-    /// Requests that the shadow limit would have refused.
+    /// Requests that a shadow limit would refuse.
     pub shadowed: u64,
-    /// Requests that passed uncounted while the store was unavailable.
+    /// Requests that passed uncounted during an outage of the store.
     pub degraded: u64,
 }
 
