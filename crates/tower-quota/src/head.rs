@@ -79,9 +79,8 @@ impl<'a> RequestHead<'a> {
 
     /// Returns whether a path of this request matches.
     ///
-    /// With the feature `axum`, you compare two paths: the `OriginalUri`, and the present path without the prefix of a
-    /// `nest`. A limit or block list applies if either path matches. An exemption must match the full path, and both
-    /// paths after a rewrite.
+    /// With the feature `axum`, you compare the `OriginalUri` and the present path. A limit or block list applies if
+    /// either path matches. An exemption must match the full path, and both paths after a rewrite.
     pub fn path_matches(&self, mut matches: impl FnMut(&str) -> bool) -> bool {
         let (original, present) = (self.original_path(), self.uri.path());
         if self.holds_in_doubt {
@@ -109,8 +108,8 @@ impl<'a> RequestHead<'a> {
 
     /// Returns whether a [host](Self::host) of this request matches.
     ///
-    /// A request can send several hosts. A limit or block list applies if any host matches. An
-    /// [exemption](Self::holds_in_doubt) must match all hosts, and at least one.
+    /// A limit or block list applies if any host matches. An [exemption](Self::holds_in_doubt) must match all hosts,
+    /// and at least one.
     pub fn host_matches(&self, mut matches: impl FnMut(&[u8]) -> bool) -> bool {
         let mut hosts = self.hosts();
         if self.holds_in_doubt {

@@ -14,8 +14,8 @@ pub enum Check {
     UntrustedProxy,
     /// Your trusted proxies never send the header with the address of the client.
     ///
-    /// Takes 100 requests from the fourth path on, because health checks lack the header. A request with the header
-    /// disproves the mistake.
+    /// Takes 100 requests from the fourth path on, because health checks lack the header. A header disproves the
+    /// mistake.
     NoForwardedAddress,
     /// A `when::route` lacks the prefix of a `nest`, or runs before a `Router` matches.
     ///

@@ -1,9 +1,9 @@
 //! Checks for mistakes in the configuration that only traffic shows.
 //!
 //! Heads of the first requests carry a [`Watch`], so keys and conditions report mistakes without running twice.
-//! [`Checks`] logs proved mistakes for the layer. A [`Mark`] tells inner layers the counted limits.
+//! [`Checks`] logs proved mistakes. A [`Mark`] tells inner layers the counted limits.
 //!
-//! Warnings must be right, so proof takes many requests. Warnings never contain addresses, keys, or texts of errors.
+//! Warnings must be right, so proof takes many requests. Warnings never contain addresses or keys.
 
 mod check;
 mod mark;

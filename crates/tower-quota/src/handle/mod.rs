@@ -26,7 +26,8 @@ use crate::store_call::within;
 
 /// Operates a running layer. Get a handle from [`RateLimitLayer::handle`].
 ///
-/// Name a client by a limit and a [`ClientKey`], such as an address or an API key.
+/// Name a client by a limit and a [`ClientKey`], such as an address. Operations fail with [`HandleError`] if the limit
+/// is unknown or cannot read the client.
 ///
 /// ```
 /// use std::time::Duration;
@@ -85,9 +86,6 @@ impl<S: Store> RateLimitHandle<S> {
     }
 
     /// Returns the key by which a limit counts a client.
-    ///
-    /// # Errors
-    /// The limit is unknown or cannot read the client.
     pub fn key<'k>(
         &self,
         limit: &str,
@@ -99,8 +97,7 @@ impl<S: Store> RateLimitHandle<S> {
     /// Returns a limiter on the counters of a limit, to charge units while a request runs.
     ///
     /// Use the limiter for messages of a stream or websocket, with the [key](Self::key) of the client. The limiter
-    /// keeps the present quota, and ignores blocks and the quotas of [requests](Limit::quota_with) and
-    /// [keys](Limit::quota_of_key).
+    /// ignores blocks, later policies, and quotas of [requests](Limit::quota_with) and [keys](Limit::quota_of_key).
     ///
     /// ```
     /// use http::request::Parts;
@@ -117,9 +114,6 @@ impl<S: Store> RateLimitHandle<S> {
     ///     Ok(())
     /// }
     /// ```
-    ///
-    /// # Errors
-    /// [`HandleError::UnknownLimit`].
     pub fn limiter(&self, limit: &str) -> Result<Limiter<RefusalCache<S>>, HandleError<S::Error>> {
         let rules = self.shared.rules();
         let limit = named(&rules.plan, limit)?;
@@ -133,7 +127,7 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Explains the treatment of a request, without counting or calling the store.
     ///
-    /// If a [split](Policy::split) decides the request, the policy of the split explains.
+    /// The policy of a [split](Policy::split) explains its own requests.
     #[must_use]
     pub fn explain(&self, head: &RequestHead<'_>) -> Explained {
         self.shared.rules().of_head(head).plan.explain(head)
@@ -143,9 +137,6 @@ impl<S: Store> RateLimitHandle<S> {
     ///
     /// If you name the client by a request, the quota of the request applies, otherwise the quota [of the
     /// key](Limit::quota_of_key) or the limit. For blocks, call [`blocked_for`](Self::blocked_for).
-    ///
-    /// # Errors
-    /// The errors of [`key`](Self::key), or the store fails.
     pub async fn peek<'k>(
         &self,
         limit: &str,
@@ -155,9 +146,6 @@ impl<S: Store> RateLimitHandle<S> {
     }
 
     /// Deletes the counter, the penalty and the [block](Self::block) of a client of a limit.
-    ///
-    /// # Errors
-    /// The errors of [`peek`](Self::peek).
     pub async fn reset<'k>(
         &self,
         limit: &str,
@@ -173,7 +161,7 @@ impl<S: Store> RateLimitHandle<S> {
     /// A sliding window takes back only units of the present window.
     ///
     /// # Errors
-    /// The errors of [`peek`](Self::peek), or [`HandleError::NotGranted`].
+    /// Sliding logs and concurrency limits fail with [`HandleError::NotGranted`].
     pub async fn grant<'k>(
         &self,
         limit: &str,
@@ -217,8 +205,7 @@ impl<S: Store> RateLimitHandle<S> {
     /// than 64 keys for a limit are refused.
     ///
     /// # Errors
-    /// The errors of [`key`](Self::key), [`HandleError::TooManyBlocks`], or [`HandleError::UnreadableKey`] for the
-    /// empty key of conflicting values.
+    /// 100,000 blocks exist, or the key is the empty key of conflicting values.
     pub fn block<'k>(
         &self,
         limit: &str,
@@ -238,9 +225,6 @@ impl<S: Store> RateLimitHandle<S> {
     }
 
     /// Ends a block. Returns whether the client was blocked.
-    ///
-    /// # Errors
-    /// The errors of [`key`](Self::key).
     pub fn unblock<'k>(
         &self,
         limit: &str,
@@ -252,9 +236,6 @@ impl<S: Store> RateLimitHandle<S> {
     }
 
     /// Returns the remaining time of a [block](Self::block), if the client is blocked.
-    ///
-    /// # Errors
-    /// The errors of [`key`](Self::key).
     pub fn blocked_for<'k>(
         &self,
         limit: &str,
@@ -286,7 +267,7 @@ impl<S: Store> RateLimitHandle<S> {
     /// Returns the clients that sent most requests to this process in a window.
     ///
     /// A client appears once for every limit. The list is empty unless you [count](RateLimitLayer::count_busy_clients)
-    /// busy clients. Numbers come from a sample. At 3,200 requests the error is about a tenth.
+    /// busy clients. At 3,200 requests the sample is off by about a tenth.
     #[cfg(feature = "top")]
     #[must_use]
     pub fn top_busy(&self, window: TopWindow) -> Vec<TopClient> {
@@ -308,7 +289,7 @@ impl<S: Store> RateLimitHandle<S> {
     /// Publishes the [metrics](crate::metrics) of this layer and its clones to the recorder.
     ///
     /// Call it before each scrape, once for each layer. `layer` labels the gauges. A call takes about a microsecond for
-    /// each changed series, and blocks no request.
+    /// each changed series.
     #[cfg(feature = "metrics")]
     pub fn publish_metrics(&self, layer: impl Into<Name>) {
         let layer = layer.into();
@@ -363,8 +344,8 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Replaces the policy. The old policy finishes the requests that have begun.
     ///
-    /// Limits keep their counters by name. A raised window takes effect at once. A bucket keeps its remaining units and
-    /// refills at the new rate. To release a client now, [`reset`](Self::reset) or [`grant`](Self::grant).
+    /// Limits keep their counters by name. A raised window takes effect at once, and a bucket refills at the new rate.
+    /// To release a client now, [`reset`](Self::reset) or [`grant`](Self::grant).
     pub fn replace_policy(&self, policy: Policy) {
         self.shared.replace_policy(policy);
     }

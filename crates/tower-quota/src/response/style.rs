@@ -11,10 +11,8 @@ use super::x_ratelimit::{Reset, XRateLimit};
 
 /// A convention of header fields that report limits to clients.
 ///
-/// You can combine styles that write different fields. Seconds are rounded up.
-///
-/// If your service writes such fields, the layer extends lists and keeps stricter values. If your service sends
-/// `Retry-After`, the layer adds no fields.
+/// Combine styles that write different fields. Seconds are rounded up. If your service writes such fields, the layer
+/// keeps stricter values. If your service sends `Retry-After`, the layer adds no fields.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum HeaderStyle {

@@ -1,5 +1,4 @@
-//! Space-Saving (Metwally, Agrawal, El Abbadi: Efficient Computation of Frequent and Top-k Elements in Data Streams,
-//! 2005), with sums by Agarwal and others (Mergeable Summaries, 2012).
+//! Space-Saving (Metwally, Agrawal, El Abbadi, 2005), with sums by Agarwal and others (Mergeable Summaries, 2012).
 //!
 //! A new client replaces the client with the fewest requests, and inherits the number as a possible excess. The excess
 //! is at most all requests divided by the capacity.
