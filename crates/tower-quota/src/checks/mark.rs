@@ -3,7 +3,7 @@ use tower_quota_core::Name;
 
 /// The limits that counted a request, with store and scope, for inner layers.
 ///
-/// A mark costs an allocation, so a layer attaches marks only while it watches.
+/// A mark costs an allocation, so only a watching layer attaches marks.
 #[derive(Clone, Default)]
 pub(crate) struct Mark(Vec<(usize, Name, Name)>);
 

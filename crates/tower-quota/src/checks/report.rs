@@ -51,7 +51,6 @@ impl ChecksReport {
 }
 
 impl fmt::Display for ChecksReport {
-    /// Writes a line for every warning.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.warnings()
             .try_for_each(|(_, text)| writeln!(f, "{text}"))

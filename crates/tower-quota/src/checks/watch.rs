@@ -15,6 +15,7 @@ const MAX_WATCHED_REQUESTS: u64 = 10_000;
 /// The number of paths of a proxy's health checks.
 const HEALTH_CHECKS: usize = 3;
 
+/// Later requests pay for one load and a branch.
 pub(crate) struct Watch {
     is_open: AtomicBool,
     checks: Arc<Checks>,
@@ -25,11 +26,11 @@ pub(crate) struct Watch {
 #[derive(Default)]
 struct Seen {
     requests: u64,
-    /// Counts by subject, or `None` after a disproof.
-    suspects: HashMap<Check, HashMap<String, Option<u64>>>,
     /// Subjects with counts, or `None` after a disproof.
+    suspects: HashMap<Check, HashMap<String, Option<u64>>>,
+    /// Not sent by trusted proxies.
     unsent_header: Option<String>,
-    /// The first paths of requests without the header.
+    /// Of requests without the header.
     paths: Vec<String>,
 }
 

@@ -11,7 +11,7 @@ use crate::store_call::{StoreCallError, StoreTimeout};
 pub enum HandleError<E> {
     /// The policy lacks this limit.
     UnknownLimit {
-        /// The name that you gave.
+        /// Your name.
         name: String,
         /// The limits of the policy.
         known: Vec<Name>,
@@ -29,7 +29,7 @@ pub enum HandleError<E> {
     Store(E),
     /// The store exceeded the [timeout](crate::RateLimitLayer::store_timeout).
     TimedOut(StoreTimeout),
-    /// The store answered without a status, a bug in the store.
+    /// The store answered without a status, by a bug.
     NoStatus,
 }
 

@@ -179,8 +179,8 @@ impl<S: Store> RateLimitHandle<S> {
         ) {
             return Err(HandleError::NotGranted(limit.name));
         }
-        // A refund needs the store's time and a counter under this quota. A refusal provides both, and counts nothing.
-        // A leasing store counts by the limit's own quota only charges that it never leases.
+        // A refund needs the store's time and a counter under this quota. A refusal provides both without counting. A
+        // leasing store counts by the limit's own quota only charges that it never leases.
         let (granted, mut refused) = (
             limit.charge(&quota, &key, units),
             Charge::new(limit.name, &quota, &key),

@@ -173,7 +173,7 @@ impl PolicyMetrics {
         // Another thread may have added the route.
         if routes.len() < MAX_ROUTES && !routes.contains_key(pattern) {
             let places = self.other.limits.len();
-            // The rows of `none` and `other` have cells too.
+            // The routes `none` and `other` have cells too.
             let has_cells = (routes.len() + 2) * places < MAX_CELLS;
             let route = RouteCounts::new(pattern, if has_cells { places } else { 0 });
             routes.insert(Arc::clone(&route.route), route);

@@ -7,8 +7,7 @@ use super::table;
 
 /// Counts an attempt to read the rules from their source.
 ///
-/// Pass the confirmed version, or `None` after a failure. Alert on `tower_quota_rules_confirmed_timestamp_seconds` to
-/// find stale rules.
+/// Pass the confirmed version, if any. Alert on `tower_quota_rules_confirmed_timestamp_seconds` to find stale rules.
 pub fn record_reload(version: Option<u64>) {
     count_reload(if version.is_some() { OK } else { FAILED });
     if let Some(version) = version {

@@ -233,7 +233,6 @@ fn duration(span: Duration) -> Message {
         .integer(2, u64::from(span.subsec_nanos()))
 }
 
-/// A Protocol Buffers message.
 #[derive(Debug, Default)]
 struct Message(Vec<u8>);
 

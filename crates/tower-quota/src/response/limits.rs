@@ -4,7 +4,6 @@ use tower_quota_core::Name;
 use super::draft11::policy_of_all;
 use crate::limit::{ById, Limit};
 
-/// The limits that header fields report.
 #[derive(Debug)]
 pub(super) struct Limits {
     list: Vec<Limit>,

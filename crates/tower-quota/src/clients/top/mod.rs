@@ -1,6 +1,6 @@
 //! Counts the clients with the most requests in windows of time.
 //!
-//! `sketch` counts a slice of time, and `windows` adds slices.
+//! `sketch` counts a slice, and `windows` adds slices.
 
 mod client;
 mod sketch;

@@ -15,7 +15,6 @@ use super::client::TopClient;
 #[derive(Clone)]
 pub(super) struct Sketch {
     capacity: usize,
-    /// The clients by hash.
     clients: HashMap<u64, TopClient>,
     /// The most requests of a client outside of the sketch.
     missing: u64,

@@ -106,7 +106,6 @@ mod tests {
 
     #[test]
     fn windows_hold_at_least_their_length() {
-        // One request a second for two hours.
         for at in (7_200..7_800).step_by(7) {
             let [minute, ten, hour] = counts(0..at, at);
             assert!((60..=70).contains(&minute), "{minute} at {at}");
