@@ -38,7 +38,7 @@ impl<'a> Decided<'a> {
 
     /// Returns the key for each limit, including shadow limits, for your logs.
     ///
-    /// Keys may be secrets, so `Debug` hides them. Blocked requests and requests with a missing key have no keys.
+    /// Keys may be secrets, so `Debug` hides them. Blocked requests and missing keys have no keys.
     pub fn keys(&self) -> impl Iterator<Item = (Name, &'a Key<'static>)> + use<'a> {
         self.keys.iter().map(|(limit, key)| (*limit, key))
     }

@@ -150,8 +150,8 @@ impl<'a> RequestHead<'a> {
 
     /// Returns the answer of a condition that is unsure, because a request sends two values.
     ///
-    /// The answer is `true` for limits and block lists, and `false` for exemptions and a new head.
-    /// [`when::not`](crate::when::not) inverts the answer.
+    /// The answer is `true` for limits and block lists, and `false` for exemptions. [`when::not`](crate::when::not)
+    /// inverts the answer.
     #[must_use]
     pub const fn holds_in_doubt(&self) -> bool {
         self.holds_in_doubt

@@ -6,26 +6,26 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Check {
-    /// A limit or list needs the peer address, but the server attached no address. Takes one request.
+    /// A limit or list needs the peer address, but the server attached no address. Proof takes one request.
     NoPeerAddress,
     /// Peers with private addresses send forwarding headers, but you do not trust the peers.
     ///
-    /// Takes 20 requests. A forwarded request that fits your proxies disproves the mistake.
+    /// Proof takes 20 requests. A forwarded request that fits your proxies disproves the mistake.
     UntrustedProxy,
     /// Your trusted proxies never send the header with the address of the client.
     ///
-    /// Takes 100 requests from the fourth path on, because health checks lack the header. A header disproves the
+    /// Proof takes 100 requests from the fourth path on, because health checks lack the header. A header disproves the
     /// mistake.
     NoForwardedAddress,
     /// A `when::route` lacks the prefix of a `nest`, or runs before a `Router` matches.
     ///
-    /// Takes 100 requests. A match disproves the mistake.
+    /// Proof takes 100 requests. A match disproves the mistake.
     UnreachableLimit,
-    /// Two layers count the same limit and key in the same store. Takes 20 requests.
+    /// Two layers count the same limit and key in the same store. Proof takes 20 requests.
     CountedTwice,
     /// A request gets 500 for more enforced limits than [`Charge::MOST`](crate::store::Charge::MOST).
     ///
-    /// Takes one request.
+    /// Proof takes one request.
     TooManyLimits,
 }
 

@@ -28,9 +28,9 @@ struct Seen {
     requests: u64,
     /// Subjects with counts, or `None` after a disproof.
     suspects: HashMap<Check, HashMap<String, Option<u64>>>,
-    /// Not sent by trusted proxies.
+    /// A header that trusted proxies omit.
     unsent_header: Option<String>,
-    /// Of requests without the header.
+    /// Paths without the header.
     paths: Vec<String>,
 }
 

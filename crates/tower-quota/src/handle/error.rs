@@ -11,7 +11,7 @@ use crate::store_call::{StoreCallError, StoreTimeout};
 pub enum HandleError<E> {
     /// The policy lacks this limit.
     UnknownLimit {
-        /// Your name.
+        /// The given name.
         name: String,
         /// The limits of the policy.
         known: Vec<Name>,

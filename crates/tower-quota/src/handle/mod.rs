@@ -305,8 +305,8 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Returns the decisions of each limit in this process since the policy came into force.
     ///
-    /// Limits follow the order of the policy, up to [`MAX_LIMITS`](crate::metrics::MAX_LIMITS). Limits of a
-    /// [split](Policy::split) are added by name.
+    /// Limits follow the policy, up to [`MAX_LIMITS`](crate::metrics::MAX_LIMITS). Limits of a [split](Policy::split)
+    /// are added by name.
     ///
     /// ```
     /// use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer};
@@ -323,7 +323,7 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Returns the durations of store calls in this process since the policy came into force.
     ///
-    /// Decisions without a call, as in a memory store, do not count.
+    /// Decisions in memory do not count.
     #[cfg(feature = "metrics")]
     #[must_use]
     pub fn store_latency(&self) -> crate::metrics::StoreLatency {

@@ -4,8 +4,8 @@ use super::refusal_body::RefusalBody;
 
 /// A response from your [`on_refused`](crate::RateLimitLayer::on_refused) closure.
 ///
-/// Return a `Response` with text, bytes or a [`RefusalBody`]. With the feature `axum`, you can return a status, or a
-/// tuple such as `(StatusCode, String)`. For other types of axum, call `into_response()`.
+/// Return a `Response` with text, bytes or a [`RefusalBody`]. With the feature `axum`, you can return a status or a
+/// tuple such as `(StatusCode, String)`, or call `into_response()`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a refusal",
     note = "return an `http::Response`; with the feature `axum`, call `into_response()`"
