@@ -53,7 +53,6 @@ impl Checks {
         });
     }
 
-    /// Logs the mistake once `shown` requests are enough.
     fn record(&self, check: Check, shown: u64, text: impl FnOnce() -> String) {
         let proof = check.proof();
         if shown < proof || self.off().contains(&check) {

@@ -66,7 +66,6 @@ impl Watch {
         }
     }
 
-    /// Records that a key read the address of the client.
     pub(crate) fn address(&self, key: &str, mistake: Option<Mistake>, head: &RequestHead<'_>) {
         let check = match &mistake {
             Some(Mistake::NoPeerAddress) => return self.checks.no_peer_address(),
@@ -104,7 +103,6 @@ impl Watch {
         });
     }
 
-    /// Returns the mark for inner layers.
     pub(crate) fn mark(&self, ask: &Ask<'_, '_>, head: &RequestHead<'_>) -> Mark {
         let mut mark = Mark::default();
         for (limit, scope) in ask.counted() {

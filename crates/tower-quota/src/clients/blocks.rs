@@ -39,7 +39,6 @@ impl Blocks {
         has_room
     }
 
-    /// Returns whether the client was blocked.
     pub(crate) fn remove(&self, limit: Name, key: &Key<'_>) -> bool {
         let was_blocked = self.has(limit, key);
         self.0.rcu(|ends| {

@@ -97,7 +97,7 @@ impl<S: Store> RateLimitHandle<S> {
     /// Returns a limiter on the counters of a limit, to charge units while a request runs.
     ///
     /// Use the limiter for messages of a stream or websocket, with the [key](Self::key) of the client. The limiter
-    /// ignores blocks, later policies, and quotas of [requests](Limit::quota_with) and [keys](Limit::quota_of_key).
+    /// ignores blocks, later policies, and quotas [by request](Limit::quota_with) or [key](Limit::quota_of_key).
     ///
     /// ```
     /// use http::request::Parts;
@@ -135,8 +135,8 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Returns the status of a client for a request of one unit, without charging the unit.
     ///
-    /// If you name the client by a request, the quota of the request applies, otherwise the quota [of the
-    /// key](Limit::quota_of_key) or the limit. For blocks, call [`blocked_for`](Self::blocked_for).
+    /// A client named by a request has the quota of the request, otherwise the quota [of the key](Limit::quota_of_key)
+    /// or the limit. For blocks, call [`blocked_for`](Self::blocked_for).
     pub async fn peek<'k>(
         &self,
         limit: &str,
@@ -179,8 +179,8 @@ impl<S: Store> RateLimitHandle<S> {
         ) {
             return Err(HandleError::NotGranted(limit.name));
         }
-        // A refund needs the store's time and a counter under this quota. A refusal provides both without counting. A
-        // leasing store counts by the limit's own quota only charges that it never leases.
+        // A refusal provides the store's time and a counter under this quota, and counts 0 units. A leasing store
+        // counts by the limit's own quota only charges that it never leases.
         let (granted, mut refused) = (
             limit.charge(&quota, &key, units),
             Charge::new(limit.name, &quota, &key),
@@ -264,10 +264,10 @@ impl<S: Store> RateLimitHandle<S> {
         self.shared.top_refused.top(window, crate::clients::now())
     }
 
-    /// Returns the clients that sent most requests to this process in a window.
+    /// Returns the clients that sent most requests to this process in a window, for every limit.
     ///
-    /// A client appears once for every limit. The list is empty unless you [count](RateLimitLayer::count_busy_clients)
-    /// busy clients. At 3,200 requests the sample is off by about a tenth.
+    /// The list is empty unless you [count](RateLimitLayer::count_busy_clients) busy clients. At 3,200 requests the
+    /// sample is off by about a tenth.
     #[cfg(feature = "top")]
     #[must_use]
     pub fn top_busy(&self, window: TopWindow) -> Vec<TopClient> {

@@ -3,7 +3,6 @@
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 
-/// Buckets in a power of two.
 const STEPS: usize = 8;
 
 const BUCKETS: usize = 26 * STEPS;

@@ -52,7 +52,6 @@ impl WriteHeaders for Draft11 {
     }
 }
 
-/// Returns `RateLimit-Policy` for requests that have all limits by their own quotas.
 pub(super) fn policy_of_all(limits: &[Limit]) -> Option<HeaderValue> {
     if limits.len() > MAX_RENDERED {
         return None;
@@ -162,7 +161,6 @@ fn is_named(member: &str, name: Name) -> bool {
         .is_some_and(|rest| matches!(rest.first(), None | Some(b';' | b' ')))
 }
 
-/// Returns the remaining units of a member.
 fn left(member: &str) -> Option<u64> {
     let parameters = member.rsplit_once('"')?.1;
     parameters

@@ -39,7 +39,6 @@ const UNAUTHENTICATED: i32 = 16;
 pub struct GrpcStatus {
     code: i32,
     message: String,
-    /// A `google.rpc.Status`.
     details: Option<Vec<u8>>,
     metadata: HeaderMap,
 }
@@ -69,7 +68,6 @@ impl GrpcStatus {
         Self::new(refused.reason().answer().grpc_code, refused.detail()).completed(refused)
     }
 
-    /// Adds missing details and push-back.
     fn completed(mut self, refused: &Refused<'_>) -> Self {
         if self.details.is_none() {
             self.details = error_details(refused, self.code, &self.message);

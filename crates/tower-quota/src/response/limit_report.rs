@@ -84,8 +84,8 @@ impl<'a> LimitReport<'a> {
 
     /// Returns the time over which the client should spread its remaining units, the `t` of draft 11.
     ///
-    /// A client that follows it is always admitted. The time follows the rate, up to the end of a fixed window. Without
-    /// units, the time ends with the next unit. After a refusal, you get [`retry_after`](Self::retry_after).
+    /// A client at this rate is always admitted. A fixed window bounds the time. Without units, you get the time until
+    /// the next unit, and after a refusal [`retry_after`](Self::retry_after).
     #[must_use]
     pub fn effective_window(&self) -> Option<Duration> {
         if self.is_refused() {

@@ -9,7 +9,6 @@ pub(super) struct Limits {
     list: Vec<Limit>,
     by_id: ById,
     hidden: Vec<Name>,
-    /// `RateLimit-Policy` if all limits apply by their own quotas.
     pub(super) policy: Option<HeaderValue>,
 }
 

@@ -12,7 +12,7 @@ pub(super) const TYPICAL_FIELDS: usize = 12;
 
 /// Answers refused HTTP requests. The default is [`ProblemDetails`](crate::response::ProblemDetails).
 ///
-/// Pass a closure to [`on_refused`](crate::RateLimitLayer::on_refused), or your type to
+/// Pass closures to [`on_refused`](crate::RateLimitLayer::on_refused), and types to
 /// [`refusal`](crate::RateLimitLayer::refusal). The layer adds rate limit fields, and missing `Retry-After`,
 /// `Cache-Control: no-store` and `WWW-Authenticate`. Responses to `HEAD` lose their body.
 ///

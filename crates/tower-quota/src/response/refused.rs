@@ -145,7 +145,6 @@ impl<'a> Refused<'a> {
         sentence
     }
 
-    /// Follows RFC 9110, section 11.6.1.
     pub(super) fn challenge(&self) -> Option<HeaderValue> {
         let Reason::Unauthenticated(scope) = self.reason else {
             return None;

@@ -18,7 +18,6 @@ pub(crate) struct Report {
     /// The costs above the capacity of their limit.
     pub(crate) oversized: Vec<(Name, u64)>,
     pub(crate) partitions: Box<[(Name, PartitionKey)]>,
-    /// Added to the wait of a refused client.
     pub(crate) jitter: Duration,
     /// If set, the response gets no fields.
     pub(crate) only_shadows: bool,

@@ -27,7 +27,6 @@ use crate::protocol::Protocol;
 /// Marks a response that the store did not decide.
 const X_POLICY: HeaderName = HeaderName::from_static("x-ratelimit-policy");
 
-/// Names the shadow limits that would have refused.
 const X_SHADOW: HeaderName = HeaderName::from_static("x-ratelimit-shadow");
 
 pub(crate) type OnRefusedGrpc = dyn Fn(&Refused<'_>) -> GrpcStatus + Send + Sync;
@@ -97,7 +96,6 @@ impl Responses {
         }
     }
 
-    /// Returns whether admitted responses get no fields while the store works.
     pub(crate) fn is_silent(&self) -> bool {
         self.writers.is_empty() && !self.settings.reports_shadows
     }

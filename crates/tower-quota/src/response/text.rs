@@ -6,7 +6,7 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use smallvec::SmallVec;
 use tower_quota_core::{Quota, Timestamp};
 
-/// The largest Integer of RFC 9651, section 3.3.1.
+// RFC 9651, section 3.3.1.
 const MAX_INTEGER: u64 = 999_999_999_999_999;
 
 /// Most fields fit without allocation.
@@ -28,7 +28,6 @@ pub(super) fn epoch_second(at: Timestamp, span: Duration) -> u64 {
     ceil_secs(Duration::from_micros(at.unmarked().as_micros()).saturating_add(span))
 }
 
-/// Appends a String of printable ASCII.
 pub(super) fn push_string(out: &mut FieldText, text: &str) {
     out.push(b'"');
     for byte in text.bytes() {

@@ -41,9 +41,9 @@ pub trait WriteHeaders: Send + Sync + 'static {
     /// Two styles of a layer must not write the same field.
     fn fields(&self) -> &'static [HeaderName];
 
-    /// Writes the fields of a response.
+    /// Writes the fields of a response with limits.
     ///
-    /// The layer skips responses without limits and admitted responses with `Retry-After`. If your service wrote the
-    /// same fields, do not make them more permissive.
+    /// The layer skips admitted responses with their own `Retry-After`. If your service wrote the same fields, do not
+    /// make them more permissive.
     fn write(&self, report: &HeaderReport<'_>, headers: &mut HeaderMap);
 }

@@ -64,7 +64,6 @@ impl WriteHeaders for XRateLimit {
     }
 }
 
-/// An inner limiter must have written all three fields.
 fn inner_remaining(headers: &HeaderMap) -> Option<u64> {
     leading_number(headers, LIMIT)?;
     leading_number(headers, RESET)?;

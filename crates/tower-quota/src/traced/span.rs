@@ -7,7 +7,6 @@ use tower_quota_core::{Decision, Key, Name, Outcome};
 use tracing::field::{Empty, display};
 use tracing::{Span, info_span};
 
-/// The secret for hashes of keys, if the layer traces store calls.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct SpanSettings(Option<[u8; 16]>);
 
@@ -65,7 +64,6 @@ impl SpanSettings {
 }
 
 impl StoreSpan {
-    /// Makes the spans of the store children of the span.
     pub(crate) fn within<T>(&self, work: impl FnOnce() -> T) -> T {
         match &self.0 {
             Some((span, _)) => span.in_scope(work),

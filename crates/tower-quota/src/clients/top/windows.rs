@@ -24,7 +24,6 @@ pub enum TopWindow {
 pub(super) struct Window {
     slices: VecDeque<Sketch>,
     slice: Duration,
-    /// The end of the present slice.
     end: Instant,
 }
 
@@ -83,7 +82,6 @@ mod tests {
 
     use super::*;
 
-    /// Returns the numbers of each window after one request at each second.
     fn counts(requests: impl IntoIterator<Item = u64> + Clone, at: u64) -> [u64; 3] {
         let start = crate::clients::now();
         let instant = |seconds: u64| start + Duration::from_secs(seconds);
