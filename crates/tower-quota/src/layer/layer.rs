@@ -258,7 +258,7 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Answers refused HTTP requests by this closure. Defaults to [problem details](crate::response::ProblemDetails).
     ///
-    /// The body is text, bytes, or a [`RefusalBody`]. With the feature `axum`, you can return a response of axum, a
+    /// The body is text, bytes, or a [`RefusalBody`](crate::response::RefusalBody). With the feature `axum`, you can return a response of axum, a
     /// status, or a tuple that begins with a status. The layer adds fields that you leave out: see [`Refusal`].
     ///
     /// ```
