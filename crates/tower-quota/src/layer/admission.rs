@@ -1,17 +1,15 @@
-//! An admitted request until it is forwarded, and the remaining work on its response.
-
 use http::{Request, Response};
 
 use super::body::ResponseBody;
 use crate::request::RequestContext;
 use crate::settle::{ChargeRecord, Meter, Reservation};
 
-/// An admitted request, until it is forwarded. If it is dropped before, it refunds the recorded charges.
+/// An admitted request. Dropping the value before `forward` refunds the charges.
 #[derive(Default)]
 pub(super) struct Admission {
-    /// Boxed, because the future of every request reserves space for it, and few need it.
+    /// Boxed, because the future of every request reserves the space.
     record: Option<Box<ChargeRecord>>,
-    /// The decision that the response reports, if any.
+    /// The decision that the response reports.
     context: Option<Box<RequestContext>>,
 }
 
@@ -41,9 +39,7 @@ impl Admission {
         }
     }
 
-    /// Attaches to the request the values that its handler needs.
-    ///
-    /// From here on the end of the handler decides the charges.
+    /// Attaches the values that the handler needs. From now on, the end of the handler decides the charges.
     pub(super) fn forward<B>(mut self, request: &mut Request<B>) -> Finish {
         let mut context = self.context.take();
         let Some(record) = self.record.take() else {
@@ -60,7 +56,7 @@ impl Admission {
             && !is_local
             && !reservation.is_empty()
         {
-            // A layer that finds the decision in the response must not refund charges that are already settled.
+            // An outer layer must not refund charges that have been settled.
             let _ = decision.refund();
         }
         Finish {
@@ -79,7 +75,6 @@ impl Drop for Admission {
 }
 
 impl Finish {
-    /// Writes the report into the response, and applies the settle rules to it.
     #[inline]
     pub(super) fn apply_to<B>(self, response: Response<B>) -> Response<ResponseBody<B>> {
         if self.context.is_none() && self.reservation.is_empty() {

@@ -1,5 +1,3 @@
-//! The body of a response: the inner service's, or a refusal's.
-
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
@@ -12,9 +10,9 @@ use crate::response::RefusalBody;
 use crate::settle::Meter;
 
 pin_project! {
-    /// The body of a [`RateLimit`](crate::RateLimit)'s response.
+    /// The body of a response of [`RateLimit`](crate::RateLimit).
     ///
-    /// It is the unchanged body of the inner service, or the body of a refusal.
+    /// Contains the unchanged body of the inner service, or the body of a refusal.
     #[derive(Debug)]
     pub struct ResponseBody<B> {
         #[pin]
@@ -29,14 +27,14 @@ pin_project! {
         Inner {
             #[pin]
             body: B,
-            // Present only if a limit waits for the end of the body.
+            // Only present if a limit waits for the end of the body.
             meter: Option<Box<Meter>>,
         },
         Refusal {
             #[pin]
             body: RefusalBody,
         },
-        // Cut off at the end of its quota.
+        // The quota ended within the body.
         Cut { trailers: Option<HeaderMap> },
     }
 }
@@ -56,7 +54,7 @@ impl<B> ResponseBody<B> {
 }
 
 impl<B> Default for ResponseBody<B> {
-    /// Makes an empty body, whatever the type of the inner service's body.
+    /// Makes an empty body, for any type of the inner body.
     fn default() -> Self {
         Self::refusal(RefusalBody::default())
     }

@@ -1,5 +1,3 @@
-//! The future of a response: it polls the stages of the request, then the inner service.
-
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
@@ -21,13 +19,13 @@ use crate::response::RefusalBody;
 pin_project! {
     /// The future of [`RateLimit`](crate::RateLimit).
     ///
-    /// Dropping it is safe. During look-ups nothing has been charged yet. If it is dropped while the request waits for
-    /// its turn, the inner service is never called, and the turn and all other charges are refunded.
-    /// [`settle`](crate::settle) describes the refunds at other times.
+    /// You can drop the future safely. Look-ups charge no units. If you drop a waiting request, the layer refunds the
+    /// turn and all charges, and never calls the inner service. [`settle`](crate::settle) describes the refunds at
+    /// other times.
     ///
     /// # Panics
-    /// When it is polled after it has completed; when a request has to wait, or a value has to be looked up, outside a
-    /// tokio runtime with a timer.
+    /// When you poll a completed future. When a request has to wait, or needs a look-up, outside a tokio runtime with a
+    /// timer.
     #[must_use = "futures do nothing unless polled"]
     pub struct ResponseFuture<Svc, S, B>
     where
@@ -40,13 +38,12 @@ pin_project! {
 }
 
 pin_project! {
-    /// The state of a request.
     #[project = StateProjection]
     enum State<Svc, S, F, B>
     where
         S: Store,
     {
-        // Boxed, because few requests wait if the store is in this process, and every future reserves space for it.
+        // Boxed, because every future reserves the space, and few requests wait for a store in memory.
         Waiting {
             waiting: Pin<Box<Waiting<Svc, S, B>>>,
         },
@@ -62,7 +59,6 @@ pin_project! {
 }
 
 pin_project! {
-    /// A request that waits, and the service that it will be sent to.
     pub(super) struct Waiting<Svc, S, B>
     where
         S: Store,
@@ -73,16 +69,13 @@ pin_project! {
         request: Option<Request<B>>,
         #[pin]
         stage: Option<Stage<S>>,
-        // Set when only the readiness of the service is left to wait for.
+        // Set once only the service's readiness is missing.
         admission: Option<Admission>,
     }
 }
 
-/// The result of a wait.
 enum Waited<B> {
-    /// The service is ready for the request.
     Forward(Request<B>, Finish),
-    /// The request is answered.
     Respond(Response<RefusalBody>),
 }
 
@@ -131,7 +124,6 @@ impl<Svc, S: Store, B> Waiting<Svc, S, B> {
         }
     }
 
-    /// Polls the stages of the pipeline, then the service's readiness.
     fn poll<R>(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Waited<B>, Svc::Error>>
     where
         Svc: Service<Request<B>, Response = R>,

@@ -1,5 +1,3 @@
-//! The layer and its builder.
-
 use core::error::Error;
 use core::fmt;
 use core::num::NonZeroU32;
@@ -23,13 +21,10 @@ use crate::response::{
 };
 use crate::traced::SpanSettings;
 
-/// A tower layer that applies a [`Policy`] to services.
+/// A tower layer that applies a [`Policy`] to services. The [front page](crate) has examples.
 ///
-/// The [front page](crate) has examples and the steps of a request. Clones, the services that they make, and the
-/// handles share one store, one policy and one list of settings. If you change a setting of one of them, you change
-/// all.
-///
-/// The only type parameter is the store. `RateLimitLayer<BoxStore>` is the layer whose store you choose at run time.
+/// Clones, their services and handles share the store, the policy and the settings. Use `RateLimitLayer<BoxStore>` if
+/// you choose the store at run time.
 #[must_use]
 pub struct RateLimitLayer<S> {
     shared: Arc<Shared<S>>,
@@ -47,11 +42,10 @@ impl<S: Store> RateLimitLayer<S> {
         Self::with_refusal_cache(RefusalCache::new(store), policy)
     }
 
-    /// Works like `new`, but with a refusal cache of your own settings.
+    /// Works like `new`, but with your settings of the refusal cache.
     ///
-    /// A layer remembers the refusals of a shared store, so that a flood of refused requests costs the store almost no calls.
-    /// Set how long and how many in the [`RefusalCache`]. The handle of the layer sees its own refunds and resets at once.
-    /// While the store is unavailable, a known refusal holds until its request fits, for up to an hour.
+    /// The cache remembers the refusals of a shared store, so a flood of refused requests hardly reaches the store.
+    /// During an outage, a known refusal holds until the request fits, for up to an hour.
     ///
     /// ```
     /// use std::time::Duration;
@@ -68,23 +62,21 @@ impl<S: Store> RateLimitLayer<S> {
         }
     }
 
-    /// Sets the store that counts limits with [`OnStoreFailure::Local`](crate::OnStoreFailure::Local) during an
-    /// outage.
+    /// Sets the store of limits that count locally during an outage.
     ///
-    /// The default is a memory store of the default capacity. Share a clone between layers whose limits have the same
-    /// names and keys. The layer clears the store after the outage, so do not use it for anything else.
+    /// Used by [`OnStoreFailure::Local`](crate::OnStoreFailure::Local). Defaults to a memory store of default capacity.
+    /// Share a clone between layers whose limits have the same names and keys. The layer clears the store after the
+    /// outage, so use the store only here.
     pub fn local_store(self, store: MemoryStore) -> Self {
         self.with(|settings| settings.local = Arc::new(LocalCounters::new(store)))
     }
 
     /// Calls this closure with each failure of the store, for metrics of your own.
     ///
-    /// The layer calls the closure once per request that the store could not decide, and for each failed
-    /// [settlement](crate::settle) or refund. The closure must never block or panic. You can downcast the error,
-    /// except the error of a [`BoxStore`](crate::BoxStore).
+    /// The closure runs once per undecided request, and for each failed [settlement](crate::settle) or refund. Your
+    /// code must not block or panic. You can downcast the error, unless the store is a [`BoxStore`](crate::BoxStore).
     ///
-    /// You need no closure for logs. The layer logs the first failure, a warning a minute with the number of
-    /// uncounted requests, and the recovery, by `tracing` with the target `tower_quota`.
+    /// Without a closure, the layer logs failures and recoveries through `tracing` with the target `tower_quota`.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -107,10 +99,9 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Calls this closure with every decision, once per request, for metrics and logs.
     ///
-    /// The layer calls it for admitted, waiting, refused and blocked requests, for missing keys, and during outages,
-    /// but not for requests without limits or on the lists to [skip](Policy::skip) or [allow](Policy::allow). The
-    /// closure runs before the request continues, so it must be quick and never block. For a waiting request it runs
-    /// when the wait begins.
+    /// Requests without limits, and requests that the policy [skips](Policy::skip) or [allows](Policy::allow), are left
+    /// out. The closure runs before the request continues or starts to wait, so your code must be quick and never
+    /// block.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -132,9 +123,8 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Puts the [`Decision`](crate::Decision) into the extensions of admitted requests and of responses.
     ///
-    /// Handlers read it from the request, with the feature `axum` by the extractor `RequestDecision`. Outer layers
-    /// read it from the response. It is off by default, because it costs a few allocations per request.
-    /// [`on_decision`](Self::on_decision) gets the same decision without them.
+    /// With the feature `axum`, your handlers can use the extractor `RequestDecision`. Off by default, because the
+    /// copies cost a few allocations per request. [`on_decision`](Self::on_decision) costs less.
     ///
     /// ```
     /// use axum::{Extension, Router, routing::get};
@@ -154,39 +144,36 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|settings| settings.attaches_decision = true)
     }
 
-    /// Sets the maximum number of requests that [wait](crate::Limit::max_wait) for their turn. Defaults to 10,000.
+    /// Sets the maximum number of [waiting](crate::Limit::max_wait) requests. Defaults to 10,000.
     ///
-    /// Further requests are refused with their wait as `Retry-After`, and are charged nothing. With 0, no request
-    /// waits. A key takes a place only while fewer of its requests wait than places are free, so that one client does
-    /// not take all places. The shared key of limits without [`by`](crate::Limit::by) takes any place.
-    ///
-    /// A waiting request holds its connection, its data and a timer: a few kilobytes, but no task and no thread.
+    /// The layer refuses further requests without a charge. With 0, requests never wait. A key gets a place only while
+    /// more places are free than the key already holds. The shared key of limits without [`by`](crate::Limit::by) takes
+    /// any place. A waiting request holds a few kilobytes, but no task.
     pub fn max_waiting(self, requests: usize) -> Self {
         self.shared.queue.set_capacity(requests);
         self
     }
 
-    /// Sets a timeout for calls of the store, which then count as failed. Defaults to 5 seconds.
+    /// Sets a timeout for calls of the store and the [handle](crate::RateLimitHandle). Defaults to 5 seconds.
     ///
-    /// The timeout applies to the [handle](crate::RateLimitHandle) too. Refunds and settlements, which no request
-    /// waits for, get at least a minute. A `RedisStore` has a shorter deadline of its own.
+    /// A late call counts as failed. Background refunds and settlements get at least a minute. A `RedisStore` has a
+    /// shorter deadline.
     pub fn store_timeout(self, longest: Duration) -> Self {
         self.with(|settings| settings.store_timeout = longest)
     }
 
-    /// Counts which clients send most requests, for [`top_busy`](crate::RateLimitHandle::top_busy).
+    /// Counts the clients with most requests, for [`top_busy`](crate::RateLimitHandle::top_busy).
     ///
-    /// The layer counts a random sample of one request in 32. It is off by default.
+    /// The layer samples 1 in 32 requests at random. Off by default.
     #[cfg(feature = "top")]
     pub fn count_busy_clients(self) -> Self {
         self.with(|settings| settings.counts_busy = true)
     }
 
-    /// Writes an event for each refusal and for one of so many admissions, through `tracing`.
+    /// Writes an event for each refusal and for 1 in `admissions` admissions, through `tracing`.
     ///
-    /// The target is `tower_quota::decision`. Refusals, and requests during an outage, have the level `INFO`, sampled
-    /// admissions `DEBUG`. The fields never have keys, addresses or paths. 0 leaves admissions out. It is off by
-    /// default.
+    /// The target is `tower_quota::decision`. The level is `INFO` for refusals and outages, `DEBUG` for admissions.
+    /// Keys, addresses and paths never appear. With 0, you get no admissions. Off by default.
     ///
     /// ```
     /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
@@ -198,21 +185,20 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|settings| settings.traced_admissions = Some(admissions))
     }
 
-    /// Records a span, through `tracing`, for each decision that waits for a store.
+    /// Records a span, through `tracing`, for each decision that waits for a store. Off by default.
     ///
-    /// The name is `rate_limit.check`, the target `tower_quota::store`, the level `INFO`. Spans of the store's client are
-    /// its children. By default the layer records no spans.
+    /// The name is `rate_limit.check`, the target `tower_quota::store`, the level `INFO`.
     ///
     /// | field | value |
     /// |---|---|
     /// | `otel.kind` | `client` |
     /// | `otel.status_code` | `ERROR` if the store fails |
-    /// | `rate_limit.limits` | the number of limits of the request |
-    /// | `rate_limit.keys` | the hashes of its keys, separated by commas. Audit records and lists of clients show the same hashes if the seed is the same |
-    /// | `rate_limit.rules.version` | the [version](crate::Policy::version) of the policy, if it has one |
-    /// | `rate_limit.outcome` | `allowed`, `queued`, `limited`, `never` (costs more than a limit holds), `error`; empty if the client is gone before the answer |
-    /// | `rate_limit.limit` | the limit that is closest to exhaustion, or has the longest wait |
-    /// | `rate_limit.store.duration_us` | the time of the store's answer, in microseconds |
+    /// | `rate_limit.limits` | the number of limits |
+    /// | `rate_limit.keys` | hashes of the keys, separated by commas, as in audit records with the same seed |
+    /// | `rate_limit.rules.version` | the [version](crate::Policy::version) of the policy, if set |
+    /// | `rate_limit.outcome` | `allowed`, `queued`, `limited`, `never` (cost above capacity), `error`, or empty if the client left |
+    /// | `rate_limit.limit` | the limit closest to exhaustion, or with the longest wait |
+    /// | `rate_limit.store.duration_us` | latency of the store in microseconds |
     /// | `error.kind`, `error.message` | `store` or `timeout`, and the error |
     ///
     /// ```
@@ -226,11 +212,11 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|settings| settings.spans = SpanSettings::new(key_seed))
     }
 
-    /// Closes the connections of clients that were refused this many times in a row. Defaults to 0, for never.
+    /// Closes the connections of clients after this many refusals in a row. Defaults to 0, for never.
     ///
-    /// The refusal has `Connection: close` in HTTP/1, after which servers close the connection. In every version of
-    /// HTTP, the response has [`CloseConnection`](crate::CloseConnection) in its extensions, so that your server can
-    /// shut an HTTP/2 connection down. Only refusals by limits with a key count. An admitted request ends the row.
+    /// The refusal has `Connection: close` in HTTP/1. For HTTP/2, let your server look for
+    /// [`CloseConnection`](crate::CloseConnection) in the extensions of the response. Only refusals by limits with a
+    /// key count. An admitted request resets the count.
     ///
     /// ```
     /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
@@ -242,7 +228,7 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|settings| settings.close_after = NonZeroU32::new(refusals))
     }
 
-    /// Turns off one of the [checks](Check) for mistakes in the configuration.
+    /// Turns off a [check](Check) for mistakes in the configuration.
     ///
     /// ```
     /// use tower_quota::{Check, MemoryStore, Policy, RateLimitLayer};
@@ -256,10 +242,10 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|_| {})
     }
 
-    /// Answers refused HTTP requests by this closure. Defaults to [problem details](crate::response::ProblemDetails).
+    /// Sets the [`Refusal`] for HTTP to this closure. Defaults to [`ProblemDetails`](crate::response::ProblemDetails).
     ///
-    /// The body is text, bytes, or a [`RefusalBody`](crate::response::RefusalBody). With the feature `axum`, you can return a response of axum, a
-    /// status, or a tuple that begins with a status. The layer adds fields that you leave out: see [`Refusal`].
+    /// Return text, bytes, or a [`RefusalBody`]. With the feature `axum`, you can also return a response of axum, a
+    /// status, or a tuple that begins with a status. The layer adds missing fields.
     ///
     /// ```
     /// use http::Response;
@@ -280,15 +266,14 @@ impl<S: Store> RateLimitLayer<S> {
         self.refusal(OnRefused(respond))
     }
 
-    /// Answers refused HTTP requests by this value: see [`Refusal`].
+    /// Answers refused HTTP requests by this [`Refusal`].
     pub fn refusal(self, refusal: impl Refusal) -> Self {
         self.responding(|settings| settings.refusal = Arc::new(refusal))
     }
 
-    /// Answers refused gRPC calls with the status that this closure returns.
+    /// Answers refused gRPC calls by this closure. Defaults to [`GrpcStatus::of`].
     ///
-    /// Return a [`GrpcStatus`], or with the feature `tonic` a `tonic::Status`. The default is [`GrpcStatus::of`]. The
-    /// [protocol](Self::protocol) decides which calls get an answer in gRPC.
+    /// Return a [`GrpcStatus`], or a `tonic::Status` with the feature `tonic`. See also [`protocol`](Self::protocol).
     pub fn on_refused_grpc<F, G>(self, status: F) -> Self
     where
         F: Fn(&Refused<'_>) -> G + Send + Sync + 'static,
@@ -299,16 +284,15 @@ impl<S: Store> RateLimitLayer<S> {
         })
     }
 
-    /// Sets which refusals are gRPC responses. The default is [`Protocol::Auto`].
+    /// Sets which refusals are gRPC responses. Defaults to [`Protocol::Auto`].
     pub fn protocol(self, protocol: Protocol) -> Self {
         self.responding(|settings| settings.protocol = protocol)
     }
 
     /// Reports the limits to clients in these header styles.
     ///
-    /// The default is [`HeaderStyle::Draft11`] and [`HeaderStyle::XRateLimit`] with
-    /// [`Reset::Epoch`](crate::Reset::Epoch). With an empty list, admitted responses have no fields, and refusals
-    /// have `Retry-After` only.
+    /// Defaults to [`HeaderStyle::Draft11`] and [`HeaderStyle::XRateLimit`] with [`Reset::Epoch`](crate::Reset::Epoch).
+    /// With an empty list, you only send `Retry-After` on refusals.
     ///
     /// ```
     /// use tower_quota::{HeaderStyle, MemoryStore, Policy, RateLimitLayer};
@@ -319,7 +303,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// ```
     ///
     /// # Panics
-    /// When two styles write the same field; see [`RateLimitLayer::try_headers`].
+    /// When two styles write the same field. See [`RateLimitLayer::try_headers`].
     #[track_caller]
     pub fn headers(self, styles: impl IntoIterator<Item = HeaderStyle>) -> Self {
         match self.try_headers(styles) {
@@ -335,7 +319,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// Works like [`RateLimitLayer::headers`], but returns an error for conflicting styles.
     ///
     /// # Errors
-    /// [`ConfigError::SharedField`] when two of them write the same field.
+    /// [`ConfigError::SharedField`] when two styles write the same field.
     pub fn try_headers(
         self,
         styles: impl IntoIterator<Item = HeaderStyle>,
@@ -345,9 +329,9 @@ impl<S: Store> RateLimitLayer<S> {
         Ok(self.responding(|settings| settings.styles = styles))
     }
 
-    /// Returns the header fields that this layer writes and that scripts of other origins can read only if CORS exposes them.
+    /// Returns the written header fields that browsers hide from scripts of other origins.
     ///
-    /// Pass them to `CorsLayer::expose_headers` of tower-http, and put that layer outside this one.
+    /// Pass the fields to `CorsLayer::expose_headers` of tower-http, and put `CorsLayer` outside.
     ///
     /// ```
     /// use tower_quota::{HeaderStyle, MemoryStore, Policy, Protocol, RateLimitLayer};
@@ -367,30 +351,26 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Adds partition keys, `pk`, to the fields of [`HeaderStyle::Draft11`].
     ///
-    /// A partition key is 12 bytes of a hash of the limit's key and your secret. A client that sends requests for
-    /// several users can tell their counters apart. Use at least 16 random bytes, the same in all instances.
+    /// A partition key is 12 bytes of a hash of the limit's key and your secret, so a client can tell the counters of
+    /// several users apart. Use at least 16 random bytes, the same in all instances.
     pub fn partition_keys(self, secret: impl AsRef<[u8]>) -> Self {
         self.responding(|settings| settings.partitions = Some(Partitions::new(secret.as_ref())))
     }
 
     /// Adds a random time of at most this length to the wait of each refused client. Defaults to zero.
     ///
-    /// Clients that were refused together then do not return together. All parts of a response have the same wait,
-    /// which is never too short. The [`Decision`](crate::Decision) keeps the exact time.
+    /// Clients that were refused together return at different times. The [`Decision`](crate::Decision) keeps the exact
+    /// time.
     pub fn retry_jitter(self, most: Duration) -> Self {
         self.responding(|settings| settings.max_jitter = most)
     }
 
-    /// Adds `X-RateLimit-Shadow`: a list of the shadow limits that would have refused the request.
-    ///
-    /// Without it, clients do not see shadow limits.
+    /// Adds `X-RateLimit-Shadow`, a list of the shadow limits that would have refused. Off by default.
     pub fn shadow_header(self) -> Self {
         self.responding(|settings| settings.reports_shadows = true)
     }
 
-    /// Sets the domain of `ErrorInfo` for gRPC clients, such as `api.example.com`.
-    ///
-    /// The default is `tower-quota`.
+    /// Sets the domain of `ErrorInfo` for gRPC clients. Defaults to `tower-quota`.
     pub fn grpc_domain(self, domain: impl Into<Name>) -> Self {
         self.responding(|settings| settings.grpc_domain = domain.into())
     }
@@ -409,7 +389,7 @@ impl<S: Store> RateLimitLayer<S> {
     }
 }
 
-/// The service must be `Clone`, because requests that wait are sent to a clone. Put others behind tower's `Buffer`.
+/// The service must be `Clone`, for requests that wait. Put other services behind tower's `Buffer`.
 impl<Svc: Clone, S> Layer<Svc> for RateLimitLayer<S> {
     type Service = RateLimit<Svc, S>;
 

@@ -1,12 +1,13 @@
-//! The middleware: [`RateLimitLayer`], the service it makes, and the pipeline of a request.
+//! The middleware: [`RateLimitLayer`], its service, and the pipeline of a request.
 //!
-//! 1. `service`: the request arrives, and passes the steps of the pipeline that need no wait.
-//! 2. `pipeline`: lists, look-ups, keys and charges, the store's decision and its result. The same code runs for
-//!    immediate and for later answers. Its result is a `Step`.
-//! 3. `stage`: the waits between steps: for look-ups, the store, the turn.
-//! 4. `refuse`: all kinds of refusals, and the decisions if the store fails.
-//! 5. `admission`: an admitted request until it is forwarded, and the remaining work on its response.
-//! 6. `future` polls stages, the inner service's readiness, and its response; `body` is the response's body.
+//! | file | content |
+//! |---|---|
+//! | `service` | the arrival of a request |
+//! | `pipeline` | lists, look-ups, keys, charges and decisions, for immediate and late answers |
+//! | `stage` | waits for look-ups, the store, and the turn |
+//! | `refuse` | refusals, and decisions if the store fails |
+//! | `admission` | the admitted request, and the work on its response |
+//! | `future`, `body` | the future and the body of the response |
 
 mod admission;
 mod body;

@@ -1,6 +1,4 @@
-//! The pipeline of a request until it is forwarded or refused.
-//!
-//! The same code handles answers that come at once and answers that come later.
+//! The pipeline of a request until the layer forwards or refuses the request.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -20,18 +18,14 @@ use crate::request::{RequestContext, Rules};
 use crate::response::{Reason, RefusalBody};
 use crate::settle::{ChargeRecord, InFlight, Settler};
 
-/// The next step for a request.
 pub(super) enum Step<S: Store> {
-    /// The request is sent to the inner service.
     Forward(Admission),
-    /// The request is answered without the inner service.
     Respond(Response<RefusalBody>),
-    /// The request waits.
     Wait(Stage<S>),
 }
 
 impl<S: Store> Shared<S> {
-    /// Runs the steps that a request can take without waiting.
+    /// Runs the steps that do not wait.
     #[inline]
     pub(super) fn begin<B>(self: &Arc<Self>, request: &mut Request<B>) -> Step<S> {
         let rules = self.rules();
@@ -43,7 +37,6 @@ impl<S: Store> Shared<S> {
         }
     }
 
-    /// Continues a request after a wait.
     pub(super) fn resume<B>(
         self: &Arc<Self>,
         event: Event<S>,
@@ -79,13 +72,12 @@ impl<S: Store> Shared<S> {
             }
             Event::QueueClosed(Queued { admission, context }) => {
                 drop(admission);
-                // It was observed when its wait began.
+                // The listener saw the decision when the wait began.
                 Step::Respond(self.respond(without_turn(context), None, request))
             }
         }
     }
 
-    /// Applies the lists of the policy to a request, and starts its look-ups.
     #[inline(never)]
     fn look_up<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
         let mut head = RequestHead::of(request);
@@ -115,7 +107,6 @@ impl<S: Store> Shared<S> {
         }
     }
 
-    /// Sends the charges of a request to the store.
     #[inline]
     fn ask<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
         let mut mark = Mark::default();
@@ -124,7 +115,7 @@ impl<S: Store> Shared<S> {
         step
     }
 
-    /// Sends the charges of a request to the store. Fills in its mark while the policy is watched.
+    /// Sends the charges to the store. Fills in the mark of the request while the policy is watched.
     #[inline]
     fn ask_limits<B>(
         self: &Arc<Self>,
@@ -148,7 +139,7 @@ impl<S: Store> Shared<S> {
                 NotAsked::MissingKey(scope) => Reason::MissingKey(scope),
                 NotAsked::Unauthenticated(scope) => Reason::Unauthenticated(scope),
                 NotAsked::NoPeerAddress => {
-                    // The watch has recorded it already.
+                    // The watch already has the decision.
                     if !rules.watch.is_open() {
                         self.checks().no_peer_address();
                     }
@@ -178,7 +169,7 @@ impl<S: Store> Shared<S> {
         if has_answered {
             rules.metrics.decided_at_once(watch, &decision);
         }
-        // A refusal from memory is no answer of the store, which may be unavailable by now.
+        // A refusal from memory does not prove that the store is available.
         let refusal = match has_answered {
             true => Some(decision),
             false => self.store.refusal(&charges),
@@ -211,7 +202,6 @@ impl<S: Store> Shared<S> {
         Step::Wait(Stage::decide(call, rules.settings.store_timeout, context))
     }
 
-    /// Carries out a decision.
     pub(super) fn decided<B>(
         self: &Arc<Self>,
         decision: Decision,
@@ -227,7 +217,7 @@ impl<S: Store> Shared<S> {
         let (recorded, by) = (core::mem::take(&mut context.recorded), context.report.by);
         let record = (!recorded.is_empty())
             .then(|| ChargeRecord::new(self.settler(), by, decision, recorded));
-        // From here on a panic refunds the charges.
+        // From here on, a panic refunds the charges.
         let mut admission = Admission::new(record);
         let wait = decision.wait();
         let mut place = None;
@@ -267,9 +257,9 @@ fn waiting_key<'k>(decision: &Decision, keys: &'k [(Name, Key<'static>)]) -> &'k
         .map_or(const { &Key::EVERYONE }, |(_, key)| key)
 }
 
-/// Turns the decision on a request that cannot wait into a refusal, with its wait as the time to retry.
+/// Turns the decision on a request that cannot wait into a refusal with `Retry-After`.
 ///
-/// The remaining units are reported as if it had waited, so they are never too many.
+/// Reports the remaining units as if the request had waited, so the figure is never too high.
 fn without_turn(mut context: Box<RequestContext>) -> Box<RequestContext> {
     let refused = context.report.decision.as_ref().map(|decision| {
         let statuses = decision.statuses().iter().map(|status| {

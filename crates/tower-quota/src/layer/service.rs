@@ -1,5 +1,3 @@
-//! The service that the layer makes.
-
 use core::fmt;
 use core::task::{Context, Poll};
 use std::sync::Arc;
@@ -15,10 +13,10 @@ use super::shared::Shared;
 
 /// A service behind a [`Policy`](crate::Policy), made by a [`RateLimitLayer`](crate::RateLimitLayer).
 ///
-/// Its errors are those of the inner service: refusals and failures of the store are responses. It is ready when the
-/// inner service is, and `poll_ready` takes no quota. A request that has to wait, for the store or for its turn, does
-/// not hold the inner service's readiness: other requests can pass it, and it is sent to a clone that is polled ready
-/// after the wait. A refused request releases the readiness.
+/// Errors come from the inner service only. Refusals and failures of the store are responses. The service is ready
+/// whenever the inner service is ready, and `poll_ready` takes no quota. A waiting request releases the readiness, so
+/// later requests can pass, and goes to a clone that is polled ready after the wait. A refusal releases the readiness
+/// too.
 pub struct RateLimit<Svc, S> {
     inner: Svc,
     shared: Arc<Shared<S>>,
@@ -41,7 +39,7 @@ impl<Svc, S> RateLimit<Svc, S> {
         &mut self.inner
     }
 
-    /// Returns the inner service, without its limits.
+    /// Returns the inner service, without the limits.
     #[must_use]
     pub fn into_inner(self) -> Svc {
         self.inner
@@ -69,13 +67,13 @@ where
                 ResponseFuture::running(self.inner.call(request), finish)
             }
             Step::Respond(response) => {
-                // Drop the service that was polled ready, with its reserved permit, which other requests may need.
+                // Drop the ready service, because other requests may need its reserved permit.
                 self.inner = self.inner.clone();
                 ResponseFuture::respond(response)
             }
             Step::Wait(stage) => {
                 let service = self.inner.clone();
-                // Drop the service that was polled ready: its permit is for requests that do not wait.
+                // Drop the ready service. Its permit is for requests that do not wait.
                 self.inner = service.clone();
                 ResponseFuture::waiting(Waiting::new(
                     Arc::clone(&self.shared),

@@ -1,5 +1,3 @@
-//! The settings of a layer.
-
 use core::error::Error;
 use core::num::NonZeroU32;
 use core::time::Duration;
@@ -10,7 +8,6 @@ use crate::degraded::LocalCounters;
 use crate::response::ResponseSettings;
 use crate::traced::SpanSettings;
 
-/// The settings of a layer.
 #[derive(Clone)]
 pub(crate) struct Settings {
     pub(crate) responses: ResponseSettings,
@@ -18,25 +15,20 @@ pub(crate) struct Settings {
     pub(crate) on_store_error: Arc<OnStoreError>,
     pub(crate) on_decision: Option<Arc<OnDecision>>,
     pub(crate) store_timeout: Duration,
-    /// True if requests and responses carry the decision.
     pub(crate) attaches_decision: bool,
-    /// True if the busiest clients are counted.
     #[cfg(feature = "top")]
     pub(crate) counts_busy: bool,
-    /// One of so many admissions is traced, and every refusal; nothing without it.
+    /// `n` traces every refusal and 1 in `n` admissions.
     pub(crate) traced_admissions: Option<u32>,
     pub(crate) spans: SpanSettings,
-    /// The refusals in a row after which a client's connection is closed.
+    /// The refusals in a row before the layer closes the client's connection.
     pub(crate) close_after: Option<NonZeroU32>,
 }
 
-/// A listener that is called with every failure of the store.
 pub(crate) type OnStoreError = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
 
-/// A listener that is called with every decision.
 pub(crate) type OnDecision = dyn Fn(&Decided<'_>) + Send + Sync;
 
-/// The default of [`RateLimitLayer::store_timeout`](crate::RateLimitLayer::store_timeout).
 pub(super) const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Default for Settings {

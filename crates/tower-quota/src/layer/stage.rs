@@ -1,4 +1,4 @@
-//! The waits of a request before it is sent to the inner service.
+//! The waits of a request before the layer calls the inner service.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -19,9 +19,6 @@ use crate::settle::InFlight;
 use crate::store_call::{Deadline, StoreCallError};
 
 pin_project! {
-    /// A wait of a request, with the values that it needs afterwards.
-    ///
-    /// These values are taken out of the pinned stage at the end.
     #[project = StageProjection]
     pub(super) enum Stage<S>
     where
@@ -30,7 +27,7 @@ pin_project! {
         LookUp {
             #[pin]
             look_ups: LookUps,
-            // The policy that looked up also decides.
+            // The policy of the look-up also decides the request.
             rules: Arc<Rules>,
         },
         Decide {
@@ -51,26 +48,22 @@ pin_project! {
     }
 }
 
-/// The end of a wait.
 #[expect(
     clippy::large_enum_variant,
     reason = "it is taken apart where it is made"
 )]
 pub(super) enum Event<S: Store> {
-    /// The values that were looked up, and the rules that look them up.
     Found(Extensions, Arc<Rules>),
-    /// The answer of the store.
     Answered(
         Result<Decision, StoreCallError<S::Error>>,
         Box<RequestContext>,
     ),
-    /// The turn of a queued request.
     Turn(Queued),
-    /// The end of the queue, before the turn.
+    /// The queue closed before the turn.
     QueueClosed(Queued),
 }
 
-/// A request in the queue. If it is dropped, its turn is refunded.
+/// A request in the queue. Dropping the request refunds the turn.
 pub(super) struct Queued {
     pub(super) admission: Admission,
     pub(super) context: Box<RequestContext>,
@@ -99,7 +92,6 @@ impl<S: Store> Stage<S> {
         }
     }
 
-    /// Returns the stage's name, for `Debug`.
     pub(super) const fn name(&self) -> &'static str {
         match self {
             Self::LookUp { .. } => "looking up",
@@ -149,7 +141,7 @@ impl<S: Store> Future for Stage<S> {
                     return Poll::Ready(Event::Turn(take(queued)));
                 }
                 let is_notified = closed.poll(cx).is_ready();
-                // The queue may have been closed after the place was taken and before the notification was registered.
+                // The queue may have closed between taking the place and registering the notification.
                 if !is_notified && !place.is_closed() {
                     return Poll::Pending;
                 }

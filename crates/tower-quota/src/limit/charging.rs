@@ -1,5 +1,3 @@
-//! The charges of a limit for a request.
-
 use tower_quota_core::{Algorithm, Charge, ChargeMode, ConfigError, Key, Name, Quota};
 
 use super::{Cost, Limit, MissingKey, Over};
@@ -7,20 +5,17 @@ use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::{Mistake, mistake};
 
-/// The decision of a limit about a request that has no key.
 pub(crate) enum WithoutKey {
     Share,
     Skip,
     Refuse,
     Unauthenticated,
-    /// Refuses it because of a mistake of the server.
+    /// A mistake of the server.
     NoPeerAddress,
 }
 
 impl Limit {
-    /// Returns the cost of every request in units, if the limit is simple.
-    ///
-    /// A simple limit has a quota and a key, and neither conditions nor closures nor options.
+    /// Returns the constant cost of a limit without conditions, closures or options.
     pub(crate) fn simple_cost(&self) -> Option<u64> {
         let has_closures = !self.conditions.is_empty() || self.run_time_quota.is_some();
         match self.cost {
@@ -31,7 +26,6 @@ impl Limit {
         }
     }
 
-    /// Returns whether charges of this quota have options of the limit.
     #[inline]
     fn charges_specially(&self, quota: &Quota) -> bool {
         self.has_options || quota.algorithm() == Algorithm::LeakyBucket
@@ -47,7 +41,7 @@ impl Limit {
                 .all(|holds| holds(&head.in_doubt(true)))
     }
 
-    /// Returns the quota of a request, if it differs from the limit's own: the chosen one, or that of its closure.
+    /// Returns the quota of a request, if a closure chose another quota than the limit's own.
     #[inline]
     pub(crate) fn other_quota(
         &self,
@@ -62,7 +56,7 @@ impl Limit {
         (quota != self.quota).then_some(quota)
     }
 
-    /// Returns the quota of a client that is named by its key, without a request.
+    /// Returns the quota of a client without a request, by the client's key.
     pub(crate) fn quota_by_key(&self, key: &Key<'_>) -> Quota {
         let chosen = self
             .quota_of_key
@@ -147,7 +141,7 @@ impl Limit {
         [self.name.id()].into_iter().chain(strikes)
     }
 
-    /// Returns the decision about a request without a key. A shadow refuses none.
+    /// Returns the decision about a request without a key. A shadow never refuses.
     pub(crate) fn without_key(&self, head: &RequestHead<'_>) -> WithoutKey {
         let choice = match self.missing {
             Some(choice) => choice,
@@ -169,9 +163,7 @@ impl Limit {
         }
     }
 
-    /// Returns the choice for a failure of the store, given that of the policy.
-    ///
-    /// A shadow refuses nothing.
+    /// Returns the choice for a failure of the store. A shadow never refuses.
     fn without_store(&self, policy: Option<OnStoreFailure>) -> Option<OnStoreFailure> {
         match self.on_store_failure.or(policy) {
             Some(OnStoreFailure::Refuse) if self.is_shadow() => Some(OnStoreFailure::Allow),
@@ -179,14 +171,13 @@ impl Limit {
         }
     }
 
-    /// Returns whether the limit corrects the cost of requests or releases it when they are over.
     pub(crate) fn settles(&self) -> bool {
         self.settle_rule.is_some() || self.quota.algorithm() == Algorithm::Concurrent
     }
 
-    /// Fixes the choice for a failure of the store, given that of the policy.
+    /// Fixes the choice for a failure of the store.
     ///
-    /// A limit that then refuses must not charge the requests that were answered with 503 and decided late.
+    /// A limit that fails closed must refund requests that the store decides after the 503.
     pub(crate) fn decide_store_failure(
         &mut self,
         policy: Option<OnStoreFailure>,
@@ -197,7 +188,6 @@ impl Limit {
         choice
     }
 
-    /// Returns whether the limit refuses requests while the store is unavailable.
     pub(crate) const fn fails_closed(&self) -> bool {
         self.fails_closed
     }
@@ -211,11 +201,10 @@ impl Limit {
         (waits || self.delays()) && !self.is_shadow()
     }
 
-    /// Checks the limit for errors that are known before requests arrive.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         self.name.check_limit()?;
         self.unit.map_or(Ok(()), Name::check_limit)?;
-        // A quota that a request chooses may be a bucket.
+        // A request may choose a quota that is a bucket.
         let waits = self.run_time_quota.is_some() || self.quota.algorithm().is_bucket();
         if !waits && self.longest_wait.is_some_and(|longest| !longest.is_zero()) {
             return Err(ConfigError::WaitOnWindow {
@@ -244,7 +233,7 @@ impl Limit {
     }
 }
 
-/// Returns whether a key is read from the `Authorization` header alone.
+/// Returns whether the `Authorization` header alone contains the key.
 fn has_credentials(scope: Name) -> bool {
     let parts = scope.as_str().trim_matches(['(', ')']).split(" or ");
     let is_credential = |part: &str| {
