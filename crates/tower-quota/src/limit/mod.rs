@@ -1,4 +1,4 @@
-//! Limits: named quotas, each with the key it counts by, the cost of a request, and its conditions.
+//! Limits: named quotas with keys, costs and conditions.
 
 mod by_id;
 mod charging;
@@ -20,9 +20,9 @@ pub(crate) use self::by_id::ById;
 pub(crate) use self::charging::WithoutKey;
 pub use self::over::Over;
 
-/// A named quota, with the key it counts by, the cost of a request, and its conditions.
+/// A named quota, with a key, a cost per request, and conditions.
 ///
-/// By default a limit counts all requests together, applies to all of them, and each costs 1.
+/// By default a limit counts all requests together, and each request costs 1.
 ///
 /// ```
 /// use http::Method;
@@ -41,49 +41,43 @@ pub struct Limit {
     pub(crate) name: Name,
     pub(crate) quota: Quota,
     pub(crate) extractor: Arc<dyn KeyExtractor>,
-    /// The choice for requests without a key, if it is set.
     missing: Option<MissingKey>,
     on_store_failure: Option<OnStoreFailure>,
-    /// True if the limit or its policy refuses requests while the store is unavailable.
+    /// True if the limit or the policy refuses requests while the store is unavailable.
     fails_closed: bool,
     cost: Cost,
-    /// The conditions that a request must match to be counted.
     conditions: Vec<Arc<dyn Condition>>,
     run_time_quota: Option<Arc<QuotaOf>>,
     quota_of_key: Option<Arc<QuotaOfKey>>,
-    /// The longest wait, if it is set; otherwise it depends on the quota.
     pub(crate) longest_wait: Option<Duration>,
     counts_refusals: bool,
     is_exact: bool,
-    /// The rule by which the limit settles, if it does.
     pub(crate) settle_rule: Option<SettleRule>,
-    /// The maximum random time that is added to a wait.
     pub(crate) jitter: Duration,
     is_shadow: bool,
     pub(crate) over: Over,
     is_hidden: bool,
     is_at_most: bool,
     penalty: Option<Penalty>,
-    /// True if its charges have any option set.
+    /// True if charges have options.
     has_options: bool,
-    /// The unit that the limit counts, if not requests.
     pub(crate) unit: Option<Name>,
 }
 
-/// The choice of a limit for requests without its key.
+/// The choice of a limit for requests without a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MissingKey {
-    /// All such requests share one counter, and so do requests with conflicting values.
+    /// All requests without a key, or with conflicting values, share one counter.
     ///
-    /// One client can use up the counter for all others. Prefer a key that is never missing: see
+    /// A single client can then use up the counter. Prefer a key that always exists, such as
     /// [`first_of`](crate::key::first_of()).
     ShareOneCounter,
-    /// The limit does not apply. Use it only if another limit counts such requests.
+    /// The limit does not apply. Use `Skip` only if another limit counts the request.
     Skip,
-    /// The request is refused as a bad request: 400, or `INVALID_ARGUMENT` for gRPC.
+    /// Refuses the request with 400, or `INVALID_ARGUMENT` for gRPC.
     Refuse,
-    /// The request is refused for missing credentials: 401 with a challenge, or `UNAUTHENTICATED`.
+    /// Refuses the request with 401 and a challenge, or `UNAUTHENTICATED`.
     Unauthenticated,
 }
 
@@ -98,19 +92,17 @@ enum Cost {
 }
 
 impl Limit {
-    /// The default of [`max_wait`](Self::max_wait) for leaky buckets: 30 seconds.
-    ///
-    /// That is the timeout of common clients and load balancers.
+    /// The default of [`max_wait`](Self::max_wait) for leaky buckets: 30 seconds, a common timeout of clients.
     pub const DEFAULT_MAX_WAIT: Duration = Duration::from_secs(30);
 
-    /// Makes a limit with this name and quota, which counts all requests together.
+    /// Makes a limit with this name and quota, for all requests together.
     ///
-    /// Header fields and refusals show the name, and it identifies the counters. It has 1 to 64 printable ASCII
-    /// characters and is unique in a policy. You may change the quota under the same name.
+    /// The name has 1 to 64 printable ASCII characters and is unique in a policy. Clients see the name. You may change
+    /// the quota under the same name.
     ///
-    /// Limits of one name that count the same key in one store share one counter, also across layers, policies, and
-    /// services with the same Redis prefix. Give them different names, such as `"login-minute"`, unless they should
-    /// share. Limits that share need the same quota, because each request converts the counter otherwise.
+    /// Limits with the same name, key and store share a counter, even across layers, policies, and services with the
+    /// same Redis prefix. Use names such as `"login-minute"` to keep counters apart. If you share a counter, use the
+    /// same quota everywhere, because different quotas convert the counter at each request.
     pub fn new(name: impl Into<Name>, quota: Quota) -> Self {
         let quota = quota.for_waits_of(Self::DEFAULT_MAX_WAIT);
         Self {
@@ -139,16 +131,16 @@ impl Limit {
         }
     }
 
-    /// Counts by the keys of this extractor, see [`key`](crate::key).
+    /// Counts by the keys of this [extractor](crate::key).
     pub fn by(mut self, extractor: impl KeyExtractor) -> Self {
         self.extractor = Arc::new(extractor);
         self
     }
 
-    /// Sets the name of the counted unit for clients, such as `content-bytes`. The default is requests.
+    /// Names the counted unit for clients, such as `content-bytes`. Defaults to requests.
     ///
-    /// It is the parameter `qu` of `RateLimit-Policy` in [`HeaderStyle::Draft11`](crate::HeaderStyle::Draft11), with
-    /// 1 to 64 printable ASCII characters.
+    /// [`HeaderStyle::Draft11`](crate::HeaderStyle::Draft11) sends the name as the parameter `qu` of
+    /// `RateLimit-Policy`. Use 1 to 64 printable ASCII characters.
     ///
     /// ```
     /// use tower_quota::{Limit, Quota, cost};
@@ -161,15 +153,15 @@ impl Limit {
         self
     }
 
-    /// Sets the cost of each request, in units of the quota. 0 reports and charges nothing.
+    /// Sets the cost of each request in units of the quota. With 0, requests are only reported.
     pub fn cost(mut self, units: u64) -> Self {
         self.cost = Cost::Constant(units);
         self
     }
 
-    /// Sets the cost of a request by a closure on its head, or by a function of [`cost`](crate::cost).
+    /// Sets the cost of a request by a closure on the head, or by a function of [`cost`](crate::cost).
     ///
-    /// The layer refuses a request that costs more than the quota's capacity, without a time to retry.
+    /// The layer refuses a request above the quota's capacity, without a time to retry.
     pub fn cost_with(
         mut self,
         cost: impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + 'static,
@@ -178,9 +170,9 @@ impl Limit {
         self
     }
 
-    /// Applies the limit only to requests that match this condition, see [`when`](crate::when).
+    /// Applies the limit only to requests that match this [condition](crate::when).
     ///
-    /// A request must match all conditions of a limit.
+    /// If you add several conditions, requests must match all of them.
     pub fn when(mut self, condition: impl Condition) -> Self {
         self.conditions.push(Arc::new(condition));
         self
@@ -191,14 +183,13 @@ impl Limit {
         self.when(not(condition))
     }
 
-    /// Sets the quota of each request by a closure, such as that of its tier or tenant.
+    /// Sets the quota of each request by a closure, for example by tenant or tier.
     ///
-    /// `None` means the limit's own quota. Choose the quota by the limit's key, or by a value that depends on it. If
-    /// requests count one key by different quotas, each converts the counter.
+    /// Return `None` for the limit's own quota. Derive the quota from the limit's key, because requests with the same
+    /// key but different quotas convert the counter.
     ///
-    /// The closure runs once per request, and may read values that were [looked up](crate::Policy::look_up). If the
-    /// store is unavailable and the quota cannot be divided among the [instances](crate::Policy::instances), the
-    /// answer is 503.
+    /// The closure runs once per request, and can read [looked-up](crate::Policy::look_up) values. During an outage the
+    /// answer is 503 if the quota cannot be divided among the [instances](crate::Policy::instances).
     ///
     /// ```
     /// use tower_quota::{Limit, Quota, key};
@@ -222,10 +213,10 @@ impl Limit {
         self
     }
 
-    /// Sets a quota that depends on the key, for clients that an operator names without a request.
+    /// Sets a quota by key, for clients that an operator names without a request.
     ///
-    /// Return the quota that [`quota_with`](Self::quota_with) or [`Policy::choose`](crate::Policy::choose) would
-    /// choose for a request with this key. `None` means the limit's own quota. Requests do not run the closure.
+    /// Return the same quota as [`quota_with`](Self::quota_with) or [`Policy::choose`](crate::Policy::choose) for this
+    /// key, or `None` for the limit's own quota. Requests do not run the closure.
     ///
     /// ```
     /// use tower_quota::{Limit, Quota, key};
@@ -250,22 +241,20 @@ impl Limit {
 
     /// Sets the choice for requests without a key.
     ///
-    /// By default the layer refuses the request: with 401 if the key is a credential, with 500 if the server did not
-    /// attach the address of the peer, and with 400 otherwise. It refuses conflicting values too.
+    /// By default the layer refuses requests with missing or conflicting keys. The status is 401 for credentials, 500
+    /// if the server did not attach the address of the peer, and 400 otherwise.
     pub const fn when_missing(mut self, missing: MissingKey) -> Self {
         self.missing = Some(missing);
         self
     }
 
-    /// Sets the longest time that a request waits for its turn. Defaults to 30 seconds for leaky buckets, else to
-    /// zero.
+    /// Sets the longest wait of a request. Defaults to 30 seconds for leaky buckets, else to zero.
     ///
-    /// Windows never make requests wait: see [`ConfigError::WaitOnWindow`](crate::ConfigError). The queue of a leaky
-    /// bucket is as long as this wait, unless [`Quota::queue`] sets its length.
+    /// Windows never make requests wait, see [`ConfigError::WaitOnWindow`](crate::ConfigError). The queue of a leaky
+    /// bucket is as long as the longest wait, unless you set [`Quota::queue`].
     ///
-    /// A waiting request holds its connection and its memory: see
-    /// [`max_waiting`](crate::RateLimitLayer::max_waiting). If a waiting request is dropped, its charges are
-    /// refunded. A leaky bucket refunds only its last turn, because queued requests keep their turns.
+    /// Waiting requests hold memory, so the layer [bounds](crate::RateLimitLayer::max_waiting) the number. If a waiting
+    /// request is dropped, the store refunds the charges. A leaky bucket only refunds the last turn.
     pub const fn max_wait(mut self, longest: Duration) -> Self {
         self.longest_wait = Some(longest);
         self.quota = self.quota.for_waits_of(longest);
@@ -273,16 +262,15 @@ impl Limit {
         self
     }
 
-    /// Adds a random time of at most this length to each wait, so that requests do not leave together.
+    /// Adds a random time of at most this length to each wait, to spread the requests.
     pub const fn wait_jitter(mut self, longest: Duration) -> Self {
         self.jitter = longest;
         self
     }
 
-    /// Corrects the cost of a request when it is over, by this rule or by the handler.
+    /// Corrects the [cost](Self::cost) of a finished request by this rule, or by the handler.
     ///
-    /// The [cost](Self::cost) is then an estimate. The handler settles it by a
-    /// [`Reservation`](crate::settle::Reservation). See [`settle`](crate::settle).
+    /// Your handler uses a [`Reservation`](crate::settle::Reservation). See [`settle`](crate::settle).
     pub fn settle(mut self, rule: impl Rule) -> Self {
         let abandoned = self
             .settle_rule
@@ -296,11 +284,11 @@ impl Limit {
         self
     }
 
-    /// Sets the choice for the estimate if there is no response and the handler did not settle.
+    /// Sets the choice for a request without a response that the handler did not settle.
     ///
-    /// That is the case if the handler panicked, was cancelled with its client, or its service failed. By default the
-    /// estimate stays charged, so that a client gains nothing by disconnecting. Without another rule, the limit
-    /// settles [by its handler](crate::settle::by_handler).
+    /// For example, the handler panicked, the client disconnected, or the service failed. By default the estimate stays
+    /// charged, so clients gain no units by disconnecting. Without a rule, the limit settles [by its
+    /// handler](crate::settle::by_handler).
     pub fn on_abandoned(mut self, choice: Settle) -> Self {
         let rule = self.settle_rule.map_or_else(
             || Arc::new(by_handler()) as Arc<dyn Rule>,
@@ -314,31 +302,29 @@ impl Limit {
         self
     }
 
-    /// Charges refused requests too, down to an empty limit and never into debt.
+    /// Charges refused requests too, but never into debt.
     ///
-    /// A client that does not stop sending then stays limited.
+    /// A client that keeps sending then stays limited.
     pub const fn count_refusals(mut self) -> Self {
         self.counts_refusals = true;
         self.has_options = true;
         self
     }
 
-    /// Decides every request in the store, also if a store takes units in advance.
+    /// Decides every request in the store, without [leases](https://docs.rs/tower-quota-lease).
     ///
-    /// Use it for limits of which every unit counts, such as attempts of a password.
-    /// [Leases](https://docs.rs/tower-quota-lease) then never decide the limit from memory. It makes no difference to
-    /// other stores.
+    /// Use `exact` if every unit counts, such as attempts of a password. The option only matters for leased stores.
     pub const fn exact(mut self) -> Self {
         self.is_exact = true;
         self.has_options = true;
         self
     }
 
-    /// Makes the limit a shadow, a dry run: it is evaluated and reported, and never enforced.
+    /// Makes the limit a shadow, a dry run that you evaluate but never enforce.
     ///
-    /// A shadow refuses no request, also without a key or without the store, makes none wait, and is in no header.
-    /// The store charges a shadow as if it were enforced together with the other limits.
-    /// [`Decision::would_refuse`](crate::Decision::would_refuse) returns the shadows that would have refused.
+    /// A shadow never refuses, delays or appears in a header field, even without a key or a store. The store charges a
+    /// shadow like an enforced limit. [`Decision::would_refuse`](crate::Decision::would_refuse) returns the shadows
+    /// that would have refused.
     #[doc(alias = "dry run")]
     pub const fn shadow(mut self) -> Self {
         self.is_shadow = true;
@@ -346,7 +332,7 @@ impl Limit {
         self
     }
 
-    /// Sets what happens to requests over the quota. By default the limit refuses them.
+    /// Sets what happens to requests over the quota. By default the limit refuses.
     ///
     /// ```
     /// use std::time::Duration;
@@ -366,12 +352,11 @@ impl Limit {
         self
     }
 
-    /// Leaves the limit out of all header fields, of admitted and of refused responses.
+    /// Leaves the limit out of all header fields.
     ///
-    /// Use it if clients that spread their requests by the fields would wait too long, such as for a limit whose estimates are
-    /// refunded. If the limit refuses, the response has its `Retry-After` and its message, and no fields of other limits,
-    /// whose times would be too short. Limits of [`Quota::concurrent`] are always left out, because their units come back
-    /// when work ends and not by time.
+    /// Use `hidden` if the fields would slow your clients too much, for example because you refund most estimates. If
+    /// the limit refuses, the response has `Retry-After` and a message, but no fields of other limits. Limits of
+    /// [`Quota::concurrent`] are always hidden.
     ///
     /// ```
     /// use tower_quota::{Limit, Quota};
@@ -393,21 +378,21 @@ impl Limit {
         self.conditions.is_empty() && !self.is_shadow() && self.missing != Some(MissingKey::Skip)
     }
 
-    /// Allows partial grants: a request takes the units that are left, up to its cost, and is refused without any.
+    /// Allows partial grants, where a request takes the remaining units up to the cost.
     ///
-    /// Use it for batches: the handler processes [`LimitStatus::taken`](crate::LimitStatus::taken) items. All such
-    /// limits of a request take the same number of units.
+    /// Use `at_most` for batches, where your handler processes [`LimitStatus::taken`](crate::LimitStatus::taken) items.
+    /// All `at_most` limits of a request take the same number of units. Without remaining units, the limit refuses.
     pub const fn at_most(mut self) -> Self {
         self.is_at_most = true;
         self.has_options = true;
         self
     }
 
-    /// Blocks clients that keep sending requests while they are refused, longer each time: see [`Penalty`].
+    /// Blocks clients that keep sending while refused, longer each time. See [`Penalty`].
     ///
-    /// Refusals by other limits do not count. During a block, refusals name this limit, and `Retry-After` is the end
-    /// of the block if the client waits. With [`MissingKey::ShareOneCounter`], one client without a key can block all
-    /// others without a key.
+    /// Refusals by other limits do not count. During a block, refusals name the penalized limit, and `Retry-After` is
+    /// the end of the block if the client waits. With [`MissingKey::ShareOneCounter`], a single client can block all
+    /// clients without a key.
     pub const fn penalty(mut self, penalty: Penalty) -> Self {
         self.penalty = Some(penalty);
         self.has_options = true;
@@ -416,7 +401,7 @@ impl Limit {
 
     /// Sets the choice of this limit while the store is unavailable.
     ///
-    /// The default is the choice of its [policy](crate::Policy::on_store_failure).
+    /// Defaults to the choice of the [policy](crate::Policy::on_store_failure).
     #[doc(alias = "fail open")]
     #[doc(alias = "fail closed")]
     pub const fn on_store_failure(mut self, choice: OnStoreFailure) -> Self {

@@ -14,9 +14,8 @@ pub enum Over {
     Flag,
     /// Lets the request wait, longer with each unit over the quota (a tarpit).
     ///
-    /// All requests take units, even if another limit refuses. The wait grows while a client keeps sending, and shrinks
-    /// as the quota refills. Waiting requests need a [place](crate::RateLimitLayer::max_waiting) in the queue of the
-    /// layer, or are refused.
+    /// All requests take units, even if another limit refuses. Waiting requests need a
+    /// [place](crate::RateLimitLayer::max_waiting) in the queue of the layer, or are refused.
     Delay {
         /// The wait for each unit over the quota.
         step: Duration,
