@@ -1,5 +1,3 @@
-//! The limits that flag a request.
-
 #[cfg(feature = "axum")]
 use core::convert::Infallible;
 
@@ -10,10 +8,10 @@ use http::Request;
 use http::request::Parts;
 use tower_quota_core::Name;
 
-/// The limits over whose quota a request is, although it goes ahead: see [`Over::Flag`](crate::Over::Flag).
+/// The limits that flag a request over the quota. See [`Over::Flag`](crate::Over::Flag).
 ///
-/// The layer puts it into the extensions of a flagged request. With the feature `axum` it is an extractor, which is empty if
-/// no limit flags the request. In nested layers, it has the limits of all layers.
+/// The layer puts the value into the extensions of a flagged request. With the feature `axum`, you can use an
+/// extractor, empty for other requests. Nested layers share the value.
 ///
 /// ```
 /// use tower_quota::Flagged;

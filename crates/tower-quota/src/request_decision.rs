@@ -1,5 +1,3 @@
-//! The decision about a request, as an argument of axum handlers.
-
 use core::convert::Infallible;
 
 use axum::extract::FromRequestParts;
@@ -8,8 +6,8 @@ use tower_quota_core::Decision;
 
 /// The [`Decision`] about a request, as an argument of axum handlers.
 ///
-/// It is `None` if no limit applies, if the store failed and the limits allow, and if the layer does not [attach
-/// decisions](crate::RateLimitLayer::attach_decision). Its one field is public on purpose, as in axum's extractors.
+/// You get `None` if no limit applies, if the store failed, or without
+/// [`attach_decision`](crate::RateLimitLayer::attach_decision).
 ///
 /// ```
 /// use tower_quota::RequestDecision;

@@ -1,10 +1,8 @@
-//! Checks of configuration that is written in code.
-
 use core::fmt::Display;
 
 use http::header::HeaderName;
 
-/// Returns the built value, and panics with the error if it is invalid, so that it fails at start.
+/// Returns the value, or panics with the error of an invalid configuration.
 #[track_caller]
 pub(crate) fn valid<T, E: Display>(built: Result<T, E>) -> T {
     match built {

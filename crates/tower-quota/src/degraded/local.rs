@@ -1,4 +1,4 @@
-//! The counters of this process, used while the store is unavailable.
+//! Local counters, for outages of the store.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,24 +6,21 @@ use std::sync::{Mutex, PoisonError};
 
 use tower_quota_core::{Charge, Decision, LimitStatus, MemoryStore, Operation, Store, Timestamp};
 
-/// The time without local decisions before the counters are discarded, in microseconds.
+/// The time without local decisions before a reset of the counters, in microseconds.
 ///
-/// A store that answers now and then, or one with a single failed node, must not release a client that is limited here.
-/// Counters that are kept for longer than their window are full, and change nothing.
+/// A store that answers now and then must not release a client who is limited here. Counters older than their window
+/// are full.
 const RECOVERY_GRACE_MICROS: u64 = 3_600_000_000;
 
-/// The value for no instant.
 const NEVER: u64 = 0;
 
-/// Local counters. They start from the store's last refusal, and are discarded once the store has recovered.
-///
-/// It has recovered at its first answer after an hour without local decisions.
+/// Local counters, which start from the store's last refusal and end after the recovery.
 #[derive(Debug, Default)]
 pub(crate) struct LocalCounters {
     store: MemoryStore,
-    /// The last instant at which something was counted, in microseconds, or `NEVER`.
+    /// The last local count in microseconds, or `NEVER`.
     counted_at: AtomicU64,
-    /// Held while a client's counter is brought to the store's last refusal.
+    /// Held while a local counter catches up with the store's last refusal.
     catching_up: Mutex<()>,
 }
 
@@ -40,9 +37,9 @@ impl LocalCounters {
         self.store.now()
     }
 
-    /// Checks charges by this instance's shares. A client has no more left than after its last refusal by the store.
+    /// Checks charges by this instance's shares.
     ///
-    /// `known_status` returns the present status of a share, as the store's last refusal leaves it.
+    /// `known_status` returns the present status of a share, according to the store's last refusal.
     pub(crate) fn check(
         &self,
         charges: &[Charge<'_>],
@@ -56,7 +53,7 @@ impl LocalCounters {
         self.apply(Operation::Check, charges)
     }
 
-    /// Charges a local counter so that no more is left than the store's last refusal leaves.
+    /// Charges a local counter down to the remaining units of the store's last refusal.
     fn catch_up(&self, charge: &Charge<'_>, last: &LimitStatus) {
         let charge = Charge::new(charge.name(), charge.quota(), charge.key());
         // Two requests of a client must not both charge the difference.
@@ -73,15 +70,15 @@ impl LocalCounters {
 
     pub(crate) fn apply(&self, operation: Operation, charges: &[Charge<'_>]) -> Decision {
         let Ok(decision) = self.store.apply(operation, charges).into_inner();
-        // This comes after the count. Before it, a recovery in between would leave the count behind.
+        // After the count, because a recovery in between would keep the count.
         self.counted_at
             .store(decision.at().as_micros().max(1), Ordering::Release);
         decision
     }
 
-    /// Discards the counters if the grace period is over.
+    /// Discards the counters after the grace period.
     ///
-    /// It is called after each answer of the store itself, not after those of a cache or a lease.
+    /// Only answers of the store itself count, not of a cache or a lease.
     #[inline]
     pub(crate) fn store_answered(&self) {
         let counted_at = self.counted_at.load(Ordering::Relaxed);
@@ -95,7 +92,7 @@ impl LocalCounters {
         if self.store.now().as_micros() < counted_at.saturating_add(RECOVERY_GRACE_MICROS) {
             return;
         }
-        // Only one thread discards, and only if nothing was counted in between.
+        // Only one thread discards, and only without a count in between.
         if self
             .counted_at
             .compare_exchange(counted_at, NEVER, Ordering::Acquire, Ordering::Relaxed)

@@ -1,5 +1,3 @@
-//! Logs outages of the store.
-
 use core::error::Error;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
@@ -7,17 +5,16 @@ use std::sync::{Mutex, PoisonError};
 
 use tower_quota_core::Timestamp;
 
-/// The time between two warnings about the same failure.
+/// The time between two warnings about a failure.
 const REPEAT: Duration = Duration::from_secs(60);
-/// The time between two looks at the text of the failure, which changes when a breaker opens.
+/// The time between two looks at the text of the error, because the text changes when a breaker opens.
 const LOOK: Duration = Duration::from_secs(1);
-/// The time without a failure after which the store counts as recovered. An overloaded store fails some calls only.
+/// The time without failures before a recovery. An overloaded store only fails some calls.
 const CALM: Duration = Duration::from_secs(5);
 
-/// Logs a warning at the first failure of the store, one a minute with counts, and a line at the recovery.
+/// Logs a warning at the first failure of the store, a warning per minute with counts, and the recovery.
 #[derive(Debug, Default)]
 pub(crate) struct OutageLog {
-    /// Read by each answer of the store.
     is_failing: AtomicBool,
     outage: Mutex<Option<Outage>>,
 }
@@ -34,9 +31,9 @@ struct Outage {
 }
 
 impl OutageLog {
-    /// Notes a request that the store could not decide, and whether it passes uncounted.
+    /// Notes an undecided request.
     pub(crate) fn failed(&self, error: &(dyn Error + 'static), is_uncounted: bool, now: Timestamp) {
-        // A subscriber may be slow, so the lock is free while it logs.
+        // A subscriber may be slow, so logging holds no lock.
         if let Some(warning) = self.warning(error, is_uncounted, now) {
             tracing::warn!(target: "tower_quota", "{warning}");
         }
@@ -79,7 +76,6 @@ impl OutageLog {
         Some(warning)
     }
 
-    /// Notes an answer of the store.
     pub(crate) fn answered(&self, now: Timestamp) {
         if !self.is_failing.load(Ordering::Relaxed) {
             return;

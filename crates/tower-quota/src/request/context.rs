@@ -1,5 +1,3 @@
-//! The context of one request from its charges to its response.
-
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -14,23 +12,22 @@ use crate::response::Report;
 use crate::settle::{Counted, RecordedCharge};
 use crate::traced::StoreSpan;
 
-/// The context of one request: its rules, keys, charges and report.
+/// The context of a request from charges to response.
 ///
-/// It is boxed once, because it moves from stage to stage.
+/// Boxed once, because the context moves from stage to stage.
 pub(crate) struct RequestContext {
     pub(crate) rules: Arc<Rules>,
-    /// The keys of its limits, if it may be refused or there is a listener.
+    /// The keys of the limits, if the request may be refused or a listener exists.
     pub(crate) keys: Vec<(Name, Key<'static>)>,
     pub(crate) recorded: Vec<RecordedCharge>,
     pub(crate) fallback: Fallback,
     pub(crate) report: Report,
-    /// Times the call of the store, if there is one.
+    /// Times the call of the store.
     pub(crate) watch: Stopwatch,
     pub(crate) span: StoreSpan,
 }
 
 impl RequestContext {
-    /// Makes the context of a request whose charges are sent to the store.
     pub(crate) fn new(rules: &Arc<Rules>, ask: &Ask<'_, '_>, needs_keys: bool) -> Box<Self> {
         let owned = |(limit, key): (Name, &Key<'_>)| (limit, key.to_static());
         let keys = if needs_keys {
@@ -53,7 +50,7 @@ impl RequestContext {
             only_shadows: false,
         };
         let fallback = Fallback::default();
-        // Written in place, because it is large.
+        // Written in place, because contexts are large.
         let (rules, watch, span) = (
             Arc::clone(rules),
             Stopwatch::default(),
@@ -75,8 +72,7 @@ impl RequestContext {
 
     /// Attaches the decision and the mark `Degraded` to a response's extensions.
     ///
-    /// The decision is the original, which can be refunded, unless it is local. The decision of an inner layer that
-    /// refused is kept.
+    /// The decision can be refunded, unless local. Decisions of refusing inner layers stay.
     pub(crate) fn attach<B>(&mut self, response: &mut Response<B>) {
         let is_local = self.report.by == Counted::Locally;
         if is_local || self.report.decision.is_none() {

@@ -1,4 +1,4 @@
-//! The state of one request: the rules in force, its context, a place in the queue, its refusals in a row.
+//! The state of a request.
 
 mod context;
 mod queue;

@@ -1,5 +1,3 @@
-//! The queue of requests that wait for their turn.
-
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,9 +8,8 @@ use tower_quota_core::Key;
 
 /// The places of requests that wait for their turn.
 ///
-/// A key may take a place while fewer requests of the key wait than places are free. So one key takes at most half of the
-/// places. If many keys are busy, the next free place is for a key that waits for no other (Choudhury and Hahne, "Dynamic queue
-/// length thresholds", 1998).
+/// A key may take a place while fewer of its requests wait than places are free, so a key takes at most half of the
+/// places (Choudhury and Hahne, "Dynamic queue length thresholds", 1998).
 #[derive(Debug)]
 pub(crate) struct Queue {
     places: Mutex<Places>,
@@ -22,14 +19,13 @@ pub(crate) struct Queue {
 
 #[derive(Debug)]
 struct Places {
-    /// The maximum number of waiting requests; 0 after the queue is closed.
+    /// The maximum number of waiting requests. 0 after the queue is closed.
     capacity: usize,
     waiting: usize,
-    /// The number of waiting requests of each key.
     of_key: HashMap<u64, usize>,
 }
 
-/// A place in the queue. It is released when it is dropped.
+/// A place in the queue, released in `drop`.
 #[derive(Debug)]
 pub(crate) struct Place {
     queue: Arc<Queue>,
@@ -59,7 +55,7 @@ impl Queue {
         self.lock().has_room(key, number)
     }
 
-    /// Takes a place for a request with this key, if one is free.
+    /// Takes a free place for a request with this key.
     pub(crate) fn place(self: &Arc<Self>, key: &Key<'_>) -> Option<Place> {
         let number = self.number(key);
         let mut places = self.lock();
@@ -78,7 +74,7 @@ impl Queue {
         self.lock().waiting
     }
 
-    /// Ends all waits, and prevents new ones.
+    /// Ends all waits, and prevents new waits.
     pub(crate) fn close(&self) {
         self.set_capacity(0);
         self.closed.notify_waiters();
@@ -89,7 +85,7 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, Places> {
-        // The numbers are changed together without a panic, so a poisoned lock is still valid.
+        // No panic interrupts a change, so a poisoned lock is still valid.
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -98,7 +94,7 @@ impl Places {
     fn has_room(&self, key: &Key<'_>, number: u64) -> bool {
         let free = self.capacity.saturating_sub(self.waiting);
         if *key == Key::EVERYONE {
-            // The key of all requests has no other keys to share with.
+            // The key of all requests does not share the queue.
             return free > 0;
         }
         self.of_key.get(&number).copied().unwrap_or_default() < free

@@ -1,5 +1,3 @@
-//! The rules in force: a policy, the settings of the layer, and its responses.
-
 use std::sync::Arc;
 
 use http::Request;
@@ -13,26 +11,24 @@ use crate::policy::{Plan, Policy};
 use crate::response::Responses;
 use crate::when::Condition;
 
-/// A policy, the settings of the layer, and its responses, compiled together. They are immutable and replaced together.
+/// A policy, settings and responses, compiled together. Immutable, and replaced together.
 pub(crate) struct Rules {
-    /// The policy as it was given, to compile it for other settings.
+    /// The original policy, for other settings.
     pub(crate) policy: Policy,
     pub(crate) settings: Arc<Settings>,
     pub(crate) plan: Plan,
     pub(crate) responses: Responses,
-    /// True if a request that is admitted at once needs no further work.
+    /// True if an admitted request needs no further work.
     pub(crate) ends_with_decision: bool,
     pub(crate) watch: Watch,
     /// Other rules, for the requests that match a condition.
     split: Option<(Arc<dyn Condition>, Arc<Rules>)>,
-    /// The split shares them.
+    /// Shared with the split.
     pub(crate) metrics: Arc<PolicyMetrics>,
 }
 
 impl Rules {
-    /// Compiles a policy for a layer with these settings.
-    ///
-    /// `store` is a number that identifies the store in this process.
+    /// Compiles a policy for a layer. `store` identifies the store in this process.
     pub(crate) fn new(
         policy: Policy,
         settings: Arc<Settings>,
@@ -72,7 +68,7 @@ impl Rules {
         }
     }
 
-    /// Returns the rules that decide a request: these, or those of the [split](Policy::split) that it matches.
+    /// Returns the rules for a request, from this policy or the [split](Policy::split).
     #[inline]
     pub(crate) fn of_request<'a, B>(self: &'a Arc<Self>, request: &Request<B>) -> &'a Arc<Self> {
         if self.split.is_none() {
@@ -89,7 +85,6 @@ impl Rules {
         }
     }
 
-    /// Attaches the decision to an admitted request, for its handler.
     pub(crate) fn attach_to_request<B>(&self, decision: &Decision, request: &mut Request<B>) {
         if self.settings.attaches_decision {
             request.extensions_mut().insert(decision.clone());

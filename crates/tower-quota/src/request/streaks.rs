@@ -1,5 +1,3 @@
-//! Refusals in a row of each client.
-
 use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -7,10 +5,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tower_quota_core::{Key, Name};
 
-/// The maximum number of clients. When more are refused, all are forgotten.
+/// When more clients are refused, all are forgotten.
 const MAX_CLIENTS: usize = 65_536;
 
-/// How often each client has been refused in a row.
+/// The refusals in a row of each client.
 #[derive(Debug, Default)]
 pub(crate) struct Streaks {
     /// False while no client is refused, so that admitted requests take no lock.
@@ -20,7 +18,7 @@ pub(crate) struct Streaks {
 }
 
 impl Streaks {
-    /// Counts a refusal of this client, and returns the number of its refusals in a row.
+    /// Counts a refusal of this client. Returns the refusals in a row.
     pub(crate) fn refused(&self, limit: Name, key: &Key<'_>) -> u32 {
         let client = self.number(limit, key);
         let mut lengths = self.lock();
@@ -33,7 +31,6 @@ impl Streaks {
         *length
     }
 
-    /// Forgets the refusals of clients that were admitted.
     pub(crate) fn admitted(&self, keys: &[(Name, Key<'static>)]) {
         if !self.any.load(Ordering::Relaxed) {
             return;
@@ -51,7 +48,7 @@ impl Streaks {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<u64, u32>> {
-        // A length is written in one step, so a poisoned map is still valid.
+        // Each length is written in a single step, so a poisoned map is still valid.
         self.lengths.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

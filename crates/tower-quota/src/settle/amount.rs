@@ -1,4 +1,4 @@
-//! Costs that are read from the response.
+//! Costs from the response.
 
 use http::header::{HeaderName, InvalidHeaderName};
 use http::response::Parts;
@@ -8,11 +8,10 @@ use crate::cost::number_in;
 
 /// Settles by the number in a header of the response.
 ///
-/// The estimate stays if the header is absent, is not a non-negative integer, or has lines with different values. The
-/// header is passed on to the client.
+/// The estimate stays if the header is absent, ambiguous, or not a non-negative integer. The client sees the header.
 ///
 /// # Panics
-/// When `name` cannot be the name of a header; see [`try_cost_header`].
+/// When `name` is not a header name. See [`try_cost_header`].
 #[must_use]
 #[track_caller]
 pub fn cost_header(name: &str) -> impl Rule + use<> {
@@ -40,10 +39,10 @@ pub fn try_cost_header(name: &str) -> Result<impl Rule + use<>, InvalidHeaderNam
     Ok(rule)
 }
 
-/// Settles by the length of the response's body, in units of a number of bytes, rounded up.
+/// Settles by the length of the response's body, in units of `bytes_per_unit` bytes, rounded up.
 ///
-/// A unit has `bytes_per_unit` bytes (0 counts as 1). A response costs at least 1 unit, even without a body. Bytes that the
-/// server accepted for sending count if the client disconnects before the end.
+/// The minimum is 1 unit, and a unit has at least 1 byte. If the client disconnects, you charge the bytes that the
+/// server had accepted for sending.
 pub const fn body_bytes(bytes_per_unit: u64) -> BodyBytes {
     let bytes_per_unit = if bytes_per_unit == 0 {
         1
@@ -65,11 +64,10 @@ pub struct BodyBytes {
 }
 
 impl BodyBytes {
-    /// Cuts the body off where the quota ends, instead of letting it run into debt.
+    /// Cuts the body off where the quota ends, instead of going into debt.
     ///
-    /// The quota ends at the units that were left when the request was admitted. Units that other requests take in the
-    /// meantime are not seen, and become a debt. A gRPC stream ends after the last message that fits, with
-    /// `RESOURCE_EXHAUSTED`. For other responses the client sees an incomplete body if its length was announced, and a
+    /// The quota ends at the units that remained at admission. A gRPC stream ends after the last message that fits,
+    /// with `RESOURCE_EXHAUSTED`. In HTTP your client sees an incomplete body if you announced the length, and a
     /// shorter body otherwise.
     ///
     /// ```

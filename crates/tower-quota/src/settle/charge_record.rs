@@ -1,4 +1,4 @@
-//! The record of a request's charges, so that they can be refunded or settled after the request.
+//! The charges of a request, recorded for refunds and settlements.
 
 use core::error::Error;
 use core::time::Duration;
@@ -14,7 +14,7 @@ use crate::policy::Policy;
 
 /// Applies refunds and settlements in the background.
 pub(crate) trait Settler: Send + Sync {
-    /// Applies an operation to charges, on the current runtime or else on this one.
+    /// Applies an operation to charges, on the current runtime or else on the given runtime.
     fn apply(
         &self,
         counted: Counted,
@@ -23,50 +23,43 @@ pub(crate) trait Settler: Send + Sync {
         runtime: Option<&Handle>,
     );
 
-    /// Returns the timeout of calls that no request waits for, if there is one.
     fn timeout(&self) -> Duration;
 
-    /// Reports a call that failed after its request was dropped.
+    /// Reports a failed call whose request has been dropped.
     fn failed(&self, error: &(dyn Error + 'static));
 }
 
-/// The place where charges were counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Counted {
-    /// In the store.
     #[default]
     Shared,
-    /// In this process, while the store was unavailable.
     Locally,
 }
 
-/// The rule by which a limit settles, and its choice for abandoned requests.
 #[derive(Clone)]
 pub(crate) struct SettleRule {
     pub(crate) rule: Arc<dyn Rule>,
-    /// The choice for the estimate if there is no response.
+    /// The choice for the estimate without a response.
     pub(crate) abandoned: Settle,
 }
 
-/// A recorded charge.
 pub(crate) struct RecordedCharge {
     charge: OwnedCharge,
     taken: u64,
-    /// The time until nothing was used, after the charge.
+    /// The reset time after the charge.
     reset_after: Duration,
-    /// The units that were available to the request.
+    /// The units available to the request.
     available: u64,
     rule: Option<SettleRule>,
 }
 
-/// The charges that a request was admitted with.
+/// The charges of an admitted request.
 pub(crate) struct ChargeRecord {
     settler: Arc<dyn Settler>,
     runtime: Option<Handle>,
     counted: Counted,
     at: Timestamp,
     charges: Vec<RecordedCharge>,
-    /// Renews the holds among the charges until they are released.
     _renewal: Option<Renewal>,
 }
 
@@ -89,18 +82,16 @@ impl RecordedCharge {
         self.charge.as_charge().is_shadow()
     }
 
-    /// Returns whether the limit is the dry run of this one.
     pub(super) fn is_dry_run_of(&self, limit: &str) -> bool {
         let name = self.name();
         self.is_shadow() && name.as_str().strip_prefix(Policy::DRY_RUN_PREFIX) == Some(limit)
     }
 
-    /// Returns whether the units are held until the request is over.
     pub(super) fn is_hold(&self) -> bool {
         self.charge.as_charge().is_hold()
     }
 
-    /// Returns the charge of the units that are held, if there are any.
+    /// Returns the charge of the held units, if any.
     pub(super) fn as_hold(&self) -> Option<OwnedCharge> {
         let charge = self.charge.as_charge().cost(self.taken);
         (self.is_hold() && self.taken > 0).then(|| OwnedCharge::from(&charge))
@@ -114,19 +105,19 @@ impl RecordedCharge {
         self.available
     }
 
-    /// Returns the settle rule; `None` if the charge is recorded only for a refund.
+    /// Returns the settle rule, or `None` if the charge is only recorded for a refund.
     pub(super) const fn rule(&self) -> Option<&SettleRule> {
         self.rule.as_ref()
     }
 
     fn charge(&self, units: u64) -> Charge<'_> {
-        // A refund needs the options of the charge: they say which quota a store counts by.
+        // A refund needs the options of the charge, to find the store's quota.
         self.charge.as_charge().cost(units).turn(self.reset_after)
     }
 }
 
 impl ChargeRecord {
-    /// Records the units that a decision took. A shadow that would have refused took none.
+    /// Records the units that a decision took. A refusing shadow takes no units.
     pub(crate) fn new(
         settler: Arc<dyn Settler>,
         counted: Counted,
@@ -161,7 +152,7 @@ impl ChargeRecord {
         self.counted == Counted::Locally
     }
 
-    /// Keeps only the charges that settle; returns `None` if none does.
+    /// Keeps only the charges that settle.
     pub(super) fn settling(mut self) -> Option<Self> {
         self.charges.retain(|recorded| recorded.rule.is_some());
         (!self.charges.is_empty()).then_some(self)
@@ -171,12 +162,11 @@ impl ChargeRecord {
         &self.charges
     }
 
-    /// Refunds all charges.
     pub(crate) fn give_back(&self) {
         self.settle(self.charges.iter().map(|_| Settle::Refund));
     }
 
-    /// Settles each charge by its verdict: one call refunds, and one charges more.
+    /// Settles each charge by the verdict, with a call for refunds and a call for charges.
     pub(super) fn settle(&self, verdicts: impl IntoIterator<Item = Settle>) {
         let mut refunds: SmallVec<[Charge<'_>; 4]> = SmallVec::new();
         let mut extras: SmallVec<[Charge<'_>; 4]> = SmallVec::new();

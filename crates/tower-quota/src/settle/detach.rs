@@ -1,18 +1,15 @@
-//! Calls of the store in the background.
-
 use core::future::Future;
 use core::task::{Context, Poll, Waker};
 
 use tokio::runtime::Handle;
 
-/// Runs a call in the background, or at once if it needs no wait, as with a store in memory.
+/// Runs a call in the background, or at once if the store answers without waiting.
 ///
-/// A call that must wait becomes a task of the current runtime, or of this one if there is none. Without either, or
-/// while it shuts down, the call is dropped.
+/// Without a current runtime, the call uses the given runtime. Without any, the call is dropped.
 pub(crate) fn detach(call: impl Future<Output = ()> + Send + 'static, runtime: Option<&Handle>) {
     let current = Handle::try_current().ok();
     if let (None, Some(runtime)) = (&current, runtime) {
-        // Do not poll it here: its timers and sockets belong to the runtime, which may have ended.
+        // Do not poll here, because timers and sockets belong to the runtime.
         drop(runtime.spawn(call));
         return;
     }

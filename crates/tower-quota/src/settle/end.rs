@@ -1,8 +1,6 @@
-//! The end of a response.
-
 use http::{HeaderMap, StatusCode};
 
-/// The end of a response's body, for a [`Rule`](super::Rule) that waits for it.
+/// The end of a response's body, for a [`Rule`](super::Rule).
 #[derive(Clone, Copy, Debug)]
 pub struct ResponseEnd<'a> {
     pub(crate) status: StatusCode,
@@ -18,24 +16,21 @@ impl<'a> ResponseEnd<'a> {
         self.status
     }
 
-    /// Returns the bytes of the body that the server accepted for sending.
-    ///
-    /// They are counted before any compression by an outer layer.
+    /// Returns the bytes of the body that the server accepted for sending, before outer compression.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Returns the trailers after the body, if any. Those of gRPC-Web are a part of the body.
+    /// Returns the trailers after the body, if any. gRPC-Web has trailers in the body instead.
     #[must_use]
     pub const fn trailers(&self) -> Option<&'a HeaderMap> {
         self.trailers
     }
 
-    /// Returns whether the server accepted all of the body for sending.
+    /// Returns whether the server accepted the whole body for sending.
     ///
-    /// This does not mean that the client received it. If it is false, the body failed, or it was dropped because the
-    /// client disconnected.
+    /// The client may still miss the end. The result is false if the body failed, or the client disconnected early.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.is_complete

@@ -1,5 +1,3 @@
-//! Reservations as arguments of axum handlers.
-
 use core::convert::Infallible;
 
 use axum::extract::FromRequestParts;
@@ -10,7 +8,7 @@ use super::Reservation;
 impl<S: Send + Sync> FromRequestParts<S> for Reservation {
     type Rejection = Infallible;
 
-    /// Returns the request's reservation, or an empty one if nothing was counted.
+    /// Returns the reservation of the request, or an empty reservation.
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         Ok(parts.extensions.get().cloned().unwrap_or_default())
     }

@@ -1,11 +1,9 @@
-//! The boundaries of the messages in a gRPC body.
-
-/// A parser that finds the ends of messages in a gRPC body.
+/// Finds the ends of messages in a gRPC body.
 ///
-/// Each message is a byte of flags, four bytes of its length, and that many bytes (gRPC over HTTP/2).
+/// A message has a byte of flags, a length of four bytes, and the payload.
 #[derive(Debug)]
 pub(super) struct GrpcMessages {
-    /// The missing bytes of the current message; `None` if a header is split between frames.
+    /// The missing bytes of the current message, or `None` if frames split a header.
     left: Option<u64>,
 }
 
@@ -18,7 +16,7 @@ impl GrpcMessages {
         self.left = self.left.and_then(|left| walk(left, data, |_| {}));
     }
 
-    /// Returns the length of the complete messages at the beginning of the data, up to a maximum.
+    /// Returns the length of the complete messages at the beginning of the data, up to `most`.
     pub(super) fn complete_messages(&self, data: &[u8], most: u64) -> u64 {
         let mut fitting = 0;
         if let Some(left) = self.left {
@@ -32,9 +30,9 @@ impl GrpcMessages {
     }
 }
 
-/// Visits the ends of messages within the data. Returns the missing bytes of the last one.
+/// Visits the ends of messages. Returns the missing bytes of the last message.
 ///
-/// It is `None` if the last header is incomplete.
+/// Returns `None` if the last header is incomplete.
 fn walk(left: u64, data: &[u8], mut visit: impl FnMut(u64)) -> Option<u64> {
     let length = data.len() as u64;
     let mut end = left;
@@ -54,7 +52,7 @@ fn walk(left: u64, data: &[u8], mut visit: impl FnMut(u64)) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Two messages of seven bytes each.
+    /// Two messages of seven bytes.
     const TWO: &[u8] = &[0, 0, 0, 0, 2, 8, 1, 0, 0, 0, 0, 2, 8, 1];
 
     #[test]

@@ -1,4 +1,4 @@
-//! Holds: units of [concurrency limits](crate::Quota::concurrent), which a request has until it is over.
+//! The units that a request holds for a [concurrency limit](crate::Quota::concurrent).
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tower_quota_core::{Charge, Operation, OwnedCharge, Timestamp};
 use super::charge_record::{Counted, RecordedCharge, SettleRule, Settler};
 use super::{ResponseEnd, Rule, Settle};
 
-/// Returns the rule of a hold, which waits for the end of the response and releases the units.
+/// Returns the rule of a hold, which releases the units at the end of the response.
 pub(crate) fn release() -> SettleRule {
     SettleRule {
         rule: Arc::new(Release),
@@ -30,13 +30,11 @@ impl Rule for Release {
     }
 }
 
-/// A task that renews the holds of a request, so that they outlast their `ttl`. It ends when this is dropped.
+/// A task that renews the holds of a request, until the value is dropped.
 pub(super) struct Renewal(AbortHandle);
 
 impl Renewal {
-    /// Starts to renew the holds among these charges, if there are any.
-    ///
-    /// Without a runtime the holds expire after their `ttl`.
+    /// Renews the holds among these charges. Without a runtime, holds expire after their `ttl`.
     pub(super) fn start(
         charges: &[RecordedCharge],
         settler: &Arc<dyn Settler>,
@@ -52,7 +50,7 @@ impl Renewal {
         let renewing = async move {
             let charges: Vec<Charge<'_>> = holds.iter().map(OwnedCharge::as_charge).collect();
             loop {
-                // A third of the time, so that a failed renewal can be repeated.
+                // After a third of the time, so that a failed renewal can be repeated.
                 #[expect(clippy::disallowed_methods, reason = "a renewal is waited for")]
                 tokio::time::sleep(shortest / 3).await;
                 settler.apply(counted, Operation::Renew { taken_at }, &charges, None);

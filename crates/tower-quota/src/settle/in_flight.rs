@@ -1,5 +1,3 @@
-//! Calls of the store that have not answered yet, and their refund if the request is dropped.
-
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -12,11 +10,11 @@ use super::charge_record::{ChargeRecord, Counted, RecordedCharge, Settler};
 use super::detach::detach;
 use crate::store_call::within;
 
-/// A call of the store, and the record of its charges.
+/// A call of the store, with the record of the charges.
 ///
-/// If it is dropped before the answer, a call with recorded charges continues as a task, which refunds the charges.
+/// If the request is dropped early, a call with recorded charges continues as a task, and refunds the charges.
 pub(crate) struct InFlight<S: Store> {
-    /// Boxed, so that it can be moved to the task. Empty once it has answered.
+    /// Boxed, so that the call can move to the task.
     call: Option<Pin<Box<S::Future>>>,
     recorded: Vec<RecordedCharge>,
     settler: Arc<dyn Settler>,

@@ -1,5 +1,3 @@
-//! The meter of a response's body, for limits that settle.
-
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
@@ -11,19 +9,15 @@ use http_body::Frame;
 use super::grpc_messages::GrpcMessages;
 use super::{Reservation, ResponseEnd};
 
-/// A counter of the body's bytes, which calls the rules that wait for the end.
-///
-/// It calls them once, at the latest when it is dropped.
+/// Counts the bytes of a body, and calls the rules for the end once, at the latest in `drop`.
 #[derive(Debug)]
 pub(crate) struct Meter {
     reservation: Reservation,
     status: StatusCode,
     bytes: u64,
-    /// The maximum number of bytes to send, if it is bounded.
     most_bytes: Option<u64>,
-    /// The messages of a gRPC body.
     messages: Option<GrpcMessages>,
-    /// Servers may stop polling once `is_end_stream(&self)` is true, hence the atomic.
+    /// Atomic, because servers may stop polling once `is_end_stream(&self)` is true.
     is_complete: AtomicBool,
     is_over: bool,
 }
@@ -35,7 +29,7 @@ impl Meter {
             return None;
         }
         let status = response.status;
-        // Servers drop these bodies without reading them.
+        // Servers drop these bodies unread.
         let is_empty = reservation.is_head()
             || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let content_type = response
@@ -57,9 +51,9 @@ impl Meter {
         }))
     }
 
-    /// Returns the allowed part of a frame that exceeds the maximum; `None` if all of it is allowed.
+    /// Returns the part of a frame below the maximum, or `None` if the whole frame fits.
     ///
-    /// For a gRPC body the part consists of complete messages.
+    /// For gRPC the part has complete messages only.
     pub(crate) fn cut<E>(&self, frame: Option<&Result<Frame<Bytes>, E>>) -> Option<Bytes> {
         let (most, Ok(frame)) = self.most_bytes.zip(frame)? else {
             return None;
@@ -77,7 +71,7 @@ impl Meter {
         })
     }
 
-    /// Returns the trailers that end a body which was cut off, if the protocol has trailers.
+    /// Returns the trailers after a cut, if the protocol has trailers.
     pub(crate) fn cut_trailers(&self) -> Option<HeaderMap> {
         self.messages.is_some().then(|| {
             let status = (

@@ -1,22 +1,22 @@
-//! Settling: limits correct the cost of a request when it is over, and release what it holds.
+//! Settling corrects the cost of a request afterwards, and releases held units.
 //!
-//! A limit that [settles](crate::Limit::settle) charges an estimate before the handler runs, its
-//! [cost](crate::Limit::cost). Afterwards it refunds or charges the difference, into debt if necessary. Because the estimate
-//! is taken first, concurrent requests cannot spend a quota twice.
+//! A limit that [settles](crate::Limit::settle) charges an estimate, the [cost](crate::Limit::cost), before the handler
+//! runs, so concurrent requests cannot spend a quota twice. Afterwards the limit refunds or charges the difference,
+//! into debt if necessary.
 //!
 //! | rule | final cost of a request |
 //! |---|---|
-//! | [`only_failures`] | 0 if it succeeds: for logins |
-//! | [`only_successes`] | 0 if it fails |
-//! | [`only_status`] | 0 unless your closure accepts its status |
+//! | [`only_failures`] | 0 if the request succeeds, for logins |
+//! | [`only_successes`] | 0 if the request fails |
+//! | [`only_status`] | 0 unless your closure accepts the status |
 //! | [`cost_header`] | the number in a header of the response |
-//! | [`body_bytes`] | the length of the response's body, counted as it is sent |
-//! | [`by_handler`] | the cost that the handler sets by its [`Reservation`] |
-//! | a closure, or your own [`Rule`] | the result for the head of the response, or for the end of the body |
+//! | [`body_bytes`] | the length of the response's body |
+//! | [`by_handler`] | the cost that your handler sets by a [`Reservation`] |
+//! | a closure, or your own [`Rule`] | your result for the head of the response, or for the end of the body |
 //!
-//! A cost that the handler sets takes precedence over the rule. Without a response, [`Limit::on_abandoned`] decides.
+//! A cost set by the handler takes precedence over the rule. Without a response, [`Limit::on_abandoned`] decides.
 //!
-//! This limit admits five failed logins in fifteen minutes, even if all are tried at once, and does not count successes:
+//! Five failed logins in fifteen minutes, even if all are tried at once; successes are free:
 //!
 //! ```
 //! use std::time::Duration;
@@ -51,11 +51,10 @@
 //!
 //! # Holds
 //!
-//! A limit with [`Quota::concurrent`](crate::Quota::concurrent) holds its units while a request lasts. The store decides it
-//! together with the other limits of the request. The layer renews the hold, and releases it when the body of the response
-//! has ended, the client has disconnected, or the handler has panicked. If the process dies, the hold expires after its
-//! [`ttl`](crate::Quota::ttl). An upgraded connection, such as a websocket, is held while you keep a clone of the
-//! [`Reservation`].
+//! A limit with [`Quota::concurrent`](crate::Quota::concurrent) holds units while a request lasts, including the body.
+//! The layer renews the hold, and releases the units if the client disconnects or the handler panics. If the process
+//! dies, the hold expires after the [`ttl`](crate::Quota::ttl). For an upgraded connection, such as a websocket, keep a
+//! clone of the [`Reservation`].
 //!
 //! ```
 //! use tower_quota::{Limit, Policy, Quota, key};
@@ -68,31 +67,29 @@
 //!
 //! # Time of settling
 //!
-//! The layer settles a request once, when its rules have decided (at the head of the response or at the end of the body)
-//! and you have dropped the last clone of the [`Reservation`]. One call of the store refunds, and one charges more. A refund
-//! goes to the window of the estimate, and has no effect if that window has ended.
+//! The layer settles once the rules have decided and you have dropped the last clone of the [`Reservation`]. Refunds go
+//! to the window of the estimate, and have no effect after the window.
 //!
 //! | event | final cost |
 //! |---|---|
-//! | the handler settled | the last cost that it set |
-//! | a response, complete or cut off | the result of the rule, for the part of the body that was sent |
-//! | the handler panicked, was cancelled with its client, or its service failed | the estimate, or the choice of [`Limit::on_abandoned`] |
-//! | a task keeps a clone of the reservation | the cost that the task set, when it drops the clone |
-//! | the client left before its turn | 0 |
-//! | the client left before the store answered | 0 for limits that settle, and for all limits if one may make it wait |
-//! | the store answered too late, and the limit settles or [refuses](crate::OnStoreFailure::Refuse) then | 0 |
+//! | the handler settled | the last cost from the handler |
+//! | a response, complete or cut off | the result of the rule, for the sent part of the body |
+//! | the handler panicked, was cancelled with the client, or failed | the estimate, or the choice of [`Limit::on_abandoned`] |
+//! | a task keeps a clone of the reservation | the cost set by the task, once the clone is dropped |
+//! | the client left before the turn | 0 |
+//! | the client left before the store answered | 0 for limits that settle, and for all limits if any may wait |
+//! | the store answered too late | 0 if the limit settles or [refuses](crate::OnStoreFailure::Refuse) |
 //! | the store was unavailable, and the limit is [local](crate::OnStoreFailure::Local) | settled in this process |
-//! | the store is unavailable at the time of settling | the estimate; [`on_store_error`](crate::RateLimitLayer::on_store_error) gets the error |
+//! | the store is unavailable when settling | the estimate; [`on_store_error`](crate::RateLimitLayer::on_store_error) gets the error |
 //!
 //! # Caveats
 //!
-//! * An estimate of 0 only peeks, and is admitted even if there is a debt. Estimate at least 1 if quotas must hold.
-//! * A [`MemoryStore`](crate::MemoryStore) settles at once. Other stores settle in a task on the tokio runtime of the
-//!   request. If the runtime has ended, the estimate stays.
-//! * The `RateLimit` fields report the estimate, because they are written before the final cost is known.
-//! * If the keys of a policy are on several nodes of a Redis cluster, a refund may miss a sliding log, because each node has
-//!   its own clock.
-//! * Rules that wait for the end of the body may run while the body is dropped: they must not panic.
+//! * An estimate of 0 is admitted even in debt. Estimate at least 1 if quotas must hold.
+//! * Stores other than [`MemoryStore`](crate::MemoryStore) settle in a task on the tokio runtime of the request. If the
+//!   runtime has ended, the estimate stays.
+//! * The `RateLimit` fields report the estimate.
+//! * On a Redis cluster, a refund may miss a sliding log if your keys are on several nodes, because clocks differ.
+//! * Rules for the end of the body may run during a drop, so your rule must not panic.
 //!
 //! [`Limit::on_abandoned`]: crate::Limit::on_abandoned
 

@@ -1,5 +1,3 @@
-//! The handle by which a handler sets the cost of its request.
-
 use core::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,18 +8,16 @@ use smallvec::SmallVec;
 use super::charge_record::{ChargeRecord, RecordedCharge};
 use super::{ResponseEnd, Settle};
 
-/// A handle to correct the charges of a request by limits that [settle](crate::Limit::settle), and to prolong its
-/// holds.
+/// A handle to correct the charges of a request, and to prolong holds.
 ///
-/// It is in the extensions of a request that such a limit has charged. With the feature `axum` it is also an
-/// extractor, which is empty if nothing was charged.
+/// The extensions of a request contain a reservation if a limit that [settles](crate::Limit::settle) charged the
+/// request. The axum extractor is empty otherwise.
 ///
-/// Clones share one reservation, and the last cost that you set counts. The layer [applies] it when you drop the last
-/// clone. In nested layers a reservation includes the outer layers.
+/// Clones share the reservation, and the last cost that you set counts. The layer [settles](super#time-of-settling)
+/// when you drop the last clone. Reservations of nested layers include the outer layers.
 ///
-/// A request holds the units of a [concurrency limit](crate::Quota::concurrent) until its response has ended and you
-/// have dropped the last clone. Keep a clone in the task of an upgraded connection, such as a websocket, to hold the
-/// units until the connection ends. Without a clone, the upgrade releases the units.
+/// A [concurrency limit](crate::Quota::concurrent) holds units until the response has ended and you have dropped the
+/// last clone. Keep a clone in the task of an upgraded connection, such as a websocket, to hold the units.
 ///
 /// ```
 /// use http::{Request, Response};
@@ -34,19 +30,14 @@ use super::{ResponseEnd, Settle};
 ///     Response::new(())
 /// }
 /// ```
-///
-/// [applies]: super#time-of-settling
 #[derive(Clone, Default)]
 #[must_use = "a dropped reservation can no longer set the cost"]
 pub struct Reservation(Option<Arc<Settlement>>);
 
 struct Settlement {
     record: ChargeRecord,
-    /// The verdicts on each charge in the record.
     verdicts: Mutex<SmallVec<[Verdicts; 2]>>,
-    /// The reservation of an outer layer.
     outer: Reservation,
-    /// True if the request is `HEAD`, so the response has no body.
     is_head: bool,
 }
 
@@ -57,11 +48,11 @@ struct Verdicts {
 }
 
 impl Reservation {
-    /// Sets the cost of the request for this limit, instead of the estimate. 0 refunds all of it.
+    /// Sets the cost of the request for this limit. 0 refunds the whole estimate.
     ///
-    /// Returns whether the limit is a part of this reservation. It is not if it does not apply or does not settle, if
-    /// the store was unavailable, or if it is a [shadow](crate::Limit::shadow) that would have refused. The cost is
-    /// set for limits of this name in all nested layers, and in a [dry run](crate::Policy::dry_run).
+    /// Returns whether the reservation contains the limit. The result is false if the limit does not apply or settle,
+    /// if the store was unavailable, or for a [shadow](crate::Limit::shadow) that would have refused. Nested layers and
+    /// [dry runs](crate::Policy::dry_run) with the same limit get the cost too.
     pub fn settle(&self, limit: &str, cost: u64) -> bool {
         let Some(settlement) = &self.0 else {
             return false;
@@ -73,9 +64,9 @@ impl Reservation {
         settlement.outer.settle(limit, cost) || is_mine
     }
 
-    /// Sets the cost of the request for every limit that settles, in nested layers too.
+    /// Sets the cost for every limit that settles, in nested layers too.
     ///
-    /// Use it for limits that count the same units, such as the tokens of a minute and of a day.
+    /// Use `settle_all` for limits with the same unit, such as tokens per minute and per day.
     pub fn settle_all(&self, cost: u64) {
         self.set_all(Settle::Cost(cost));
     }
@@ -85,14 +76,14 @@ impl Reservation {
         self.set_all(Settle::Refund);
     }
 
-    /// Keeps the estimate for every limit that settles, instead of applying its rule.
+    /// Keeps the estimate for every limit that settles, instead of the rule's cost.
     pub fn keep(&self) {
         self.set_all(Settle::Keep);
     }
 
-    /// Returns the units that this limit charged up front; `None` if it is not part of the reservation.
+    /// Returns the estimate of this limit in units, or `None` if the limit is not in the reservation.
     ///
-    /// If nested layers have limits of the same name, it is that of the innermost.
+    /// Of nested layers, the innermost limit with the name counts.
     #[must_use]
     pub fn estimate(&self, limit: &str) -> Option<u64> {
         let settlement = self.0.as_ref()?;
@@ -105,13 +96,13 @@ impl Reservation {
             .or_else(|| settlement.outer.estimate(limit))
     }
 
-    /// Returns whether there is nothing to settle.
+    /// Returns whether the reservation has no charges.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// Makes a reservation, and attaches a clone to the request if any of its limits settles.
+    /// Makes a reservation, and attaches a clone to the request if any limit settles.
     pub(crate) fn open<B>(record: ChargeRecord, request: &mut Request<B>) -> Self {
         let Some(record) = record.settling() else {
             return Self::default();
@@ -139,7 +130,7 @@ impl Reservation {
         self.0.as_ref().is_some_and(|settlement| settlement.is_head)
     }
 
-    /// Applies the rules to the head of the response. Returns whether all of them have decided.
+    /// Applies the rules to the head of the response. Returns whether all rules have decided.
     pub(crate) fn head(&self, response: &Parts) -> bool {
         self.rule(|recorded| {
             recorded
@@ -148,7 +139,7 @@ impl Reservation {
         })
     }
 
-    /// Returns the maximum number of bytes of the body, if the rule of an enforced limit sets one.
+    /// Returns the maximum length of the body, if the rule of an enforced limit has a maximum.
     pub(crate) fn most_bytes(&self) -> Option<u64> {
         let most =
             |recorded: &RecordedCharge| recorded.rule()?.rule.most_bytes(recorded.available());
@@ -163,9 +154,7 @@ impl Reservation {
         self.rule(|recorded| recorded.rule().map(|settle| settle.rule.at_end(end)));
     }
 
-    /// Applies the rules that have not decided. Returns whether all of them have.
-    ///
-    /// No lock is held in the meantime, because a rule may use a reservation in the response.
+    /// Applies undecided rules, without a lock, because a rule may use a reservation in the response.
     fn rule(&self, ask: impl Fn(&RecordedCharge) -> Option<Settle>) -> bool {
         let Some(settlement) = &self.0 else {
             return true;
@@ -190,7 +179,6 @@ impl Reservation {
 }
 
 impl Settlement {
-    /// Sets the handler's verdict on these charges. Returns whether there are any.
     fn set(&self, verdict: Settle, of: impl Fn(&RecordedCharge) -> bool) -> bool {
         let mut is_set = false;
         for (recorded, verdicts) in self.record.charges().iter().zip(self.verdicts().iter_mut()) {
@@ -203,13 +191,12 @@ impl Settlement {
     }
 
     fn verdicts(&self) -> MutexGuard<'_, SmallVec<[Verdicts; 2]>> {
-        // A verdict is written in one step, so a poisoned list is still valid.
+        // Each verdict is written in a single step, so a poisoned list is still valid.
         self.verdicts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Settlement {
-    /// Settles, because no handle is left that could set a cost.
     fn drop(&mut self) {
         let verdicts = self
             .verdicts

@@ -1,12 +1,10 @@
-//! Settle rules: they decide the final cost of a request from its response.
-
 use std::sync::Arc;
 
 use http::response::Parts;
 
 use super::ResponseEnd;
 
-/// The verdict on a request's estimated cost.
+/// The verdict on the estimated cost of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Settle {
@@ -15,15 +13,13 @@ pub enum Settle {
     Keep,
     /// The estimate is refunded.
     Refund,
-    /// The request costs this many units instead; the difference is refunded or charged.
-    ///
-    /// A charge may lead into debt.
+    /// The request costs this many units instead, into debt if necessary.
     Cost(u64),
 }
 
-/// Decides the final cost of a request from its response.
+/// Decides the final cost of a request from the response.
 ///
-/// A closure on the head of the response is a rule:
+/// You can use a closure on the head of the response:
 ///
 /// ```
 /// use http::StatusCode;
@@ -37,17 +33,15 @@ pub enum Settle {
 /// # let _ = limit;
 /// ```
 ///
-/// A rule runs for each request of its limit, when the response is made or its body ends. It must be quick, and never
-/// block or panic.
+/// A rule runs when the response begins or the body ends. Your code must be quick, and never block or panic.
 pub trait Rule: Send + Sync + 'static {
-    /// Decides by the head of the response; returns `None` to wait for the end of the body.
+    /// Decides by the head of the response, or returns `None` to wait for the end of the body.
     fn at_head(&self, response: &Parts) -> Option<Settle>;
 
-    /// Returns the maximum number of bytes of the body, given the units that were available.
+    /// Returns the maximum length of the body in bytes, given the available units at admission.
     ///
-    /// The units are those at the time of admission. A gRPC call ends after the last message that fits, with
-    /// `RESOURCE_EXHAUSTED`; other bodies are cut off. By default bodies are sent completely, and the units above the
-    /// quota become a debt.
+    /// A longer gRPC call ends with `RESOURCE_EXHAUSTED` after the last message that fits, and other bodies are cut
+    /// off. By default there is no maximum, and units above the quota become a debt.
     fn most_bytes(&self, units: u64) -> Option<u64> {
         let _ = units;
         None
@@ -86,9 +80,7 @@ macro_rules! rule_behind {
 
 rule_behind!(Box, Arc);
 
-/// Settles by the cost that the handler sets; the estimate stays if it sets none.
-///
-/// The handler sets it by its [`Reservation`](super::Reservation).
+/// Settles by the cost from the handler's [`Reservation`](super::Reservation). Otherwise the estimate stays.
 #[must_use]
 pub fn by_handler() -> impl Rule {
     |_: &Parts| Settle::Keep

@@ -1,5 +1,3 @@
-//! Rules that count only requests with some results.
-
 use http::header::CONTENT_TYPE;
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, StatusCode};
@@ -15,12 +13,12 @@ const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 pub enum Status {
     /// The status of an HTTP response.
     Http(StatusCode),
-    /// The status of a gRPC call, such as 16 for `UNAUTHENTICATED`, from its headers or trailers.
+    /// The status of a gRPC call, such as 16 for `UNAUTHENTICATED`.
     Grpc(u64),
 }
 
 impl Status {
-    /// Returns whether the request failed: HTTP status 400 or above, or a gRPC status except `OK`.
+    /// Returns whether the request failed, with HTTP status 400 or above or a gRPC status except `OK`.
     #[must_use]
     pub fn is_failure(self) -> bool {
         match self {
@@ -30,9 +28,9 @@ impl Status {
     }
 }
 
-/// Counts only requests that [fail](Status::is_failure), and refunds others.
+/// Counts only requests that [fail](Status::is_failure), such as wrong passwords, and refunds the rest.
 ///
-/// For logins, so that only wrong passwords count. A gRPC call that was cut off before its status counts.
+/// See [`only_status`].
 #[must_use]
 #[doc(alias = "count_only_failures")]
 #[doc(alias = "skipSuccessfulRequests")]
@@ -40,20 +38,19 @@ pub fn only_failures() -> impl Rule {
     only_status(Status::is_failure)
 }
 
-/// Counts only requests that do not [fail](Status::is_failure), and refunds others.
+/// Counts only requests that do not [fail](Status::is_failure), and refunds the rest.
 ///
-/// A gRPC call that was cut off before its status counts.
+/// See [`only_status`].
 #[must_use]
 #[doc(alias = "skipFailedRequests")]
 pub fn only_successes() -> impl Rule {
     only_status(|status| !status.is_failure())
 }
 
-/// Counts only requests whose status this closure accepts, and refunds others.
+/// Counts only requests with a status that this closure accepts, and refunds the rest.
 ///
-/// A gRPC call's status is in the trailers after its messages, or in the headers of a response without messages, so the
-/// rule waits for the end of the call. A call that is cut off before its status counts. So does a gRPC-Web call, where
-/// trailers are a part of the body.
+/// The rule of a gRPC call waits for the trailers, unless the headers have the status. A call without a status counts,
+/// for example if your client disconnects early, or for gRPC-Web.
 ///
 /// ```
 /// use http::StatusCode;
@@ -85,7 +82,7 @@ impl<F: Fn(Status) -> bool + Send + Sync + 'static> OnlyStatus<F> {
 
 impl<F: Fn(Status) -> bool + Send + Sync + 'static> Rule for OnlyStatus<F> {
     fn at_head(&self, response: &Parts) -> Option<Settle> {
-        // Another status comes from a server or proxy that does not know gRPC.
+        // A proxy that does not know gRPC sends another status.
         if response.status == StatusCode::OK && is_grpc(&response.headers) {
             number_in(&response.headers, &GRPC_STATUS).map(|code| self.of(Status::Grpc(code)))
         } else {
