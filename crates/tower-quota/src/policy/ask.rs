@@ -1,4 +1,4 @@
-//! The charges that a policy sends to the store for one request.
+//! The charges of a request, for the store.
 
 use core::ptr;
 use core::time::Duration;
@@ -14,36 +14,33 @@ use crate::head::RequestHead;
 use crate::key::{MAX_SENT_KEYS, is_conflict};
 use crate::limit::WithoutKey;
 
-/// The number of limits that need no allocation. Requests rarely have more.
+/// The number of limits without an allocation. Requests rarely have more.
 const INLINE_LIMITS: usize = 4;
 
-/// The limits that apply to a request, each with its key, quota and cost.
+/// The limits that apply to a request, with keys, quotas and costs.
 ///
-/// Extractors, conditions, quotas and costs run once to make it, even if the store fails afterwards.
+/// The closures of users run only once, even if the store fails afterwards.
 pub(crate) struct Ask<'p, 'r> {
     plan: &'p Plan,
-    /// The keys that were read.
     keys: SmallVec<[ReadKey<'r>; INLINE_LIMITS]>,
     parts: SmallVec<[Part<'p>; INLINE_LIMITS]>,
-    /// The quotas that this request has instead of the limits' own.
+    /// The quotas of the request that replace the limits' own quotas.
     overrides: Vec<(Name, Quota)>,
 }
 
-/// The charges of one request.
 pub(crate) type Charges<'a> = SmallVec<[Charge<'a>; INLINE_LIMITS]>;
 
-/// Drops the shadows of a request with more charges than a store may take.
+/// Drops shadows if a request has too many charges for a store.
 ///
-/// The store would fail otherwise, and limits that are only watched would switch the others off.
+/// Otherwise the store would fail, and shadows would switch off enforced limits.
 #[cold]
 fn drop_shadows(charges: &mut Charges<'_>) {
     charges.retain(|charge| !charge.is_shadow());
 }
 
-/// Lets charges without a place in the queue not wait, so that the store refuses what cannot wait.
+/// Removes the wait of charges without a place in the queue, so that the store refuses the request for free.
 ///
-/// A refusal must cost the client nothing. If a limit would count it or give a strike for it, the waits stay: the layer
-/// then refuses the request itself and refunds its turn.
+/// If a limit would count the refusal or give a strike, the waits stay. The layer then refuses and refunds the turn.
 #[cold]
 fn bound_waits(charges: &mut Charges<'_>, has_room: impl Fn(&Key<'_>) -> bool) {
     let may_wait = |charge: &Charge<'_>| charge.max_wait_micros() > 0;
@@ -60,53 +57,48 @@ fn bound_waits(charges: &mut Charges<'_>, has_room: impl Fn(&Key<'_>) -> bool) {
     }
 }
 
-/// A key of the request.
 struct ReadKey<'r> {
-    /// The position of the key in the plan.
+    /// The position in the plan.
     position: usize,
-    /// The key; `None` if it is missing.
     found: Option<Key<'r>>,
 }
 
-/// One limit's part in the request.
+/// A limit of the request.
 struct Part<'p> {
     planned: &'p PlannedLimit,
-    /// The position of its key among those that were read.
+    /// The position of the key in `keys`.
     key: usize,
     units: u64,
 }
 
-/// The reason why a request is not sent to the store.
+/// The reason to answer a request without the store.
 pub(crate) enum NotAsked {
-    /// No limit applies.
     NoLimit,
     /// A limit refuses requests without a key of this scope.
     MissingKey(Name),
     /// A limit requires credentials of this scope.
     Unauthenticated(Name),
-    /// A limit counts by the address of the peer, which the server did not attach.
+    /// The server did not attach the address of the peer.
     NoPeerAddress,
-    /// The request has more enforced limits than a store decides in one step.
+    /// The request has more enforced limits than a store can decide in a single step.
     TooManyLimits,
 }
 
 /// The decision about a request if the store fails.
 #[derive(Default)]
 pub(crate) struct Fallback {
-    /// The refusal of a client that is known to be over its limit.
+    /// The refusal of a client known to be over a limit.
     pub(crate) known_refusal: Option<Box<Decision>>,
-    /// True if a limit refuses the request.
     pub(crate) refuses: bool,
-    /// The charges that this instance decides by its share of the quotas.
+    /// The charges that this instance decides by shares of the quotas.
     pub(crate) local: Vec<OwnedCharge>,
-    /// The charges of limits without a choice, which this instance decides if the store is overloaded.
+    /// The charges of limits without a choice, for this instance if the store is overloaded.
     pub(crate) local_if_overloaded: Vec<OwnedCharge>,
-    /// True if all limits that apply are shadows.
     pub(crate) only_shadows: bool,
 }
 
 impl<'p, 'r> Ask<'p, 'r> {
-    /// Makes an empty value, to be [filled](Self::read) in place because it is large.
+    /// Makes an empty value, to be [filled](Self::read) in place, because the value is large.
     #[inline]
     pub(crate) fn new(plan: &'p Plan) -> Self {
         Self {
@@ -117,7 +109,6 @@ impl<'p, 'r> Ask<'p, 'r> {
         }
     }
 
-    /// Reads the keys, quotas and costs of a request for the limits of the plan.
     #[inline]
     pub(crate) fn read(&mut self, head: &RequestHead<'r>) -> Result<(), NotAsked> {
         let plan = self.plan;
@@ -136,7 +127,6 @@ impl<'p, 'r> Ask<'p, 'r> {
         }
     }
 
-    /// Reads the key, quota and cost of a request for one limit, if it applies.
     #[inline(always)]
     fn read_limit(
         &mut self,
@@ -181,7 +171,6 @@ impl<'p, 'r> Ask<'p, 'r> {
         Ok(())
     }
 
-    /// Reads what the request has for the limits that are chosen for it.
     #[inline(never)]
     fn read_chosen(&mut self, head: &RequestHead<'r>) -> Result<(), NotAsked> {
         let plan = self.plan;
@@ -201,7 +190,7 @@ impl<'p, 'r> Ask<'p, 'r> {
         read
     }
 
-    /// Reads a key, if that was not done before. Returns its position among those that were read.
+    /// Reads a key at most once. Returns the position among the read keys.
     #[inline]
     fn read_key(&mut self, position: usize, head: &RequestHead<'r>) -> usize {
         if let Some(known) = self.keys.iter().position(|key| key.position == position) {
@@ -212,12 +201,12 @@ impl<'p, 'r> Ask<'p, 'r> {
             position,
             found: None,
         });
-        // Read in its place, because keys are large.
+        // Written in place, because keys are large.
         self.keys[read].found = self.plan.keys[position].extractor.extract(head);
         read
     }
 
-    /// Returns the key of a limit, or the shared one of requests without it.
+    /// Returns the key of a limit, or the shared key of requests without a key.
     #[inline]
     fn key(&self, part: &Part<'_>) -> &Key<'_> {
         self.keys[part.key]
@@ -226,7 +215,7 @@ impl<'p, 'r> Ask<'p, 'r> {
             .unwrap_or_else(|| &self.plan.keys[part.planned.key].shared)
     }
 
-    /// Returns the charges of the request, which wait only if their keys have room in the queue.
+    /// Returns the charges of the request, where charges wait only if the key has room in the queue.
     #[inline(always)] // Inlined, it fills its list in place: charges are large.
     pub(crate) fn charges(&self, has_room: impl Fn(&Key<'_>) -> bool) -> Charges<'_> {
         let mut charges = Charges::new();
@@ -257,7 +246,6 @@ impl<'p, 'r> Ask<'p, 'r> {
         }
     }
 
-    /// Returns the quota that the request has instead of that of a limit.
     #[inline]
     pub(crate) fn other_quota(&self, limit: Name) -> Option<&Quota> {
         self.overrides
@@ -266,7 +254,7 @@ impl<'p, 'r> Ask<'p, 'r> {
             .map(|(_, quota)| quota)
     }
 
-    /// Returns the quotas that the request has instead of those of the named limits.
+    /// Returns the quotas that replace the limits' own quotas for the request.
     pub(crate) fn overrides(&self) -> Vec<(Name, Quota)> {
         self.overrides.clone()
     }
@@ -283,17 +271,15 @@ impl<'p, 'r> Ask<'p, 'r> {
         oversized
     }
 
-    /// Returns the limits that apply, each with the key it counts.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (Name, &Key<'_>)> {
         self.parts
             .iter()
             .map(|part| (part.planned.limit.name, self.key(part)))
     }
 
-    /// Returns whether this is true of any key that the request sends for a limit that applies.
+    /// Returns whether `is_it` accepts any key of the request, for a limit that applies.
     ///
-    /// It includes keys that are not counted: conflicting values, and alternatives after the first. A request with too
-    /// many keys to look at each counts as one of which it is true.
+    /// Includes uncounted keys, such as conflicting values and later alternatives. Too many keys count as accepted.
     pub(crate) fn any_key(
         &self,
         head: &RequestHead<'_>,
@@ -303,7 +289,7 @@ impl<'p, 'r> Ask<'p, 'r> {
             let limit = &part.planned.limit;
             let (mut found, mut sent) = (is_it(limit.name, self.key(part)), 0);
             limit.extractor.each_key(head, &mut |key| {
-                // A block of everyone without a key is not meant for clients with one.
+                // A block of clients without a key must not affect clients with a key.
                 found = found || !key.as_bytes().is_empty() && is_it(limit.name, key);
                 sent += 1;
             });
@@ -325,7 +311,7 @@ impl<'p, 'r> Ask<'p, 'r> {
         explained.collect()
     }
 
-    /// Returns the limits that count the request, each with the scope of its key.
+    /// Returns the limits that count the request, with the scopes of the keys.
     pub(crate) fn counted(&self) -> impl Iterator<Item = (Name, Name)> {
         let counted = self.parts.iter().filter(|part| part.units > 0);
         counted.map(|part| (part.planned.limit.name, self.key(part).scope()))

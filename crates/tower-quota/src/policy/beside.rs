@@ -1,4 +1,4 @@
-//! Another policy beside this one: for some requests, or as a dry run.
+//! Another policy for some requests, or as a dry run.
 
 use std::sync::Arc;
 
@@ -8,7 +8,6 @@ use super::Policy;
 use crate::limit::Limit;
 use crate::when::Condition;
 
-/// A policy that decides the requests that match a condition.
 #[derive(Clone, Debug)]
 pub(crate) struct Split {
     pub(crate) condition: Arc<dyn Condition>,
@@ -16,14 +15,13 @@ pub(crate) struct Split {
 }
 
 impl Policy {
-    /// The beginning of the names of limits that another policy adds by [`dry_run`](Self::dry_run).
+    /// The prefix of limits from a [`dry_run`](Self::dry_run).
     pub const DRY_RUN_PREFIX: &'static str = "~";
 
-    /// Lets another policy decide the requests that match this condition, instead of this one.
+    /// Lets another policy decide the requests that match this condition.
     ///
-    /// Use it for a change that begins with some clients, chosen by a hash of their key. Limits of one name in both
-    /// policies share their counters. The other policy's own split is dropped. Operations of a
-    /// [handle](crate::RateLimitHandle) are about this policy's limits.
+    /// Use `split` for a gradual roll-out, by a hash of the client's key. Limits with the same name share counters. A
+    /// split of the other policy is dropped. A [handle](crate::RateLimitHandle) operates on this policy's limits.
     ///
     /// ```
     /// use tower_quota::{Limit, Policy, Quota, key};
@@ -42,17 +40,15 @@ impl Policy {
         self
     }
 
-    /// Adds the limits of another policy as [shadows](Limit::shadow), under names of their own.
+    /// Adds the limits of another policy as [shadows](Limit::shadow), with separate counters.
     ///
-    /// Each name begins with [`DRY_RUN_PREFIX`](Self::DRY_RUN_PREFIX), so the shadow has a counter of its own.
-    /// [`Decision::would_refuse`](crate::Decision::would_refuse) returns the shadows that would have refused. The
-    /// lists and look-ups of the other policy are dropped. The store charges shadows only for admitted requests.
-    ///
-    /// If more than [`Charge::MOST`](crate::store::Charge::MOST) limits of both policies apply to a request, the
-    /// store decides without the shadows.
+    /// The names begin with [`DRY_RUN_PREFIX`](Self::DRY_RUN_PREFIX). Read the result with
+    /// [`Decision::would_refuse`](crate::Decision::would_refuse). Lists and look-ups of the other policy are dropped.
+    /// The store only charges shadows for admitted requests, and ignores shadows above
+    /// [`Charge::MOST`](crate::store::Charge::MOST) limits.
     ///
     /// # Errors
-    /// As those of [`try_limit`](Self::try_limit): a name is too long with the prefix, or the same key is read in another way.
+    /// The errors of [`try_limit`](Self::try_limit), for example when a name is too long with the prefix.
     pub fn dry_run(mut self, policy: Self) -> Result<Self, ConfigError> {
         for limit in policy.limits {
             self = self.try_limit(shadow_of(limit))?;

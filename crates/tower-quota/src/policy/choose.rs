@@ -1,5 +1,3 @@
-//! Limits of which an index chooses, instead of being asked one after the other.
-
 use core::fmt;
 use std::sync::Arc;
 
@@ -8,10 +6,9 @@ use tower_quota_core::Quota;
 use crate::head::RequestHead;
 use crate::limit::Limit;
 
-/// A closure that chooses limits for a request.
 pub(super) type Choose = dyn Fn(&RequestHead<'_>, &mut Chosen<'_>) + Send + Sync;
 
-/// Limits, and the closure that chooses those of a request.
+/// Limits, and a closure that chooses limits for a request.
 #[derive(Clone)]
 pub(super) struct Choice {
     pub(super) limits: Vec<Limit>,
@@ -26,7 +23,7 @@ impl fmt::Debug for Choice {
     }
 }
 
-/// The limits that were chosen for one request: see [`Policy::choose`](crate::Policy::choose).
+/// The chosen limits of a request. See [`Policy::choose`](crate::Policy::choose).
 pub struct Chosen<'a> {
     add: &'a mut dyn FnMut(usize, Option<Quota>),
 }
@@ -36,10 +33,9 @@ impl<'a> Chosen<'a> {
         Self { add }
     }
 
-    /// Adds the limit at this position in the list, with its own quota or another one.
+    /// Adds the limit at this position in the list, with this quota or else its own.
     ///
-    /// The list is that which was given with the closure. The other quota is that of the client's tier, for example, and goes before [`Limit::quota_with`]. A limit that
-    /// was added before and a position outside the list are ignored.
+    /// Your quota precedes [`Limit::quota_with`]. Duplicates, and positions outside the list, are ignored.
     pub fn add(&mut self, position: usize, quota: Option<Quota>) {
         (self.add)(position, quota);
     }

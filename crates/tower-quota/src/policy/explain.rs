@@ -1,5 +1,3 @@
-//! Explanations of what a policy would do with a request.
-
 use tower_quota_core::Name;
 
 use super::ask::{Ask, NotAsked};
@@ -8,9 +6,9 @@ use super::lists::Listed;
 use super::plan::Plan;
 use crate::head::RequestHead;
 
-/// Says what a policy would do with a request, without a store: made by [`Policy::explainer`](crate::Policy::explainer).
+/// Explains a policy's actions without a store. Made by [`Policy::explainer`](crate::Policy::explainer).
 ///
-/// It runs what a layer runs: lists, conditions, extractors, quotas and costs, but no [look-ups](crate::Policy::look_up).
+/// The explainer runs your lists, conditions, extractors, quotas and costs, but no [look-ups](crate::Policy::look_up).
 ///
 /// ```
 /// use http::Request;
@@ -29,23 +27,23 @@ pub struct Explainer {
     plan: Plan,
 }
 
-/// The explanation of what a policy would do with a request, before anything is counted.
+/// What a policy would do with a request, before any count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Explained {
     /// The request is not counted.
     Skipped,
-    /// The request is neither counted nor blocked.
+    /// The request is not counted, and never blocked.
     Allowed,
     /// The request is blocked.
     Blocked,
-    /// A limit refuses it, because it has no key of this scope.
+    /// A limit refuses the request without a key of this scope.
     MissingKey(Name),
-    /// A limit refuses it, because it has no credentials of this scope.
+    /// A limit refuses the request without credentials of this scope.
     Unauthenticated(Name),
-    /// A limit counts by the address of the peer, which the server did not attach.
+    /// The server did not attach the address of the peer.
     NoPeerAddress,
-    /// These limits decide; there are none if none applies.
+    /// These limits decide. Empty if no limit applies.
     Limited(Vec<ExplainedLimit>),
 }
 

@@ -1,5 +1,3 @@
-//! A limit in the explanation of what a policy would do with a request.
-
 use core::fmt;
 
 use tower_quota_core::{Key, Name, Quota};
@@ -10,18 +8,18 @@ use tower_quota_core::{Key, Name, Quota};
 pub struct ExplainedLimit {
     /// The limit's name.
     pub name: Name,
-    /// The quota by which the request is counted: the limit's own, or the one chosen for it.
+    /// The quota of the request.
     pub quota: Quota,
-    /// The key that is counted.
+    /// The counted key.
     pub key: Key<'static>,
     /// The cost in units.
     pub cost: u64,
-    /// True if the limit is evaluated and never enforced.
+    /// True if the limit is never enforced.
     pub is_shadow: bool,
 }
 
 impl fmt::Debug for ExplainedLimit {
-    /// Does not show the key, which may be a secret.
+    /// Hides the key, because keys may be secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("ExplainedLimit");
         shown

@@ -1,11 +1,9 @@
-//! Lists of requests that a policy does not count: allowed, blocked and skipped ones.
-
 use std::sync::Arc;
 
 use crate::head::RequestHead;
 use crate::when::Condition;
 
-/// The conditions of a policy's lists.
+/// The requests that a policy does not count.
 #[derive(Clone, Debug)]
 pub(crate) struct Lists {
     pub(super) allowed: Vec<Arc<dyn Condition>>,
@@ -13,16 +11,12 @@ pub(crate) struct Lists {
     pub(super) skipped: Vec<Arc<dyn Condition>>,
 }
 
-/// The result of the lists for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Listed {
-    /// The request is in no list: its limits decide.
     Unlisted,
-    /// The request passes uncounted, even if another list has it.
+    /// Passes uncounted, even if another list matches.
     Allowed,
-    /// The request passes uncounted.
     Skipped,
-    /// The request is refused.
     Blocked,
 }
 
@@ -39,9 +33,9 @@ impl Lists {
         self.allowed.is_empty() && self.blocked.is_empty() && self.skipped.is_empty()
     }
 
-    /// Looks up a request: allowed takes precedence over blocked, and blocked over skipped.
+    /// Allowed requests take precedence over blocked requests, and blocked over skipped requests.
     pub(crate) fn find(&self, head: &RequestHead<'_>) -> Listed {
-        // With conflicting values, one listed value blocks, but does not allow or skip.
+        // With conflicting values, any listed value blocks, but does not allow or skip.
         let is_listed = |conditions: &[Arc<dyn Condition>], in_doubt| {
             let head = head.in_doubt(in_doubt);
             conditions.iter().any(|condition| condition(&head))

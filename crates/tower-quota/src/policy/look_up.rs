@@ -1,5 +1,3 @@
-//! Look-ups: values that limits need and requests do not carry, such as a customer's plan.
-
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
@@ -12,18 +10,16 @@ use tokio::time::timeout;
 
 use crate::head::RequestHead;
 
-/// One look-up of a policy.
 #[derive(Clone)]
 pub(crate) struct LookUp(Arc<Begin>);
 
-/// A function that starts the look-up for a request.
 type Begin = dyn Fn(&RequestHead<'_>) -> Pending + Send + Sync;
 
-/// A look-up in flight. It returns the extensions for the request: one or none.
+/// A look-up in flight, with at most one extension as the result.
 type Pending = Pin<Box<dyn Future<Output = Extensions> + Send>>;
 
 impl LookUp {
-    /// Makes a look-up from a closure. After the deadline it finds nothing.
+    /// Makes a look-up from a closure, without a result after the deadline.
     pub(super) fn new<F, A, T>(deadline: Duration, ask: F) -> Self
     where
         F: Fn(&RequestHead<'_>) -> A + Send + Sync + 'static,
@@ -49,7 +45,6 @@ impl fmt::Debug for LookUp {
     }
 }
 
-/// The look-ups of a request, which run at the same time.
 pub(crate) struct LookUps {
     pending: Vec<Pending>,
     found: Extensions,

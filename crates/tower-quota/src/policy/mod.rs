@@ -1,4 +1,4 @@
-//! Policies: the limits of a request, decided together, and explanations of what a policy does.
+//! Policies, compiled plans for requests, and explanations for operators.
 
 mod ask;
 mod beside;
@@ -36,7 +36,7 @@ pub(crate) use self::look_up::LookUps;
 use self::names::Names;
 pub(crate) use self::plan::Plan;
 
-/// The limits of a request, decided together in one step: all are charged or none is.
+/// The limits of a request, charged together in a single step or not at all.
 ///
 /// ```
 /// use tower_quota::{Limit, Policy, Quota, key};
@@ -52,19 +52,18 @@ pub(crate) use self::plan::Plan;
 pub struct Policy {
     limits: Vec<Limit>,
     choices: Vec<Choice>,
-    /// The names that all limits use.
     names: Names,
     on_store_failure: Option<OnStoreFailure>,
     instances: u32,
     lists: Lists,
     look_ups: Vec<LookUp>,
     version: Option<u64>,
-    /// Boxed, since few policies have one.
+    /// Boxed, because few policies have a split.
     pub(crate) split: Option<Box<Split>>,
 }
 
 impl Policy {
-    /// Makes a policy without limits: every request passes, and the store is never called.
+    /// Makes a policy without limits, where requests pass without the store.
     pub const fn new() -> Self {
         Self {
             limits: Vec::new(),
@@ -82,7 +81,7 @@ impl Policy {
     /// Adds a limit.
     ///
     /// # Panics
-    /// When the limit conflicts with another one or could never be met; see [`Policy::try_limit`].
+    /// When the limit is invalid. See [`Policy::try_limit`].
     #[track_caller]
     pub fn limit(self, limit: Limit) -> Self {
         match self.try_limit(limit) {
@@ -99,12 +98,13 @@ impl Policy {
     ///
     /// # Errors
     /// [`ConfigError`] when
-    /// * the name is not valid in a header, is already used, or has the same stored number as another name,
-    /// * the key's scope has the same stored number as another scope, or is the scope of a different extractor,
+    /// * the name is invalid in a header, or already used,
+    /// * the name or the key's scope has the same stored number as another,
+    /// * two different extractors have the same scope,
     /// * the constant cost is above the quota's capacity,
     /// * requests should wait at a quota that counts in windows,
     /// * more than [`Charge::MOST`](crate::store::Charge::MOST) limits would apply to every request,
-    /// * a penalty would block all clients without a key because of one of them,
+    /// * a penalty would block all clients without a key,
     /// * or the quota cannot be [divided](tower_quota_core::Quota::divided) among the [instances](Self::instances).
     pub fn try_limit(mut self, limit: Limit) -> Result<Self, ConfigError> {
         self.examine(&limit)?;
@@ -116,13 +116,13 @@ impl Policy {
         Ok(self)
     }
 
-    /// Adds limits of which a closure chooses for each request, for an index of thousands of routes.
+    /// Adds a list of limits and a closure that chooses limits for each request.
     ///
-    /// The layer evaluates only the limits that the closure [adds](Chosen::add) by their positions in the list. Conditions of
-    /// the limits hold too. The closure may choose the quota of each limit, as [`Limit::quota_with`] does.
+    /// Use `choose` as an index for thousands of routes. The layer only evaluates the limits that your closure
+    /// [adds](Chosen::add) by position, including the conditions of the limits. The closure can choose quotas, too.
     ///
-    /// The closure runs once per request, after [look-ups](Self::look_up), and not for requests that are
-    /// [skipped](Self::skip), [allowed](Self::allow) or [blocked](Self::block). It must not block and should not allocate.
+    /// The closure runs once per request, after [look-ups](Self::look_up), but not for [skipped](Self::skip),
+    /// [allowed](Self::allow) or [blocked](Self::block) requests. Your code must not block and should not allocate.
     ///
     /// ```
     /// use std::collections::HashMap;
@@ -141,7 +141,7 @@ impl Policy {
     /// ```
     ///
     /// # Panics
-    /// When a limit conflicts with another one or could never be met; see [`Policy::try_choose`].
+    /// When a limit is invalid. See [`Policy::try_choose`].
     #[track_caller]
     pub fn choose(
         self,
@@ -161,7 +161,7 @@ impl Policy {
     /// Works like [`Policy::choose`], but returns an error for an invalid limit.
     ///
     /// # Errors
-    /// As those of [`try_limit`](Self::try_limit), for the first invalid limit.
+    /// The errors of [`try_limit`](Self::try_limit), for the first invalid limit.
     pub fn try_choose(
         mut self,
         limits: impl IntoIterator<Item = Limit>,
@@ -178,7 +178,7 @@ impl Policy {
         Ok(self)
     }
 
-    /// Returns the extractors by which the limits count, one of each scope, in the order of the limits.
+    /// Returns the extractors of the limits without duplicate scopes, in the order of the limits.
     #[must_use]
     pub fn keys(&self) -> Vec<Arc<dyn KeyExtractor>> {
         let mut scopes = HashSet::new();
@@ -192,17 +192,16 @@ impl Policy {
             .collect()
     }
 
-    /// Checks a further limit.
     fn examine(&mut self, limit: &Limit) -> Result<(), ConfigError> {
         limit.check()?;
         let _ = limit.quota.try_divided(self.instances)?;
         self.names.add(limit)
     }
 
-    /// Skips requests that match this condition: they are not counted, and the store is not called.
+    /// Lets requests that match this condition pass, uncounted and without a call of the store.
     ///
-    /// Use it for health checks and cheap requests. [Blocked](Self::block) clients stay blocked. One match of several
-    /// conditions is enough.
+    /// Use `skip` for health checks and cheap requests. [Blocked](Self::block) clients stay blocked. If you add several
+    /// conditions, any match is enough.
     ///
     /// ```
     /// use tower_quota::{Limit, Policy, Quota, when};
@@ -218,19 +217,19 @@ impl Policy {
         self
     }
 
-    /// Allows requests that match this condition: they are not counted, and not [blocked](Self::block).
+    /// Lets requests that match this condition pass, uncounted and never [blocked](Self::block).
     ///
-    /// One match of several conditions is enough. They run before [look-ups](Self::look_up). If a request has conflicting
-    /// values, such as two API keys, one listed value does not allow it.
+    /// If you add several conditions, any match is enough. The conditions run before [look-ups](Self::look_up). If a
+    /// request has conflicting values, such as two API keys, all of them must be listed.
     pub fn allow(mut self, condition: impl Condition) -> Self {
         self.lists.allowed.push(Arc::new(condition));
         self
     }
 
-    /// Blocks requests that match this condition, unless they are [allowed](Self::allow).
+    /// Blocks requests that match this condition, unless [allowed](Self::allow).
     ///
-    /// One match of several conditions is enough, and one listed value of several conflicting ones. The answer has status 403,
-    /// or `PERMISSION_DENIED` for gRPC. No [look-up](Self::look_up) runs, and the store is not called.
+    /// If you add several conditions, or a request has conflicting values, any match is enough. The answer has status
+    /// 403, or `PERMISSION_DENIED` for gRPC. Look-ups and the store are not called.
     ///
     /// ```
     /// use tower_quota::{Limit, Policy, Quota, key, when};
@@ -246,15 +245,15 @@ impl Policy {
         self
     }
 
-    /// Looks up a value for each request before its limits are evaluated, such as an API key's owner.
+    /// Looks up a value for each request before the limits, such as the owner of an API key.
     ///
-    /// The layer puts the value into the request's extensions, where limits and handlers read it. If the value is `None` or
-    /// misses the deadline, it is absent, and the limit [chooses](crate::Limit::when_missing) what happens.
+    /// Limits and handlers read the value from the request's extensions. After the deadline the value is absent, like
+    /// `None`, and the limit [chooses](crate::Limit::when_missing).
     ///
-    /// The closure copies values out of the head and returns a future that owns them. All look-ups of a request run at the
-    /// same time, on tokio's timer. Each must return a type of its own. Look-ups run for all requests except the
-    /// [skipped](Self::skip), [allowed](Self::allow) and [blocked](Self::block), also for requests that are then refused.
-    /// So answer from a cache, also for unknown keys.
+    /// The closure copies values out of the head and returns a future. All look-ups of a request run at the same time,
+    /// on tokio's timer, and must return different types. Refused requests cause look-ups too, so use a cache, even for
+    /// unknown keys. [Skipped](Self::skip), [allowed](Self::allow) and [blocked](Self::block) requests cause no
+    /// look-ups.
     ///
     /// ```
     /// use std::time::Duration;
@@ -297,15 +296,15 @@ impl Policy {
         self
     }
 
-    /// Sets a number that tells this policy from earlier ones, for operators.
+    /// Sets a version number for operators. By default there is no number.
     ///
-    /// [`RateLimitHandle::policy_version`](crate::RateLimitHandle::policy_version) returns it. The default is none.
+    /// Read the number with [`RateLimitHandle::policy_version`](crate::RateLimitHandle::policy_version).
     pub const fn version(mut self, number: u64) -> Self {
         self.version = Some(number);
         self
     }
 
-    /// Returns what says what this policy would do with a request, for tests and operators.
+    /// Returns an explainer of the policy's actions, for tests and operators.
     #[must_use]
     pub fn explainer(&self) -> Explainer {
         Explainer::new(Plan::new(self.clone()))
@@ -313,20 +312,20 @@ impl Policy {
 
     /// Sets the choice of limits without their own while the store is unavailable.
     ///
-    /// The default is [`OnStoreFailure::Allow`], and [`OnStoreFailure::Local`] for an [overloaded](crate::store::Overloaded) store.
-    /// A limit sets its own by [`Limit::on_store_failure`].
+    /// Defaults to [`OnStoreFailure::Allow`], and to [`OnStoreFailure::Local`] for an
+    /// [overloaded](crate::store::Overloaded) store. You can set another choice by [`Limit::on_store_failure`].
     pub const fn on_store_failure(mut self, choice: OnStoreFailure) -> Self {
         self.on_store_failure = Some(choice);
         self
     }
 
-    /// Sets the maximum number of instances of the service.
+    /// Sets the maximum number of instances of the service. Defaults to 1.
     ///
-    /// While the store is unavailable, each instance counts limits with [`OnStoreFailure::Local`] by the quota divided by
-    /// this number. The default is 1. With more instances than this, all together admit more than the quota.
+    /// During an outage, limits with [`OnStoreFailure::Local`] divide the quota by this number. If you run more
+    /// instances, all together admit more than the quota.
     ///
     /// # Panics
-    /// When the number is 0, or a quota cannot be divided by it; see [`Policy::try_instances`].
+    /// When the number is invalid. See [`Policy::try_instances`].
     #[track_caller]
     pub fn instances(self, expected: u32) -> Self {
         match self.try_instances(expected) {
@@ -342,8 +341,7 @@ impl Policy {
     /// Works like [`Policy::instances`], but returns an error for an invalid number.
     ///
     /// # Errors
-    /// [`ConfigError`] when the number is 0, or when the quota of any limit cannot be
-    /// [divided](tower_quota_core::Quota::divided) by it.
+    /// [`ConfigError`] when the number is 0, or a quota cannot be [divided](tower_quota_core::Quota::divided).
     pub fn try_instances(mut self, expected: u32) -> Result<Self, ConfigError> {
         if expected == 0 {
             return Err(ConfigError::ZeroInstances);

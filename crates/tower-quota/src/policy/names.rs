@@ -1,5 +1,3 @@
-//! The names that a policy's limits use, so that a further limit is compared with none of the others.
-
 use std::collections::BTreeMap;
 
 use tower_quota_core::{ConfigError, Name};
@@ -7,11 +5,11 @@ use tower_quota_core::{ConfigError, Name};
 use crate::key::identity;
 use crate::limit::Limit;
 
-/// The stored numbers of a policy's limits and scopes, with their names.
+/// The stored numbers and names of a policy's limits and scopes, to check further limits quickly.
 #[derive(Clone, Debug)]
 pub(super) struct Names {
     limits: BTreeMap<u32, Name>,
-    /// The scopes of keys, each with the identity of its extractor.
+    /// The scopes of keys, with the identities of the extractors.
     scopes: BTreeMap<u32, (Name, u64)>,
 }
 
@@ -26,8 +24,8 @@ impl Names {
     /// Adds the names of a limit.
     ///
     /// # Errors
-    /// [`ConfigError`] when a name is used, or has the same stored number as another one, or when its scope is that of
-    /// a different extractor. Nothing is added then.
+    /// [`ConfigError`] when a name is used, a stored number collides, or another extractor has the scope. Then the
+    /// names stay unchanged.
     pub(super) fn add(&mut self, limit: &Limit) -> Result<(), ConfigError> {
         for id in limit.stored_ids() {
             match self.limits.get(&id) {

@@ -1,4 +1,4 @@
-//! The compiled form of a policy: each key once, with its limits.
+//! The compiled form of a policy.
 
 use core::fmt;
 use core::ops::Range;
@@ -17,10 +17,10 @@ use crate::key::KeyExtractor;
 use crate::limit::{ById, Limit, Over};
 use crate::settle::{RecordedCharge, release};
 
-/// A policy compiled for requests. It is immutable: another policy is another plan.
+/// A policy compiled for requests. Immutable.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// The listed limits, and after them those of which `choices` choose.
+    /// The listed limits, then the limits of `choices`.
     limits: Vec<PlannedLimit>,
     /// The number of listed limits.
     listed: usize,
@@ -29,43 +29,37 @@ pub(crate) struct Plan {
     pub(super) keys: Vec<PlannedKey>,
     pub(crate) lists: Lists,
     pub(crate) look_ups: Vec<LookUp>,
-    /// The number of the policy, for operators.
     pub(crate) version: Option<u64>,
     pub(super) instances: u32,
-    /// True if there are no lists and look-ups before the limits.
+    /// True without lists and look-ups.
     begins_with_limits: bool,
-    /// True if any limit settles.
     settles: bool,
-    /// True if any limit makes requests wait.
     makes_wait: bool,
-    /// True if any limit flags requests.
     flags: bool,
-    /// True if any limit delays requests.
     delays: bool,
 }
 
-/// A closure that chooses limits, and the positions of these limits in the plan.
+/// A closure that chooses limits, and the positions of the limits in the plan.
 pub(super) struct PlannedChoice {
     pub(super) limits: Range<usize>,
     pub(super) choose: Arc<Choose>,
 }
 
-/// A limit, and the position of its key in the plan.
+/// A limit, and the position of the key in the plan.
 ///
-/// Of thousands of limits, few are in the processor's cache: what a request reads of a simple one is in two lines.
+/// A simple limit needs two cache lines, because most of a thousand limits are not cached.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct PlannedLimit {
     pub(super) key: usize,
-    /// The charge of every request, if the limit is [simple](Limit::simple_cost).
+    /// Set if the limit is [simple](Limit::simple_cost).
     pub(super) simple: Option<SimpleCharge>,
     pub(super) limit: Limit,
     pub(super) on_store_failure: Option<OnStoreFailure>,
-    /// The share of this instance while the store is unavailable, unless the share is too small for a quota.
+    /// The share of this instance in an outage, unless too small for a quota.
     pub(super) share: Option<Quota>,
 }
 
-/// The charge of a simple limit, without a key.
 #[derive(Debug)]
 pub(super) struct SimpleCharge {
     pub(super) name: Name,
@@ -73,10 +67,10 @@ pub(super) struct SimpleCharge {
     pub(super) cost: u64,
 }
 
-/// A key that limits count by, read once for each request.
+/// A key for several limits, read once for each request.
 pub(super) struct PlannedKey {
     pub(super) extractor: Arc<dyn KeyExtractor>,
-    /// The key that requests without a key share.
+    /// The key for requests without a key.
     pub(super) shared: Key<'static>,
 }
 
@@ -84,7 +78,7 @@ impl Plan {
     pub(crate) fn new(policy: Policy) -> Self {
         let listed = policy.limits.len();
         let mut limits = policy.limits;
-        // A quota that is chosen for a request may be one that makes it wait.
+        // A closure may choose a quota that makes requests wait.
         let mut makes_wait = limits.iter().any(Limit::makes_wait);
         let mut choices = Vec::with_capacity(policy.choices.len());
         for choice in policy.choices {
@@ -145,7 +139,7 @@ impl Plan {
         }
     }
 
-    /// Returns all limits: the listed ones in the order of the policy, then those that are chosen.
+    /// Returns the listed limits in the order of the policy, then the chosen limits.
     pub(crate) fn limits(&self) -> impl Iterator<Item = &Limit> + Clone {
         self.limits.iter().map(|planned| &planned.limit)
     }
@@ -159,13 +153,12 @@ impl Plan {
         self.limits.get(choice.limits.clone()).unwrap_or_default()
     }
 
-    /// Returns whether there are no lists and look-ups before the limits.
     #[inline]
     pub(crate) const fn begins_with_limits(&self) -> bool {
         self.begins_with_limits
     }
 
-    /// Returns whether a request that is admitted at once needs no further work.
+    /// Returns whether an immediately admitted request needs no further work.
     pub(crate) const fn ends_with_decision(&self) -> bool {
         !self.settles && !self.makes_wait && !self.flags
     }
@@ -201,7 +194,7 @@ impl Plan {
         Decision::from_statuses(Operation::Check, decision.at(), statuses)
     }
 
-    /// Returns the charges to record: those that settle, or all if the request may have to wait.
+    /// Returns the charges that settle, or all charges if the request may wait.
     #[inline]
     pub(crate) fn record(&self, charges: &[Charge<'_>]) -> Vec<RecordedCharge> {
         if self.ends_with_decision() {
@@ -211,7 +204,7 @@ impl Plan {
         }
     }
 
-    /// Returns the charges to refund if the answer of the store comes too late.
+    /// Returns the charges to refund if the store answers too late.
     pub(crate) fn record_in_flight(&self, charges: &[Charge<'_>]) -> Vec<RecordedCharge> {
         let fails_closed = |charge: &Charge<'_>| {
             let limit = self.limit(charge.name());
@@ -247,7 +240,6 @@ impl Plan {
         recorded
     }
 
-    /// Returns the maximum random delay that limits add to the wait.
     pub(crate) fn wait_jitter(&self, decision: &Decision) -> Duration {
         let waiting = decision
             .enforced()
