@@ -1,4 +1,4 @@
-//! Rate limiting for Axum, tonic and any tower service: several limits decided in one atomic step.
+//! Rate limiting for Axum, tonic and any tower service, with several limits in a single atomic step.
 //!
 //! ```
 //! use axum::{Router, routing::get};
@@ -18,23 +18,23 @@
 //!
 //! | guide | content |
 //! |---|---|
-//! | Coming from [governor], [tower_governor], [express-rate-limit], [limitador or Envoy] | the equivalents, and the differences |
+//! | Coming from [governor], [tower_governor], [express-rate-limit], [limitador or Envoy] | equivalents and differences |
 //! | [Behind a proxy](guide::behind_a_proxy) | trusted proxies, hops, IPv6 |
 //! | [Nesting in Axum](guide::nesting_in_axum) | `layer` and `route_layer`, limits per route, the order of layers |
-//! | [Choosing an algorithm](guide::choosing_an_algorithm) | the traffic that each admits, its guarantees and its cost |
-//! | [Without HTTP](guide::without_http) | jobs, messages, calls to another party's API |
-//! | [Clients that retry](guide::clients) | JavaScript, Python and Go: `Retry-After`, jitter, giving up |
-//! | [gRPC](guide::grpc) | tonic servers, streams, both protocols in one service |
-//! | [Operations](guide::operations) | peek, reset, grant, block, change quotas while requests run; metrics; shutdown |
-//! | [Metrics](guide::metrics) | counters, latencies, a dashboard, alerts, logs of refusals |
+//! | [Choosing an algorithm](guide::choosing_an_algorithm) | admitted traffic, guarantees, costs |
+//! | [Without HTTP](guide::without_http) | jobs, messages, calls to remote APIs |
+//! | [Clients that retry](guide::clients) | `Retry-After`, jitter, and giving up in JavaScript, Python and Go |
+//! | [gRPC](guide::grpc) | tonic servers, streams, both protocols in a service |
+//! | [Operations](guide::operations) | peek, reset, grant, block, change quotas; metrics; shutdown |
+//! | [Metrics](guide::metrics) | counters, latencies, a dashboard, alerts, logs |
 //! | [Outages](guide::outages) | fail open, fail closed, local counters; deadlines and the breaker |
-//! | [Regions](guide::regions) | one quota for regions that are far apart |
-//! | [Leases](guide::leases) | hot clients decided in memory beside a shared store, with an exact total |
-//! | [Live rules](guide::live_rules) | documents that change while requests run: versions, rollback, roll-outs, blocks, audit |
-//! | [Admin](guide::admin) | rules, clients, blocks over HTTP, for people on call and programs |
+//! | [Regions](guide::regions) | a quota for distant regions |
+//! | [Leases](guide::leases) | hot clients decided in memory, with an exact total in a shared store |
+//! | [Live rules](guide::live_rules) | documents that you change at run time: versions, rollback, roll-outs, blocks, audit |
+//! | [Admin](guide::admin) | rules, clients and blocks over HTTP |
 //! | [Command line](guide::command_line) | check and compare rules, replay access logs, operate services |
-//! | [Testing your limits](guide::testing_your_limits) | a clock that tests move, a store that fails on command |
-//! | [Writing a store](guide::writing_a_store), [adding an algorithm](guide::adding_an_algorithm) | extensions of the crate |
+//! | [Testing your limits](guide::testing_your_limits) | a clock that your tests move, a store that fails on command |
+//! | [Writing a store](guide::writing_a_store), [adding an algorithm](guide::adding_an_algorithm) | extensions |
 //!
 //! [governor]: guide::from_governor
 //! [tower_governor]: guide::from_tower_governor
@@ -43,56 +43,48 @@
 //!
 //! # What happens to a request
 //!
-//! 1. The lists of the policy come first. Requests that it [allows](Policy::allow) or [skips](Policy::skip) are sent to
-//!    the inner service uncounted. Those that it [blocks](Policy::block) get 403.
-//! 2. Values that limits need and the request does not contain are [looked up](Policy::look_up), up to a deadline.
-//! 3. Each limit that [applies](Limit::when) reads its [key] from the request's [head](RequestHead), and its
-//!    [quota](Limit::quota_with) and [cost](Limit::cost_with) if they depend on the request. Each closure runs once. If
-//!    the key is missing, the limit [chooses](MissingKey) what happens.
-//! 4. If no limit applies, the inner service is called without the store.
-//! 5. The store decides all limits in one step: all are charged, or none is. Except for look-ups it is the only wait
-//!    before the handler, and a [`MemoryStore`] does not wait.
-//! 6. A refused request is answered with 429 by the [`Refusal`], or with `RESOURCE_EXHAUSTED` if the
-//!    [protocol](Protocol) is gRPC.
-//! 7. An admitted request is sent to the inner service, after its [wait](Limit::max_wait) if a leaky bucket gave it a
-//!    later turn. Other requests can pass it in the meantime. The number of waiting requests is
-//!    [bounded](RateLimitLayer::max_waiting). If a waiting request is dropped, its turn is refunded.
-//! 8. The response gets the rate limit fields. Handlers and outer layers find the [`Decision`] in the extensions if the
-//!    layer [attaches](RateLimitLayer::attach_decision) it.
-//! 9. A limit that [settles](Limit::settle) corrects the cost when the request is over, and a limit with
-//!    [`Quota::concurrent`] releases its units: see [`settle`].
+//! 1. The lists of the policy come first. [Allowed](Policy::allow) and [skipped](Policy::skip) requests go to the inner
+//!    service, uncounted. [Blocked](Policy::block) requests get 403.
+//! 2. [Look-ups](Policy::look_up) find values that the request does not contain, up to a deadline.
+//! 3. Each limit that [applies](Limit::when) reads the [key], [quota](Limit::quota_with) and [cost](Limit::cost_with)
+//!    from the [head](RequestHead) of the request. Your closures run once. You choose what happens if a key is
+//!    [missing](MissingKey).
+//! 4. Without limits, the request goes to the inner service.
+//! 5. The store decides all limits in a single step, and charges all or no limits. A [`MemoryStore`] does not wait.
+//! 6. A [`Refusal`] answers refused requests with 429, or with `RESOURCE_EXHAUSTED` if the [protocol](Protocol) is gRPC.
+//! 7. An admitted request goes to the inner service, after a [wait](Limit::max_wait) if a leaky bucket gave the request a
+//!    later turn. You [bound](RateLimitLayer::max_waiting) the number of waiting requests.
+//! 8. The response gets the rate limit fields, and the [`Decision`] if you [attach](RateLimitLayer::attach_decision)
+//!    decisions.
+//! 9. Limits that [settle](Limit::settle) correct the cost, and limits with [`Quota::concurrent`] release units. See
+//!    [`settle`].
 //!
-//! A [soft limit](Limit::over) flags or delays requests over its quota instead of refusing them.
-//!
-//! Steps that a policy does not use cost nothing. [`RateLimitLayer::on_decision`] reports every decision, for metrics.
-//! [`RateLimitLayer::handle`] peeks at clients, resets, grants, blocks, and replaces the policy while requests run.
+//! A [soft limit](Limit::over) flags or delays requests instead. Use [`RateLimitLayer::on_decision`] for metrics, and
+//! [`RateLimitLayer::handle`] to peek, reset, grant, block, and replace the policy at run time.
 //!
 //! # What clients see
 //!
-//! | field | on an admitted request | on a refused one |
+//! | field | on an admitted request | on a refused request |
 //! |---|---|---|
-//! | `RateLimit-Policy` | `"burst";q=20;w=2`: each limit's capacity, and the seconds an empty one takes to fill | the same |
-//! | `RateLimit` | `"burst";r=19;t=1`: units left, and the seconds over which they can be spent | the limits that refuse; `t` is the time until this request would be admitted |
-//! | `X-RateLimit-Limit`, `-Remaining`, `-Reset` | the same of the tightest limit; the reset is a Unix timestamp | the limit that refuses |
-//! | `Retry-After` | none | seconds until this request would be admitted, never 0; absent if it never would be |
+//! | `RateLimit-Policy` | `"burst";q=20;w=2`: capacity, and seconds to fill an empty limit | the same |
+//! | `RateLimit` | `"burst";r=19;t=1`: remaining units, and seconds to spend them over | the refusing limits; `t` is the time until admission |
+//! | `X-RateLimit-Limit`, `-Remaining`, `-Reset` | the tightest limit; the reset is a Unix timestamp | the refusing limit |
+//! | `Retry-After` | | seconds until admission, never 0; absent if the request can never be admitted |
 //!
-//! All seconds are rounded up. The first two fields follow draft-ietf-httpapi-ratelimit-headers-11, which is the same on
-//! the wire since draft 8. A client that spreads `r` units over `t` seconds is admitted, unless others share its key.
-//!
-//! [`RateLimitLayer::headers`] sets other styles. [`RateLimitLayer::retry_jitter`] spreads the retries of refused
-//! clients. `docs/ANSWERS.md` lists every response in each protocol.
+//! Seconds are rounded up. The first two fields follow draft-ietf-httpapi-ratelimit-headers-11, compatible since draft 8.
+//! Set other styles with [`RateLimitLayer::headers`], and spread retries with [`RateLimitLayer::retry_jitter`].
+//! `docs/ANSWERS.md` lists every response in each protocol.
 //!
 //! # When the store is unavailable
 //!
-//! A client that is known to be over its limit stays refused. Other requests pass uncounted, unless their limits
-//! [choose](Limit::on_store_failure) otherwise: see [`OnStoreFailure`] and
-//! the guide to [outages](guide::outages). [`RateLimitLayer::on_store_error`] reports every failure. Without it, a
-//! layer whose limits allow runs without limits and without a log.
+//! Clients known to be over a limit stay refused. Other requests pass uncounted, unless you
+//! [choose](Limit::on_store_failure) another [`OnStoreFailure`]. See the guide to [outages](guide::outages), and
+//! report failures with [`RateLimitLayer::on_store_error`].
 //!
 //! # Customised
 //!
-//! The store is chosen at run time, one limit counts by the tenant that an outer layer attaches, costs differ, uploads
-//! are queued, refusals are plain text, and a handler reads the remaining units:
+//! A store chosen at run time, a quota by tenant, costs by path, queued uploads, refusals as plain text, and a handler
+//! that reads the remaining units:
 //!
 #![cfg_attr(feature = "axum", doc = "```")]
 #![cfg_attr(not(feature = "axum"), doc = "```ignore")]
@@ -134,48 +126,44 @@
 //!
 //! # Caveats
 //!
-//! * **Mistakes are logged.** A mistake in the configuration that only traffic shows is logged once through `tracing`,
-//!   with the fix: see [`Check`], [`RateLimitHandle::mistakes`] and `docs/MISTAKES.md`.
-//! * **Peer addresses.** [`key::client_ip`] needs the feature `axum` or `tonic`, and an axum app must be served with
-//!   `into_make_service_with_connect_info::<SocketAddr>()`. Without an address the response is 500, unless the limit
-//!   chooses [otherwise](Limit::when_missing). [Behind a proxy](guide::behind_a_proxy) the peer is the proxy, unless
-//!   [`ClientIp::behind`](key::ClientIp::behind) names the trusted proxies.
-//! * **The position of the layer** decides which requests it counts: `Router::layer` counts 404s, `Router::route_layer`
-//!   does not, and `CorsLayer` belongs outside. See [nesting in Axum](guide::nesting_in_axum).
-//! * **Names identify counters.** Limits of one name that count the same key in one store share one counter, across
-//!   layers, policies, and services with the same Redis prefix. Give them [different names](Limit::new), such as
-//!   `login-minute`, unless they should share. If their quotas differ, they convert each other's counters again and
-//!   again.
-//! * **Combined keys** are missing if [one part](key::all()) is. [`key::first_of`](key::first_of()) uses the first part
-//!   that is not missing.
-//! * **The service must be `Clone`**, because requests that wait are sent to a clone of it. Services of axum and tonic
-//!   are; put others behind tower's `Buffer`, inside this layer.
-//! * **Waiting** needs a tokio runtime with its timer, and holds the request in memory. A cancelled request frees its turn
-//!   only if the turn is the last one. An earlier turn stays empty, so turns never come closer together than the rate. Each
-//!   key gets a [fair share](RateLimitLayer::max_waiting) of the places.
+//! * **Mistakes are logged** through `tracing`, once, if only traffic shows a mistake in your configuration. See [`Check`],
+//!   [`RateLimitHandle::mistakes`] and `docs/MISTAKES.md`.
+//! * **Peer addresses.** [`key::client_ip`] needs the feature `axum` or `tonic`. Serve an axum app with
+//!   `into_make_service_with_connect_info::<SocketAddr>()`. Without an address the response is 500, unless you choose
+//!   [otherwise](Limit::when_missing). [Behind a proxy](guide::behind_a_proxy), name the trusted proxies with
+//!   [`ClientIp::behind`](key::ClientIp::behind).
+//! * **The position of the layer** matters. `Router::layer` counts 404s, `Router::route_layer` does not, and `CorsLayer`
+//!   belongs outside. See [nesting in Axum](guide::nesting_in_axum).
+//! * **Names identify counters.** Limits with the same name, key and store share a counter. See [`Limit::new`].
+//! * **Combined keys** are missing if [any part](key::all()) is missing. [`key::first_of`](key::first_of()) uses the first
+//!   existing part.
+//! * **The service must be `Clone`**, because waiting requests go to a clone. Services of axum and tonic are `Clone`. Put
+//!   other services behind tower's `Buffer`, inside the layer.
+//! * **Waiting** needs a tokio runtime with a timer, and holds the request in memory. A cancelled request only frees the
+//!   last turn of a leaky bucket, so turns keep their distance. Each key gets a
+//!   [fair share](RateLimitLayer::max_waiting) of the places.
 //! * **Clients that disconnect** before the store has answered may have been charged. Only limits that settle or make
 //!   requests wait refund the charge.
-//! * **Units and deadlines.** `Retry-After` is in seconds, rounded up; the [`Decision`] has microseconds. A [`RedisStore`]
-//!   answers within 50 ms. Other stores have [5 seconds](RateLimitLayer::store_timeout), and need a tokio runtime with its
-//!   timer if they do not answer at once.
+//! * **Deadlines.** A [`RedisStore`] answers within 50 ms. Other stores have
+//!   [5 seconds](RateLimitLayer::store_timeout), and need a tokio runtime with a timer unless they answer at once.
 //!
 //! # Features
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `axum` | `key::route`, `key::path_parameter`, `when::route`; peer addresses from axum's `ConnectInfo`; `settle::Reservation` and `RequestDecision` as extractors; axum responses as refusals |
-//! | `tonic` | peer addresses of tonic servers; refusals in gRPC to what a tonic server received |
-//! | `jwt` | `key::jwt_claim`, for applications that have chosen a crypto backend of the crate `jsonwebtoken` |
-//! | `jwt-rust-crypto` | `jwt`, and that crate's backend `rust_crypto` |
-//! | `calendar` | `Quota::calendar`: windows that are days, weeks, months or years in a time zone |
-//! | `redis` | `RedisStore`, a store that instances share, with its options and errors |
+//! | `axum` | `key::route`, `key::path_parameter`, `when::route`; peer addresses; extractors; axum responses as refusals |
+//! | `tonic` | peer addresses of tonic servers; refusals in gRPC |
+//! | `jwt` | `key::jwt_claim`, with a crypto backend of `jsonwebtoken` that you choose |
+//! | `jwt-rust-crypto` | `jwt`, and the backend `rust_crypto` |
+//! | `calendar` | `Quota::calendar`: days, weeks, months or years in a time zone |
+//! | `redis` | `RedisStore`, a store that your instances share |
 //! | `tls` | `redis`, and `rediss://` URLs |
 //! | `pool` | `redis`, and `RedisOptions::pool` for a pool of `deadpool-redis` |
-//! | `credentials` | `redis`, and `RedisOptions::credentials` for tokens that are renewed before they end |
-//! | `throttle` | `ThrottleLayer`: the calls of your client wait for their turn, obey the remote service, and are retried |
-//! | `metrics` | `metrics`: counters, gauges and histograms for any recorder of the crate `metrics` |
-//! | `top` | `RateLimitHandle::top_refused` and `top_busy`: the clients with most requests; `tower-quota-rules` turns it on |
-//! | `lease` | `Leased`: hot clients are decided in memory, and all instances together stay exact; `Regional`: regions share quotas |
+//! | `credentials` | `redis`, and `RedisOptions::credentials` for short-lived tokens |
+//! | `throttle` | `ThrottleLayer`: your client's calls wait, obey the remote service, and are retried |
+//! | `metrics` | `metrics`: counters, gauges and histograms for the crate `metrics` |
+//! | `top` | `RateLimitHandle::top_refused` and `top_busy`, on with `tower-quota-rules` |
+//! | `lease` | `Leased`: hot clients in memory with an exact total; `Regional`: quotas for regions |
 //!
 
 #![forbid(unsafe_code)]
@@ -239,7 +227,7 @@ pub use tower_quota_lease::{Leased, Regional};
 #[cfg(feature = "redis")]
 pub use tower_quota_redis::RedisStore;
 
-/// Types for stores of your own, and the figures and errors of stores.
+/// Types for your own stores, and the figures and errors of stores.
 pub mod store {
     pub use crate::store_call::StoreTimeout;
     pub use tower_quota_core::{

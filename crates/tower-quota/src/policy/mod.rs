@@ -220,7 +220,7 @@ impl Policy {
     /// Lets requests that match this condition pass, uncounted and never [blocked](Self::block).
     ///
     /// If you add several conditions, any match is enough. The conditions run before [look-ups](Self::look_up). If a
-    /// request has conflicting values, such as two API keys, all of them must be listed.
+    /// request has conflicting values, such as two API keys, a listed value is not enough.
     pub fn allow(mut self, condition: impl Condition) -> Self {
         self.lists.allowed.push(Arc::new(condition));
         self
