@@ -1,5 +1,3 @@
-//! Local counters, for outages of the store.
-
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use std::sync::{Mutex, PoisonError};
@@ -8,8 +6,7 @@ use tower_quota_core::{Charge, Decision, LimitStatus, MemoryStore, Operation, St
 
 /// The time without local decisions before a reset of the counters, in microseconds.
 ///
-/// A store that answers now and then must not release a client who is limited here. Counters older than their window
-/// are full.
+/// Long, so that a store that answers now and then does not release limited clients.
 const RECOVERY_GRACE_MICROS: u64 = 3_600_000_000;
 
 const NEVER: u64 = 0;
@@ -20,7 +17,6 @@ pub(crate) struct LocalCounters {
     store: MemoryStore,
     /// The last local count in microseconds, or `NEVER`.
     counted_at: AtomicU64,
-    /// Held while a local counter catches up with the store's last refusal.
     catching_up: Mutex<()>,
 }
 
@@ -37,9 +33,7 @@ impl LocalCounters {
         self.store.now()
     }
 
-    /// Checks charges by this instance's shares.
-    ///
-    /// `known_status` returns the present status of a share, according to the store's last refusal.
+    /// Checks charges by shares. `known_status` is the status of a share after the store's last refusal.
     pub(crate) fn check(
         &self,
         charges: &[Charge<'_>],
@@ -76,9 +70,7 @@ impl LocalCounters {
         decision
     }
 
-    /// Discards the counters after the grace period.
-    ///
-    /// Only answers of the store itself count, not of a cache or a lease.
+    /// Discards the counters after the grace period. Answers of caches and leases do not count.
     #[inline]
     pub(crate) fn store_answered(&self) {
         let counted_at = self.counted_at.load(Ordering::Relaxed);

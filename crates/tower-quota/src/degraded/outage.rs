@@ -5,11 +5,10 @@ use std::sync::{Mutex, PoisonError};
 
 use tower_quota_core::Timestamp;
 
-/// The time between two warnings about a failure.
 const REPEAT: Duration = Duration::from_secs(60);
-/// The time between two looks at the text of the error, because the text changes when a breaker opens.
+/// The time between two comparisons of the error's text, because a breaker changes the text.
 const LOOK: Duration = Duration::from_secs(1);
-/// The time without failures before a recovery. An overloaded store only fails some calls.
+/// The time without failures before a recovery, because an overloaded store fails only some calls.
 const CALM: Duration = Duration::from_secs(5);
 
 /// Logs a warning at the first failure of the store, a warning per minute with counts, and the recovery.
@@ -31,7 +30,6 @@ struct Outage {
 }
 
 impl OutageLog {
-    /// Notes an undecided request.
     pub(crate) fn failed(&self, error: &(dyn Error + 'static), is_uncounted: bool, now: Timestamp) {
         // A subscriber may be slow, so logging holds no lock.
         if let Some(warning) = self.warning(error, is_uncounted, now) {

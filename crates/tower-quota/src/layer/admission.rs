@@ -9,11 +9,9 @@ use crate::settle::{ChargeRecord, Meter, Reservation};
 pub(super) struct Admission {
     /// Boxed, because the future of every request reserves the space.
     record: Option<Box<ChargeRecord>>,
-    /// The decision that the response reports.
     context: Option<Box<RequestContext>>,
 }
 
-/// The remaining work on the response to a forwarded request.
 #[derive(Default)]
 pub(super) struct Finish {
     context: Option<Box<RequestContext>>,
@@ -39,7 +37,7 @@ impl Admission {
         }
     }
 
-    /// Attaches the values that the handler needs. From now on, the end of the handler decides the charges.
+    /// Attaches values for the handler, whose end now decides the charges.
     pub(super) fn forward<B>(mut self, request: &mut Request<B>) -> Finish {
         let mut context = self.context.take();
         let Some(record) = self.record.take() else {

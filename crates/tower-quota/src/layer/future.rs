@@ -19,13 +19,11 @@ use crate::response::RefusalBody;
 pin_project! {
     /// The future of [`RateLimit`](crate::RateLimit).
     ///
-    /// You can drop the future safely. Look-ups charge no units. If you drop a waiting request, the layer refunds the
-    /// turn and all charges, and never calls the inner service. [`settle`](crate::settle) describes the refunds at
-    /// other times.
+    /// If you drop the future while a request waits, the layer refunds all charges. [`settle`](crate::settle) describes
+    /// the refunds at other times.
     ///
     /// # Panics
-    /// When you poll a completed future. When a request has to wait, or needs a look-up, outside a tokio runtime with a
-    /// timer.
+    /// When you poll a completed future, or when waits and look-ups lack a tokio runtime with a timer.
     #[must_use = "futures do nothing unless polled"]
     pub struct ResponseFuture<Svc, S, B>
     where
@@ -43,7 +41,7 @@ pin_project! {
     where
         S: Store,
     {
-        // Boxed, because every future reserves the space, and few requests wait for a store in memory.
+        // Boxed, because every future reserves the space, and few requests wait.
         Waiting {
             waiting: Pin<Box<Waiting<Svc, S, B>>>,
         },

@@ -1,5 +1,3 @@
-//! The pipeline of a request until the layer forwards or refuses the request.
-
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -257,9 +255,9 @@ fn waiting_key<'k>(decision: &Decision, keys: &'k [(Name, Key<'static>)]) -> &'k
         .map_or(const { &Key::EVERYONE }, |(_, key)| key)
 }
 
-/// Turns the decision on a request that cannot wait into a refusal with `Retry-After`.
+/// Turns a wait without a place into a refusal with `Retry-After`.
 ///
-/// Reports the remaining units as if the request had waited, so the figure is never too high.
+/// The remaining units count the wait, so the figure is never too high.
 fn without_turn(mut context: Box<RequestContext>) -> Box<RequestContext> {
     let refused = context.report.decision.as_ref().map(|decision| {
         let statuses = decision.statuses().iter().map(|status| {

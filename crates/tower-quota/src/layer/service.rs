@@ -13,10 +13,9 @@ use super::shared::Shared;
 
 /// A service behind a [`Policy`](crate::Policy), made by a [`RateLimitLayer`](crate::RateLimitLayer).
 ///
-/// Errors come from the inner service only. Refusals and failures of the store are responses. The service is ready
-/// whenever the inner service is ready, and `poll_ready` takes no quota. A waiting request releases the readiness, so
-/// later requests can pass, and goes to a clone that is polled ready after the wait. A refusal releases the readiness
-/// too.
+/// Errors only come from the inner service. Refusals and failures of the store are responses. `poll_ready` only asks
+/// the inner service. Waiting and refused requests release the readiness. A waiting request later goes to a clone that
+/// is polled ready again.
 pub struct RateLimit<Svc, S> {
     inner: Svc,
     shared: Arc<Shared<S>>,

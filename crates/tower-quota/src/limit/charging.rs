@@ -41,7 +41,7 @@ impl Limit {
                 .all(|holds| holds(&head.in_doubt(true)))
     }
 
-    /// Returns the quota of a request, if a closure chose another quota than the limit's own.
+    /// Returns the quota from closures, if different from the limit's own.
     #[inline]
     pub(crate) fn other_quota(
         &self,
@@ -56,7 +56,6 @@ impl Limit {
         (quota != self.quota).then_some(quota)
     }
 
-    /// Returns the quota of a client without a request, by the client's key.
     pub(crate) fn quota_by_key(&self, key: &Key<'_>) -> Quota {
         let chosen = self
             .quota_of_key
@@ -176,8 +175,6 @@ impl Limit {
     }
 
     /// Fixes the choice for a failure of the store.
-    ///
-    /// A limit that fails closed must refund requests that the store decides after the 503.
     pub(crate) fn decide_store_failure(
         &mut self,
         policy: Option<OnStoreFailure>,
@@ -233,7 +230,6 @@ impl Limit {
     }
 }
 
-/// Returns whether the `Authorization` header alone contains the key.
 fn has_credentials(scope: Name) -> bool {
     let parts = scope.as_str().trim_matches(['(', ')']).split(" or ");
     let is_credential = |part: &str| {

@@ -14,7 +14,6 @@ use crate::head::RequestHead;
 use crate::key::{MAX_SENT_KEYS, is_conflict};
 use crate::limit::WithoutKey;
 
-/// The number of limits without an allocation. Requests rarely have more.
 const INLINE_LIMITS: usize = 4;
 
 /// The limits that apply to a request, with keys, quotas and costs.
@@ -24,23 +23,20 @@ pub(crate) struct Ask<'p, 'r> {
     plan: &'p Plan,
     keys: SmallVec<[ReadKey<'r>; INLINE_LIMITS]>,
     parts: SmallVec<[Part<'p>; INLINE_LIMITS]>,
-    /// The quotas of the request that replace the limits' own quotas.
     overrides: Vec<(Name, Quota)>,
 }
 
 pub(crate) type Charges<'a> = SmallVec<[Charge<'a>; INLINE_LIMITS]>;
 
-/// Drops shadows if a request has too many charges for a store.
-///
-/// Otherwise the store would fail, and shadows would switch off enforced limits.
+/// Drops shadows if a request has too many charges, because the store would fail for enforced limits too.
 #[cold]
 fn drop_shadows(charges: &mut Charges<'_>) {
     charges.retain(|charge| !charge.is_shadow());
 }
 
-/// Removes the wait of charges without a place in the queue, so that the store refuses the request for free.
+/// Removes the wait of charges without a place in the queue, so that a refusal is free.
 ///
-/// If a limit would count the refusal or give a strike, the waits stay. The layer then refuses and refunds the turn.
+/// If a limit counts refusals or strikes, the waits stay. The layer then refuses, and refunds the turn.
 #[cold]
 fn bound_waits(charges: &mut Charges<'_>, has_room: impl Fn(&Key<'_>) -> bool) {
     let may_wait = |charge: &Charge<'_>| charge.max_wait_micros() > 0;
@@ -58,41 +54,31 @@ fn bound_waits(charges: &mut Charges<'_>, has_room: impl Fn(&Key<'_>) -> bool) {
 }
 
 struct ReadKey<'r> {
-    /// The position in the plan.
     position: usize,
     found: Option<Key<'r>>,
 }
 
-/// A limit of the request.
 struct Part<'p> {
     planned: &'p PlannedLimit,
-    /// The position of the key in `keys`.
     key: usize,
     units: u64,
 }
 
-/// The reason to answer a request without the store.
 pub(crate) enum NotAsked {
     NoLimit,
-    /// A limit refuses requests without a key of this scope.
     MissingKey(Name),
-    /// A limit requires credentials of this scope.
     Unauthenticated(Name),
-    /// The server did not attach the address of the peer.
     NoPeerAddress,
-    /// The request has more enforced limits than a store can decide in a single step.
     TooManyLimits,
 }
 
-/// The decision about a request if the store fails.
 #[derive(Default)]
 pub(crate) struct Fallback {
     /// The refusal of a client known to be over a limit.
     pub(crate) known_refusal: Option<Box<Decision>>,
     pub(crate) refuses: bool,
-    /// The charges that this instance decides by shares of the quotas.
     pub(crate) local: Vec<OwnedCharge>,
-    /// The charges of limits without a choice, for this instance if the store is overloaded.
+    /// The charges of limits without a choice.
     pub(crate) local_if_overloaded: Vec<OwnedCharge>,
     pub(crate) only_shadows: bool,
 }
@@ -190,7 +176,7 @@ impl<'p, 'r> Ask<'p, 'r> {
         read
     }
 
-    /// Reads a key at most once. Returns the position among the read keys.
+    /// Reads a key at most once, and returns the position in `keys`.
     #[inline]
     fn read_key(&mut self, position: usize, head: &RequestHead<'r>) -> usize {
         if let Some(known) = self.keys.iter().position(|key| key.position == position) {
@@ -206,7 +192,6 @@ impl<'p, 'r> Ask<'p, 'r> {
         read
     }
 
-    /// Returns the key of a limit, or the shared key of requests without a key.
     #[inline]
     fn key(&self, part: &Part<'_>) -> &Key<'_> {
         self.keys[part.key]
@@ -215,7 +200,6 @@ impl<'p, 'r> Ask<'p, 'r> {
             .unwrap_or_else(|| &self.plan.keys[part.planned.key].shared)
     }
 
-    /// Returns the charges of the request, where charges wait only if the key has room in the queue.
     #[inline(always)] // Inlined, it fills its list in place: charges are large.
     pub(crate) fn charges(&self, has_room: impl Fn(&Key<'_>) -> bool) -> Charges<'_> {
         let mut charges = Charges::new();
@@ -254,7 +238,6 @@ impl<'p, 'r> Ask<'p, 'r> {
             .map(|(_, quota)| quota)
     }
 
-    /// Returns the quotas that replace the limits' own quotas for the request.
     pub(crate) fn overrides(&self) -> Vec<(Name, Quota)> {
         self.overrides.clone()
     }
@@ -277,9 +260,9 @@ impl<'p, 'r> Ask<'p, 'r> {
             .map(|part| (part.planned.limit.name, self.key(part)))
     }
 
-    /// Returns whether `is_it` accepts any key of the request, for a limit that applies.
+    /// Returns whether `is_it` accepts any key of the request, including uncounted keys.
     ///
-    /// Includes uncounted keys, such as conflicting values and later alternatives. Too many keys count as accepted.
+    /// Too many keys count as accepted.
     pub(crate) fn any_key(
         &self,
         head: &RequestHead<'_>,
@@ -311,7 +294,6 @@ impl<'p, 'r> Ask<'p, 'r> {
         explained.collect()
     }
 
-    /// Returns the limits that count the request, with the scopes of the keys.
     pub(crate) fn counted(&self) -> impl Iterator<Item = (Name, Name)> {
         let counted = self.parts.iter().filter(|part| part.units > 0);
         counted.map(|part| (part.planned.limit.name, self.key(part).scope()))

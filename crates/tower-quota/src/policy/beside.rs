@@ -1,5 +1,3 @@
-//! Another policy for some requests, or as a dry run.
-
 use std::sync::Arc;
 
 use tower_quota_core::{ConfigError, Name};
@@ -20,8 +18,8 @@ impl Policy {
 
     /// Lets another policy decide the requests that match this condition.
     ///
-    /// Use `split` for a gradual roll-out, by a hash of the client's key. Limits with the same name share counters. A
-    /// split of the other policy is dropped. A [handle](crate::RateLimitHandle) operates on this policy's limits.
+    /// Use `split` for a gradual roll-out, by a hash of the client's key. Limits with the same name share counters. The
+    /// other policy's own split is dropped, and a [handle](crate::RateLimitHandle) operates on the first policy.
     ///
     /// ```
     /// use tower_quota::{Limit, Policy, Quota, key};
@@ -42,9 +40,8 @@ impl Policy {
 
     /// Adds the limits of another policy as [shadows](Limit::shadow), with separate counters.
     ///
-    /// The names begin with [`DRY_RUN_PREFIX`](Self::DRY_RUN_PREFIX). Read the result with
-    /// [`Decision::would_refuse`](crate::Decision::would_refuse). Lists and look-ups of the other policy are dropped.
-    /// The store only charges shadows for admitted requests, and ignores shadows above
+    /// The names begin with [`DRY_RUN_PREFIX`](Self::DRY_RUN_PREFIX). Lists and look-ups of the other policy are
+    /// dropped. The store charges shadows for admitted requests only, and not above
     /// [`Charge::MOST`](crate::store::Charge::MOST) limits.
     ///
     /// # Errors

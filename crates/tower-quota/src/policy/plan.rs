@@ -22,7 +22,6 @@ use crate::settle::{RecordedCharge, release};
 pub(crate) struct Plan {
     /// The listed limits, then the limits of `choices`.
     limits: Vec<PlannedLimit>,
-    /// The number of listed limits.
     listed: usize,
     pub(super) choices: Vec<PlannedChoice>,
     by_id: ById,
@@ -31,7 +30,6 @@ pub(crate) struct Plan {
     pub(crate) look_ups: Vec<LookUp>,
     pub(crate) version: Option<u64>,
     pub(super) instances: u32,
-    /// True without lists and look-ups.
     begins_with_limits: bool,
     settles: bool,
     makes_wait: bool,
@@ -39,20 +37,16 @@ pub(crate) struct Plan {
     delays: bool,
 }
 
-/// A closure that chooses limits, and the positions of the limits in the plan.
 pub(super) struct PlannedChoice {
     pub(super) limits: Range<usize>,
     pub(super) choose: Arc<Choose>,
 }
 
-/// A limit, and the position of the key in the plan.
-///
-/// A simple limit needs two cache lines, because most of a thousand limits are not cached.
+/// A limit of the plan. A simple limit fits in two cache lines, because thousands of limits are rarely cached.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct PlannedLimit {
     pub(super) key: usize,
-    /// Set if the limit is [simple](Limit::simple_cost).
     pub(super) simple: Option<SimpleCharge>,
     pub(super) limit: Limit,
     pub(super) on_store_failure: Option<OnStoreFailure>,
@@ -67,7 +61,6 @@ pub(super) struct SimpleCharge {
     pub(super) cost: u64,
 }
 
-/// A key for several limits, read once for each request.
 pub(super) struct PlannedKey {
     pub(super) extractor: Arc<dyn KeyExtractor>,
     /// The key for requests without a key.
@@ -158,7 +151,6 @@ impl Plan {
         self.begins_with_limits
     }
 
-    /// Returns whether an immediately admitted request needs no further work.
     pub(crate) const fn ends_with_decision(&self) -> bool {
         !self.settles && !self.makes_wait && !self.flags
     }
@@ -204,7 +196,6 @@ impl Plan {
         }
     }
 
-    /// Returns the charges to refund if the store answers too late.
     pub(crate) fn record_in_flight(&self, charges: &[Charge<'_>]) -> Vec<RecordedCharge> {
         let fails_closed = |charge: &Charge<'_>| {
             let limit = self.limit(charge.name());

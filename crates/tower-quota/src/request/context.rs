@@ -12,8 +12,6 @@ use crate::response::Report;
 use crate::settle::{Counted, RecordedCharge};
 use crate::traced::StoreSpan;
 
-/// The context of a request from charges to response.
-///
 /// Boxed once, because the context moves from stage to stage.
 pub(crate) struct RequestContext {
     pub(crate) rules: Arc<Rules>,
@@ -22,7 +20,6 @@ pub(crate) struct RequestContext {
     pub(crate) recorded: Vec<RecordedCharge>,
     pub(crate) fallback: Fallback,
     pub(crate) report: Report,
-    /// Times the call of the store.
     pub(crate) watch: Stopwatch,
     pub(crate) span: StoreSpan,
 }
@@ -72,7 +69,7 @@ impl RequestContext {
 
     /// Attaches the decision and the mark `Degraded` to a response's extensions.
     ///
-    /// The decision can be refunded, unless local. Decisions of refusing inner layers stay.
+    /// Decisions of refusing inner layers stay.
     pub(crate) fn attach<B>(&mut self, response: &mut Response<B>) {
         let is_local = self.report.by == Counted::Locally;
         if is_local || self.report.decision.is_none() {

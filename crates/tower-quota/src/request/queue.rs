@@ -8,8 +8,8 @@ use tower_quota_core::Key;
 
 /// The places of requests that wait for their turn.
 ///
-/// A key may take a place while fewer of its requests wait than places are free, so a key takes at most half of the
-/// places (Choudhury and Hahne, "Dynamic queue length thresholds", 1998).
+/// A key gets a place while fewer of its requests wait than places are free, so a key takes at most half of the places
+/// (Choudhury and Hahne, "Dynamic queue length thresholds", 1998).
 #[derive(Debug)]
 pub(crate) struct Queue {
     places: Mutex<Places>,
@@ -19,13 +19,12 @@ pub(crate) struct Queue {
 
 #[derive(Debug)]
 struct Places {
-    /// The maximum number of waiting requests. 0 after the queue is closed.
+    /// 0 after the queue is closed.
     capacity: usize,
     waiting: usize,
     of_key: HashMap<u64, usize>,
 }
 
-/// A place in the queue, released in `drop`.
 #[derive(Debug)]
 pub(crate) struct Place {
     queue: Arc<Queue>,
@@ -55,7 +54,6 @@ impl Queue {
         self.lock().has_room(key, number)
     }
 
-    /// Takes a free place for a request with this key.
     pub(crate) fn place(self: &Arc<Self>, key: &Key<'_>) -> Option<Place> {
         let number = self.number(key);
         let mut places = self.lock();
@@ -74,7 +72,6 @@ impl Queue {
         self.lock().waiting
     }
 
-    /// Ends all waits, and prevents new waits.
     pub(crate) fn close(&self) {
         self.set_capacity(0);
         self.closed.notify_waiters();

@@ -11,17 +11,15 @@ use crate::policy::{Plan, Policy};
 use crate::response::Responses;
 use crate::when::Condition;
 
-/// A policy, settings and responses, compiled together. Immutable, and replaced together.
+/// Policy, settings and responses, compiled and replaced together.
 pub(crate) struct Rules {
     /// The original policy, for other settings.
     pub(crate) policy: Policy,
     pub(crate) settings: Arc<Settings>,
     pub(crate) plan: Plan,
     pub(crate) responses: Responses,
-    /// True if an admitted request needs no further work.
     pub(crate) ends_with_decision: bool,
     pub(crate) watch: Watch,
-    /// Other rules, for the requests that match a condition.
     split: Option<(Arc<dyn Condition>, Arc<Rules>)>,
     /// Shared with the split.
     pub(crate) metrics: Arc<PolicyMetrics>,
@@ -68,7 +66,6 @@ impl Rules {
         }
     }
 
-    /// Returns the rules for a request, from this policy or the [split](Policy::split).
     #[inline]
     pub(crate) fn of_request<'a, B>(self: &'a Arc<Self>, request: &Request<B>) -> &'a Arc<Self> {
         if self.split.is_none() {

@@ -8,7 +8,6 @@ use tower_quota_core::{Key, Name};
 /// When more clients are refused, all are forgotten.
 const MAX_CLIENTS: usize = 65_536;
 
-/// The refusals in a row of each client.
 #[derive(Debug, Default)]
 pub(crate) struct Streaks {
     /// False while no client is refused, so that admitted requests take no lock.
@@ -18,7 +17,6 @@ pub(crate) struct Streaks {
 }
 
 impl Streaks {
-    /// Counts a refusal of this client. Returns the refusals in a row.
     pub(crate) fn refused(&self, limit: Name, key: &Key<'_>) -> u32 {
         let client = self.number(limit, key);
         let mut lengths = self.lock();

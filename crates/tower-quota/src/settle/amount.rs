@@ -1,5 +1,3 @@
-//! Costs from the response.
-
 use http::header::{HeaderName, InvalidHeaderName};
 use http::response::Parts;
 
@@ -41,8 +39,7 @@ pub fn try_cost_header(name: &str) -> Result<impl Rule + use<>, InvalidHeaderNam
 
 /// Settles by the length of the response's body, in units of `bytes_per_unit` bytes, rounded up.
 ///
-/// The minimum is 1 unit, and a unit has at least 1 byte. If the client disconnects, you charge the bytes that the
-/// server had accepted for sending.
+/// The minimum is 1 unit of at least 1 byte. If the client disconnects, you charge the bytes accepted for sending.
 pub const fn body_bytes(bytes_per_unit: u64) -> BodyBytes {
     let bytes_per_unit = if bytes_per_unit == 0 {
         1
@@ -64,11 +61,10 @@ pub struct BodyBytes {
 }
 
 impl BodyBytes {
-    /// Cuts the body off where the quota ends, instead of going into debt.
+    /// Cuts the body off at the units that remained at admission, instead of going into debt.
     ///
-    /// The quota ends at the units that remained at admission. A gRPC stream ends after the last message that fits,
-    /// with `RESOURCE_EXHAUSTED`. In HTTP your client sees an incomplete body if you announced the length, and a
-    /// shorter body otherwise.
+    /// A gRPC stream ends after the last message that fits, with `RESOURCE_EXHAUSTED`. Your HTTP clients see an
+    /// incomplete body if the length was announced, and a shorter body otherwise.
     ///
     /// ```
     /// use tower_quota::{Limit, Quota, settle};

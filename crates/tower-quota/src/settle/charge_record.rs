@@ -1,5 +1,3 @@
-//! The charges of a request, recorded for refunds and settlements.
-
 use core::error::Error;
 use core::time::Duration;
 use std::sync::Arc;
@@ -12,7 +10,6 @@ use super::hold::Renewal;
 use super::{Rule, Settle};
 use crate::policy::Policy;
 
-/// Applies refunds and settlements in the background.
 pub(crate) trait Settler: Send + Sync {
     /// Applies an operation to charges, on the current runtime or else on the given runtime.
     fn apply(
@@ -25,7 +22,7 @@ pub(crate) trait Settler: Send + Sync {
 
     fn timeout(&self) -> Duration;
 
-    /// Reports a failed call whose request has been dropped.
+    /// Reports a failed call of a dropped request.
     fn failed(&self, error: &(dyn Error + 'static));
 }
 
@@ -39,7 +36,6 @@ pub(crate) enum Counted {
 #[derive(Clone)]
 pub(crate) struct SettleRule {
     pub(crate) rule: Arc<dyn Rule>,
-    /// The choice for the estimate without a response.
     pub(crate) abandoned: Settle,
 }
 
@@ -53,7 +49,6 @@ pub(crate) struct RecordedCharge {
     rule: Option<SettleRule>,
 }
 
-/// The charges of an admitted request.
 pub(crate) struct ChargeRecord {
     settler: Arc<dyn Settler>,
     runtime: Option<Handle>,
@@ -91,7 +86,6 @@ impl RecordedCharge {
         self.charge.as_charge().is_hold()
     }
 
-    /// Returns the charge of the held units, if any.
     pub(super) fn as_hold(&self) -> Option<OwnedCharge> {
         let charge = self.charge.as_charge().cost(self.taken);
         (self.is_hold() && self.taken > 0).then(|| OwnedCharge::from(&charge))
@@ -105,7 +99,7 @@ impl RecordedCharge {
         self.available
     }
 
-    /// Returns the settle rule, or `None` if the charge is only recorded for a refund.
+    /// Returns the settle rule, unless the charge is only recorded for a refund.
     pub(super) const fn rule(&self) -> Option<&SettleRule> {
         self.rule.as_ref()
     }
@@ -152,7 +146,6 @@ impl ChargeRecord {
         self.counted == Counted::Locally
     }
 
-    /// Keeps only the charges that settle.
     pub(super) fn settling(mut self) -> Option<Self> {
         self.charges.retain(|recorded| recorded.rule.is_some());
         (!self.charges.is_empty()).then_some(self)
@@ -166,7 +159,6 @@ impl ChargeRecord {
         self.settle(self.charges.iter().map(|_| Settle::Refund));
     }
 
-    /// Settles each charge by the verdict, with a call for refunds and a call for charges.
     pub(super) fn settle(&self, verdicts: impl IntoIterator<Item = Settle>) {
         let mut refunds: SmallVec<[Charge<'_>; 4]> = SmallVec::new();
         let mut extras: SmallVec<[Charge<'_>; 4]> = SmallVec::new();

@@ -5,7 +5,7 @@ use tokio::runtime::Handle;
 
 /// Runs a call in the background, or at once if the store answers without waiting.
 ///
-/// Without a current runtime, the call uses the given runtime. Without any, the call is dropped.
+/// Uses the current runtime, or else the given runtime.
 pub(crate) fn detach(call: impl Future<Output = ()> + Send + 'static, runtime: Option<&Handle>) {
     let current = Handle::try_current().ok();
     if let (None, Some(runtime)) = (&current, runtime) {

@@ -28,9 +28,7 @@ impl<'a> ResponseEnd<'a> {
         self.trailers
     }
 
-    /// Returns whether the server accepted the whole body for sending.
-    ///
-    /// The client may still miss the end. The result is false if the body failed, or the client disconnected early.
+    /// Returns whether the server accepted the whole body for sending. The client may still miss the end.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.is_complete

@@ -30,9 +30,7 @@ impl GrpcMessages {
     }
 }
 
-/// Visits the ends of messages. Returns the missing bytes of the last message.
-///
-/// Returns `None` if the last header is incomplete.
+/// Visits the ends of messages. Returns the missing bytes, unless the last header is incomplete.
 fn walk(left: u64, data: &[u8], mut visit: impl FnMut(u64)) -> Option<u64> {
     let length = data.len() as u64;
     let mut end = left;
@@ -52,7 +50,6 @@ fn walk(left: u64, data: &[u8], mut visit: impl FnMut(u64)) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Two messages of seven bytes.
     const TWO: &[u8] = &[0, 0, 0, 0, 2, 8, 1, 0, 0, 0, 0, 2, 8, 1];
 
     #[test]

@@ -10,7 +10,6 @@ use tower_quota_core::{Charge, Operation, OwnedCharge, Timestamp};
 use super::charge_record::{Counted, RecordedCharge, SettleRule, Settler};
 use super::{ResponseEnd, Rule, Settle};
 
-/// Returns the rule of a hold, which releases the units at the end of the response.
 pub(crate) fn release() -> SettleRule {
     SettleRule {
         rule: Arc::new(Release),
@@ -30,11 +29,11 @@ impl Rule for Release {
     }
 }
 
-/// A task that renews the holds of a request, until the value is dropped.
+/// Renews the holds of a request until dropped.
 pub(super) struct Renewal(AbortHandle);
 
 impl Renewal {
-    /// Renews the holds among these charges. Without a runtime, holds expire after their `ttl`.
+    /// Without a runtime, holds expire after their `ttl`.
     pub(super) fn start(
         charges: &[RecordedCharge],
         settler: &Arc<dyn Settler>,

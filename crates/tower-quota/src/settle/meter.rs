@@ -23,7 +23,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Applies the rules to the head of a response. Returns a meter if a rule waits for the body's end.
+    /// Applies the rules to the head of a response. Makes a meter if a rule waits for the body's end.
     pub(crate) fn start(response: &Parts, reservation: Reservation) -> Option<Box<Self>> {
         if reservation.is_empty() || reservation.head(response) {
             return None;
@@ -51,9 +51,7 @@ impl Meter {
         }))
     }
 
-    /// Returns the part of a frame below the maximum, or `None` if the whole frame fits.
-    ///
-    /// For gRPC the part has complete messages only.
+    /// Returns the fitting part of a frame (complete messages for gRPC), unless the whole frame fits.
     pub(crate) fn cut<E>(&self, frame: Option<&Result<Frame<Bytes>, E>>) -> Option<Bytes> {
         let (most, Ok(frame)) = self.most_bytes.zip(frame)? else {
             return None;
@@ -71,7 +69,6 @@ impl Meter {
         })
     }
 
-    /// Returns the trailers after a cut, if the protocol has trailers.
     pub(crate) fn cut_trailers(&self) -> Option<HeaderMap> {
         self.messages.is_some().then(|| {
             let status = (

@@ -10,14 +10,12 @@ use super::{ResponseEnd, Settle};
 
 /// A handle to correct the charges of a request, and to prolong holds.
 ///
-/// The extensions of a request contain a reservation if a limit that [settles](crate::Limit::settle) charged the
-/// request. The axum extractor is empty otherwise.
+/// Your handler finds the reservation in the extensions of a request that a limit [settles](crate::Limit::settle), or
+/// through the axum extractor, which may be empty. Nested layers share the reservation.
 ///
-/// Clones share the reservation, and the last cost that you set counts. The layer [settles](super#time-of-settling)
-/// when you drop the last clone. Reservations of nested layers include the outer layers.
-///
-/// A [concurrency limit](crate::Quota::concurrent) holds units until the response has ended and you have dropped the
-/// last clone. Keep a clone in the task of an upgraded connection, such as a websocket, to hold the units.
+/// Clones share the costs, and the last cost that you set counts. The layer [settles](super#time-of-settling), and
+/// releases [held](crate::Quota::concurrent) units, when the response has ended and you have dropped the last clone.
+/// For an upgraded connection, such as a websocket, keep a clone in the connection's task.
 ///
 /// ```
 /// use http::{Request, Response};
@@ -50,9 +48,9 @@ struct Verdicts {
 impl Reservation {
     /// Sets the cost of the request for this limit. 0 refunds the whole estimate.
     ///
-    /// Returns whether the reservation contains the limit. The result is false if the limit does not apply or settle,
-    /// if the store was unavailable, or for a [shadow](crate::Limit::shadow) that would have refused. Nested layers and
-    /// [dry runs](crate::Policy::dry_run) with the same limit get the cost too.
+    /// Returns whether the reservation contains the limit. Limits that do not apply or settle, refusing
+    /// [shadows](crate::Limit::shadow), and charges during an outage are missing. Nested layers and [dry
+    /// runs](crate::Policy::dry_run) get the cost too.
     pub fn settle(&self, limit: &str, cost: u64) -> bool {
         let Some(settlement) = &self.0 else {
             return false;
@@ -66,7 +64,7 @@ impl Reservation {
 
     /// Sets the cost for every limit that settles, in nested layers too.
     ///
-    /// Use `settle_all` for limits with the same unit, such as tokens per minute and per day.
+    /// Use `settle_all` if all limits count the same unit, such as tokens.
     pub fn settle_all(&self, cost: u64) {
         self.set_all(Settle::Cost(cost));
     }
@@ -76,14 +74,14 @@ impl Reservation {
         self.set_all(Settle::Refund);
     }
 
-    /// Keeps the estimate for every limit that settles, instead of the rule's cost.
+    /// Keeps the estimate for every limit that settles.
     pub fn keep(&self) {
         self.set_all(Settle::Keep);
     }
 
-    /// Returns the estimate of this limit in units, or `None` if the limit is not in the reservation.
+    /// Returns the estimate of this limit in units, if the reservation has the limit.
     ///
-    /// Of nested layers, the innermost limit with the name counts.
+    /// With nested layers, you get the innermost estimate.
     #[must_use]
     pub fn estimate(&self, limit: &str) -> Option<u64> {
         let settlement = self.0.as_ref()?;
@@ -102,7 +100,6 @@ impl Reservation {
         self.0.is_none()
     }
 
-    /// Makes a reservation, and attaches a clone to the request if any limit settles.
     pub(crate) fn open<B>(record: ChargeRecord, request: &mut Request<B>) -> Self {
         let Some(record) = record.settling() else {
             return Self::default();
@@ -139,7 +136,6 @@ impl Reservation {
         })
     }
 
-    /// Returns the maximum length of the body, if the rule of an enforced limit has a maximum.
     pub(crate) fn most_bytes(&self) -> Option<u64> {
         let most =
             |recorded: &RecordedCharge| recorded.rule()?.rule.most_bytes(recorded.available());
@@ -154,7 +150,7 @@ impl Reservation {
         self.rule(|recorded| recorded.rule().map(|settle| settle.rule.at_end(end)));
     }
 
-    /// Applies undecided rules, without a lock, because a rule may use a reservation in the response.
+    /// Applies undecided rules, without a lock, because a rule may use the reservation.
     fn rule(&self, ask: impl Fn(&RecordedCharge) -> Option<Settle>) -> bool {
         let Some(settlement) = &self.0 else {
             return true;

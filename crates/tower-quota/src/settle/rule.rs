@@ -40,8 +40,7 @@ pub trait Rule: Send + Sync + 'static {
 
     /// Returns the maximum length of the body in bytes, given the available units at admission.
     ///
-    /// A longer gRPC call ends with `RESOURCE_EXHAUSTED` after the last message that fits, and other bodies are cut
-    /// off. By default there is no maximum, and units above the quota become a debt.
+    /// Longer bodies are cut off, in gRPC after the last message that fits. By default there is no maximum.
     fn most_bytes(&self, units: u64) -> Option<u64> {
         let _ = units;
         None

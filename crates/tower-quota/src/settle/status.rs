@@ -28,9 +28,7 @@ impl Status {
     }
 }
 
-/// Counts only requests that [fail](Status::is_failure), such as wrong passwords, and refunds the rest.
-///
-/// See [`only_status`].
+/// Counts only requests that [fail](Status::is_failure), such as wrong passwords. See [`only_status`].
 #[must_use]
 #[doc(alias = "count_only_failures")]
 #[doc(alias = "skipSuccessfulRequests")]
@@ -38,9 +36,7 @@ pub fn only_failures() -> impl Rule {
     only_status(Status::is_failure)
 }
 
-/// Counts only requests that do not [fail](Status::is_failure), and refunds the rest.
-///
-/// See [`only_status`].
+/// Counts only requests that do not [fail](Status::is_failure). See [`only_status`].
 #[must_use]
 #[doc(alias = "skipFailedRequests")]
 pub fn only_successes() -> impl Rule {
@@ -49,8 +45,8 @@ pub fn only_successes() -> impl Rule {
 
 /// Counts only requests with a status that this closure accepts, and refunds the rest.
 ///
-/// The rule of a gRPC call waits for the trailers, unless the headers have the status. A call without a status counts,
-/// for example if your client disconnects early, or for gRPC-Web.
+/// A gRPC call has the status in the headers or trailers. A call that ends without a status counts, and so do calls of
+/// gRPC-Web.
 ///
 /// ```
 /// use http::StatusCode;
