@@ -30,7 +30,7 @@
 //! | [Outages](guide::outages) | fail open, fail closed, local counters; deadlines and the breaker |
 //! | [Regions](guide::regions) | a quota for distant regions |
 //! | [Leases](guide::leases) | hot clients decided in memory, with an exact total in a shared store |
-//! | [Live rules](guide::live_rules) | documents that you change at run time: versions, rollback, roll-outs, blocks, audit |
+//! | [Live rules](guide::live_rules) | documents that you change at run time, with versions, rollback, roll-outs and audit |
 //! | [Admin](guide::admin) | rules, clients and blocks over HTTP |
 //! | [Command line](guide::command_line) | check and compare rules, replay access logs, operate services |
 //! | [Testing your limits](guide::testing_your_limits) | a clock that your tests move, a store that fails on command |
@@ -43,23 +43,19 @@
 //!
 //! # What happens to a request
 //!
-//! 1. The lists of the policy come first. [Allowed](Policy::allow) and [skipped](Policy::skip) requests go to the inner
-//!    service, uncounted. [Blocked](Policy::block) requests get 403.
-//! 2. [Look-ups](Policy::look_up) find values that the request does not contain, up to a deadline.
+//! 1. The lists of the policy come first. [Allowed](Policy::allow) and [skipped](Policy::skip) requests pass uncounted.
+//!    [Blocked](Policy::block) requests get 403.
+//! 2. [Look-ups](Policy::look_up) find values that the request does not contain.
 //! 3. Each limit that [applies](Limit::when) reads the [key], [quota](Limit::quota_with) and [cost](Limit::cost_with)
-//!    from the [head](RequestHead) of the request. Your closures run once. You choose what happens if a key is
-//!    [missing](MissingKey).
+//!    from the request's [head](RequestHead). You choose what happens if a key is [missing](MissingKey).
 //! 4. Without limits, the request goes to the inner service.
-//! 5. The store decides all limits in a single step, and charges all or no limits. A [`MemoryStore`] does not wait.
-//! 6. A [`Refusal`] answers refused requests with 429, or with `RESOURCE_EXHAUSTED` if the [protocol](Protocol) is gRPC.
-//! 7. An admitted request goes to the inner service, after a [wait](Limit::max_wait) if a leaky bucket gave the request a
-//!    later turn. You [bound](RateLimitLayer::max_waiting) the number of waiting requests.
-//! 8. The response gets the rate limit fields, and the [`Decision`] if you [attach](RateLimitLayer::attach_decision)
-//!    decisions.
-//! 9. Limits that [settle](Limit::settle) correct the cost, and limits with [`Quota::concurrent`] release units. See
-//!    [`settle`].
+//! 5. The store decides all limits in a single step, and charges all or no limits.
+//! 6. A [`Refusal`] answers refused requests with 429, or with `RESOURCE_EXHAUSTED` in gRPC.
+//! 7. An admitted request goes to the inner service, after a [wait](Limit::max_wait) for a leaky bucket.
+//! 8. The response gets the rate limit fields, and the [`Decision`] if [attached](RateLimitLayer::attach_decision).
+//! 9. Limits that [settle](Limit::settle) correct the cost, and limits with [`Quota::concurrent`] release units.
 //!
-//! A [soft limit](Limit::over) flags or delays requests instead. Use [`RateLimitLayer::on_decision`] for metrics, and
+//! [Soft limits](Limit::over) flag or delay requests. Use [`RateLimitLayer::on_decision`] for metrics, and
 //! [`RateLimitLayer::handle`] to peek, reset, grant, block, and replace the policy at run time.
 //!
 //! # What clients see
@@ -71,20 +67,18 @@
 //! | `X-RateLimit-Limit`, `-Remaining`, `-Reset` | the tightest limit; the reset is a Unix timestamp | the refusing limit |
 //! | `Retry-After` | | seconds until admission, never 0; absent if the request can never be admitted |
 //!
-//! Seconds are rounded up. The first two fields follow draft-ietf-httpapi-ratelimit-headers-11, compatible since draft 8.
-//! Set other styles with [`RateLimitLayer::headers`], and spread retries with [`RateLimitLayer::retry_jitter`].
+//! Seconds are rounded up. The first two fields follow draft-ietf-httpapi-ratelimit-headers-11.
+//! You can set other [styles](RateLimitLayer::headers), and spread [retries](RateLimitLayer::retry_jitter).
 //! `docs/ANSWERS.md` lists every response in each protocol.
 //!
 //! # When the store is unavailable
 //!
 //! Clients known to be over a limit stay refused. Other requests pass uncounted, unless you
-//! [choose](Limit::on_store_failure) another [`OnStoreFailure`]. See the guide to [outages](guide::outages), and
-//! report failures with [`RateLimitLayer::on_store_error`].
+//! [choose](Limit::on_store_failure) another [`OnStoreFailure`]. See the guide to [outages](guide::outages).
 //!
 //! # Customised
 //!
-//! A store chosen at run time, a quota by tenant, costs by path, queued uploads, refusals as plain text, and a handler
-//! that reads the remaining units:
+//! A store chosen at run time, quotas by tenant, queued uploads, and a handler that reads the remaining units:
 //!
 #![cfg_attr(feature = "axum", doc = "```")]
 #![cfg_attr(not(feature = "axum"), doc = "```ignore")]

@@ -8,11 +8,11 @@ pub(crate) use self::outage::OutageLog;
 
 /// The choice of a limit for requests while the store is unavailable.
 ///
-/// A request often has several limits, in this order:
+/// With several limits, the layer decides in this order:
 ///
-/// 1. A request that the store has refused stays refused until the request fits.
+/// 1. Requests that the store has refused stay refused until the request fits.
 /// 2. If a limit has `Refuse`, the layer refuses the request.
-/// 3. The limits with `Local` are decided together in this process. Shadows need an enforced limit.
+/// 3. This process decides the limits with `Local` together. Shadows need an enforced limit.
 /// 4. Limits with `Allow` are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -28,13 +28,14 @@ pub enum OnStoreFailure {
     /// Use `Refuse` for logins and payments, where uncounted requests do most harm.
     #[doc(alias = "fail closed")]
     Refuse,
-    /// Counts the request in this process, by this instance's [share](crate::Policy::instances) of the quota.
+    /// Counts the request in this process, by this instance's share of the quota.
     ///
-    /// Use `Local` for limits that protect the systems behind your service.
+    /// Use `Local` for limits that protect the systems behind your service, and set the number of
+    /// [instances](crate::Policy::instances).
     ///
     /// A recently refused client starts with a share of the remaining units. Other clients start full, so a client may
-    /// get a share on top of the quota per outage and instance. The layer discards local counters at the store's first
-    /// answer after an hour without local decisions. A request above the share gets a 503.
+    /// get an extra share per outage and instance. Local counters end at the store's first answer after an hour without
+    /// local decisions. Costs above the share get a 503.
     Local,
 }
 

@@ -23,8 +23,7 @@ use crate::traced::SpanSettings;
 
 /// A tower layer that applies a [`Policy`] to services. The [front page](crate) has examples.
 ///
-/// Clones, their services and handles share the store, the policy and the settings. Use `RateLimitLayer<BoxStore>` if
-/// you choose the store at run time.
+/// Clones, their services and handles share the store, the policy and the settings.
 #[must_use]
 pub struct RateLimitLayer<S> {
     shared: Arc<Shared<S>>,
@@ -44,8 +43,7 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Works like `new`, but with your settings of the refusal cache.
     ///
-    /// The cache remembers the refusals of a shared store, so a flood of refused requests hardly reaches the store.
-    /// During an outage, a known refusal holds until the request fits, for up to an hour.
+    /// The cache remembers refusals of a shared store, so a flood of refused requests hardly reaches the store.
     ///
     /// ```
     /// use std::time::Duration;
@@ -62,11 +60,10 @@ impl<S: Store> RateLimitLayer<S> {
         }
     }
 
-    /// Sets the store of limits that count locally during an outage.
+    /// Sets the store of limits that count [locally](crate::OnStoreFailure::Local) in an outage.
     ///
-    /// Used by [`OnStoreFailure::Local`](crate::OnStoreFailure::Local). Defaults to a memory store of default capacity.
-    /// Share a clone between layers whose limits have the same names and keys. The layer clears the store after the
-    /// outage, so use the store only here.
+    /// Defaults to a memory store of default capacity. You can share a clone between layers with the same names and
+    /// keys, but do not use the store elsewhere, because the layer clears the store after an outage.
     pub fn local_store(self, store: MemoryStore) -> Self {
         self.with(|settings| settings.local = Arc::new(LocalCounters::new(store)))
     }
@@ -76,7 +73,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// The closure runs once per undecided request, and for each failed [settlement](crate::settle) or refund. Your
     /// code must not block or panic. You can downcast the error, unless the store is a [`BoxStore`](crate::BoxStore).
     ///
-    /// Without a closure, the layer logs failures and recoveries through `tracing` with the target `tower_quota`.
+    /// The layer always logs failures through `tracing` with the target `tower_quota`.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -99,9 +96,8 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Calls this closure with every decision, once per request, for metrics and logs.
     ///
-    /// Requests without limits, and requests that the policy [skips](Policy::skip) or [allows](Policy::allow), are left
-    /// out. The closure runs before the request continues or starts to wait, so your code must be quick and never
-    /// block.
+    /// Requests without limits, and [skipped](Policy::skip) or [allowed](Policy::allow) requests, are left out. The
+    /// closure runs before the request continues or starts to wait, so your code must be quick and never block.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -123,8 +119,8 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Puts the [`Decision`](crate::Decision) into the extensions of admitted requests and of responses.
     ///
-    /// With the feature `axum`, your handlers can use the extractor `RequestDecision`. Off by default, because the
-    /// copies cost a few allocations per request. [`on_decision`](Self::on_decision) costs less.
+    /// With the feature `axum`, use the extractor `RequestDecision`. Off by default, because the copies cost a few
+    /// allocations.
     ///
     /// ```
     /// use axum::{Extension, Router, routing::get};
@@ -147,14 +143,14 @@ impl<S: Store> RateLimitLayer<S> {
     /// Sets the maximum number of [waiting](crate::Limit::max_wait) requests. Defaults to 10,000.
     ///
     /// The layer refuses further requests without a charge. With 0, requests never wait. A key gets a place only while
-    /// more places are free than the key already holds. The shared key of limits without [`by`](crate::Limit::by) takes
-    /// any place. A waiting request holds a few kilobytes, but no task.
+    /// more places are free than the key holds. The shared key of limits without [`by`](crate::Limit::by) takes any
+    /// place. A waiting request costs a few kilobytes, but no task.
     pub fn max_waiting(self, requests: usize) -> Self {
         self.shared.queue.set_capacity(requests);
         self
     }
 
-    /// Sets a timeout for calls of the store and the [handle](crate::RateLimitHandle). Defaults to 5 seconds.
+    /// Sets a timeout for calls of the store and the handle. Defaults to 5 seconds.
     ///
     /// A late call counts as failed. Background refunds and settlements get at least a minute. A `RedisStore` has a
     /// shorter deadline.
@@ -172,8 +168,8 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Writes an event for each refusal and for 1 in `admissions` admissions, through `tracing`.
     ///
-    /// The target is `tower_quota::decision`. The level is `INFO` for refusals and outages, `DEBUG` for admissions.
-    /// Keys, addresses and paths never appear. With 0, you get no admissions. Off by default.
+    /// The target is `tower_quota::decision`. The level is `INFO` for refusals and outages, `DEBUG` for admissions. You
+    /// never log keys, addresses or paths. With 0, you get no admissions. Off by default.
     ///
     /// ```
     /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
@@ -214,9 +210,8 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Closes the connections of clients after this many refusals in a row. Defaults to 0, for never.
     ///
-    /// The refusal has `Connection: close` in HTTP/1. For HTTP/2, let your server look for
-    /// [`CloseConnection`](crate::CloseConnection) in the extensions of the response. Only refusals by limits with a
-    /// key count. An admitted request resets the count.
+    /// Refusals have `Connection: close` in HTTP/1, and [`CloseConnection`](crate::CloseConnection) in the extensions
+    /// for your HTTP/2 server. Only refusals by limits with a key count, and an admitted request resets the count.
     ///
     /// ```
     /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
@@ -242,10 +237,10 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|_| {})
     }
 
-    /// Sets the [`Refusal`] for HTTP to this closure. Defaults to [`ProblemDetails`](crate::response::ProblemDetails).
+    /// Sets the [`Refusal`] for HTTP to this closure. Defaults to problem details.
     ///
-    /// Return text, bytes, or a [`RefusalBody`]. With the feature `axum`, you can also return a response of axum, a
-    /// status, or a tuple that begins with a status. The layer adds missing fields.
+    /// Return text, bytes, or a [`RefusalBody`]. With the feature `axum`, you can return a response of axum, a status,
+    /// or a tuple that begins with a status. The layer adds missing fields.
     ///
     /// ```
     /// use http::Response;
@@ -292,7 +287,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// Reports the limits to clients in these header styles.
     ///
     /// Defaults to [`HeaderStyle::Draft11`] and [`HeaderStyle::XRateLimit`] with [`Reset::Epoch`](crate::Reset::Epoch).
-    /// With an empty list, you only send `Retry-After` on refusals.
+    /// If you pass no styles, refusals still have `Retry-After`.
     ///
     /// ```
     /// use tower_quota::{HeaderStyle, MemoryStore, Policy, RateLimitLayer};
@@ -331,7 +326,7 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Returns the written header fields that browsers hide from scripts of other origins.
     ///
-    /// Pass the fields to `CorsLayer::expose_headers` of tower-http, and put `CorsLayer` outside.
+    /// Pass the fields to `CorsLayer::expose_headers`, and put `CorsLayer` outside.
     ///
     /// ```
     /// use tower_quota::{HeaderStyle, MemoryStore, Policy, Protocol, RateLimitLayer};
@@ -351,16 +346,15 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Adds partition keys, `pk`, to the fields of [`HeaderStyle::Draft11`].
     ///
-    /// A partition key is 12 bytes of a hash of the limit's key and your secret, so a client can tell the counters of
-    /// several users apart. Use at least 16 random bytes, the same in all instances.
+    /// A partition key is 12 bytes of a hash of the limit's key and your secret. Use at least 16 random bytes, the same
+    /// in all instances.
     pub fn partition_keys(self, secret: impl AsRef<[u8]>) -> Self {
         self.responding(|settings| settings.partitions = Some(Partitions::new(secret.as_ref())))
     }
 
     /// Adds a random time of at most this length to the wait of each refused client. Defaults to zero.
     ///
-    /// Clients that were refused together return at different times. The [`Decision`](crate::Decision) keeps the exact
-    /// time.
+    /// The [`Decision`](crate::Decision) keeps the exact time.
     pub fn retry_jitter(self, most: Duration) -> Self {
         self.responding(|settings| settings.max_jitter = most)
     }

@@ -68,12 +68,11 @@ pub struct Limit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MissingKey {
-    /// All requests without a key, or with conflicting values, share one counter.
+    /// All requests with a missing or conflicting key share a counter, which a single client can use up.
     ///
-    /// A single client can then use up the counter. Prefer a key that always exists, such as
-    /// [`first_of`](crate::key::first_of()).
+    /// Prefer a key that always exists, such as [`first_of`](crate::key::first_of()).
     ShareOneCounter,
-    /// The limit does not apply. Use `Skip` only if another limit counts the request.
+    /// The limit does not apply. Let another limit count the request.
     Skip,
     /// Refuses the request with 400, or `INVALID_ARGUMENT` for gRPC.
     Refuse,
@@ -97,12 +96,12 @@ impl Limit {
 
     /// Makes a limit with this name and quota, for all requests together.
     ///
-    /// The name has 1 to 64 printable ASCII characters and is unique in a policy. Clients see the name. You may change
-    /// the quota under the same name.
+    /// The name has 1 to 64 printable ASCII characters, is unique in a policy, and visible to clients. You may change
+    /// the quota later.
     ///
     /// Limits with the same name, key and store share a counter, even across layers, policies, and services with the
-    /// same Redis prefix. Use names such as `"login-minute"` to keep counters apart. If you share a counter, use the
-    /// same quota everywhere, because different quotas convert the counter at each request.
+    /// same Redis prefix. Use names such as `"login-minute"` to keep counters apart. Shared counters need the same
+    /// quota everywhere, because different quotas convert the counter at each request.
     pub fn new(name: impl Into<Name>, quota: Quota) -> Self {
         let quota = quota.for_waits_of(Self::DEFAULT_MAX_WAIT);
         Self {
@@ -139,8 +138,8 @@ impl Limit {
 
     /// Names the counted unit for clients, such as `content-bytes`. Defaults to requests.
     ///
-    /// [`HeaderStyle::Draft11`](crate::HeaderStyle::Draft11) sends the name as the parameter `qu` of
-    /// `RateLimit-Policy`. Use 1 to 64 printable ASCII characters.
+    /// The parameter `qu` of [`HeaderStyle::Draft11`](crate::HeaderStyle::Draft11), with 1 to 64 printable ASCII
+    /// characters.
     ///
     /// ```
     /// use tower_quota::{Limit, Quota, cost};
@@ -161,7 +160,7 @@ impl Limit {
 
     /// Sets the cost of a request by a closure on the head, or by a function of [`cost`](crate::cost).
     ///
-    /// The layer refuses a request above the quota's capacity, without a time to retry.
+    /// A cost above the capacity is refused without a time to retry.
     pub fn cost_with(
         mut self,
         cost: impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + 'static,
@@ -170,9 +169,7 @@ impl Limit {
         self
     }
 
-    /// Applies the limit only to requests that match this [condition](crate::when).
-    ///
-    /// If you add several conditions, requests must match all of them.
+    /// Applies the limit only to requests that match this and all other [conditions](crate::when).
     pub fn when(mut self, condition: impl Condition) -> Self {
         self.conditions.push(Arc::new(condition));
         self
@@ -185,11 +182,11 @@ impl Limit {
 
     /// Sets the quota of each request by a closure, for example by tenant or tier.
     ///
-    /// Return `None` for the limit's own quota. Derive the quota from the limit's key, because requests with the same
-    /// key but different quotas convert the counter.
+    /// Return `None` for the limit's own quota. Derive the quota from the limit's key, because different quotas for a
+    /// key convert the counter at each request.
     ///
-    /// The closure runs once per request, and can read [looked-up](crate::Policy::look_up) values. During an outage the
-    /// answer is 503 if the quota cannot be divided among the [instances](crate::Policy::instances).
+    /// The closure runs once per request, and can read [looked-up](crate::Policy::look_up) values. In an outage you get
+    /// 503 if the quota cannot be divided among the [instances](crate::Policy::instances).
     ///
     /// ```
     /// use tower_quota::{Limit, Quota, key};
@@ -215,8 +212,8 @@ impl Limit {
 
     /// Sets a quota by key, for clients that an operator names without a request.
     ///
-    /// Return the same quota as [`quota_with`](Self::quota_with) or [`Policy::choose`](crate::Policy::choose) for this
-    /// key, or `None` for the limit's own quota. Requests do not run the closure.
+    /// Return the same as [`quota_with`](Self::quota_with) or [`Policy::choose`](crate::Policy::choose) for this key.
+    /// Requests do not run the closure.
     ///
     /// ```
     /// use tower_quota::{Limit, Quota, key};
@@ -241,8 +238,8 @@ impl Limit {
 
     /// Sets the choice for requests without a key.
     ///
-    /// By default the layer refuses requests with missing or conflicting keys. The status is 401 for credentials, 500
-    /// if the server did not attach the address of the peer, and 400 otherwise.
+    /// By default, missing or conflicting keys are refused with 401 for credentials, with 500 if the server did not
+    /// attach the address of the peer, and with 400 otherwise.
     pub const fn when_missing(mut self, missing: MissingKey) -> Self {
         self.missing = Some(missing);
         self
@@ -251,10 +248,10 @@ impl Limit {
     /// Sets the longest wait of a request. Defaults to 30 seconds for leaky buckets, else to zero.
     ///
     /// Windows never make requests wait, see [`ConfigError::WaitOnWindow`](crate::ConfigError). The queue of a leaky
-    /// bucket is as long as the longest wait, unless you set [`Quota::queue`].
+    /// bucket is as long as the longest wait, unless you set [`Quota::queue`]. See also
+    /// [`max_waiting`](crate::RateLimitLayer::max_waiting).
     ///
-    /// Waiting requests hold memory, so the layer [bounds](crate::RateLimitLayer::max_waiting) the number. If a waiting
-    /// request is dropped, the store refunds the charges. A leaky bucket only refunds the last turn.
+    /// If you drop a waiting request, the store refunds the charges. A leaky bucket only refunds the last turn.
     pub const fn max_wait(mut self, longest: Duration) -> Self {
         self.longest_wait = Some(longest);
         self.quota = self.quota.for_waits_of(longest);
@@ -268,9 +265,8 @@ impl Limit {
         self
     }
 
-    /// Corrects the [cost](Self::cost) of a finished request by this rule, or by the handler.
-    ///
-    /// Your handler uses a [`Reservation`](crate::settle::Reservation). See [`settle`](crate::settle).
+    /// Corrects the [cost](Self::cost) of a finished request by this rule, or by the handler. See
+    /// [`settle`](crate::settle).
     pub fn settle(mut self, rule: impl Rule) -> Self {
         let abandoned = self
             .settle_rule
@@ -286,9 +282,8 @@ impl Limit {
 
     /// Sets the choice for a request without a response that the handler did not settle.
     ///
-    /// For example, the handler panicked, the client disconnected, or the service failed. By default the estimate stays
-    /// charged, so clients gain no units by disconnecting. Without a rule, the limit settles [by its
-    /// handler](crate::settle::by_handler).
+    /// For example, the handler panicked or the client disconnected. By default the estimate stays charged, so clients
+    /// gain no units by disconnecting. Without [`settle`](Self::settle), the handler settles.
     pub fn on_abandoned(mut self, choice: Settle) -> Self {
         let rule = self.settle_rule.map_or_else(
             || Arc::new(by_handler()) as Arc<dyn Rule>,
@@ -313,7 +308,7 @@ impl Limit {
 
     /// Decides every request in the store, without [leases](https://docs.rs/tower-quota-lease).
     ///
-    /// Use `exact` if every unit counts, such as attempts of a password. The option only matters for leased stores.
+    /// Use `exact` if every unit counts, such as attempts of a password.
     pub const fn exact(mut self) -> Self {
         self.is_exact = true;
         self.has_options = true;
@@ -322,9 +317,8 @@ impl Limit {
 
     /// Makes the limit a shadow, a dry run that you evaluate but never enforce.
     ///
-    /// A shadow never refuses, delays or appears in a header field, even without a key or a store. The store charges a
-    /// shadow like an enforced limit. [`Decision::would_refuse`](crate::Decision::would_refuse) returns the shadows
-    /// that would have refused.
+    /// A shadow never refuses, delays or appears in a header field, but charges like an enforced limit.
+    /// [`Decision::would_refuse`](crate::Decision::would_refuse) returns the shadows that would have refused.
     #[doc(alias = "dry run")]
     pub const fn shadow(mut self) -> Self {
         self.is_shadow = true;
@@ -355,8 +349,8 @@ impl Limit {
     /// Leaves the limit out of all header fields.
     ///
     /// Use `hidden` if the fields would slow your clients too much, for example because you refund most estimates. If
-    /// the limit refuses, the response has `Retry-After` and a message, but no fields of other limits. Limits of
-    /// [`Quota::concurrent`] are always hidden.
+    /// the limit refuses, the response has `Retry-After` and a message. Limits of [`Quota::concurrent`] are always
+    /// hidden.
     ///
     /// ```
     /// use tower_quota::{Limit, Quota};
@@ -373,7 +367,6 @@ impl Limit {
         self.is_hidden || self.quota.algorithm() == Algorithm::Concurrent
     }
 
-    /// Returns whether the limit is enforced for every request, also without a key.
     pub(crate) fn always_applies(&self) -> bool {
         self.conditions.is_empty() && !self.is_shadow() && self.missing != Some(MissingKey::Skip)
     }
@@ -381,7 +374,7 @@ impl Limit {
     /// Allows partial grants, where a request takes the remaining units up to the cost.
     ///
     /// Use `at_most` for batches, where your handler processes [`LimitStatus::taken`](crate::LimitStatus::taken) items.
-    /// All `at_most` limits of a request take the same number of units. Without remaining units, the limit refuses.
+    /// All `at_most` limits of a request take the same number, and the limit refuses without remaining units.
     pub const fn at_most(mut self) -> Self {
         self.is_at_most = true;
         self.has_options = true;
@@ -390,16 +383,15 @@ impl Limit {
 
     /// Blocks clients that keep sending while refused, longer each time. See [`Penalty`].
     ///
-    /// Refusals by other limits do not count. During a block, refusals name the penalized limit, and `Retry-After` is
-    /// the end of the block if the client waits. With [`MissingKey::ShareOneCounter`], a single client can block all
-    /// clients without a key.
+    /// Refusals by other limits do not count. During a block, `Retry-After` is the end of the block. With
+    /// [`MissingKey::ShareOneCounter`], a single client can block all clients without a key.
     pub const fn penalty(mut self, penalty: Penalty) -> Self {
         self.penalty = Some(penalty);
         self.has_options = true;
         self
     }
 
-    /// Sets the choice of this limit while the store is unavailable.
+    /// Sets the choice of this limit in an outage.
     ///
     /// Defaults to the choice of the [policy](crate::Policy::on_store_failure).
     #[doc(alias = "fail open")]

@@ -1,4 +1,4 @@
-//! Policies, compiled plans for requests, and explanations for operators.
+//! Policies, plans and explanations.
 
 mod ask;
 mod beside;
@@ -98,9 +98,8 @@ impl Policy {
     ///
     /// # Errors
     /// [`ConfigError`] when
-    /// * the name is invalid in a header, or already used,
-    /// * the name or the key's scope has the same stored number as another,
-    /// * two different extractors have the same scope,
+    /// * the name is invalid or used, or a stored number of a name or scope collides,
+    /// * different extractors have the same scope,
     /// * the constant cost is above the quota's capacity,
     /// * requests should wait at a quota that counts in windows,
     /// * more than [`Charge::MOST`](crate::store::Charge::MOST) limits would apply to every request,
@@ -119,10 +118,8 @@ impl Policy {
     /// Adds a list of limits and a closure that chooses limits for each request.
     ///
     /// Use `choose` as an index for thousands of routes. The layer only evaluates the limits that your closure
-    /// [adds](Chosen::add) by position, including the conditions of the limits. The closure can choose quotas, too.
-    ///
-    /// The closure runs once per request, after [look-ups](Self::look_up), but not for [skipped](Self::skip),
-    /// [allowed](Self::allow) or [blocked](Self::block) requests. Your code must not block and should not allocate.
+    /// [adds](Chosen::add), with their conditions. The closure runs once per request, after [look-ups](Self::look_up).
+    /// Your code must not block and should not allocate.
     ///
     /// ```
     /// use std::collections::HashMap;
@@ -200,8 +197,8 @@ impl Policy {
 
     /// Lets requests that match this condition pass, uncounted and without a call of the store.
     ///
-    /// Use `skip` for health checks and cheap requests. [Blocked](Self::block) clients stay blocked. If you add several
-    /// conditions, any match is enough.
+    /// Use `skip` for health checks. [Blocked](Self::block) clients stay blocked. Of several conditions, any match is
+    /// enough.
     ///
     /// ```
     /// use tower_quota::{Limit, Policy, Quota, when};
@@ -219,8 +216,8 @@ impl Policy {
 
     /// Lets requests that match this condition pass, uncounted and never [blocked](Self::block).
     ///
-    /// If you add several conditions, any match is enough. The conditions run before [look-ups](Self::look_up). If a
-    /// request has conflicting values, such as two API keys, a listed value is not enough.
+    /// Of several conditions, any match is enough. If a request has conflicting values, such as two API keys, a listed
+    /// value is not enough. The conditions run before [look-ups](Self::look_up).
     pub fn allow(mut self, condition: impl Condition) -> Self {
         self.lists.allowed.push(Arc::new(condition));
         self
@@ -228,8 +225,8 @@ impl Policy {
 
     /// Blocks requests that match this condition, unless [allowed](Self::allow).
     ///
-    /// If you add several conditions, or a request has conflicting values, any match is enough. The answer has status
-    /// 403, or `PERMISSION_DENIED` for gRPC. Look-ups and the store are not called.
+    /// Of several conditions or conflicting values, any match is enough. The answer has status 403, or
+    /// `PERMISSION_DENIED` for gRPC. Look-ups and the store are not called.
     ///
     /// ```
     /// use tower_quota::{Limit, Policy, Quota, key, when};
@@ -247,13 +244,11 @@ impl Policy {
 
     /// Looks up a value for each request before the limits, such as the owner of an API key.
     ///
-    /// Limits and handlers read the value from the request's extensions. After the deadline the value is absent, like
-    /// `None`, and the limit [chooses](crate::Limit::when_missing).
+    /// Limits and handlers read the value from the request's extensions. After the deadline the value is missing, and
+    /// the limit [chooses](crate::Limit::when_missing).
     ///
-    /// The closure copies values out of the head and returns a future. All look-ups of a request run at the same time,
-    /// on tokio's timer, and must return different types. Refused requests cause look-ups too, so use a cache, even for
-    /// unknown keys. [Skipped](Self::skip), [allowed](Self::allow) and [blocked](Self::block) requests cause no
-    /// look-ups.
+    /// The closure copies values out of the head and returns a future. All look-ups run at the same time, on tokio's
+    /// timer, and return different types. Refused requests cause look-ups too, so use a cache, even for unknown keys.
     ///
     /// ```
     /// use std::time::Duration;
@@ -313,7 +308,7 @@ impl Policy {
     /// Sets the choice of limits without their own while the store is unavailable.
     ///
     /// Defaults to [`OnStoreFailure::Allow`], and to [`OnStoreFailure::Local`] for an
-    /// [overloaded](crate::store::Overloaded) store. You can set another choice by [`Limit::on_store_failure`].
+    /// [overloaded](crate::store::Overloaded) store. [`Limit::on_store_failure`] takes precedence.
     pub const fn on_store_failure(mut self, choice: OnStoreFailure) -> Self {
         self.on_store_failure = Some(choice);
         self
@@ -321,8 +316,8 @@ impl Policy {
 
     /// Sets the maximum number of instances of the service. Defaults to 1.
     ///
-    /// During an outage, limits with [`OnStoreFailure::Local`] divide the quota by this number. If you run more
-    /// instances, all together admit more than the quota.
+    /// In an outage, limits with [`OnStoreFailure::Local`] divide the quota by this number. With more instances, you
+    /// admit more than the quota.
     ///
     /// # Panics
     /// When the number is invalid. See [`Policy::try_instances`].

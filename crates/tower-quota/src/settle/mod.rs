@@ -6,17 +6,17 @@
 //!
 //! | rule | final cost of a request |
 //! |---|---|
-//! | [`only_failures`] | 0 if the request succeeds, for logins |
+//! | [`only_failures`] | 0 if the request succeeds |
 //! | [`only_successes`] | 0 if the request fails |
 //! | [`only_status`] | 0 unless your closure accepts the status |
 //! | [`cost_header`] | the number in a header of the response |
 //! | [`body_bytes`] | the length of the response's body |
 //! | [`by_handler`] | the cost that your handler sets by a [`Reservation`] |
-//! | a closure, or your own [`Rule`] | your result for the head of the response, or for the end of the body |
+//! | a closure, or your own [`Rule`] | your result for the head or the end of the response |
 //!
-//! A cost set by the handler takes precedence over the rule. Without a response, [`Limit::on_abandoned`] decides.
+//! A cost from the handler takes precedence.
 //!
-//! Five failed logins in fifteen minutes, even if all are tried at once; successes are free:
+//! Five failed logins in fifteen minutes, even if all are tried at once:
 //!
 //! ```
 //! use std::time::Duration;
@@ -51,10 +51,8 @@
 //!
 //! # Holds
 //!
-//! A limit with [`Quota::concurrent`](crate::Quota::concurrent) holds units while a request lasts, including the body.
-//! The layer renews the hold, and releases the units if the client disconnects or the handler panics. If the process
-//! dies, the hold expires after the [`ttl`](crate::Quota::ttl). For an upgraded connection, such as a websocket, keep a
-//! clone of the [`Reservation`].
+//! A limit with [`Quota::concurrent`](crate::Quota::concurrent) holds units until the response's body ends, the client
+//! disconnects, or the handler panics. If the process dies, the hold expires after the [`ttl`](crate::Quota::ttl).
 //!
 //! ```
 //! use tower_quota::{Limit, Policy, Quota, key};
@@ -72,10 +70,9 @@
 //!
 //! | event | final cost |
 //! |---|---|
-//! | the handler settled | the last cost from the handler |
+//! | the handler, or a task with a clone of the reservation, settled | the last cost |
 //! | a response, complete or cut off | the result of the rule, for the sent part of the body |
-//! | the handler panicked, was cancelled with the client, or failed | the estimate, or the choice of [`Limit::on_abandoned`] |
-//! | a task keeps a clone of the reservation | the cost set by the task, once the clone is dropped |
+//! | the handler panicked, failed, or was cancelled with the client | the estimate, or the choice of [`Limit::on_abandoned`] |
 //! | the client left before the turn | 0 |
 //! | the client left before the store answered | 0 for limits that settle, and for all limits if any may wait |
 //! | the store answered too late | 0 if the limit settles or [refuses](crate::OnStoreFailure::Refuse) |
@@ -85,11 +82,10 @@
 //! # Caveats
 //!
 //! * An estimate of 0 is admitted even in debt. Estimate at least 1 if quotas must hold.
-//! * Stores other than [`MemoryStore`](crate::MemoryStore) settle in a task on the tokio runtime of the request. If the
-//!   runtime has ended, the estimate stays.
+//! * Stores other than [`MemoryStore`](crate::MemoryStore) settle on the request's tokio runtime. If the runtime has
+//!   ended, the estimate stays.
 //! * The `RateLimit` fields report the estimate.
-//! * On a Redis cluster, a refund may miss a sliding log if your keys are on several nodes, because clocks differ.
-//! * Rules for the end of the body may run during a drop, so your rule must not panic.
+//! * On a Redis cluster, a refund may miss a sliding log if your keys are on several nodes.
 //!
 //! [`Limit::on_abandoned`]: crate::Limit::on_abandoned
 
