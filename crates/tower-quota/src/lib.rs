@@ -48,7 +48,7 @@
 //! 2. [Look-ups](Policy::look_up) find values that the request does not contain.
 //! 3. Each limit that [applies](Limit::when) reads the [key], [quota](Limit::quota_with) and [cost](Limit::cost_with)
 //!    from the request's [head](RequestHead). You choose what happens if a key is [missing](MissingKey).
-//! 4. Without limits, the request goes to the inner service.
+//! 4. If no limit applies, the request goes to the inner service.
 //! 5. The store decides all limits in a single step, and charges all or no limits.
 //! 6. A [`Refusal`] answers refused requests with 429, or with `RESOURCE_EXHAUSTED` in gRPC.
 //! 7. An admitted request goes to the inner service, after a [wait](Limit::max_wait) for a leaky bucket.

@@ -11,7 +11,7 @@ const RECOVERY_GRACE_MICROS: u64 = 3_600_000_000;
 
 const NEVER: u64 = 0;
 
-/// Local counters, which start from the store's last refusal and end after the recovery.
+/// Local counters, which start from the store's last refusal.
 #[derive(Debug, Default)]
 pub(crate) struct LocalCounters {
     store: MemoryStore,

@@ -30,7 +30,7 @@ pub enum OnStoreFailure {
     Refuse,
     /// Counts the request in this process, by this instance's share of the quota.
     ///
-    /// Use `Local` for limits that protect the systems behind your service, and set the number of
+    /// Use `Local` to protect the systems behind your service, and set the number of
     /// [instances](crate::Policy::instances).
     ///
     /// A recently refused client starts with a share of the remaining units. Other clients start full, so a client may

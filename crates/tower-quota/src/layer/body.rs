@@ -10,9 +10,7 @@ use crate::response::RefusalBody;
 use crate::settle::Meter;
 
 pin_project! {
-    /// The body of a response of [`RateLimit`](crate::RateLimit).
-    ///
-    /// Contains the unchanged body of the inner service, or the body of a refusal.
+    /// The unchanged body of the inner service, or the body of a refusal.
     #[derive(Debug)]
     pub struct ResponseBody<B> {
         #[pin]
@@ -27,7 +25,6 @@ pin_project! {
         Inner {
             #[pin]
             body: B,
-            // Only present if a limit waits for the end of the body.
             meter: Option<Box<Meter>>,
         },
         Refusal {

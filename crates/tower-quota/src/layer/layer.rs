@@ -97,7 +97,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// Calls this closure with every decision, once per request, for metrics and logs.
     ///
     /// Requests without limits, and [skipped](Policy::skip) or [allowed](Policy::allow) requests, are left out. The
-    /// closure runs before the request continues or starts to wait, so your code must be quick and never block.
+    /// closure runs before the request continues or waits, so your code must be quick and never block.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -119,8 +119,7 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Puts the [`Decision`](crate::Decision) into the extensions of admitted requests and of responses.
     ///
-    /// With the feature `axum`, use the extractor `RequestDecision`. Off by default, because the copies cost a few
-    /// allocations.
+    /// With the feature `axum`, use the extractor `RequestDecision`. Off by default, to save allocations.
     ///
     /// ```
     /// use axum::{Extension, Router, routing::get};
@@ -326,7 +325,7 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Returns the written header fields that browsers hide from scripts of other origins.
     ///
-    /// Pass the fields to `CorsLayer::expose_headers`, and put `CorsLayer` outside.
+    /// Pass the fields to an outer `CorsLayer::expose_headers`.
     ///
     /// ```
     /// use tower_quota::{HeaderStyle, MemoryStore, Policy, Protocol, RateLimitLayer};

@@ -3,11 +3,11 @@
 //! | file | content |
 //! |---|---|
 //! | `service` | the arrival of a request |
-//! | `pipeline` | lists, look-ups, keys, charges and decisions, for immediate and late answers |
+//! | `pipeline` | lists, keys, charges and decisions |
 //! | `stage` | waits for look-ups, the store, and the turn |
-//! | `refuse` | refusals, and decisions if the store fails |
-//! | `admission` | the admitted request, and the work on its response |
-//! | `future`, `body` | the future and the body of the response |
+//! | `refuse` | refusals |
+//! | `admission` | admitted requests and their responses |
+//! | `future`, `body` | the response |
 
 mod admission;
 mod body;

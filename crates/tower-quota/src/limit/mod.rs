@@ -1,4 +1,4 @@
-//! Limits: named quotas with keys, costs and conditions.
+//! Named quotas with keys, costs and conditions.
 
 mod by_id;
 mod charging;
@@ -43,7 +43,6 @@ pub struct Limit {
     pub(crate) extractor: Arc<dyn KeyExtractor>,
     missing: Option<MissingKey>,
     on_store_failure: Option<OnStoreFailure>,
-    /// True if the limit or the policy refuses requests while the store is unavailable.
     fails_closed: bool,
     cost: Cost,
     conditions: Vec<Arc<dyn Condition>>,
@@ -59,7 +58,6 @@ pub struct Limit {
     is_hidden: bool,
     is_at_most: bool,
     penalty: Option<Penalty>,
-    /// True if charges have options.
     has_options: bool,
     pub(crate) unit: Option<Name>,
 }
@@ -136,10 +134,9 @@ impl Limit {
         self
     }
 
-    /// Names the counted unit for clients, such as `content-bytes`. Defaults to requests.
+    /// Names the counted unit for clients, the parameter `qu` of [`HeaderStyle::Draft11`](crate::HeaderStyle::Draft11).
     ///
-    /// The parameter `qu` of [`HeaderStyle::Draft11`](crate::HeaderStyle::Draft11), with 1 to 64 printable ASCII
-    /// characters.
+    /// Defaults to requests. Use 1 to 64 printable ASCII characters.
     ///
     /// ```
     /// use tower_quota::{Limit, Quota, cost};
@@ -265,8 +262,9 @@ impl Limit {
         self
     }
 
-    /// Corrects the [cost](Self::cost) of a finished request by this rule, or by the handler. See
-    /// [`settle`](crate::settle).
+    /// Corrects the [cost](Self::cost) of a finished request by this rule or the handler.
+    ///
+    /// See [`settle`](crate::settle).
     pub fn settle(mut self, rule: impl Rule) -> Self {
         let abandoned = self
             .settle_rule
@@ -348,9 +346,8 @@ impl Limit {
 
     /// Leaves the limit out of all header fields.
     ///
-    /// Use `hidden` if the fields would slow your clients too much, for example because you refund most estimates. If
-    /// the limit refuses, the response has `Retry-After` and a message. Limits of [`Quota::concurrent`] are always
-    /// hidden.
+    /// Use `hidden` if the fields would slow your clients too much, for example because you refund most estimates.
+    /// Refusals still have `Retry-After` and a message. Limits of [`Quota::concurrent`] are always hidden.
     ///
     /// ```
     /// use tower_quota::{Limit, Quota};

@@ -9,13 +9,13 @@ pub enum Over {
     Refuse,
     /// Lets the request through, and tells the handler through [`Flagged`](crate::Flagged).
     ///
-    /// Your handler can show a challenge, or answer from a cache. Flagged requests take no units. The limit has no
-    /// header fields, and skips requests without a key unless you set [`when_missing`](crate::Limit::when_missing).
+    /// Your handler can show a challenge, or answer from a cache. Flagged requests take no units and have no header
+    /// fields. Requests without a key are skipped unless you set [`when_missing`](crate::Limit::when_missing).
     Flag,
     /// Lets the request wait, longer with each unit over the quota (a tarpit).
     ///
-    /// All requests take units, even if another limit refuses. Waiting requests need a
-    /// [place](crate::RateLimitLayer::max_waiting) in the queue of the layer, or are refused.
+    /// All requests take units, even if another limit refuses. The layer refuses requests without a
+    /// [place](crate::RateLimitLayer::max_waiting) in the queue.
     Delay {
         /// The wait for each unit over the quota.
         step: Duration,

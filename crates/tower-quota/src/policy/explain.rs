@@ -37,9 +37,9 @@ pub enum Explained {
     Allowed,
     /// The request is blocked.
     Blocked,
-    /// A limit refuses the request without a key of this scope.
+    /// A limit requires a key of this scope.
     MissingKey(Name),
-    /// A limit refuses the request without credentials of this scope.
+    /// A limit requires credentials of this scope.
     Unauthenticated(Name),
     /// The server did not attach the address of the peer.
     NoPeerAddress,

@@ -19,7 +19,6 @@ type Begin = dyn Fn(&RequestHead<'_>) -> Pending + Send + Sync;
 type Pending = Pin<Box<dyn Future<Output = Extensions> + Send>>;
 
 impl LookUp {
-    /// Makes a look-up from a closure, without a result after the deadline.
     pub(super) fn new<F, A, T>(deadline: Duration, ask: F) -> Self
     where
         F: Fn(&RequestHead<'_>) -> A + Send + Sync + 'static,

@@ -197,7 +197,7 @@ impl Policy {
 
     /// Lets requests that match this condition pass, uncounted and without a call of the store.
     ///
-    /// Use `skip` for health checks. [Blocked](Self::block) clients stay blocked. Of several conditions, any match is
+    /// Use `skip` for health checks. [Blocked](Self::block) clients stay blocked. Any match of several conditions is
     /// enough.
     ///
     /// ```
@@ -216,7 +216,7 @@ impl Policy {
 
     /// Lets requests that match this condition pass, uncounted and never [blocked](Self::block).
     ///
-    /// Of several conditions, any match is enough. If a request has conflicting values, such as two API keys, a listed
+    /// Any match of several conditions is enough. If a request has conflicting values, such as two API keys, a listed
     /// value is not enough. The conditions run before [look-ups](Self::look_up).
     pub fn allow(mut self, condition: impl Condition) -> Self {
         self.lists.allowed.push(Arc::new(condition));
@@ -225,8 +225,8 @@ impl Policy {
 
     /// Blocks requests that match this condition, unless [allowed](Self::allow).
     ///
-    /// Of several conditions or conflicting values, any match is enough. The answer has status 403, or
-    /// `PERMISSION_DENIED` for gRPC. Look-ups and the store are not called.
+    /// Any match of several conditions or conflicting values is enough. The answer has status 403, or
+    /// `PERMISSION_DENIED` for gRPC.
     ///
     /// ```
     /// use tower_quota::{Limit, Policy, Quota, key, when};
@@ -244,10 +244,9 @@ impl Policy {
 
     /// Looks up a value for each request before the limits, such as the owner of an API key.
     ///
-    /// Limits and handlers read the value from the request's extensions. After the deadline the value is missing, and
-    /// the limit [chooses](crate::Limit::when_missing).
+    /// Limits and handlers read the value from the request's extensions. After the deadline the value is missing.
     ///
-    /// The closure copies values out of the head and returns a future. All look-ups run at the same time, on tokio's
+    /// Your closure copies values out of the head and returns a future. All look-ups run at the same time, on tokio's
     /// timer, and return different types. Refused requests cause look-ups too, so use a cache, even for unknown keys.
     ///
     /// ```

@@ -5,7 +5,7 @@ use tower_quota_core::{ConfigError, Name};
 use crate::key::identity;
 use crate::limit::Limit;
 
-/// The stored numbers and names of a policy's limits and scopes, to check further limits quickly.
+/// The stored numbers and names of a policy's limits and scopes.
 #[derive(Clone, Debug)]
 pub(super) struct Names {
     limits: BTreeMap<u32, Name>,
@@ -21,11 +21,7 @@ impl Names {
         }
     }
 
-    /// Adds the names of a limit.
-    ///
-    /// # Errors
-    /// [`ConfigError`] when a name is used, a stored number collides, or another extractor has the scope. Then the
-    /// names stay unchanged.
+    /// Adds the names of a limit, or leaves the names unchanged on an error.
     pub(super) fn add(&mut self, limit: &Limit) -> Result<(), ConfigError> {
         for id in limit.stored_ids() {
             match self.limits.get(&id) {

@@ -17,7 +17,6 @@ use crate::key::KeyExtractor;
 use crate::limit::{ById, Limit, Over};
 use crate::settle::{RecordedCharge, release};
 
-/// A policy compiled for requests. Immutable.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// The listed limits, then the limits of `choices`.

@@ -26,7 +26,7 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// Compiles a policy for a layer. `store` identifies the store in this process.
+    /// `store` identifies the store in this process.
     pub(crate) fn new(
         policy: Policy,
         settings: Arc<Settings>,

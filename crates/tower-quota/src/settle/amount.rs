@@ -63,8 +63,8 @@ pub struct BodyBytes {
 impl BodyBytes {
     /// Cuts the body off at the units that remained at admission, instead of going into debt.
     ///
-    /// A gRPC stream ends after the last message that fits, with `RESOURCE_EXHAUSTED`. Your HTTP clients see an
-    /// incomplete body if the length was announced, and a shorter body otherwise.
+    /// A gRPC stream ends after the last message that fits, with `RESOURCE_EXHAUSTED`. In HTTP, your clients see an
+    /// incomplete or shorter body.
     ///
     /// ```
     /// use tower_quota::{Limit, Quota, settle};

@@ -22,7 +22,6 @@ pub(crate) trait Settler: Send + Sync {
 
     fn timeout(&self) -> Duration;
 
-    /// Reports a failed call of a dropped request.
     fn failed(&self, error: &(dyn Error + 'static));
 }
 
@@ -42,7 +41,6 @@ pub(crate) struct SettleRule {
 pub(crate) struct RecordedCharge {
     charge: OwnedCharge,
     taken: u64,
-    /// The reset time after the charge.
     reset_after: Duration,
     /// The units available to the request.
     available: u64,

@@ -33,7 +33,7 @@ pub enum Settle {
 /// # let _ = limit;
 /// ```
 ///
-/// A rule runs when the response begins or the body ends. Your code must be quick, and never block or panic.
+/// Your rule must be quick, and never block or panic.
 pub trait Rule: Send + Sync + 'static {
     /// Decides by the head of the response, or returns `None` to wait for the end of the body.
     fn at_head(&self, response: &Parts) -> Option<Settle>;

@@ -45,8 +45,7 @@ pub fn only_successes() -> impl Rule {
 
 /// Counts only requests with a status that this closure accepts, and refunds the rest.
 ///
-/// A gRPC call has the status in the headers or trailers. A call that ends without a status counts, and so do calls of
-/// gRPC-Web.
+/// A gRPC call has the status in the headers or trailers. Calls without a status count, as do gRPC-Web calls.
 ///
 /// ```
 /// use http::StatusCode;
