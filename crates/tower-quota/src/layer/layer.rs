@@ -238,8 +238,8 @@ impl<S: Store> RateLimitLayer<S> {
 
     /// Sets the [`Refusal`] for HTTP to this closure. Defaults to problem details.
     ///
-    /// Return text, bytes, or a [`RefusalBody`]. With the feature `axum`, you can return a response of axum, a status,
-    /// or a tuple that begins with a status. The layer adds missing fields.
+    /// Return text, bytes, or a [`RefusalBody`](crate::response::RefusalBody). With the feature `axum`, you can return
+    /// a response of axum, a status, or a tuple that begins with a status. The layer adds missing fields.
     ///
     /// ```
     /// use http::Response;
