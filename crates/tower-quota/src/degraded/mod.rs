@@ -10,7 +10,7 @@ pub(crate) use self::outage::OutageLog;
 ///
 /// With several limits, the layer decides in this order:
 ///
-/// 1. Requests that the store has refused stay refused until the request fits.
+/// 1. A request that the store has refused stays refused until the request fits, for up to an hour.
 /// 2. If a limit has `Refuse`, the layer refuses the request.
 /// 3. This process decides the limits with `Local` together. Shadows need an enforced limit.
 /// 4. Limits with `Allow` are left out.

@@ -347,7 +347,8 @@ impl Limit {
     /// Leaves the limit out of all header fields.
     ///
     /// Use `hidden` if the fields would slow your clients too much, for example because you refund most estimates.
-    /// Refusals still have `Retry-After` and a message. Limits of [`Quota::concurrent`] are always hidden.
+    /// The refusals of a hidden limit have `Retry-After` and a message, but no fields of other limits. Limits of
+    /// [`Quota::concurrent`] are always hidden.
     ///
     /// ```
     /// use tower_quota::{Limit, Quota};
