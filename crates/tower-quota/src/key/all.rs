@@ -1,5 +1,3 @@
-//! Keys made of several parts.
-
 use smallvec::SmallVec;
 use tower_quota_core::{Key, Name};
 
@@ -8,14 +6,14 @@ use super::parts::{IntoExtractors, Parts, joined_scope};
 use super::value::is_conflict;
 use crate::head::RequestHead;
 
-/// The maximum number of keys that a request may send for one extractor: with more, it counts as blocked.
+/// The maximum number of keys per extractor and request. Requests with more keys are blocked.
 #[doc(hidden)]
 pub const MAX_SENT_KEYS: usize = 64;
 
-/// Counts by several keys together, such as each client on each route.
+/// Counts by several keys together, for example by client and route.
 ///
-/// Pass a tuple of two to six extractors, or an array or a `Vec` of one type, such as `Box<dyn KeyExtractor>`. `(a, b)` and
-/// `(b, a)` make different keys.
+/// Pass a tuple of two to six extractors, or an array or `Vec`, for example of `Box<dyn KeyExtractor>`. The order of
+/// the parts matters.
 ///
 /// ```
 /// use tower_quota::{Limit, Quota, key};
@@ -27,8 +25,8 @@ pub const MAX_SENT_KEYS: usize = 64;
 ///
 /// # The key is missing if one part is missing
 ///
-/// A limit by address and API key refuses clients without an API key. To count them by address, give the part an
-/// alternative: `key::header("x-api-key").or(key::everyone())`. Or skip them, and add a limit that counts them:
+/// To count clients without an API key too, use `key::header("x-api-key").or(key::everyone())`. Or skip the limit, and
+/// add another:
 ///
 /// ```
 /// use tower_quota::{Limit, MissingKey, Policy, Quota, key};
@@ -62,7 +60,7 @@ pub struct All {
 }
 
 impl All {
-    /// Returns the key that is combined from these keys of the parts, in order.
+    /// Combines the parts' keys, in order.
     ///
     /// ```
     /// use tower_quota::key;
@@ -81,7 +79,6 @@ impl All {
     }
 }
 
-/// Returns the different keys that a request sends for a part, and the one that counts.
 fn sent_keys(part: &dyn KeyExtractor, head: &RequestHead<'_>) -> Vec<Key<'static>> {
     let mut keys = Vec::new();
     let mut add = |key: &Key<'_>| {
@@ -90,7 +87,7 @@ fn sent_keys(part: &dyn KeyExtractor, head: &RequestHead<'_>) -> Vec<Key<'static
         }
     };
     part.each_key(head, &mut add);
-    // An empty key, such as that of everyone, is not among the others.
+    // `each_key` skips empty keys, including the key of `everyone`.
     part.extract(head).iter().for_each(add);
     keys
 }
@@ -112,7 +109,7 @@ impl KeyExtractor for All {
         Some(self.key_of(&keys))
     }
 
-    /// Visits the combinations of the keys of the parts, no more than one above the maximum.
+    /// Stops at one combination above the maximum.
     fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
         let mut combinations = vec![Vec::new()];
         for part in &self.parts {

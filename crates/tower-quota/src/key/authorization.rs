@@ -1,4 +1,4 @@
-//! Keys from the credentials in `Authorization` (RFC 9110, section 11.6.2).
+//! Keys from `Authorization` (RFC 9110, section 11.6.2).
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
@@ -10,7 +10,7 @@ use super::place::Place;
 use super::value::{SentValue, ValueKey};
 use crate::head::RequestHead;
 
-/// Accepts every variant of base64 that an application may accept, so that one value has one key.
+/// Accepts every base64 variant that an application may accept, so variants share a key.
 pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
@@ -20,17 +20,17 @@ pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
 
 /// Counts by the token in `Authorization: Bearer` (RFC 6750), without verifying the token.
 ///
-/// Each made-up token gets a new counter: limit by address too. If your tokens are renewed, count by a claim in them, see
-/// `jwt_claim` with the feature `jwt`.
+/// Limit by address too, because made-up tokens get new counters. If your tokens are renewed, use `jwt_claim` (feature
+/// `jwt`).
 #[doc(alias = "access token")]
 pub fn bearer() -> ValueKey {
     ValueKey::of(Place::Bearer)
 }
 
-/// Counts by the user's name in `Authorization: Basic` (RFC 7617), whatever the password.
+/// Counts by the user name in `Authorization: Basic` (RFC 7617), ignoring the password.
 ///
-/// The limit protects an account from guessed passwords. Other clients can use up the account's quota: limit by address
-/// too. The key is missing if the credentials are unreadable or the name is empty.
+/// Protects accounts from password guessing. Limit by address too, because other clients can use up an account's quota.
+/// Unreadable credentials and empty names are missing keys.
 #[doc(alias = "login")]
 pub fn basic_user() -> ValueKey {
     ValueKey::of(Place::BasicUser)
@@ -43,7 +43,7 @@ pub(super) fn user<'r>(credentials: &[u8]) -> SentValue<'r> {
     Some(decoded.into())
 }
 
-/// Returns the credentials of each line for a scheme; `None` for lines of other schemes.
+/// Yields the credentials of every line, or `None` for other schemes.
 pub(super) fn credentials<'r>(
     head: &RequestHead<'r>,
     scheme: &'static str,

@@ -1,12 +1,10 @@
-//! Key extractors: they read from a request the [`Key`](crate::Key) that a limit counts by.
+//! Extractors read the [`Key`](crate::Key) by which a limit counts a request.
 //!
-//! An extractor decides four things:
+//! If the value is absent or empty, the key is missing, and the limit's [`MissingKey`](crate::MissingKey) decides. If a
+//! request has conflicting values, for example two API keys, a limit that refuses missing keys refuses the request. For
+//! other limits, all conflicting requests share one counter.
 //!
-//! 1. **Where the key is read**, and which notations of a value are the same key.
-//! 2. **When the key is missing.** An empty key is missing. The limit chooses what happens: [`MissingKey`](crate::MissingKey).
-//! 3. **What conflicting values mean**, such as a header with two values. A limit that refuses requests without a key refuses
-//!    such requests too. Otherwise they share one counter.
-//! 4. **The scope of the keys**, a name for the kind of client. The same text in two scopes is two keys.
+//! Every key has a scope, which names the kind of client. The same text in two scopes makes two keys.
 //!
 //! ```
 //! use tower_quota::{Limit, Policy, Quota, key};
@@ -21,40 +19,40 @@
 //! # let _ = policy;
 //! ```
 //!
-//! | extractor | counts by | scope of `"x"` |
+//! | extractor | counts by | scope |
 //! |---|---|---|
-//! | [`client_ip`] | the client's address, IPv6 by its /64, also [behind proxies](ClientIp::behind) | `ip`; `ip of x-forwarded-for /48 v4/24` |
-//! | [`header()`], [`cookie`] | the value of a header or a cookie | `header x`, `cookie x` |
-//! | [`bearer`], [`basic_user`] | a bearer token, the user of Basic authentication | `bearer token`, `basic user` |
-//! | `jwt_claim` (feature `jwt`) | a claim of a verified token | `jwt claim x of bearer token` |
-//! | `unverified_jwt_claim` (feature `jwt`) | a claim of a token that an outer layer has verified | `unverified jwt claim x of bearer token` |
-//! | `route`, `path_parameter` (feature `axum`) | the pattern of the matched route, or a parameter of the route | `route`, `path parameter x` |
-//! | [`path`], [`path_segment`], [`query`] | the path, a segment of the path, a parameter of the query | `path`, `path segment 0`, `query x` |
-//! | [`host`], [`method`] | the requested host, the request's method | `host`, `method` |
-//! | [`grpc_service`], [`grpc_method`] | the gRPC service `pkg.Service`, or method `pkg.Service/Method` | `grpc service`, `grpc method` |
-//! | [`metadata`] | a value of gRPC metadata | `metadata x` |
-//! | [`extension()`] | a value that an outer layer has attached | `extension x` |
-//! | [`from_fn`] | a value that a closure reads from the request | `fn x` |
-//! | [`everyone`] | all requests together, in one counter | `everyone` |
-//! | [`all`](all()) | several keys together; missing if a part is | `(ip + method)` |
-//! | [`first_of`](first_of()), `a.or(b)` | the first key that is not missing | the scope of the part |
+//! | [`client_ip`] | client address, IPv6 by /64, also [behind proxies](ClientIp::behind) | `ip`; `ip of x-forwarded-for /48 v4/24` |
+//! | [`header()`], [`cookie`] | header, cookie | `header x`, `cookie x` |
+//! | [`bearer`], [`basic_user`] | bearer token, user of Basic authentication | `bearer token`, `basic user` |
+//! | `jwt_claim` (feature `jwt`) | claim of a verified token | `jwt claim x of bearer token` |
+//! | `unverified_jwt_claim` (feature `jwt`) | claim of a token that an outer layer verified | `unverified jwt claim x of bearer token` |
+//! | `route`, `path_parameter` (feature `axum`) | matched route, parameter of the route | `route`, `path parameter x` |
+//! | [`path`], [`path_segment`], [`query`] | path, segment, query parameter | `path`, `path segment 0`, `query x` |
+//! | [`host`], [`method`] | requested host, method | `host`, `method` |
+//! | [`grpc_service`], [`grpc_method`] | `pkg.Service`, `pkg.Service/Method` | `grpc service`, `grpc method` |
+//! | [`metadata`] | gRPC metadata | `metadata x` |
+//! | [`extension()`] | value from an outer layer | `extension x` |
+//! | [`from_fn`] | value from a closure | `fn x` |
+//! | [`everyone`] | all requests together | `everyone` |
+//! | [`all`](all()) | several keys together | `(ip + method)` |
+//! | [`first_of`](first_of()), `a.or(b)` | first key that is not missing | scope of the part |
 //!
-//! To peek at, reset or block a client, give a [`RateLimitHandle`](crate::RateLimitHandle) a request of the client, or the
-//! text of its key. Extractors also have a method `key_of`, such as [`ValueKey::key_of`] and [`ClientIp::key_of`].
+//! To peek at, reset or block a client, pass a request or the text of a key to your
+//! [`RateLimitHandle`](crate::RateLimitHandle), or build a key with a method like [`ValueKey::key_of`].
 //!
 //! # Caveats
 //!
-//! * **Clients make up values.** Extractors do not check that you issued a value: limit by address too.
-//! * **All extractors run before the limits are decided**, so refused requests pay for them too. The extractors of this
-//!   module take less than a microsecond each, except `jwt_claim`, which shows how an outer layer refuses floods first.
-//! * **Keys may be secrets.** `Debug` of extractors and keys does not show them, and stores keep digests.
-//! * **Limits whose extractors share a scope count the same key**, which the first extractor reads once per request. A policy
-//!   [refuses](crate::ConfigError::SharedScope) different extractors of one scope, such as two closures of one name. Names
-//!   that you build at run time stay in memory until the process ends.
+//! * **Clients make up values**, and every new value gets a new counter. Limit by address too.
+//! * **Extractors run before the limits**, so refused requests pay too. Most extractors take less than a microsecond.
+//!   For `jwt_claim`, let an outer layer refuse floods first.
+//! * **Keys may be secrets.** `Debug` output hides keys, and stores keep digests.
+//! * **Limits with the same scope share a key.** A policy [refuses](crate::ConfigError::SharedScope) different
+//!   extractors with the same scope, for example two closures with the same name.
+//! * **Names that you build at run time** stay in memory until the process ends.
 //!
 //! # Customised: chosen at run time
 //!
-//! `Box<dyn KeyExtractor>` is a [`KeyExtractor`] too, so a configuration can choose. A [`ValueKey`] parses from text:
+//! Choose a `Box<dyn KeyExtractor>`, or parse a [`ValueKey`] from text:
 //!
 //! ```
 //! use tower_quota::{Limit, Quota, key};

@@ -1,4 +1,4 @@
-//! The lists of addresses that proxies write, read from the right.
+//! Lists of addresses that proxies append to, read from the right.
 
 use core::iter::Rev;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -8,24 +8,23 @@ use smallvec::SmallVec;
 
 use super::network::canonical;
 
-/// The maximum number of bytes of a list that are read, because clients choose its length.
+/// Bounds the work, because clients choose the length.
 const MAX_LIST_BYTES: usize = 4_096;
 
-/// The quoting of a list: a comma in a quoted string (RFC 9110, section 5.6.4) does not separate elements.
+/// Whether commas in quoted strings (RFC 9110, section 5.6.4) separate elements.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quotes {
     Plain,
     Strings,
 }
 
-/// The elements of a list, from all lines of the header, the last element first.
+/// Iterates over the elements of all lines, last element first.
 ///
-/// An element is `None` if it is too long or has an unfinished string. Then the elements to its left are not reliable.
+/// Yields `None` for an element that is too long or has an unfinished string. Elements further left are not reliable.
 ///
-/// Strings are found from the right too. From the left, a client's unfinished string would include the text of the proxy.
+/// Strings also start from the right. From the left, a client's unfinished string would swallow the proxy's text.
 pub(super) struct Elements<'h> {
     lines: Rev<ValueIter<'h, HeaderValue>>,
-    /// The rest of the present line.
     line: Option<&'h [u8]>,
     quotes: Quotes,
     bytes: usize,
@@ -60,7 +59,7 @@ impl<'h> Iterator for Elements<'h> {
     }
 }
 
-/// Returns the last element of at most `most` bytes, and the text before its comma.
+/// Returns the last element, and the text before the comma.
 fn last(list: &[u8], quotes: Quotes, most: usize) -> Option<(Option<&[u8]>, &[u8])> {
     let mut inside = false;
     for at in (list.len().saturating_sub(most.saturating_add(1))..list.len()).rev() {
@@ -73,7 +72,6 @@ fn last(list: &[u8], quotes: Quotes, most: usize) -> Option<(Option<&[u8]>, &[u8
     (!inside && list.len() <= most).then_some((None, list))
 }
 
-/// Returns whether the next byte is escaped: an odd number of backslashes comes before it.
 fn escaped(before: &[u8]) -> bool {
     before
         .iter()
@@ -85,18 +83,16 @@ fn escaped(before: &[u8]) -> bool {
         == 1
 }
 
-/// The notations of an IPv6 address that are accepted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ipv6 {
-    /// With brackets, or without them if no port follows.
+    /// Brackets are optional without a port.
     Bare,
-    /// With brackets only.
     Bracketed,
 }
 
-/// Returns the address that a proxy has written, with or without a port, in its own family.
+/// Parses an address with or without a port.
 ///
-/// Rejects names, leading zeros, and zones such as `fe80::1%eth0`, which only the machine that wrote them understands.
+/// Rejects names, leading zeros, and zones like `fe80::1%eth0`, which only the writing machine understands.
 pub(super) fn address(text: &[u8], ipv6: Ipv6) -> Option<IpAddr> {
     let text = core::str::from_utf8(text).ok()?.trim_matches([' ', '\t']);
     let address = if let Some(bracketed) = text.strip_prefix('[') {
@@ -118,7 +114,7 @@ pub(super) fn address(text: &[u8], ipv6: Ipv6) -> Option<IpAddr> {
     Some(canonical(address))
 }
 
-/// Returns whether a text is a port or an obfuscated port (RFC 7239, section 6).
+/// Accepts obfuscated ports too (RFC 7239, section 6).
 fn is_port(text: &str) -> bool {
     match text.as_bytes() {
         [b'_', hidden @ ..] => {
@@ -131,12 +127,12 @@ fn is_port(text: &str) -> bool {
     }
 }
 
-/// A value of a parameter of the `Forwarded` field. Addresses fit without an allocation.
+/// Addresses fit without an allocation.
 type ParameterValue = SmallVec<[u8; 64]>;
 
-/// Returns the address in the `for` of an element of the `Forwarded` field (RFC 7239, section 4).
+/// Returns the `for` address of a `Forwarded` element (RFC 7239, section 4).
 ///
-/// Returns `None` without a `for`, with two, and if the `for` or the element is not readable.
+/// Returns `None` unless the element is readable and has exactly one `for`.
 pub(super) fn forwarded_address(element: &[u8]) -> Option<IpAddr> {
     let mut found = None;
     let mut rest = element.trim_ascii();
@@ -158,7 +154,7 @@ pub(super) fn forwarded_address(element: &[u8]) -> Option<IpAddr> {
     address(&found?, Ipv6::Bracketed)
 }
 
-/// Returns the value at the beginning, without quotes and escapes, and the text after it.
+/// Returns the unquoted first value, and the text after the value.
 fn value(text: &[u8]) -> Option<(ParameterValue, &[u8])> {
     let Some(quoted) = text.strip_prefix(b"\"") else {
         let end = text

@@ -1,7 +1,7 @@
-//! Keys from the client's address.
+//! Counts by client address.
 //!
-//! `peer` reads the address of the connection, `source` and `list` read the headers of proxies, `proxies` decides which
-//! addresses are trusted, and `network` has the form in which addresses are compared.
+//! `peer` reads the connection, `source` and `list` read proxy headers, `proxies` finds the client, and `network`
+//! normalizes addresses.
 
 mod list;
 mod network;
@@ -29,22 +29,19 @@ use super::mistake::Mistake;
 use crate::head::RequestHead;
 use crate::valid::valid;
 
-/// Counts by the address of the client: the peer of the connection, unless you trust [proxies](ClientIp::behind).
+/// Counts by client address, the connection's peer unless you trust [proxies](ClientIp::behind).
 ///
-/// Without trusted proxies no header is read, so behind a proxy all clients are counted as the proxy. IPv4 counts by
-/// address, IPv6 by its first 64 bits, see [`ClientIp::prefix_v6`]. An IPv4 address that is written as IPv6, mapped
-/// (`::ffff:0:0/96`) or by NAT64 (`64:ff9b::/96`), is the IPv4 address.
+/// Without trusted proxies, the extractor reads no headers, so all clients behind a proxy share a counter. IPv6 is
+/// counted by [/64](ClientIp::prefix_v6). Mapped (`::ffff:0:0/96`) and NAT64 (`64:ff9b::/96`) addresses count as IPv4.
 ///
-/// The server or an outer layer must attach the peer's address to the request. The first of these counts:
+/// Your server or an outer layer must attach the peer's address. The extractor reads the first of:
 ///
-/// 1. a bare [`IpAddr`] or [`SocketAddr`](core::net::SocketAddr) in the extensions, from your own layer;
-/// 2. with the feature `axum`, `ConnectInfo<SocketAddr>`: serve the app with
-///    `into_make_service_with_connect_info::<SocketAddr>()`, and test it with `MockConnectInfo<SocketAddr>`;
-/// 3. with the feature `tonic`, `TcpConnectInfo`, which tonic's `Server` attaches on TCP. If axum serves tonic's routes, see
-///    2.
+/// 1. an [`IpAddr`] or [`SocketAddr`](core::net::SocketAddr) extension from your own layer,
+/// 2. `ConnectInfo<SocketAddr>` (feature `axum`). Serve with `into_make_service_with_connect_info::<SocketAddr>()`, and
+///    test with `MockConnectInfo<SocketAddr>`.
+/// 3. `TcpConnectInfo` from tonic's `Server` (feature `tonic`). If axum serves tonic's routes, use `ConnectInfo`.
 ///
-/// Without an address, the layer logs a warning that says how to fix it
-/// ([`Check::NoPeerAddress`](crate::Check::NoPeerAddress)).
+/// Without an address, the layer logs how to [fix the server](crate::Check::NoPeerAddress).
 ///
 /// ```
 /// use tower_quota::{Limit, Policy, Quota, key};
@@ -80,18 +77,18 @@ pub struct ClientIp {
 }
 
 impl ClientIp {
-    /// Trusts these proxies to report the client's address in this one header.
+    /// Trusts these proxies to report the client's address in one header.
     ///
-    /// * A peer that is not one of the proxies is the client, whatever headers it sends.
-    /// * [`Source::XForwardedFor`] and [`Source::Forwarded`] are lists, read from the right, where the nearest proxy has
-    ///   written. The first entry that is not a trusted proxy is the client. Clients can forge the entries to its left.
-    /// * If an entry is not an address, the proxy that wrote it is counted as the client.
-    /// * If all entries are in trusted networks, the left-most is the client. If the list is shorter than
-    ///   [`Proxies::hops`], the request has bypassed a proxy, and the peer is the client.
-    /// * At most 32 entries in the last 4 KiB are read.
-    /// * The other sources hold one address. If it is absent, sent twice, or not an address, the peer is the client.
+    /// * An untrusted peer is the client, whatever headers the peer sends.
+    /// * [`Source::XForwardedFor`] and [`Source::Forwarded`] are lists, read from the right. The first entry that is
+    ///   not a trusted proxy is the client. Clients can forge entries further left.
+    /// * If an entry is not an address, the proxy that wrote the entry counts as the client.
+    /// * If all entries are trusted networks, the left-most entry is the client. If a list is shorter than
+    ///   [`Proxies::hops`], a proxy was bypassed, and the peer is the client.
+    /// * The extractor reads at most 32 entries in the last 4 KiB.
+    /// * Other sources hold one address. If the address is absent, repeated or invalid, the peer is the client.
     ///
-    /// Choose the source that your proxy *overwrites or appends to*. Clients write headers that it passes on. A policy
+    /// Choose a source that your proxy *overwrites or appends to*, because clients write all other headers. A policy
     /// [refuses](ConfigError::SharedScope) limits that trust different proxies for one source.
     #[must_use]
     #[doc(alias = "trusted proxies")]
@@ -101,10 +98,10 @@ impl ClientIp {
         self.renamed()
     }
 
-    /// Counts IPv6 by the first `bits` bits, 1 to 128, instead of 64.
+    /// Counts IPv6 by the first `bits` bits, 1 to 128. The default is 64.
     ///
-    /// Providers give a customer a /64, /56 or /48 (RFC 6177). The owner of a /48 has 65,536 networks of 64 bits. Add
-    /// limits with larger quotas for shorter prefixes to stop such clients without affecting their neighbours.
+    /// Providers assign a /64, /56 or /48 to a customer (RFC 6177), and a /48 contains 65,536 /64 networks. Add limits
+    /// with shorter prefixes and larger quotas to stop such clients without affecting neighbours.
     ///
     /// # Panics
     /// If `bits` is 0 or more than 128; see [`ClientIp::try_prefix_v6`].
@@ -126,7 +123,7 @@ impl ClientIp {
         Ok(self.renamed())
     }
 
-    /// Counts IPv4 by the first `bits` bits, 1 to 32, instead of all.
+    /// Counts IPv4 by the first `bits` bits, 1 to 32. The default is 32.
     ///
     /// # Panics
     /// If `bits` is 0 or more than 32; see [`ClientIp::try_prefix_v4`].
@@ -148,9 +145,9 @@ impl ClientIp {
         Ok(self.renamed())
     }
 
-    /// Returns the client's full address, for your logs and lists; `None` if the server attached none.
+    /// Returns the full client address for your logs, or `None` if the server attached no address.
     ///
-    /// An IPv4 address that is written as IPv6 is returned as IPv4.
+    /// Mapped IPv6 addresses become IPv4.
     #[must_use]
     pub fn address(&self, head: &RequestHead<'_>) -> Option<IpAddr> {
         let peer = peer::of(head.extensions());
@@ -181,7 +178,6 @@ impl ClientIp {
         self.behind.as_ref().map(|behind| &behind.proxies)
     }
 
-    /// Returns the mistake in the server's configuration that this request shows, if any.
     pub(super) fn mistake(&self, head: &RequestHead<'_>) -> Option<Mistake> {
         let peer = peer::of(head.extensions());
         match (&self.behind, peer) {
@@ -209,7 +205,6 @@ impl KeyExtractor for ClientIp {
             .map(|address| self.prefix.key(self.scope, address))
     }
 
-    /// Reads an address, or a network with the counted prefix length.
     fn parse(&self, text: &str) -> Option<Key<'static>> {
         self.prefix.parse(self.scope, text)
     }

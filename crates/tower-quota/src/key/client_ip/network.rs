@@ -1,14 +1,13 @@
-//! Addresses and networks, in the form in which they are compared and counted.
+//! Normalizes addresses and networks for comparison.
 
 use core::net::{IpAddr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net};
 use tower_quota_core::{Key, Name};
 
-/// The number of bits before an IPv4 address that is written as IPv6.
 const BEFORE_IPV4: u8 = 96;
 
-/// Returns an address in its own family: IPv4 if it is written as IPv6.
+/// Converts mapped and NAT64 addresses to IPv4.
 pub(super) fn canonical(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
@@ -21,11 +20,9 @@ fn canonical_v6(address: Ipv6Addr) -> IpAddr {
     <[u8; 4]>::try_from(key.as_bytes()).map_or(address.into(), IpAddr::from)
 }
 
-/// Returns the network that a text names, [in its own family](canonical).
-///
-/// An address alone is a network of one address.
+/// Parses a network or a single address.
 pub(crate) fn network(text: &str) -> Option<IpNet> {
-    // Documents try each of a million keys as an address, and most differ in the first byte.
+    // Documents try a million keys as addresses, and the first byte of most keys rules out an address.
     if !text
         .bytes()
         .all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.' | b'/'))
@@ -48,12 +45,11 @@ pub(crate) fn network(text: &str) -> Option<IpNet> {
     })
 }
 
-/// Returns whether an address belongs to this machine or to a private network.
 pub(super) fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {
             let [a, b, ..] = v4.octets();
-            // 100.64.0.0/10 is shared by customers of a provider (RFC 6598), and by the pods of some clusters.
+            // 100.64.0.0/10 is shared by a provider's customers (RFC 6598), and by the pods of some clusters.
             v4.is_loopback()
                 || v4.is_private()
                 || v4.is_link_local()
@@ -63,7 +59,7 @@ pub(super) fn is_private(address: IpAddr) -> bool {
     }
 }
 
-/// The number of leading bits by which clients are counted, for each family.
+/// The leading bits that identify a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Prefix {
     pub(super) v4: u8,
@@ -73,7 +69,7 @@ pub(super) struct Prefix {
 impl Prefix {
     pub(super) const DEFAULT: Self = Self { v4: 32, v6: 64 };
 
-    /// Returns the scope of the keys of a source, with the prefixes that differ from the default.
+    /// Returns the scope, including prefixes that differ from the default.
     pub(super) fn scope(self, source: Option<&str>) -> Name {
         let mut scope = String::from("ip");
         if let Some(source) = source {
@@ -89,7 +85,7 @@ impl Prefix {
         Name::from(scope)
     }
 
-    /// Returns the key of an address: the leading bytes of its network. By default it is [`Key::address`].
+    /// Returns the leading bytes of the address as a key, [`Key::address`] by default.
     pub(super) fn key(self, scope: Name, address: IpAddr) -> Key<'static> {
         match address {
             IpAddr::V4(v4) => {
@@ -99,13 +95,13 @@ impl Prefix {
             IpAddr::V6(v6) => {
                 let mask = u128::MAX << (128 - u32::from(self.v6));
                 let network = (v6.to_bits() & mask).to_be_bytes();
-                // At least eight bytes, because four would be an IPv4 address.
+                // At least eight bytes, because four bytes would be an IPv4 address.
                 Key::network(scope, &network[..usize::from(self.v6.div_ceil(8)).max(8)])
             }
         }
     }
 
-    /// Returns the key of the network that a text names, if its prefix length is the counted one.
+    /// Parses a network whose prefix length equals the counted length.
     pub(super) fn parse(self, scope: Name, text: &str) -> Option<Key<'static>> {
         let network = network(text)?;
         let bits = if matches!(network, IpNet::V4(_)) {

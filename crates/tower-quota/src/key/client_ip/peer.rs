@@ -1,12 +1,10 @@
-//! The address of the peer of the connection.
-
 use core::net::{IpAddr, SocketAddr};
 
 use http::Extensions;
 
 use super::network::canonical;
 
-/// Returns the peer's address that the server or an outer layer attached, in its own family.
+/// Returns the normalized peer address from the extensions.
 pub(super) fn of(extensions: &Extensions) -> Option<IpAddr> {
     let own = || {
         extensions

@@ -1,4 +1,4 @@
-//! Trusted proxies, and the search for the client behind them.
+//! Finds the client behind trusted proxies.
 
 use core::net::IpAddr;
 
@@ -11,7 +11,7 @@ use super::source::{Source, sent};
 use crate::key::mistake::Mistake;
 use crate::valid::valid;
 
-/// The trusted proxies in front of a service, for [`ClientIp::behind`](super::ClientIp::behind).
+/// The trusted proxies in front of your service, for [`ClientIp::behind`](super::ClientIp::behind).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[doc(alias = "trusted proxies")]
 pub struct Proxies(Trust);
@@ -23,15 +23,15 @@ enum Trust {
 }
 
 impl Proxies {
-    /// The maximum number of hops, and of entries of a list that are read.
+    /// The maximum number of hops, and of list entries to read.
     pub(super) const MAX_HOPS: u8 = 32;
 
-    /// Trusts proxies by their networks, such as `"10.0.0.0/8"`, or single addresses. An empty list trusts no proxy.
+    /// Trusts proxies by network, like `"10.0.0.0/8"`, or by address. An empty list trusts no proxy.
     ///
-    /// Clients must not have addresses in these networks.
+    /// Clients must not have addresses in your list.
     ///
     /// # Panics
-    /// If an entry is not a network or an address; see [`Proxies::try_networks`].
+    /// If an entry is invalid; see [`Proxies::try_networks`].
     #[must_use]
     #[track_caller]
     pub fn networks(networks: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
@@ -54,12 +54,11 @@ impl Proxies {
         Ok(Self(Trust::Networks(all)))
     }
 
-    /// Trusts this number of proxies, 1 to 32, whatever their addresses.
+    /// Trusts `count` proxies, 1 to 32, whatever addresses the proxies have.
     ///
-    /// With 1, the client is the right-most entry of a list; with 2 the next one. Google's balancers append two entries.
+    /// With 1, the client is the right-most list entry; with 2, the next entry. Google's balancers append two entries.
     ///
-    /// Use it only if clients cannot bypass the proxies. A client that reaches the service directly, or bypasses some of
-    /// the proxies, can send any address.
+    /// Use `hops` only if clients cannot bypass your proxies. Otherwise clients can forge addresses.
     ///
     /// # Panics
     /// If `count` is 0 or more than 32; see [`Proxies::try_hops`].
@@ -81,7 +80,7 @@ impl Proxies {
         }
     }
 
-    /// Returns whether the hop at this distance is one of the proxies; the peer is at 0.
+    /// Returns whether the hop at `distance` is a proxy. The peer is at 0.
     fn contain(&self, address: Option<IpAddr>, distance: usize) -> bool {
         match &self.0 {
             Trust::Networks(networks) => address.is_some_and(|address| networks.contain(address)),
@@ -90,7 +89,6 @@ impl Proxies {
     }
 }
 
-/// Trusted proxies, and the header in which they write the client's address.
 #[derive(Clone, Debug)]
 pub(super) struct Behind {
     pub(super) proxies: Proxies,
@@ -108,7 +106,7 @@ impl Behind {
         }
     }
 
-    /// Returns the first address that is not a proxy. Each entry is trusted because the previous one is a proxy.
+    /// Returns the first address that is not a proxy. An entry is trusted only if a proxy wrote the entry.
     fn walk(
         &self,
         peer: Option<IpAddr>,
@@ -130,7 +128,6 @@ impl Behind {
         }
     }
 
-    /// Returns the mistake that a request from this peer shows about these proxies.
     pub(super) fn mistake(&self, peer: Option<IpAddr>, headers: &HeaderMap) -> Option<Mistake> {
         if self.client(peer, headers).is_none() {
             return Some(Mistake::NoPeerAddress);
@@ -147,7 +144,7 @@ impl Behind {
     }
 }
 
-/// Returns the mistake if a peer that is not trusted looks like a proxy.
+/// Returns the mistake if an untrusted peer looks like a proxy.
 pub(super) fn untrusted(peer: IpAddr, headers: &HeaderMap) -> Option<Mistake> {
     if !is_private(peer) {
         return None;

@@ -1,43 +1,39 @@
-//! The headers in which proxies write the client's address.
-
 use core::net::IpAddr;
 
 use http::header::{HeaderMap, HeaderName, InvalidHeaderName};
 
 use super::list::{Elements, Ipv6, Quotes, address, forwarded_address};
 
-/// A function that reads an element of a list.
 type Parse = fn(&[u8]) -> Option<IpAddr>;
 
-/// The one header in which proxies write the client's address.
+/// The header in which your proxies write the client's address.
 ///
-/// A source never tries several headers, because then the client would choose one.
+/// A source never falls back to another header, because the client could then choose the header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
-    /// `X-Forwarded-For`: a list of addresses, to which each proxy appends its peer's address.
+    /// `X-Forwarded-For`, a list to which every proxy appends the peer's address.
     XForwardedFor,
-    /// `Forwarded` (RFC 7239): a list of elements, to which each proxy appends its peer in `for`.
+    /// `Forwarded` (RFC 7239), a list to which every proxy appends the peer in `for`.
     ///
-    /// If `for` is absent, `unknown`, or obfuscated as `_hidden`, the hop has no address.
+    /// If `for` is absent, `unknown`, or obfuscated like `_hidden`, the hop has no address.
     Forwarded,
-    /// `CF-Connecting-IP`, which Cloudflare sets.
+    /// `CF-Connecting-IP` from Cloudflare.
     CfConnectingIp,
-    /// `True-Client-IP`, which Akamai and Cloudflare set.
+    /// `True-Client-IP` from Akamai and Cloudflare.
     TrueClientIp,
-    /// `Fly-Client-IP`, which Fly.io sets.
+    /// `Fly-Client-IP` from Fly.io.
     FlyClientIp,
-    /// `X-Real-IP`, which nginx sets when it is configured to.
+    /// `X-Real-IP` from nginx, if configured.
     XRealIp,
-    /// `CloudFront-Viewer-Address`, which Amazon CloudFront sets: address and port, IPv6 without brackets.
+    /// `CloudFront-Viewer-Address` from Amazon CloudFront, with a port, and IPv6 without brackets.
     CloudFrontViewerAddress,
-    /// `X-Envoy-External-Address`, which Envoy sets.
+    /// `X-Envoy-External-Address` from Envoy.
     XEnvoyExternalAddress,
-    /// Another header that holds one address, with or without a port.
+    /// A custom header with one address, with or without a port.
     Header(HeaderName),
 }
 
-/// The headers of all sources except [`Source::Header`].
 const KNOWN: [&str; 8] = [
     "x-forwarded-for",
     "forwarded",
@@ -49,19 +45,18 @@ const KNOWN: [&str; 8] = [
     "x-envoy-external-address",
 ];
 
-/// Returns a known header of proxies that is in a request.
 pub(crate) fn sent(headers: &HeaderMap) -> Option<&'static str> {
-    // Looking up each name would parse and hash it. Requests have few headers, and comparing names is cheaper.
+    // Requests have few headers, so comparing names is cheaper than parsing and hashing eight names.
     headers
         .keys()
         .find_map(|sent| KNOWN.into_iter().find(|known| *known == sent.as_str()))
 }
 
 impl Source {
-    /// Returns the source that reads the header of this name.
+    /// Returns the source for this header name.
     ///
     /// # Errors
-    /// [`InvalidHeaderName`] if the text is not the name of a header.
+    /// [`InvalidHeaderName`] if `name` is invalid.
     pub fn try_header(name: &str) -> Result<Self, InvalidHeaderName> {
         let name = HeaderName::from_bytes(name.as_bytes())?;
         let known = [
@@ -94,7 +89,7 @@ impl Source {
         }
     }
 
-    /// Returns the addresses of a list from the right, `None` for other elements; `None` if this source is not a list.
+    /// Returns the list from the right, with `None` for invalid elements. Returns `None` if the source is not a list.
     pub(super) fn list<'h>(
         &self,
         headers: &'h HeaderMap,
@@ -110,7 +105,6 @@ impl Source {
         )
     }
 
-    /// Returns the address in the header, if it was sent once and is an address.
     pub(super) fn single(&self, headers: &HeaderMap) -> Option<IpAddr> {
         let mut lines = headers.get_all(self.name()).iter();
         let (line, None) = (lines.next()?.as_bytes(), lines.next()) else {
