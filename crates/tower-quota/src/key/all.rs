@@ -12,8 +12,8 @@ pub const MAX_SENT_KEYS: usize = 64;
 
 /// Counts by several keys together, for example by client and route.
 ///
-/// Pass a tuple of two to six extractors, or an array or `Vec`, for example of `Box<dyn KeyExtractor>`. The order of
-/// the parts matters.
+/// Pass a tuple of two to six extractors, or an array or `Vec`, for example of `Box<dyn KeyExtractor>`. The order
+/// matters.
 ///
 /// ```
 /// use tower_quota::{Limit, Quota, key};

@@ -1,5 +1,3 @@
-//! Keys from closures, and one key for all requests.
-
 use core::any::TypeId;
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -10,10 +8,10 @@ use tower_quota_core::{Key, Name};
 use super::extractor::KeyExtractor;
 use crate::head::RequestHead;
 
-/// The prefix of the scopes of closures: a closure named `everyone` is not [`everyone`].
+/// Distinguishes a closure named `everyone` from [`everyone`].
 pub(crate) const CLOSURE_MARK: &str = "fn ";
 
-/// Counts by a value that a closure reads from the request: text, bytes, the bytes of a number.
+/// Counts by text, bytes, or a number's bytes, read by your closure.
 ///
 /// ```
 /// use tower_quota::{Limit, Policy, Quota, key};
@@ -35,10 +33,10 @@ pub(crate) const CLOSURE_MARK: &str = "fn ";
 /// # let _ = policy;
 /// ```
 ///
-/// `None` or an empty value is a missing key. Values up to 38 bytes are stored without an allocation.
+/// Return `None` or an empty value if the key is missing. Values up to 38 bytes need no allocation.
 ///
-/// The [scope](KeyExtractor::scope) is `fn ` and the name. A policy [refuses](crate::ConfigError::SharedScope) two different
-/// closures of one name. To use a closure with captures for several limits, clone the extractor.
+/// The [scope](KeyExtractor::scope) is `fn ` and the name. A policy [refuses](crate::ConfigError::SharedScope) two
+/// different closures with one name. To share a closure with captures between limits, clone the extractor.
 #[must_use]
 pub fn from_fn<F, K>(name: impl Into<Name>, read: F) -> ClosureKey
 where
@@ -53,10 +51,9 @@ where
     }
 }
 
-/// Counts by a value in the request's extensions, such as an authenticated user.
+/// Counts by a value in the request's extensions, for example an authenticated user.
 ///
-/// The key is missing if the request has no value of that type, and if the closure returns `None` or an empty value. The
-/// scope is `extension ` and the name. All else is as in [`from_fn`].
+/// Works like [`from_fn`], with the scope `extension ` and the name. Without a value of this type, the key is missing.
 ///
 /// ```
 /// use tower_quota::{Limit, Quota, key};
@@ -99,7 +96,7 @@ pub struct ClosureKey {
 }
 
 impl ClosureKey {
-    /// Returns the key by which requests are counted if the closure returns this value.
+    /// Returns the key for this value of the closure.
     pub fn key_of(&self, value: impl AsRef<[u8]> + Into<Vec<u8>>) -> Key<'static> {
         Key::owned(self.scope, value)
     }
@@ -125,7 +122,7 @@ fn owned<K: AsRef<[u8]> + Into<Vec<u8>>>(scope: Name, bytes: K) -> Option<Key<'s
     (!bytes.as_ref().is_empty()).then(|| Key::owned(scope, bytes))
 }
 
-/// Returns the type of a closure, and a number that is unique if the closure has captures.
+/// The number is unique for closures with captures.
 fn identity_of<F: 'static>(closure: &F) -> (TypeId, u64) {
     static CLOSURES: AtomicU64 = AtomicU64::new(1);
     let number = if size_of_val(closure) == 0 {
@@ -136,7 +133,7 @@ fn identity_of<F: 'static>(closure: &F) -> (TypeId, u64) {
     (TypeId::of::<F>(), number)
 }
 
-/// Counts all requests together, in one counter. A limit without a key does this.
+/// Counts all requests together, like a limit without a key.
 #[must_use]
 #[doc(alias = "global")]
 pub const fn everyone() -> EveryoneKey {
@@ -157,7 +154,7 @@ impl KeyExtractor for EveryoneKey {
     }
 
     fn each_key(&self, _: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
-        // An alternative in `first_of`, as which it is not missing although it is empty.
+        // Empty keys are missing, but `everyone` must match as an alternative in `first_of`.
         visit(&Key::EVERYONE);
     }
 

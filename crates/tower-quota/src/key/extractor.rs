@@ -1,5 +1,3 @@
-//! The trait of extractors, which read keys from requests.
-
 use core::any::Any;
 use core::fmt;
 use std::sync::Arc;
@@ -8,10 +6,10 @@ use tower_quota_core::{Key, Name};
 
 use crate::head::RequestHead;
 
-/// Reads the key that a request is counted by.
+/// Reads the key by which a limit counts a request.
 ///
-/// Implement [`scope`](Self::scope) and [`extract`](Self::extract). Extractors run on every request: do not block, and
-/// borrow from the request instead of allocating.
+/// Implement [`scope`](Self::scope) and [`extract`](Self::extract). Your extractor runs on every request, so do not
+/// block, and avoid allocations.
 ///
 /// ```
 /// use tower_quota::{Key, Name, RequestHead, key::KeyExtractor};
@@ -35,30 +33,30 @@ use crate::head::RequestHead;
     note = "use an extractor of `tower_quota::key`, such as `key::client_ip()` or `key::from_fn(\"tenant\", |head| ..)`"
 )]
 pub trait KeyExtractor: Any + Send + Sync {
-    /// Returns the scope of the keys: a name for the kind of client.
+    /// Returns the scope, which names the kind of client.
     ///
-    /// Extractors of one scope must make the same keys, so put your extractor's settings into the scope.
+    /// Extractors with the same scope must make the same keys, so include your settings in the scope.
     fn scope(&self) -> Name;
 
-    /// Returns the key of a request, or `None` if the key is missing.
+    /// Returns the key, or `None` if the key is missing.
     ///
-    /// An empty key means that the request has conflicting values.
+    /// Return an empty key for conflicting values.
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>>;
 
-    /// Calls `visit` with the key of every value that the request sends, also of conflicting values.
+    /// Calls `visit` with the key of every value in the request, including conflicting values.
     ///
-    /// Block lists use this method, so that clients cannot hide a listed value. They refuse requests with more than 64 keys
-    /// for one limit. The default visits the extracted key.
+    /// Block lists call `each_key`, so clients cannot hide a listed value. Requests with more than 64 keys are blocked.
+    /// The default visits the extracted key.
     fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
         if let Some(key) = self.extract(head).filter(|key| !key.as_bytes().is_empty()) {
             visit(&key);
         }
     }
 
-    /// Returns the key that an operator names by this text: an API key, a user name, an address.
+    /// Parses an operator's text, for example an API key, a user name or an address.
     ///
-    /// The default uses the text itself. [`all`](super::all()) has no such text. [`first_of`](super::first_of()) prefers a
-    /// part that reads the text as an address.
+    /// The default uses the text itself. [`all`](super::all()) returns `None`, and [`first_of`](super::first_of())
+    /// prefers parts that read an address.
     fn parse(&self, text: &str) -> Option<Key<'static>> {
         (!text.is_empty()).then(|| Key::owned(self.scope(), text))
     }
@@ -70,7 +68,6 @@ impl fmt::Debug for dyn KeyExtractor {
     }
 }
 
-/// Implements the trait for pointers to extractors.
 macro_rules! pointers {
     ($($pointer:ident)+) => {
         $(impl KeyExtractor for $pointer<dyn KeyExtractor> {

@@ -1,5 +1,3 @@
-//! Keys with alternatives.
-
 use tower_quota_core::{Key, Name};
 
 use super::all::All;
@@ -12,9 +10,9 @@ use super::parts::{IntoExtractors, Parts, joined_scope};
 use super::value::ValueKey;
 use crate::head::RequestHead;
 
-/// Counts by the first of these keys that the request has, such as API key, else address.
+/// Counts by the first key that the request has, for example API key or else address.
 ///
-/// Pass a tuple of two to six extractors, or an array or a `Vec` of one type. For two extractors, `a.or(b)` is the same.
+/// Pass a tuple of two to six extractors, or an array or `Vec`. Two extractors also combine as `a.or(b)`.
 ///
 /// ```
 /// use tower_quota::{Limit, Quota, key};
@@ -25,11 +23,11 @@ use crate::head::RequestHead;
 /// # let _ = (limit, same);
 /// ```
 ///
-/// A key keeps the scope of its part: a limit by `key::header("x-api-key")` counts the same clients. The key is missing only
-/// if all parts are. A part with conflicting values is not missing, so the next part is not tried.
+/// A key keeps its part's scope, so a limit by `key::header("x-api-key")` shares the key. A part with conflicting
+/// values is present, so the next part is not tried.
 ///
-/// A client that can choose between parts has a counter for each, also for each made-up API key. Check API keys before
-/// this layer, or limit by address too.
+/// Clients can switch between parts, and make up API keys, for new counters. Check API keys before the layer, or limit
+/// by address too.
 #[must_use]
 #[doc(alias = "fallback")]
 #[doc(alias = "or_else")]
@@ -72,7 +70,7 @@ impl KeyExtractor for FirstOf {
     fn parse(&self, text: &str) -> Option<Key<'static>> {
         let mut keys = self.parts.iter().filter_map(|part| part.parse(text));
         let first = keys.next()?;
-        // Every other part would read an address as one of its keys.
+        // Every other part would also accept an address.
         if first.to_address().is_some() {
             return Some(first);
         }
@@ -81,11 +79,11 @@ impl KeyExtractor for FirstOf {
     }
 }
 
-/// Adds the method `or` to extractors, so that users need not import a trait.
+/// Inherent methods spare users the import of a trait.
 macro_rules! or {
     ($($extractor:ident)+) => {
         $(impl $extractor {
-            /// Counts by this key, or by the other if this one is missing: see [`first_of`].
+            /// Falls back to `other` if the key is missing. See [`first_of`].
             #[must_use]
             pub fn or(self, other: impl KeyExtractor) -> FirstOf {
                 first_of((self, other))

@@ -1,5 +1,3 @@
-//! Keys from headers and cookies.
-
 use std::borrow::Cow;
 
 use http::header::{COOKIE, HeaderName, HeaderValue, InvalidHeaderName};
@@ -11,26 +9,25 @@ use super::value::ValueKey;
 use crate::head::RequestHead;
 use crate::valid::valid_header;
 
-/// Counts by the value of a header, such as an API key, without the spaces around the value.
+/// Counts by a header, for example an API key, without surrounding spaces.
 ///
-/// The key is missing if the header is absent or empty. If a client sends different values, a limit that refuses requests
-/// without a key refuses the request. Otherwise all such requests share one counter, in addition to the counters of the
-/// single values.
+/// An absent or empty header is a missing key. Different values [conflict](super), and their shared counter adds to the
+/// counters of the single values.
 ///
-/// A client can send any value, and each made-up value gets a new counter: limit by address too.
+/// Limit by address too, because every made-up value gets a new counter.
 ///
 /// # Panics
-/// If `name` cannot be the name of a header; see [`try_header`].
+/// If `name` is not a valid header name.
 #[track_caller]
 #[doc(alias = "api key")]
 pub fn header(name: &str) -> ValueKey {
     ValueKey::of(Place::Header(valid_header(name)))
 }
 
-/// Works like [`header`], but returns an error for an invalid name.
+/// The fallible [`header`].
 ///
 /// # Errors
-/// [`InvalidHeaderName`] if `name` is empty or not a token (RFC 9110, section 5.1).
+/// [`InvalidHeaderName`] if `name` is not a token (RFC 9110).
 pub fn try_header(name: &str) -> Result<ValueKey, InvalidHeaderName> {
     Ok(ValueKey::of(Place::Header(HeaderName::from_bytes(
         name.as_bytes(),
@@ -45,10 +42,9 @@ pub(super) fn lines<'r>(
     lines.map(|line| line.as_bytes().trim_ascii())
 }
 
-/// Counts by the value of a cookie (RFC 6265), such as a session, decoded and without quotes.
+/// Counts by a cookie (RFC 6265), like a session, decoded and without quotes.
 ///
-/// Do not set cookies of one name for several paths: different values conflict, as in [`header`]. A client can make up
-/// any value: limit by address too.
+/// Set each cookie for one path only, because different values conflict. See [`header`].
 #[doc(alias = "session")]
 pub fn cookie(name: impl Into<Name>) -> ValueKey {
     ValueKey::of(Place::Cookie(name.into()))

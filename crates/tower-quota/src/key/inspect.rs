@@ -1,4 +1,4 @@
-//! Properties of this crate's extractors that the layer looks up, also inside combined extractors.
+//! Looks up properties of extractors, also inside combined extractors.
 
 use core::any::Any;
 use core::hash::{Hash, Hasher};
@@ -15,7 +15,7 @@ use super::jwt::JwtClaim;
 use super::mistake::Mistake;
 use crate::head::RequestHead;
 
-/// Returns a number that differs, in this process, for extractors of one scope that may make different keys.
+/// Returns a number that differs between extractors with one scope but different keys.
 pub(crate) fn identity(extractor: &dyn KeyExtractor) -> u64 {
     let any: &dyn Any = extractor;
     if let Some(inner) = pointee(any) {
@@ -39,9 +39,9 @@ pub(crate) fn identity(extractor: &dyn KeyExtractor) -> u64 {
     hasher.finish()
 }
 
-/// Returns the mistake in the server's configuration that a request shows, if any.
+/// Returns the configuration mistake that the request shows.
 ///
-/// A missing peer address comes first, because it explains a missing key.
+/// A missing peer address comes first, because the missing address explains a missing key.
 pub(crate) fn mistake(extractor: &dyn KeyExtractor, head: &RequestHead<'_>) -> Option<Mistake> {
     let any: &dyn Any = extractor;
     if let Some(client) = any.downcast_ref::<ClientIp>() {

@@ -1,5 +1,3 @@
-//! Keys from axum's matched route, or a parameter of the route.
-
 use axum::extract::MatchedPath;
 use tower_quota_core::Name;
 
@@ -7,19 +5,19 @@ use super::place::Place;
 use super::value::ValueKey;
 use crate::head::RequestHead;
 
-/// Counts by the pattern of axum's matched route, such as `/users/{id}`, with the prefix of a `nest`.
+/// Counts by axum's matched route, like `/users/{id}`, including `nest` prefixes.
 ///
-/// Made-up paths get no new counter. axum knows the pattern inside `Router::layer` and `Router::route_layer`. The key is
-/// missing in fallbacks, outside a `nest_service`, and in layers around an app (as with `ServiceBuilder::service(app)`).
+/// Made-up paths get no new counters. Add the layer with `Router::layer` or `Router::route_layer`. The key is missing
+/// in fallbacks, outside a `nest_service`, and in layers around an app, as in `ServiceBuilder::service(app)`.
 #[doc(alias = "MatchedPath")]
 #[doc(alias = "endpoint")]
 pub fn route() -> ValueKey {
     ValueKey::of(Place::Route)
 }
 
-/// Counts by a parameter of axum's matched route, such as `id` of `/users/{id}` or `rest` of `/{*rest}`, decoded.
+/// Counts by a decoded parameter of axum's matched route.
 ///
-/// The key is missing where the key of [`route`] is. A client can make up any value: limit by address too.
+/// Examples are `id` of `/users/{id}` and `rest` of `/{*rest}`. The key is missing whenever [`route`] is missing.
 pub fn path_parameter(name: impl Into<Name>) -> ValueKey {
     ValueKey::of(Place::PathParameter(name.into()))
 }
@@ -29,11 +27,11 @@ pub(super) fn matched_route<'r>(head: &RequestHead<'r>) -> Option<&'r str> {
 }
 
 pub(super) fn matched_parameter<'r>(head: &RequestHead<'r>, name: Name) -> Option<&'r str> {
-    // axum does not expose the values to layers. Both the pattern and the original path have the prefix of a `nest`.
+    // axum hides the values from layers. Pattern and original path both include the `nest` prefix.
     parameter(matched_route(head)?, head.path(), name.as_str())
 }
 
-/// Returns the value of a pattern's parameter in a path that matches the pattern.
+/// Returns the parameter's value in a matching path.
 fn parameter<'p>(pattern: &str, mut path: &'p str, name: &str) -> Option<&'p str> {
     for part in pattern.strip_prefix('/')?.split('/') {
         path = path.strip_prefix('/')?;
@@ -58,9 +56,7 @@ fn wildcard(part: &str) -> Option<&str> {
     part.strip_prefix("{*")?.strip_suffix('}')
 }
 
-/// Returns the text before a parameter at the end of a segment, and its name.
-///
-/// Doubled braces are literal braces, not parameters.
+/// Returns the text before a parameter at the end of a segment, and the name.
 fn named(part: &str) -> Option<(&str, &str)> {
     let (before, name) = part.strip_suffix('}')?.rsplit_once('{')?;
     (!before.ends_with('{') && !name.ends_with('}')).then_some((before, name))

@@ -1,17 +1,15 @@
-//! Mistakes in the configuration that only requests show.
-
 use core::fmt;
 
-/// A mistake in the server's configuration that a request shows. The message says how to fix it.
+/// A configuration mistake that a request shows, displayed with a fix.
 ///
-/// One request is not a proof, because a balancer's own health checks have no forwarding header.
+/// One request proves little, because health checks of balancers have no forwarding header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Mistake {
-    /// The server attached no address of the peer, so clients cannot be distinguished.
+    /// The server attached no peer address.
     NoPeerAddress,
-    /// A peer with a private address sends a forwarding header, and is not a trusted proxy.
+    /// An untrusted private peer sends a forwarding header.
     UntrustedProxy { header: String },
-    /// A trusted proxy does not send the header that the client's address is read from.
+    /// A trusted proxy omits the configured header.
     NoForwardedAddress { header: String },
 }
 
@@ -24,7 +22,7 @@ impl fmt::Display for Mistake {
                  `into_make_service_with_connect_info::<SocketAddr>()`; with tonic, enable the feature `tonic`; \
                  otherwise insert a `std::net::SocketAddr` into the request's extensions in an outer layer",
             ),
-            // The message is logged, so it names no address, which is personal data.
+            // The message is logged. Addresses are personal data.
             Self::UntrustedProxy { header } => write!(
                 f,
                 "a peer with a private address sends `{header}` and looks like a proxy, but is counted as one client. If it \

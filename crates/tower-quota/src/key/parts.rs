@@ -1,15 +1,12 @@
-//! The parts of combined extractors.
-
 use tower_quota_core::Name;
 
 use super::extractor::KeyExtractor;
 
-/// The parts of a combined extractor, in order.
 pub(super) type Parts = Vec<Box<dyn KeyExtractor>>;
 
-/// Returns the scope of a combined extractor.
+/// Joins the scopes.
 ///
-/// The parentheses make the scopes of nested combinations distinct.
+/// Parentheses keep nested combinations distinct.
 pub(super) fn joined_scope(parts: &Parts, separator: &str) -> Name {
     let scopes: Vec<&str> = parts.iter().map(|part| part.scope().as_str()).collect();
     Name::from(format!("({})", scopes.join(separator)))
@@ -21,7 +18,7 @@ pub(super) fn joined_scope(parts: &Parts, separator: &str) -> Name {
     note = "pass a tuple of two to six extractors, as in `key::all((key::client_ip(), key::method()))`, an array or a `Vec`"
 )]
 pub trait IntoExtractors {
-    /// Returns the extractors in their order.
+    /// Returns the extractors in order.
     fn into_extractors(self) -> Vec<Box<dyn KeyExtractor>>;
 }
 

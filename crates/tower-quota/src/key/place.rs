@@ -1,5 +1,3 @@
-//! The places of a request that hold a value.
-
 use http::header::HeaderName;
 use tower_quota_core::Name;
 
@@ -12,7 +10,7 @@ use super::target::{decoded, known, query_values, segment};
 use super::value::SentValue;
 use crate::head::RequestHead;
 
-/// A place of a request that holds one value.
+/// Where a request holds a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Place {
     Header(HeaderName),
@@ -66,7 +64,6 @@ impl Place {
         }
     }
 
-    /// Calls `visit` with each value that a request sends in this place.
     pub(super) fn each_value<'r>(
         &self,
         head: &RequestHead<'r>,

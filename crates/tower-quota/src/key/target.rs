@@ -1,4 +1,4 @@
-//! Keys from the target of the request: path, query, host, method.
+//! Keys from path, query, host and method.
 
 use std::borrow::Cow;
 
@@ -10,18 +10,18 @@ use super::place::Place;
 use super::value::ValueKey;
 use crate::head::RequestHead;
 
-/// Counts by the [full path](RequestHead::path), decoded and without the query.
+/// Counts by the decoded [full path](RequestHead::path) without the query.
 ///
-/// Each path that a client makes up gets a new counter: prefer `route`, with the feature `axum`, or combine the path with
-/// the client by [`all`](super::all()).
+/// Every made-up path gets a new counter. Prefer `route` (feature `axum`), or combine the path with the client by
+/// [`all`](super::all()).
 #[doc(alias = "url")]
 pub fn path() -> ValueKey {
     ValueKey::of(Place::Path)
 }
 
-/// Counts by one segment of the [full path](RequestHead::path), decoded: segment 1 of `/tenants/acme/users` is `acme`.
+/// Counts by a decoded segment of the [full path](RequestHead::path), starting at 0.
 ///
-/// A client can make up any value: limit by address too.
+/// Segment 1 of `/tenants/acme/users` is `acme`.
 pub fn path_segment(index: usize) -> ValueKey {
     ValueKey::of(Place::PathSegment(index))
 }
@@ -30,14 +30,12 @@ pub(super) fn segment<'r>(head: &RequestHead<'r>, index: usize) -> Option<&'r st
     head.path().strip_prefix('/')?.split('/').nth(index)
 }
 
-/// Returns a part of a path with percent-encoding decoded: `/%61` and `/a` are the same.
+/// Decodes percent-encoding, so `/%61` equals `/a`.
 pub(super) fn decoded(text: &str) -> Cow<'_, [u8]> {
     percent_decode_str(text).into()
 }
 
-/// Counts by a parameter of the query, such as an API key in `?key=`, decoded as a form.
-///
-/// Different values conflict, as in [`header`](super::header()). A client can make up any value: limit by address too.
+/// Counts by a query parameter, like an API key in `?key=`, decoded as a form.
 pub fn query(name: impl Into<Name>) -> ValueKey {
     ValueKey::of(Place::Query(name.into()))
 }
@@ -55,21 +53,20 @@ pub(super) fn query_values<'r>(
         })
 }
 
-/// Counts by the requested host, in lower case, without the port and the trailing dot.
+/// Counts by the requested host, in lower case, without port and trailing dot.
 ///
-/// The host is the authority of the target (HTTP/2 always has one) or the field `Host`. Different hosts conflict, as in
-/// [`header`](super::header()). A client can request any host, and each made-up host gets a new counter, unless your server
-/// accepts only its own.
+/// The host comes from the request target (always in HTTP/2) or from `Host`. Every made-up host gets a new counter,
+/// unless your server accepts only known hosts.
 ///
-/// `X-Forwarded-Host` is not read. axum-extra's `Host` prefers that header: with it, clients can name one host to the limit
-/// and another to your handlers.
+/// `X-Forwarded-Host` is ignored. If your handlers use axum-extra's `Host`, which prefers `X-Forwarded-Host`, clients
+/// can show handlers and limits different hosts.
 #[doc(alias = "authority")]
 #[doc(alias = "virtual host")]
 pub fn host() -> ValueKey {
     ValueKey::of(Place::Host)
 }
 
-/// Returns the host in an authority (RFC 3986, section 3.2), in one notation.
+/// Normalises the host of an authority (RFC 3986, section 3.2).
 pub(crate) fn host_of(authority: &[u8]) -> Cow<'_, [u8]> {
     let authority = authority.trim_ascii();
     let host = authority
@@ -91,15 +88,14 @@ pub(crate) fn host_of(authority: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// Counts by the request's method, such as `GET` or `POST`.
+/// Counts by the method, like `GET` or `POST`.
 ///
-/// Methods other than those of RFC 9110 and `PATCH` share one counter, so that made-up methods get no new counter.
+/// Methods outside RFC 9110, except `PATCH`, share one counter.
 #[doc(alias = "verb")]
 pub fn method() -> ValueKey {
     ValueKey::of(Place::Method)
 }
 
-/// Returns the name of a known method, and an empty text for others.
 pub(super) fn known(method: &Method) -> &str {
     match *method {
         Method::GET

@@ -1,5 +1,3 @@
-//! Extractors as text, for configuration files.
-
 use core::error::Error;
 use core::fmt;
 use core::str::FromStr;
@@ -13,7 +11,7 @@ use super::{
 };
 
 impl ValueKey {
-    /// The first words of the texts of extractors, for suggestions.
+    /// The first words of extractor texts, for suggestions.
     pub const WORDS: [&str; 14] = [
         "header",
         "bearer",
@@ -93,7 +91,7 @@ impl FromStr for ValueKey {
     }
 }
 
-/// Writes the text that parses to this extractor.
+/// Writes text that parses back.
 impl fmt::Display for ValueKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.place.word())?;
@@ -104,7 +102,7 @@ impl fmt::Display for ValueKey {
     }
 }
 
-/// The error of a text that is not an extractor. The message says how to fix the text.
+/// The error of an invalid extractor text. The message says how to fix the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyTextError(String);
 

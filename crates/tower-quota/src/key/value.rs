@@ -1,5 +1,3 @@
-//! The extractor of a value that a request should send once.
-
 use std::borrow::Cow;
 
 use tower_quota_core::{Key, Name};
@@ -9,12 +7,12 @@ use super::place::Place;
 use super::target::host_of;
 use crate::head::RequestHead;
 
-/// A value that a request sends; `None` if the value cannot be read.
+/// `None` is an unreadable value.
 pub(super) type SentValue<'r> = Option<Cow<'r, [u8]>>;
 
-/// An extractor of one value in one place, such as [`header`](super::header()) or [`path`](super::path()).
+/// Reads one value, for example with [`header`](super::header()) or [`path`](super::path()).
 ///
-/// For configuration files, the extractor has a text that begins with the name of its function in [this module](super).
+/// In configuration files, write the function's name in [this module](super) and the argument.
 ///
 /// ```
 /// use tower_quota::key::{self, ValueKey};
@@ -33,7 +31,7 @@ pub struct ValueKey {
 
 impl ValueKey {
     pub(super) fn of(place: Place) -> Self {
-        // Counters are stored under the scope, which therefore stays as it is.
+        // Stored counters depend on the scope, so never change the text.
         let mut scope = match place {
             Place::Bearer => String::from("bearer token"),
             _ => place.word().replace('_', " "),
@@ -47,9 +45,7 @@ impl ValueKey {
         }
     }
 
-    /// Returns the key by which requests with this value are counted.
-    ///
-    /// Give the decoded value. Use the key to peek at, reset or charge a client.
+    /// Returns the key of this decoded value, to peek at, reset or charge a client.
     pub fn key_of(&self, value: impl AsRef<[u8]> + Into<Vec<u8>>) -> Key<'static> {
         match self.place {
             Place::Host => Key::owned(self.scope, host_of(value.as_ref()).into_owned()),
@@ -67,7 +63,7 @@ impl KeyExtractor for ValueKey {
         let mut first: Option<SentValue<'r>> = None;
         let mut is_shared = false;
         self.place.each_value(head, &mut |value| match &first {
-            // The application might use another value than the limiter, so such requests share the empty key.
+            // Your application might use the other value, so conflicting requests share the empty key.
             Some(first) => is_shared |= *first != value,
             None => first = Some(value),
         });
@@ -77,7 +73,7 @@ impl KeyExtractor for ValueKey {
             return shared;
         }
         match first? {
-            // Methods that no RFC defines have an empty value, and share one counter too.
+            // Methods outside the RFCs are empty, and share one counter too.
             empty if empty.is_empty() => shared.filter(|_| self.place == Place::Method),
             Cow::Borrowed(bytes) => Some(Key::new(self.scope, bytes)),
             Cow::Owned(bytes) => Some(Key::owned(self.scope, bytes)),

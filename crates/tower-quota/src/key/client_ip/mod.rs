@@ -1,7 +1,7 @@
 //! Counts by client address.
 //!
 //! `peer` reads the connection, `source` and `list` read proxy headers, `proxies` finds the client, and `network`
-//! normalizes addresses.
+//! normalises addresses.
 
 mod list;
 mod network;
@@ -104,17 +104,17 @@ impl ClientIp {
     /// with shorter prefixes and larger quotas to stop such clients without affecting neighbours.
     ///
     /// # Panics
-    /// If `bits` is 0 or more than 128; see [`ClientIp::try_prefix_v6`].
+    /// If `bits` is out of range.
     #[must_use]
     #[track_caller]
     pub fn prefix_v6(self, bits: u8) -> Self {
         valid(self.try_prefix_v6(bits))
     }
 
-    /// Works like [`ClientIp::prefix_v6`], but returns an error for an invalid number.
+    /// The fallible [`ClientIp::prefix_v6`].
     ///
     /// # Errors
-    /// [`ConfigError::AddressPrefix`] if `bits` is 0 or more than 128.
+    /// [`ConfigError::AddressPrefix`] if `bits` is out of range.
     pub fn try_prefix_v6(mut self, bits: u8) -> Result<Self, ConfigError> {
         if !matches!(bits, 1..=128) {
             return Err(ConfigError::AddressPrefix { bits, most: 128 });
@@ -126,17 +126,17 @@ impl ClientIp {
     /// Counts IPv4 by the first `bits` bits, 1 to 32. The default is 32.
     ///
     /// # Panics
-    /// If `bits` is 0 or more than 32; see [`ClientIp::try_prefix_v4`].
+    /// If `bits` is out of range.
     #[must_use]
     #[track_caller]
     pub fn prefix_v4(self, bits: u8) -> Self {
         valid(self.try_prefix_v4(bits))
     }
 
-    /// Works like [`ClientIp::prefix_v4`], but returns an error for an invalid number.
+    /// The fallible [`ClientIp::prefix_v4`].
     ///
     /// # Errors
-    /// [`ConfigError::AddressPrefix`] if `bits` is 0 or more than 32.
+    /// [`ConfigError::AddressPrefix`] if `bits` is out of range.
     pub fn try_prefix_v4(mut self, bits: u8) -> Result<Self, ConfigError> {
         if !matches!(bits, 1..=32) {
             return Err(ConfigError::AddressPrefix { bits, most: 32 });

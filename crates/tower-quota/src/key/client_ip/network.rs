@@ -1,4 +1,4 @@
-//! Normalizes addresses and networks for comparison.
+//! Normalises addresses and networks for comparison.
 
 use core::net::{IpAddr, Ipv6Addr};
 

@@ -31,17 +31,17 @@ impl Proxies {
     /// Clients must not have addresses in your list.
     ///
     /// # Panics
-    /// If an entry is invalid; see [`Proxies::try_networks`].
+    /// If an entry is invalid.
     #[must_use]
     #[track_caller]
     pub fn networks(networks: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
         valid(Self::try_networks(networks))
     }
 
-    /// Works like [`Proxies::networks`], but returns an error for an invalid network.
+    /// The fallible [`Proxies::networks`].
     ///
     /// # Errors
-    /// [`ConfigError::Network`] if an entry is not a network or an address.
+    /// [`ConfigError::Network`] if an entry is invalid.
     pub fn try_networks(
         networks: impl IntoIterator<Item = impl AsRef<str>>,
     ) -> Result<Self, ConfigError> {
@@ -61,17 +61,17 @@ impl Proxies {
     /// Use `hops` only if clients cannot bypass your proxies. Otherwise clients can forge addresses.
     ///
     /// # Panics
-    /// If `count` is 0 or more than 32; see [`Proxies::try_hops`].
+    /// If `count` is out of range.
     #[must_use]
     #[track_caller]
     pub fn hops(count: u8) -> Self {
         valid(Self::try_hops(count))
     }
 
-    /// Works like [`Proxies::hops`], but returns an error for an invalid number.
+    /// The fallible [`Proxies::hops`].
     ///
     /// # Errors
-    /// [`ConfigError::ProxyHops`] if `count` is 0 or more than 32.
+    /// [`ConfigError::ProxyHops`] if `count` is out of range.
     pub const fn try_hops(count: u8) -> Result<Self, ConfigError> {
         if matches!(count, 1..=Self::MAX_HOPS) {
             Ok(Self(Trust::Hops(count)))

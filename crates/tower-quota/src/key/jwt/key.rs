@@ -1,5 +1,3 @@
-//! Keys that verify tokens.
-
 use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::time::Duration;
@@ -8,15 +6,14 @@ use jsonwebtoken::crypto::verify;
 use jsonwebtoken::{DecodingKey, DecodingKeyKind, Validation, decode};
 use serde_json::{Map, Value};
 
-/// A key that verifies JSON web tokens (RFC 7519), and the claims that they must have.
+/// A key that verifies JSON web tokens (RFC 7519), with the claims that you require.
 ///
-/// A key accepts the algorithms of its family, and never `none`. It checks `exp` and `nbf` if a token has them, with 60
-/// seconds of [leeway](Self::leeway), and `iss` and `aud` if you set [`issuer`](Self::issuer) and
-/// [`audience`](Self::audience).
+/// A key accepts the algorithms of one family, never `none`. `exp` and `nbf` are checked if present. Call
+/// [`issuer`](Self::issuer) and [`audience`](Self::audience) to check `iss` and `aud` too.
 ///
 /// # Panics
-/// Every constructor panics unless exactly one crypto backend is enabled: one of the features `rust_crypto` and
-/// `aws_lc_rs` of the crate `jsonwebtoken` 11, or this crate's `jwt-rust-crypto`.
+/// Constructors panic unless exactly one crypto backend is enabled, either this crate's `jwt-rust-crypto`, or
+/// `rust_crypto` or `aws_lc_rs` of `jsonwebtoken` 11.
 #[derive(Clone)]
 pub struct JwtKey {
     key: DecodingKey,
@@ -24,7 +21,7 @@ pub struct JwtKey {
 }
 
 impl JwtKey {
-    /// Makes a key from a shared secret: HS256, HS384 and HS512.
+    /// Makes an HMAC key from a shared secret, for HS256, HS384 and HS512.
     ///
     /// # Errors
     /// [`InvalidJwtKey`] if the secret is empty.
@@ -35,31 +32,31 @@ impl JwtKey {
         Self::new(DecodingKey::from_secret(secret))
     }
 
-    /// Makes a key from an RSA public key in PEM: RS256, RS384, RS512, PS256, PS384 and PS512.
+    /// Makes a key from an RSA public key in PEM, for RS256 to RS512 and PS256 to PS512.
     ///
     /// # Errors
-    /// [`InvalidJwtKey`] if it is not such a key.
+    /// [`InvalidJwtKey`] for any other text.
     pub fn rsa_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
         Self::new(DecodingKey::from_rsa_pem(pem).map_err(InvalidJwtKey::unreadable)?)
     }
 
-    /// Makes a key from a public key on the curve P-256 or P-384 in PEM: ES256 and ES384.
+    /// Makes a key from a P-256 or P-384 public key in PEM, for ES256 and ES384.
     ///
     /// # Errors
-    /// [`InvalidJwtKey`] if it is not such a key.
+    /// [`InvalidJwtKey`] for any other text.
     pub fn ec_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
         Self::new(DecodingKey::from_ec_pem(pem).map_err(InvalidJwtKey::unreadable)?)
     }
 
-    /// Makes a key from an Ed25519 public key in PEM: EdDSA.
+    /// Makes a key from an Ed25519 public key in PEM, for EdDSA.
     ///
     /// # Errors
-    /// [`InvalidJwtKey`] if it is not such a key.
+    /// [`InvalidJwtKey`] for any other text.
     pub fn ed_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
         Self::new(DecodingKey::from_ed_pem(pem).map_err(InvalidJwtKey::unreadable)?)
     }
 
-    /// Accepts only tokens of this issuer: the claim `iss`.
+    /// Requires this issuer in the claim `iss`.
     #[must_use]
     pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
         let issuer = issuer.into();
@@ -70,7 +67,7 @@ impl JwtKey {
         self
     }
 
-    /// Accepts only tokens for this audience: the claim `aud`.
+    /// Requires this audience in the claim `aud`.
     #[must_use]
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
         let audience = audience.into();
@@ -82,16 +79,14 @@ impl JwtKey {
         self
     }
 
-    /// Sets the allowed difference between the clocks of issuer and verifier. The default is 60 seconds.
-    ///
-    /// Fractions of a second are dropped.
+    /// Sets the tolerated clock difference in whole seconds. The default is 60 seconds.
     #[must_use]
     pub const fn leeway(mut self, leeway: Duration) -> Self {
         self.validation.leeway = leeway.as_secs();
         self
     }
 
-    /// Makes a key, and tries it on an empty message, so that an unusable key fails at start.
+    /// Verifies an empty message, so that an unusable key fails at start.
     fn new(key: DecodingKey) -> Result<Self, InvalidJwtKey> {
         let family = key.family();
         if family
@@ -117,7 +112,6 @@ impl JwtKey {
     }
 }
 
-/// Hashes the key's material and the required claims.
 impl Hash for JwtKey {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         match self.key.kind() {
@@ -126,7 +120,7 @@ impl Hash for JwtKey {
         }
         let validation = &self.validation;
         (&validation.algorithms, validation.leeway).hash(hasher);
-        // There is at most one issuer and one audience.
+        // At most one issuer and one audience are set.
         for names in [&validation.iss, &validation.aud] {
             names.iter().flatten().collect::<Vec<_>>().hash(hasher);
         }
@@ -134,13 +128,13 @@ impl Hash for JwtKey {
 }
 
 impl fmt::Debug for JwtKey {
-    /// Shows only the family of algorithms.
+    /// Hides the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "JwtKey({:?})", self.key.family())
     }
 }
 
-/// The error of a key that cannot verify tokens. The message says why, without the key.
+/// The error of an unusable key. The message gives the reason without the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidJwtKey(String);
 

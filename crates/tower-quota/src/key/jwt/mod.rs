@@ -1,5 +1,3 @@
-//! Keys from claims of JSON web tokens.
-
 mod key;
 
 use core::hash::{Hash, Hasher};
@@ -15,16 +13,16 @@ use super::authorization::bearer;
 use super::extractor::KeyExtractor;
 use crate::head::RequestHead;
 
-/// Counts by a claim of the request's JSON web token (RFC 7519), such as `sub`.
+/// Counts by a claim of a JSON web token (RFC 7519), for example `sub`, and verifies the token.
 ///
-/// The token is in `Authorization: Bearer`, or in [another place](JwtClaim::token_from), and this key verifies it. The
-/// claim may be a string, a number or a boolean; `7` and `"7"` are the same key. The key is missing if the token is absent
-/// or invalid, or has no such claim. Different tokens conflict, as in [`header`](super::header()).
+/// The extractor reads `Authorization: Bearer`, or [another place](JwtClaim::token_from). The claim may be a string, a
+/// number or a boolean, and `7` equals `"7"`. Invalid tokens count as missing keys, and different tokens
+/// [conflict](super).
 ///
 /// # What it costs
 ///
-/// A verification takes from a few microseconds (HMAC) to some hundred (elliptic curves), on the thread that serves the
-/// request, also for requests that the limits then refuse. Let a cheaper limit in an outer layer refuse floods first:
+/// Verifying takes a few microseconds (HMAC) to a few hundred (elliptic curves) on the serving thread, even if a limit
+/// then refuses the request. Add an outer layer with a cheaper limit to refuse floods first:
 ///
 /// ```
 /// use axum::{Router, routing::get};
@@ -42,16 +40,15 @@ use crate::head::RequestHead;
 /// # Ok::<(), key::InvalidJwtKey>(())
 /// ```
 ///
-/// If another layer has verified the token, count by the value that it attached, see [`extension`](super::extension()), or
-/// by [`unverified_jwt_claim`].
+/// If another layer already verifies your tokens, use [`extension`](super::extension()) or [`unverified_jwt_claim`].
 #[must_use]
 pub fn jwt_claim(claim: impl Into<Name>, key: JwtKey) -> JwtClaim {
     JwtClaim::new(claim.into(), vec![key])
 }
 
-/// Counts by a claim of a JSON web token without verifying the token, otherwise as [`jwt_claim`].
+/// Works like [`jwt_claim`], but does not verify the token.
 ///
-/// Use it **only if an outer layer has verified** the same token from the same header. Otherwise clients choose the claim.
+/// Use only **behind a layer that verifies** the same token from the same header. Otherwise clients choose the claim.
 #[must_use]
 pub fn unverified_jwt_claim(claim: impl Into<Name>) -> JwtClaim {
     JwtClaim::new(claim.into(), Vec::new())
@@ -62,7 +59,7 @@ pub fn unverified_jwt_claim(claim: impl Into<Name>) -> JwtClaim {
 pub struct JwtClaim {
     scope: Name,
     claim: Name,
-    /// The keys, one of which must verify the token. Without a key every token is accepted.
+    /// Any key may verify the token. Without keys, every token is accepted.
     keys: Vec<JwtKey>,
     token: Arc<dyn KeyExtractor>,
 }
@@ -78,16 +75,16 @@ impl JwtClaim {
         .renamed()
     }
 
-    /// Accepts tokens that this key verifies too: for key rotation, or several issuers.
+    /// Accepts tokens of a second key, for key rotation or several issuers.
     ///
-    /// An [unverified](unverified_jwt_claim) claim becomes a verified one.
+    /// An [unverified](unverified_jwt_claim) claim becomes verified.
     #[must_use]
     pub fn or_key(mut self, key: JwtKey) -> Self {
         self.keys.push(key);
         self.renamed()
     }
 
-    /// Reads the token with another extractor, such as `key::cookie("session")`.
+    /// Reads the token with your extractor, for example `key::cookie("session")`.
     #[must_use]
     pub fn token_from(mut self, extractor: impl KeyExtractor) -> Self {
         self.token = Arc::new(extractor);
@@ -104,7 +101,7 @@ impl JwtClaim {
         self
     }
 
-    /// Returns the key by which requests with this claim are counted. Give the claim as text.
+    /// Returns the key of this claim. Give the claim as text.
     pub fn key_of(&self, claim: impl AsRef<[u8]> + Into<Vec<u8>>) -> Key<'static> {
         Key::owned(self.scope, claim)
     }
@@ -113,7 +110,6 @@ impl JwtClaim {
         &*self.token
     }
 
-    /// Hashes the keys that verify tokens.
     pub(super) fn hash_keys(&self, hasher: &mut impl Hasher) {
         self.keys.hash(hasher);
     }
@@ -144,7 +140,7 @@ impl KeyExtractor for JwtClaim {
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
         let token = self.token.extract(head)?;
         if token.as_bytes().is_empty() {
-            // The request has conflicting tokens.
+            // The tokens conflict.
             return Some(Key::new(self.scope, &[]));
         }
         self.text(token.as_bytes())
