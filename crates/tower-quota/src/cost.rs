@@ -1,7 +1,7 @@
-//! Costs of requests: functions for [`Limit::cost_with`](crate::Limit::cost_with), which takes closures too.
+//! Cost functions for [`Limit::cost_with`](crate::Limit::cost_with).
 //!
-//! A cost is the number of units that a request takes before its handler runs, 1 by default. If only the handler or the
-//! response knows the cost, charge an estimate and [settle](crate::settle) it.
+//! Every request costs 1 unit by default, charged before the handler runs. If only your handler or response knows the
+//! cost, charge an estimate and [settle](crate::settle) later.
 //!
 //! ```
 //! use tower_quota::{Limit, Quota, cost, key};
@@ -13,7 +13,7 @@
 //! # let _ = megabytes;
 //! ```
 //!
-//! Customised: a closure on the request's [head](crate::RequestHead):
+//! Customised, with a closure on the [head](crate::RequestHead):
 //!
 //! ```
 //! use tower_quota::{Limit, Quota, key};
@@ -26,7 +26,7 @@
 //!
 //! # Caveats
 //!
-//! A cost of 0 is free. A cost above the quota's capacity is never admitted.
+//! A cost of 0 is free. The layer always refuses a cost above the capacity.
 
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, HeaderName, InvalidHeaderName, TRANSFER_ENCODING};
@@ -34,24 +34,24 @@ use http::header::{CONTENT_LENGTH, HeaderName, InvalidHeaderName, TRANSFER_ENCOD
 use crate::head::RequestHead;
 use crate::valid::valid_header;
 
-/// Charges the number in a header of the request.
+/// Charges the number in a request header.
 ///
-/// The cost is `default` units if the header is absent, is not a non-negative integer, or has different values. Numbers
-/// above 64 bits count as the largest number.
+/// Costs `default` units if the header is absent, conflicting, or not a non-negative integer. Larger numbers saturate
+/// at 64 bits.
 ///
-/// Clients write headers: use a header that a trusted proxy sets or removes.
+/// Use a header that a trusted proxy sets or removes, because clients write headers.
 ///
 /// # Panics
-/// If `name` cannot be the name of a header; see [`try_header`].
+/// If `name` is not a valid header name.
 #[track_caller]
 pub fn header(name: &str, default: u64) -> impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + use<> {
     header_named(valid_header(name), default)
 }
 
-/// Works like [`header`], but returns an error for an invalid name.
+/// The fallible [`header`].
 ///
 /// # Errors
-/// [`InvalidHeaderName`] if `name` is empty or not a token (RFC 9110, section 5.1).
+/// [`InvalidHeaderName`] if `name` is not a token (RFC 9110).
 pub fn try_header(
     name: &str,
     default: u64,
@@ -66,17 +66,17 @@ fn header_named(name: HeaderName, default: u64) -> impl Fn(&RequestHead<'_>) -> 
     move |head: &RequestHead<'_>| number_in(head.headers(), &name).unwrap_or(default)
 }
 
-/// Charges the length of the request's body, in units of `bytes_per_unit` bytes (0 counts as 1).
+/// Charges the body's length, in units of `bytes_per_unit` bytes (0 counts as 1).
 ///
-/// The cost is `Content-Length` in units, rounded up to at least 1. Without the header, or with `Transfer-Encoding`, the cost
-/// is `default` units: set the default to the cost of the longest body that you accept.
+/// Rounds `Content-Length` up to at least 1 unit. For bodies of unknown length, set `default` to the cost of the
+/// longest body that you accept.
 pub fn body_size(
     bytes_per_unit: u64,
     default: u64,
 ) -> impl Fn(&RequestHead<'_>) -> u64 + Send + Sync {
     let bytes_per_unit = bytes_per_unit.max(1);
     move |head: &RequestHead<'_>| match number_in(head.headers(), &CONTENT_LENGTH) {
-        // A server reads a chunked body in full, whatever length the client announced before.
+        // Servers read chunked bodies in full, whatever the announced length.
         Some(bytes) if !head.headers().contains_key(TRANSFER_ENCODING) => {
             bytes.div_ceil(bytes_per_unit).max(1)
         }
@@ -84,7 +84,7 @@ pub fn body_size(
     }
 }
 
-/// Returns the non-negative integer in a header, if all lines agree; above 64 bits the largest one.
+/// Returns the integer if all lines agree, saturating at 64 bits.
 pub(crate) fn number_in(headers: &HeaderMap, name: &HeaderName) -> Option<u64> {
     let mut lines = headers.get_all(name).iter();
     let first = lines.next()?.as_bytes();

@@ -1,15 +1,15 @@
-//! Guides: moving from other limiters, and one task each.
+//! Guides for single tasks, and for moving from other limiters.
 //!
-//! These modules hold no items. Their pages are `docs/guide` in the repository, and their code blocks are doc tests.
+//! The modules contain the pages of `docs/guide`, whose code blocks are doc tests.
 
-/// Defines the links between the guides. In the pages the same names link to files; the first definition counts.
+/// Links the guides. The first definition counts, so the pages' own links to files are ignored.
 macro_rules! links {
     ($($name:literal)*) => {
         concat!($("[", $name, "]: crate::guide::", $name, "\n"),*)
     };
 }
 
-/// Makes a module of each page. A page whose code needs a feature is tested if that feature is enabled.
+/// Tests a page's code only if the needed feature is enabled.
 macro_rules! guides {
     ($($(#[$needs:meta])? $name:ident;)*) => {
         $(
@@ -20,7 +20,7 @@ macro_rules! guides {
                 "outages" "leases" "regions" "live_rules" "admin" "command_line" "testing_your_limits" "writing_a_store"
                 "adding_an_algorithm"
             }]
-            // The picture is embedded as a link target, because published documentation has no separate files.
+            // Published documentation has no separate files, so embed the picture.
             #[doc = include_str!("../guide/drawing.txt")]
             #[doc = ""]
             #[doc = include_str!(concat!("../guide/", stringify!($name), ".md"))]
@@ -45,7 +45,7 @@ guides! {
     #[feature = "redis"] outages;
     #[all(feature = "lease", feature = "redis")] leases;
     #[all(feature = "lease", feature = "redis")] regions;
-    // Their code needs crates that depend on this one: their own tests, and those across crates, compile it.
+    // The code needs crates that depend on tower-quota, and is tested in those crates.
     #[any()] live_rules;
     #[any()] admin;
     command_line;

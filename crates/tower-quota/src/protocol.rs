@@ -1,43 +1,39 @@
-//! The protocol of a refusal: HTTP, or gRPC on top of it.
-
 use http::header::{CONTENT_TYPE, TE};
 use http::{Extensions, Method, Version};
 
 use crate::head::RequestHead;
 
-/// The choice of which refusals are gRPC responses.
+/// Chooses between HTTP and gRPC refusals.
 ///
-/// It is set by [`RateLimitLayer::protocol`](crate::RateLimitLayer::protocol). A gRPC refusal has the HTTP status 200,
-/// which caches, monitors and browsers treat as a success. So by default a content type, which any client may send, is
-/// not enough.
+/// Set the protocol with [`RateLimitLayer::protocol`](crate::RateLimitLayer::protocol). gRPC refusals have the HTTP
+/// status 200, which looks like a success to caches, monitors and browsers. So by default the client's content type
+/// alone does not select gRPC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Protocol {
-    /// Answers gRPC calls in gRPC if a tonic server received them, and all other requests in HTTP.
+    /// Refuses in gRPC if a tonic server received the gRPC call, otherwise in HTTP.
     ///
-    /// It needs the feature `tonic`. Such a server puts the connection's TCP or Unix socket addresses into the
-    /// extensions of its requests. Choose [`Both`](Self::Both) if axum serves tonic's routes, or over other kinds of
-    /// connections.
+    /// Needs the feature `tonic`. Only TCP and Unix sockets are recognised. If axum serves tonic's routes, choose
+    /// [`Both`](Self::Both).
     #[default]
     Auto,
-    /// Answers everything in HTTP.
+    /// Always refuses in HTTP.
     Http,
-    /// Answers everything in gRPC.
+    /// Always refuses in gRPC.
     Grpc,
-    /// Answers in gRPC if the request looks like a gRPC call, for services that serve both protocols.
+    /// Refuses in gRPC if the request looks like a gRPC call, for services with both protocols.
     ///
-    /// That is `POST` with a content type of gRPC-Web, or with one of gRPC and HTTP/2 or `te: trailers`.
+    /// Matches `POST` with a gRPC-Web content type, or with a gRPC content type and HTTP/2 or `te: trailers`.
     Both,
 }
 
-/// The content type of a gRPC response. It is a known one, so that no text of a client is echoed.
+/// The content type of a gRPC response, from a fixed list, so that no client text is echoed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GrpcContentType(pub(crate) &'static str);
 
-/// The prefix of the content types of gRPC-Web.
 const WEB: &str = "application/grpc-web";
 
-/// The content types of gRPC and gRPC-Web. A longer one comes before its prefix.
+/// A longer type comes before its prefix.
 const CONTENT_TYPES: [&str; 7] = [
     "application/grpc-web-text+proto",
     "application/grpc-web-text",
@@ -53,7 +49,7 @@ impl Protocol {
         self != Self::Http && (self != Self::Auto || cfg!(feature = "tonic"))
     }
 
-    /// Returns the content type of the gRPC response to a request; `None` if the response is plain HTTP.
+    /// Returns the response's content type for gRPC.
     pub(crate) fn grpc_content_type(self, head: RequestHead<'_>) -> Option<GrpcContentType> {
         match self {
             Self::Http => None,
@@ -67,10 +63,7 @@ impl Protocol {
 }
 
 impl GrpcContentType {
-    /// Returns the content type of a request that can be a gRPC call.
-    ///
-    /// Calls use `POST` over HTTP/2 or later, except gRPC-Web and calls that an outer layer translated from gRPC-Web:
-    /// tonic-web then adds `te: trailers`.
+    /// tonic-web adds `te: trailers` when translating from gRPC-Web over HTTP/1.
     pub(crate) fn of(head: RequestHead<'_>) -> Option<Self> {
         let known = Self::sent(head).filter(|_| head.method() == Method::POST)?;
         let is_translated = || head.headers().get(TE).is_some_and(|te| te == "trailers");
@@ -78,7 +71,6 @@ impl GrpcContentType {
             .then_some(known)
     }
 
-    /// Returns the content type of a request, if it is a known one.
     fn sent(head: RequestHead<'_>) -> Option<Self> {
         let sent = head.headers().get(CONTENT_TYPE)?.as_bytes();
         let begins = |known: &str| {
@@ -95,7 +87,7 @@ impl GrpcContentType {
 
 #[cfg(feature = "tonic")]
 fn is_from_tonic(extensions: &Extensions) -> bool {
-    // With TLS tonic also attaches the addresses of the TCP connection.
+    // Over TLS, tonic also attaches the TCP addresses.
     let is_from_tcp = || {
         extensions
             .get::<tonic::transport::server::TcpConnectInfo>()

@@ -1,4 +1,4 @@
-//! A budget of retries, so that retries cannot multiply the load of an overloaded remote.
+//! Bounds retries, so that retries cannot multiply the load of an overloaded remote.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,16 +6,13 @@ use tokio::time::Instant;
 
 use super::pushbacks::now;
 
-/// One retry, in the units of a budget. A retry a second adds a unit each microsecond.
+/// In units of the budget. One retry per second adds one unit per microsecond.
 const RETRY: u64 = 1_000_000;
 
-/// The number of seconds of the floor that are saved.
 const SAVED_SECONDS: u64 = 10;
 
-/// The number of retries that are saved in any case.
 const SAVED_RETRIES: u64 = 100;
 
-/// The retries that a layer may make: a share of its requests, and some each second.
 #[derive(Debug)]
 pub(super) struct Budget {
     percent: u64,

@@ -1,27 +1,24 @@
-//! The errors of a throttled service.
-
 use core::fmt;
 use core::time::Duration;
 use std::error::Error;
 
 use tower_quota_core::Decision;
 
-/// The error of a [`Throttle`](crate::throttle::Throttle): a refusal, a store failure, or the inner error.
+/// The error of a [`Throttle`](crate::throttle::Throttle).
 ///
-/// Works with tower's `BoxError` for any `E`, including `BoxError`. The source is the [`Throttled`] or the store's
-/// error. An inner error is displayed as itself, without a source.
+/// Works with tower's `BoxError` for any `E`. Inner errors display as themselves, without a source.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ThrottleError<E> {
-    /// The request was refused by this layer and did not reach the inner service. Nothing was charged.
+    /// The layer refused the request before the inner service, and charged no units.
     Throttled(Throttled),
-    /// The store failed, and [`StoreFailure::Fail`](super::StoreFailure::Fail) was chosen.
+    /// The store failed under [`StoreFailure::Fail`](super::StoreFailure::Fail).
     Store(Box<dyn Error + Send + Sync>),
     /// The inner service failed.
     Inner(E),
 }
 
-/// A refusal: the turn is later than the request may wait, or never comes.
+/// A refusal, because the turn comes too late or never.
 #[derive(Debug)]
 pub struct Throttled {
     retry_after: Option<Duration>,
@@ -43,13 +40,13 @@ impl Throttled {
         }
     }
 
-    /// Returns the time until the same request would be accepted; `None` if it never would.
+    /// Returns the time until the request would be accepted, if ever.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         self.retry_after
     }
 
-    /// Returns the decision of the limiter; `None` if the remote has pushed the key back.
+    /// Returns the limiter's decision, unless the remote pushed the key back.
     #[must_use]
     pub fn decision(&self) -> Option<&Decision> {
         self.decision.as_deref()
@@ -57,7 +54,7 @@ impl Throttled {
 }
 
 impl<E> ThrottleError<E> {
-    /// Returns the refusal, if it is one.
+    /// Returns the refusal, if any.
     #[must_use]
     pub const fn throttled(&self) -> Option<&Throttled> {
         match self {

@@ -1,5 +1,3 @@
-//! The gate of a throttled service: the limiter, pushbacks, and the places to wait.
-
 use core::convert::Infallible;
 use core::error::Error;
 use core::fmt;
@@ -12,19 +10,18 @@ use tower_quota_core::{Key, Limiter, NotReady, Store, Turn};
 use super::error::{ThrottleError, Throttled};
 use super::pushbacks::{Pushbacks, now};
 
-/// The choice for requests while the store cannot decide.
+/// Decides about requests while the store fails.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 #[doc(alias("fail open", "fail closed"))]
 pub enum StoreFailure {
-    /// Requests pass uncounted: fail open. It is the default, as for the limits of a server.
+    /// Fails open. Requests pass uncounted. The default.
     #[default]
     Allow,
-    /// Requests fail with [`ThrottleError::Store`]: fail closed.
+    /// Fails closed. Requests fail with [`ThrottleError::Store`].
     Fail,
 }
 
-/// The state that the services of a layer share.
 #[derive(Clone)]
 pub(super) struct Gate<S> {
     pub(super) limiter: Limiter<S>,
@@ -38,7 +35,7 @@ pub(super) struct Gate<S> {
 pub(super) type StoreErrorListener = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
 
 impl<S: Store + Clone> Gate<S> {
-    /// Takes a turn while the key is not pushed back, and waits until it comes.
+    /// Takes a turn and waits, unless the key is pushed back.
     ///
     /// Returns no turn if the request passes uncounted.
     pub(super) async fn enter<E>(
@@ -61,14 +58,14 @@ impl<S: Store + Clone> Gate<S> {
                 .await
                 .map_err(ThrottleError::Throttled)?;
             let turn = self.take_turn(key, cost, rest()).await?;
-            // A response may have pushed the key back meanwhile. Turns that were kept would all be due when that ends.
+            // If the key was pushed back meanwhile, return the turn. Kept turns would all be due at the pushback's end.
             if self.pushbacks.pause(key).is_none() {
                 return Ok(turn);
             }
         }
     }
 
-    /// Enters after a wait. Returns `None` if there is no place to wait, or the turn does not come in time.
+    /// Gives up if all places are taken, or the turn comes too late.
     pub(super) async fn enter_after(
         &self,
         wait: Duration,
@@ -106,7 +103,6 @@ impl<S: Store + Clone> Gate<S> {
         }
     }
 
-    /// Holds back the next requests of a key.
     pub(super) fn push_back(&self, key: Key<'static>, pause: Duration) {
         if !pause.is_zero() {
             self.pushbacks.push(key, pause.min(self.max_pushback));

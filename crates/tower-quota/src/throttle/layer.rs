@@ -1,5 +1,3 @@
-//! The layer that throttles a service.
-
 use core::error::Error;
 use core::time::Duration;
 use std::sync::Arc;
@@ -13,11 +11,10 @@ use super::reader::Constant;
 use super::retries::{NoCopies, Retries};
 use super::service::Throttle;
 
-/// A layer that makes requests of any tower service wait for their turn, or fail.
+/// Makes requests of any tower service wait for their turn, or fail.
 ///
-/// The [module](crate::throttle) has an example and the steps of a request. The error is a
-/// [`ThrottleError`](crate::throttle::ThrottleError). Type parameters: the store, and the [readers](super::Reader) of keys, costs
-/// and pushbacks.
+/// See the [module](crate::throttle) for an example. The type parameters are the store, and the
+/// [readers](super::Reader) of keys, costs and pushbacks.
 #[derive(Clone, Debug)]
 #[must_use = "a layer limits nothing before it is put around a service"]
 pub struct ThrottleLayer<
@@ -36,13 +33,13 @@ pub struct ThrottleLayer<
 }
 
 impl<S: Store + Clone, K> ThrottleLayer<S, K> {
-    /// Makes a layer that counts requests by the key that a closure reads from them.
+    /// Counts requests by a key that your closure reads.
     ///
-    /// The closure returns an owned value that implements [`AsKey`](crate::limiter::AsKey): a `String`, a number, an address, a
-    /// [`Key`](crate::Key). Write the type of its argument, as in `|request: &MyRequest| request.tenant.clone()`.
+    /// The closure returns an owned [`AsKey`](crate::limiter::AsKey), for example a `String` or a number. Write the
+    /// argument's type, as in `|request: &MyRequest| request.tenant.clone()`.
     ///
-    /// A request costs one unit, waits at most [`Limiter::max_wait`](crate::Limiter::max_wait), and passes uncounted if
-    /// the store fails.
+    /// By default, a request costs one unit, waits at most [`Limiter::max_wait`](crate::Limiter::max_wait), and passes
+    /// uncounted if the store fails.
     pub fn new(limiter: Limiter<S>, key: K) -> Self {
         let gate = Gate {
             limiter,
@@ -61,38 +58,38 @@ impl<S: Store + Clone, K> ThrottleLayer<S, K> {
         }
     }
 
-    /// The default of [`max_waiting`](Self::max_waiting): 10,000 requests.
+    /// The default of [`max_waiting`](Self::max_waiting).
     pub const DEFAULT_MAX_WAITING: usize = 10_000;
 
-    /// The default of [`max_pushback`](Self::max_pushback): 5 minutes.
+    /// The default of [`max_pushback`](Self::max_pushback), 5 minutes.
     pub const DEFAULT_MAX_PUSHBACK: Duration = Duration::from_secs(300);
 }
 
 impl<S: Store + Clone> ThrottleLayer<S, Constant<Key<'static>>> {
-    /// Makes a layer that counts all requests together.
+    /// Counts all requests together.
     pub fn global(limiter: Limiter<S>) -> Self {
         Self::new(limiter, Constant(Key::EVERYONE))
     }
 }
 
 impl<S: Store + Clone, K, C, H, Q, P> ThrottleLayer<S, K, C, H, Q, P> {
-    /// Sets the longest wait of a request. With zero, a request that would have to wait fails.
+    /// Sets the longest wait of a request. With zero, a request never waits.
     pub fn max_wait(mut self, longest: Duration) -> Self {
         self.gate.limiter = self.gate.limiter.max_wait(longest);
         self
     }
 
-    /// Sets the maximum number of waiting requests in this process, for this layer and its clones.
+    /// Sets the maximum number of waiting requests for this layer and all clones.
     ///
-    /// Further requests pass at once, or fail. Requests that wait for the store's answer are included.
+    /// Further requests pass at once or fail. Requests that wait for the store count too.
     pub fn max_waiting(mut self, requests: usize) -> Self {
         self.gate.places = Arc::new(Semaphore::new(requests.min(Semaphore::MAX_PERMITS)));
         self
     }
 
-    /// Charges each request the cost that a closure reads from the request, in units.
+    /// Charges the cost in units that your closure reads from the request.
     ///
-    /// The default is one unit. A cost above the capacity of a limit always fails. A cost of 0 never waits.
+    /// The default is 1. A cost above a limit's capacity always fails. A cost of 0 never waits.
     pub fn cost_with<N>(self, cost: N) -> ThrottleLayer<S, K, N, H, Q, P> {
         ThrottleLayer {
             gate: self.gate,
@@ -103,11 +100,10 @@ impl<S: Store + Clone, K, C, H, Q, P> ThrottleLayer<S, K, C, H, Q, P> {
         }
     }
 
-    /// Holds back the next requests of a key for the time that a response asks for.
+    /// Holds back a key's next requests if a response demands a wait.
     ///
-    /// Takes [`remote_headers()`](super::remote_headers) for responses over HTTP, or a closure that returns
-    /// `Option<Duration>`. Requests of the key that have not reached the inner service wait for this time, or fail if
-    /// they may not wait so long. The pushback that ends last applies.
+    /// Pass [`remote_headers()`](super::remote_headers) for HTTP, or a closure that returns `Option<Duration>`.
+    /// Requests of the key before the inner service wait too, or fail if the wait is too long. The latest end applies.
     ///
     /// ```
     /// use std::time::Duration;
@@ -159,24 +155,22 @@ impl<S: Store + Clone, K, C, H, Q, P> ThrottleLayer<S, K, C, H, Q, P> {
         }
     }
 
-    /// Sets the longest pushback of one response, up to 366 days. The default is 5 minutes.
+    /// Sets the longest pushback, up to 366 days. The default is 5 minutes.
     pub fn max_pushback(mut self, longest: Duration) -> Self {
         self.gate.max_pushback = longest.min(Duration::from_secs(366 * 86_400));
         self
     }
 
-    /// Sets the choice for requests while the store cannot decide.
-    ///
-    /// The default is [`StoreFailure::Allow`].
+    /// Decides about requests while the store fails. The default is [`StoreFailure::Allow`].
     pub const fn on_store_failure(mut self, choice: StoreFailure) -> Self {
         self.gate.on_store_failure = choice;
         self
     }
 
-    /// Calls this closure with each error of the store, for logs and metrics.
+    /// Calls your closure with every store error, for logs and metrics.
     ///
-    /// The closure runs before the request continues, so it must not block. Without a closure, a layer that allows
-    /// requests runs without limits and without a log.
+    /// The closure runs inline, so do not block. Without a closure, a failing store leaves requests unlimited and
+    /// unlogged.
     pub fn on_store_error(
         mut self,
         listener: impl Fn(&(dyn Error + 'static)) + Send + Sync + 'static,

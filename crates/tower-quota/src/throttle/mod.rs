@@ -1,8 +1,7 @@
-//! Throttling of any tower service: clients of other APIs, workers, queues.
+//! Throttling of any tower service, like API clients, workers and queues.
 //!
-//! [`ThrottleLayer`] puts a [`Limiter`](crate::Limiter) around any `Service`. A request waits for its turn, or fails
-//! with a [`ThrottleError`] that says when to try again. So you can tell a refusal of this layer from a refusal of the
-//! remote.
+//! Put a [`Limiter`](crate::Limiter) around your service with [`ThrottleLayer`]. Requests wait for a turn, or fail with
+//! a [`ThrottleError`] that differs from the remote's refusals.
 //!
 //! ```
 //! use std::convert::Infallible;
@@ -34,12 +33,11 @@
 //!
 //! # What happens to a request
 //!
-//! 1. In `call`, the request takes its turn from the limiter. If the turn is now, the layer calls the inner service.
-//! 2. Otherwise the request waits, up to [`max_wait`](ThrottleLayer::max_wait) and
-//!    [`max_waiting`](ThrottleLayer::max_waiting), and releases the readiness of the inner service. Or the request fails.
-//! 3. If you drop the request before the inner service is called, its turn is refunded.
-//! 4. A response may [hold back](ThrottleLayer::heed) the next requests of its key.
-//! 5. The layer may [send a refused request again](ThrottleLayer::retries).
+//! 1. `call` takes a turn from the limiter. If the turn is now, the layer calls the inner service.
+//! 2. Otherwise the request releases the inner service, and waits within [`max_wait`](ThrottleLayer::max_wait) and
+//!    [`max_waiting`](ThrottleLayer::max_waiting), or fails. Dropping the waiting request refunds the turn.
+//! 3. The response may [hold back](ThrottleLayer::heed) the key's next requests.
+//! 4. The layer may [retry](ThrottleLayer::retries) a refused request.
 //!
 //! # Customised: waits and retries for a remote
 //!
@@ -64,12 +62,11 @@
 //!
 //! # Caveats
 //!
-//! * **Pushbacks are bounded** by [`max_pushback`](ThrottleLayer::max_pushback).
-//! * **Pushbacks are local** to a layer and its clones, also if the limit is in Redis. The layer keeps 10,000 keys, and
-//!   drops the pushbacks that end first.
-//! * **Windows have no turns** to wait for. Use a bucket, or requests fail at once.
+//! * **Pushbacks are local** to a layer and all clones, even with Redis. The layer keeps 10,000 keys, drops the
+//!   earliest ends, and bounds pushbacks by [`max_pushback`](ThrottleLayer::max_pushback).
+//! * **Windows have no turns**, so requests fail at once. Use a bucket.
 //! * **Waiting needs a tokio runtime** with a timer.
-//! * **The inner service must be `Clone` and `Send`**, and its requests, responses and futures `Send`.
+//! * **The inner service must be `Clone` and `Send`**, with `Send` requests, responses and futures.
 
 mod budget;
 mod error;

@@ -1,5 +1,3 @@
-//! The keys that the remote has pushed back, with the end of each pushback.
-
 use core::time::Duration;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,15 +7,14 @@ use tower_quota_core::Key;
 
 use super::error::Throttled;
 
-/// The maximum number of keys that are kept.
 const MAX_KEYS: usize = 10_000;
 
-/// The instant until which the requests of each key are held back.
+/// The end of every key's pushback.
 #[derive(Debug, Default)]
 pub(super) struct Pushbacks(Mutex<HashMap<Key<'static>, Instant>>);
 
 impl Pushbacks {
-    /// Holds a key back for this time from now, unless it is already held back for longer.
+    /// Keeps the later end if the key is already held back.
     pub(super) fn push(&self, key: Key<'static>, pause: Duration) {
         let now = now();
         let until = now + pause;
@@ -38,7 +35,7 @@ impl Pushbacks {
             .or_insert(until);
     }
 
-    /// Waits until a key is no longer held back. Fails at once if that would take longer than `longest`.
+    /// Waits for the end of the pushback. Fails at once if the wait is longer than `longest`.
     pub(super) async fn wait(
         &self,
         key: &Key<'static>,
@@ -46,7 +43,7 @@ impl Pushbacks {
     ) -> Result<(), Throttled> {
         let start = now();
         while let Some(pause) = self.pause(key) {
-            // Another response may have pushed the key back while this request waited.
+            // Another response may have pushed the key back meanwhile.
             if pause > longest.saturating_sub(start.elapsed()) {
                 return Err(Throttled::by_remote(pause));
             }
@@ -56,7 +53,7 @@ impl Pushbacks {
         Ok(())
     }
 
-    /// Returns the remaining time for which a key is held back.
+    /// Returns the remaining wait of a key.
     pub(super) fn pause(&self, key: &Key<'static>) -> Option<Duration> {
         let mut keys = self.lock();
         if keys.is_empty() {

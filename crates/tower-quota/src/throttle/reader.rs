@@ -1,8 +1,6 @@
-//! Readers of values from requests and responses: keys, costs, pushbacks.
-
-/// Reads a value from a request or a response, as closures on a reference do.
+/// Reads a value from a request or a response, like a closure on a reference.
 pub trait Reader<T: ?Sized> {
-    /// The value that is read.
+    /// The value.
     type Value;
 
     /// Reads the value.
@@ -17,7 +15,7 @@ impl<T: ?Sized, V, F: Fn(&T) -> V> Reader<T> for F {
     }
 }
 
-/// A reader that always returns the same value.
+/// Always reads the same value.
 #[derive(Clone, Copy, Debug)]
 pub struct Constant<V>(pub V);
 

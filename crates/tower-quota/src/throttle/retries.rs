@@ -1,5 +1,3 @@
-//! Retries of requests that the remote refused.
-
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -7,14 +5,14 @@ use super::budget::Budget;
 use super::reader::Reader;
 use super::remote::{IdempotentRequests, RemoteRefusals};
 
-/// The retries of a [`ThrottleLayer`](crate::ThrottleLayer): which requests, when, and how many.
+/// Chooses which requests a [`ThrottleLayer`](crate::ThrottleLayer) retries, when, and how often.
 ///
-/// Before the layer sends a refused request again, it waits as long as the remote asked, plus a random time up to 100 ms,
-/// 200 ms, 400 ms and so on (full jitter), at most 10 seconds. Each retry takes a turn of the limiter.
+/// A retry waits for the remote's demand plus a random time up to 100 ms, 200 ms, 400 ms and so on (full jitter), at
+/// most 10 seconds, and takes a turn of the limiter.
 ///
-/// The layer returns the refusal after 3 attempts, or if the wait exceeds the
-/// [`max_wait`](crate::ThrottleLayer::max_wait) since the call, or if the budget is spent. The budget, which a layer shares
-/// with its clones, is 10 % of the requests plus one retry each second.
+/// Your caller gets the refusal after 3 attempts, a wait beyond [`max_wait`](crate::ThrottleLayer::max_wait) since the
+/// call, or a spent budget. Clones of the layer share the budget, by default 10 % of the requests plus one retry per
+/// second.
 #[derive(Clone, Debug)]
 #[must_use = "retries do nothing before they are passed to a layer"]
 pub struct Retries<Q = IdempotentRequests, P = RemoteRefusals> {
@@ -26,7 +24,7 @@ pub struct Retries<Q = IdempotentRequests, P = RemoteRefusals> {
     budget: Arc<Budget>,
 }
 
-/// A reader that copies no request, the default of a [`ThrottleLayer`](crate::ThrottleLayer).
+/// Copies no request, the default of a [`ThrottleLayer`](crate::ThrottleLayer).
 #[derive(Clone, Copy, Debug)]
 pub struct NoCopies;
 
@@ -39,19 +37,19 @@ impl<R> Reader<R> for NoCopies {
 }
 
 impl Retries {
-    /// Retries HTTP requests with the methods GET, HEAD, PUT, DELETE and OPTIONS whose body is `Clone`.
+    /// Retries GET, HEAD, PUT, DELETE and OPTIONS requests with a `Clone` body.
     ///
-    /// The remote refuses with the responses that [`refusal`](super::refusal) lists.
+    /// See [`refusal`](super::refusal) for the responses.
     pub fn http() -> Self {
         Self::new(IdempotentRequests, RemoteRefusals)
     }
 }
 
 impl<Q, P> Retries<Q, P> {
-    /// Retries the requests that `copy` copies when `refused` reads a refusal from the response.
+    /// Retries copied requests when `refused` reads a refusal from the response.
     ///
-    /// * `copy` returns a copy to send again, or `None` if the request must not be sent again.
-    /// * `refused` returns the wait that a refusal asks for, or zero. `None` means that the remote accepted the request.
+    /// * `copy` returns the copy to retry, if any.
+    /// * `refused` returns the demanded wait, maybe zero, if the remote refused.
     ///
     /// ```
     /// use bytes::Bytes;
@@ -74,28 +72,28 @@ impl<Q, P> Retries<Q, P> {
         }
     }
 
-    /// Sets the maximum number of attempts of one request, including the first. The default is 3.
+    /// Sets the maximum number of attempts, including the first. The default is 3.
     pub const fn max_attempts(mut self, attempts: u32) -> Self {
         self.max_attempts = attempts;
         self
     }
 
-    /// Sets the longest random wait before the first retry, and before later retries.
+    /// Sets the longest random wait, before the first retry and before later retries.
     pub const fn backoff(mut self, first: Duration, longest: Duration) -> Self {
         self.base = first;
         self.cap = longest;
         self
     }
 
-    /// Sets the budget: retries in percent of the requests, and additional retries per second.
+    /// Sets the budget, in percent of the requests, plus retries per second.
     ///
-    /// The layer saves the additional retries of up to 10 seconds, and up to 100 retries of the share.
+    /// The layer saves up to 10 seconds of the retries per second, and up to 100 retries of the percentage.
     pub fn budget(mut self, percent: u32, per_second: u32) -> Self {
         self.budget = Arc::new(Budget::new(percent, per_second));
         self
     }
 
-    /// Copies a request before an attempt, if a refusal of this attempt may be retried.
+    /// Copies a request if this attempt's refusal may be retried.
     pub(super) fn copy<R>(&self, request: &R, attempt: u32) -> Option<R>
     where
         Q: Reader<R, Value = Option<R>>,
@@ -110,13 +108,13 @@ impl<Q, P> Retries<Q, P> {
         copy
     }
 
-    /// Returns the wait before the next attempt. Returns `None` if the response is not to be retried.
+    /// Returns the wait before the next attempt, if any.
     pub(super) fn wait<T>(&self, response: &T, attempt: u32, longest: Duration) -> Option<Duration>
     where
         P: Reader<T, Value = Option<Duration>>,
     {
         let asked = self.refused.read(response)?;
-        // The remote tells all refused clients the same time.
+        // Jitter, because the remote gives all clients the same time.
         let wait = asked.saturating_add(self.jittered(attempt));
         (wait <= longest && self.budget.withdraw()).then_some(wait)
     }

@@ -1,5 +1,3 @@
-//! One request on its way: its turn, its call, and its retries.
-
 use core::future::{Future, poll_fn};
 use core::mem;
 use core::pin::pin;
@@ -15,7 +13,7 @@ use super::layer::ThrottleLayer;
 use super::pushbacks::now;
 use super::reader::Reader;
 
-/// Sends a request when its turn comes, and again while the remote refuses it and the layer retries.
+/// Sends a request at its turn, and retries refusals.
 pub(super) async fn send<Svc, R, S, K, C, H, Q, P>(
     layer: Arc<ThrottleLayer<S, K, C, H, Q, P>>,
     mut service: Svc,
@@ -43,7 +41,7 @@ where
             let turn = entering.as_mut().poll(cx);
             if turn.is_pending() && is_immediate {
                 is_immediate = false;
-                // Drop the service that was polled ready, with its reserved permit, which other requests may need.
+                // Release the permit of the ready service, which other requests may need.
                 service = service.clone();
             }
             turn
@@ -82,7 +80,7 @@ where
         let Some(wait) = retries.wait(&response, attempt, rest) else {
             return Ok(response);
         };
-        // The caller gets the remote's refusal if the retry cannot be sent.
+        // Without a retry, return the remote's refusal.
         let Some(next) = gate.enter_after(wait, &key, cost, rest).await else {
             return Ok(response);
         };
@@ -94,7 +92,7 @@ where
     }
 }
 
-/// Ends the poll in `Throttle::call`. The next poll is the caller's.
+/// Ends the poll in `Throttle::call`, so that the next poll is the caller's.
 async fn pending_if(mut is_in_call: bool) {
     poll_fn(|_| {
         if mem::take(&mut is_in_call) {

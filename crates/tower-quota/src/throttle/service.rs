@@ -1,5 +1,3 @@
-//! The service that the throttle layer makes.
-
 use core::future::Future;
 use core::mem;
 use core::pin::Pin;
@@ -17,20 +15,17 @@ use super::send::send;
 
 /// A service behind a [`Limiter`](crate::Limiter), made by a [`ThrottleLayer`].
 ///
-/// The service is ready when the inner service is ready, and `poll_ready` takes no quota. A request takes its turn in
-/// `call`. If the request waits or is refused, it releases the readiness of the inner service.
+/// `poll_ready` takes no quota and polls the inner service. `call` takes the turn.
 ///
 /// # Panics
-/// When a request has to wait outside a tokio runtime with a timer.
+/// If a request waits outside a tokio runtime with a timer.
 #[derive(Debug)]
 pub struct Throttle<Svc, L> {
     inner: Svc,
     layer: Arc<L>,
 }
 
-/// The future of a [`Throttle`].
-///
-/// If you drop it before the inner service is called, the turn of its request is refunded.
+/// The future of a [`Throttle`]. Dropping the future before the inner call refunds the turn.
 pub type ThrottleFuture<T, E> = Pin<Box<dyn Future<Output = Result<T, ThrottleError<E>>> + Send>>;
 
 impl<Svc, L> Throttle<Svc, L> {
@@ -38,19 +33,19 @@ impl<Svc, L> Throttle<Svc, L> {
         Self { inner, layer }
     }
 
-    /// Returns a reference to the inner service.
+    /// Returns the inner service.
     #[must_use]
     pub const fn get_ref(&self) -> &Svc {
         &self.inner
     }
 
-    /// Returns a mutable reference to the inner service.
+    /// Returns the inner service mutably.
     #[must_use]
     pub const fn get_mut(&mut self) -> &mut Svc {
         &mut self.inner
     }
 
-    /// Returns the inner service, without its limits.
+    /// Returns the inner service, without limits.
     #[must_use]
     pub fn into_inner(self) -> Svc {
         self.inner
@@ -88,7 +83,7 @@ where
         let clone = self.inner.clone();
         let ready = mem::replace(&mut self.inner, clone);
         let mut sending = Box::pin(send(Arc::clone(&self.layer), ready, request));
-        // Turns are taken in the order of the calls. The first poll never completes.
+        // Take turns in the order of the calls. The first poll never completes.
         let _pending = sending
             .as_mut()
             .poll(&mut Context::from_waker(Waker::noop()));

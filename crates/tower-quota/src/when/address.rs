@@ -1,5 +1,3 @@
-//! Conditions on the client's address.
-
 use core::net::IpAddr;
 
 use super::condition::{Condition, PatternError};
@@ -7,11 +5,10 @@ use crate::head::RequestHead;
 use crate::key::{ClientIp, Networks, network};
 use crate::valid::valid;
 
-/// Matches requests from clients whose address is in one of these networks.
+/// Matches clients whose address is in one of these networks.
 ///
-/// Write a network as `203.0.113.0/24`, or as a single address. A request without an address does not match. Long lists are as
-/// fast as short ones. No IPv6 network, not even `::/0`, contains the IPv4 addresses that [`client_ip`](crate::key::client_ip)
-/// reads from IPv6 addresses.
+/// Write networks like `203.0.113.0/24`, or single addresses. Requests without an address never match. IPv6 networks,
+/// even `::/0`, never contain the IPv4 addresses that [`client_ip`](crate::key::client_ip) reads from IPv6 addresses.
 ///
 /// ```
 /// use tower_quota::{Policy, key, when};
@@ -22,7 +19,7 @@ use crate::valid::valid;
 /// ```
 ///
 /// # Panics
-/// If a text is not a network; see [`try_address_in`].
+/// If a text is not a network.
 #[must_use]
 #[track_caller]
 #[doc(alias = "cidr")]
@@ -35,10 +32,10 @@ pub fn address_in<T: AsRef<str>>(
     valid(try_address_in(client, networks))
 }
 
-/// Works like [`address_in`], but returns an error for an invalid network.
+/// The fallible [`address_in`].
 ///
 /// # Errors
-/// [`PatternError::Network`] with the first text that is not an address or a network.
+/// [`PatternError::Network`] with the first invalid text.
 pub fn try_address_in<T: AsRef<str>>(
     client: ClientIp,
     networks: impl IntoIterator<Item = T>,
@@ -55,12 +52,12 @@ pub fn try_address_in<T: AsRef<str>>(
     }))
 }
 
-/// Returns the first and the last address of a network or an address, for indexes of networks.
+/// Returns the first and last address of a network, for your own indexes.
 ///
-/// The addresses are in the family in which [`address_in`] compares clients.
+/// Like [`address_in`], the function converts mapped IPv6 addresses to IPv4.
 ///
 /// # Errors
-/// [`PatternError::Network`] if the text is not an address or a network.
+/// [`PatternError::Network`] if the text is not a network.
 pub fn try_network_range(text: &str) -> Result<(IpAddr, IpAddr), PatternError> {
     match network(text) {
         Some(network) => Ok((network.network(), network.broadcast())),

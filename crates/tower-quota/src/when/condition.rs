@@ -1,16 +1,14 @@
-//! The trait of conditions, combinations of conditions, and the errors of patterns.
-
 use core::error::Error;
 use core::fmt;
 
 use crate::head::RequestHead;
 
-/// Says whether a request matches.
+/// Matches requests.
 ///
-/// Closures from a [`RequestHead`] to a `bool` are conditions, and so are the boxes that the functions of [this
-/// module](crate::when) return. A condition runs on every request: it must not block and should not allocate.
+/// Pass a closure from [`RequestHead`] to `bool`, or a function's result from [this module](crate::when). Conditions
+/// run on every request, so do not block, and avoid allocations.
 ///
-/// You cannot implement this trait. Wrap your own type into a closure.
+/// You cannot implement the trait, so wrap your type into a closure.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a condition on requests",
     note = "use a condition of `tower_quota::when`, such as `when::path(\"/login\")`, or a closure: `|head| ..`"
@@ -25,16 +23,16 @@ impl fmt::Debug for dyn Condition {
     }
 }
 
-/// Matches requests that the given condition does not match.
+/// Matches if the condition does not match.
 #[must_use]
 pub fn not(condition: impl Condition) -> Box<dyn Condition> {
-    // If the inner condition is unsure, the negated answer must be the requested one.
+    // In doubt, the inner condition must give the opposite answer.
     Box::new(move |head: &RequestHead<'_>| !condition(&head.in_doubt(!head.holds_in_doubt())))
 }
 
-/// Matches if at least one of these conditions does, and never if there are none.
+/// Matches if at least one condition matches.
 ///
-/// They run in order, up to the first match. Box conditions of different types.
+/// An empty list never matches. Conditions run in order, up to the first match. Box different types.
 #[must_use]
 #[doc(alias = "or")]
 pub fn any<C: Condition>(conditions: impl IntoIterator<Item = C>) -> Box<dyn Condition> {
@@ -42,9 +40,9 @@ pub fn any<C: Condition>(conditions: impl IntoIterator<Item = C>) -> Box<dyn Con
     Box::new(move |head: &RequestHead<'_>| conditions.iter().any(|condition| condition(head)))
 }
 
-/// Matches if all of these conditions do, and always if there are none.
+/// Matches if all conditions match.
 ///
-/// They run in order, up to the first that does not match. Box conditions of different types.
+/// An empty list always matches. Conditions run in order, up to the first mismatch. Box different types.
 #[must_use]
 #[doc(alias = "and")]
 #[doc(alias = "all")]
@@ -53,24 +51,24 @@ pub fn every<C: Condition>(conditions: impl IntoIterator<Item = C>) -> Box<dyn C
     Box::new(move |head: &RequestHead<'_>| conditions.iter().all(|condition| condition(head)))
 }
 
-/// An invalid pattern of a condition. The message names it and says how to fix it.
+/// An invalid pattern. The message says how to fix the pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PatternError {
-    /// The text is not a pattern of paths.
+    /// Not a path pattern.
     Path {
         /// The pattern.
         pattern: String,
-        /// The reason why it is invalid.
+        /// The mistake.
         reason: String,
     },
-    /// The text is not a host name, an address, or `*.` before a name.
+    /// Not a host name, an address, or `*.` before a name.
     Host(String),
-    /// The text is not an address or a network such as `203.0.113.0/24`.
+    /// Not an address or a network like `203.0.113.0/24`.
     Network(String),
-    /// The text is not the full name of a gRPC service.
+    /// Not the full name of a gRPC service.
     GrpcService(String),
-    /// The text is not the full name of a gRPC method.
+    /// Not the full name of a gRPC method.
     GrpcMethod(String),
 }
 

@@ -1,5 +1,3 @@
-//! Conditions on the target of a request: method, path, route, host, gRPC service or method.
-
 use http::Method;
 use http::header::{ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
 use matchit::Router;
@@ -11,9 +9,9 @@ use crate::head::RequestHead;
 use crate::key::host_of;
 use crate::valid::valid;
 
-/// Matches requests with one of these methods. `GET` includes `HEAD`, because servers run the same handler for both.
+/// Matches these methods. `GET` includes `HEAD`, because servers run the same handler.
 ///
-/// axum's `get()` serves `HEAD` too. To match `GET` alone, use a closure on [`RequestHead::method`].
+/// To match `GET` alone, use a closure on [`RequestHead::method`].
 #[must_use]
 pub fn method(methods: impl IntoIterator<Item = Method>) -> Box<dyn Condition> {
     let mut methods: Vec<Method> = methods.into_iter().collect();
@@ -23,16 +21,16 @@ pub fn method(methods: impl IntoIterator<Item = Method>) -> Box<dyn Condition> {
     Box::new(move |head: &RequestHead<'_>| methods.contains(head.method()))
 }
 
-/// Matches requests whose path matches this pattern.
+/// Matches paths by a pattern.
 ///
-/// Patterns are axum's: `{id}` matches one segment, `{*rest}` any text up to the end, and `{{` is a literal brace. At the end
-/// of a pattern, braces do not match an empty text. The path is not decoded, see the [caveats](crate::when#caveats).
+/// Write patterns like axum. `{id}` matches one segment, `{*rest}` the rest, and `{{` is a literal brace. Final braces
+/// never match an empty text. The path is [not decoded](crate::when#caveats).
 ///
-/// With the feature `axum`, write the prefix of a `nest` too: `"/api/items"`. If a layer between routers rewrites the path,
-/// the limit applies if [either path matches](RequestHead::path_matches).
+/// Include the prefix of axum's `nest`, as in `"/api/items"`. If an inner layer rewrites the path, [either path may
+/// match](RequestHead::path_matches).
 ///
 /// # Panics
-/// If the pattern is invalid; see [`try_path`].
+/// If the pattern is invalid.
 #[must_use]
 #[track_caller]
 #[doc(alias = "url")]
@@ -40,11 +38,11 @@ pub fn path(pattern: &str) -> Box<dyn Condition> {
     valid(try_path(pattern))
 }
 
-/// Works like [`path`], but returns an error for an invalid pattern.
+/// The fallible [`path`].
 ///
 /// # Errors
-/// [`PatternError::Path`] if the pattern does not begin with a slash, has malformed braces, or has a segment that begins
-/// with `:` or `*`, the syntax of axum up to 0.7.
+/// [`PatternError::Path`] if the slash at the start is missing, braces are malformed, or a segment begins with `:` or
+/// `*`, as in axum 0.7.
 pub fn try_path(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
     let refused = |reason: String| PatternError::Path {
         pattern: pattern.to_owned(),
@@ -68,9 +66,9 @@ pub fn try_path(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
     }))
 }
 
-/// Matches requests that axum has matched to the route with this pattern.
+/// Matches requests that axum routed by this pattern.
 ///
-/// Write the pattern with the prefix of a `nest`: `"/api/users/{id}"`. The condition does not match where
+/// Include the prefix of a `nest`, as in `"/api/users/{id}"`. The condition never matches if
 /// [`key::route`](crate::key::route()) is missing. [`path`] needs no router.
 #[cfg(feature = "axum")]
 #[must_use]
@@ -86,12 +84,12 @@ pub fn route(pattern: impl Into<String>) -> Box<dyn Condition> {
     })
 }
 
-/// Reports a condition on a route that has matched, or that was written for another place of the layer.
+/// Reports a match, or a condition written for another place of the layer.
 #[cfg(feature = "axum")]
 fn watch_route(watch: &Watch, pattern: &str, route: Option<&str>, head: &RequestHead<'_>) {
     let Some(route) = route else {
         let original = head.extensions().get::<axum::extract::OriginalUri>();
-        // A scan of paths without a route proves nothing.
+        // Scans of unknown paths prove no mistake.
         if original.is_none() {
             watch.route_missed(pattern, || {
                 String::from(
@@ -111,7 +109,7 @@ fn watch_route(watch: &Watch, pattern: &str, route: Option<&str>, head: &Request
     }
 }
 
-/// Returns a matched route without the prefix of the `nest`, which has as many segments as the path has lost.
+/// Drops the `nest` prefix, as many segments as the path lost.
 #[cfg(feature = "axum")]
 fn inner_route<'a>(matched: &'a str, head: &RequestHead<'_>) -> &'a str {
     let original = head
@@ -126,28 +124,27 @@ fn inner_route<'a>(matched: &'a str, head: &RequestHead<'_>) -> &'a str {
         .map_or(matched, |(start, _)| &matched[start..])
 }
 
-/// Matches requests for this host, `api.example.com`, or under this domain, `*.example.com`.
+/// Matches the host `api.example.com`, or hosts under the domain `*.example.com`.
 ///
-/// `*.` matches one or more labels, so not the domain itself. Case, port and a trailing dot are ignored. Write IPv6 addresses
-/// in brackets, and internationalised names as `xn--...`.
+/// `*.` matches one or more labels, but not the domain alone. Case, port and a trailing dot are ignored. Write IPv6 in
+/// brackets, and internationalised names as `xn--...`.
 ///
-/// If a request [sends different hosts](RequestHead::host_matches), a limit and a [block list](crate::Policy::block) match
-/// on any of them, and a condition that exempts requests only if all match. Clients choose the host: it identifies your
-/// sites, not your clients. `X-Forwarded-Host`, which axum-extra's `Host` prefers, is not read.
+/// If a request [sends different hosts](RequestHead::host_matches), limits and [block lists](crate::Policy::block)
+/// match any host, and exemptions must match all hosts. Clients choose the host, so match your sites, not your clients.
+/// `X-Forwarded-Host` is ignored, unlike in axum-extra's `Host`.
 ///
 /// # Panics
-/// If the pattern is not a host; see [`try_host`].
+/// If the pattern is invalid.
 #[must_use]
 #[track_caller]
 pub fn host(pattern: &str) -> Box<dyn Condition> {
     valid(try_host(pattern))
 }
 
-/// Works like [`host`], but returns an error for an invalid pattern.
+/// The fallible [`host`].
 ///
 /// # Errors
-/// [`PatternError::Host`] if the pattern is empty, has a port, has a star except in `*.` at its beginning, or has
-/// characters that are not valid in a host.
+/// [`PatternError::Host`] for an empty pattern, a port, a star except in `*.` at the start, or invalid characters.
 pub fn try_host(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
     let domain = pattern.strip_prefix("*.");
     let name = domain.unwrap_or(pattern);
@@ -174,20 +171,19 @@ pub fn try_host(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
     })
 }
 
-/// Returns whether a host is under a domain: at least one character and a dot come before it.
+/// At least one character and a dot come before the domain.
 fn is_under(host: &[u8], domain: &[u8]) -> bool {
     host.strip_suffix(domain)
         .and_then(|before| before.strip_suffix(b"."))
         .is_some_and(|label| !label.is_empty())
 }
 
-/// Matches calls of this gRPC service, by its full name: `"grpc.health.v1.Health"`.
+/// Matches calls of a gRPC service by full name, like `"grpc.health.v1.Health"`.
 ///
-/// The condition compares the path, as gRPC servers do, and ignores the content type, because many servers answer calls with
-/// any content type.
+/// Like gRPC servers, the condition reads the path and ignores the content type.
 ///
 /// # Panics
-/// If this is not the name of a service; see [`try_grpc_service`].
+/// If the name is invalid.
 #[must_use]
 #[track_caller]
 #[doc(alias = "grpc")]
@@ -195,7 +191,7 @@ pub fn grpc_service(name: &str) -> Box<dyn Condition> {
     valid(try_grpc_service(name))
 }
 
-/// Works like [`grpc_service`], but returns an error for an invalid name.
+/// The fallible [`grpc_service`].
 ///
 /// # Errors
 /// [`PatternError::GrpcService`] if the name is empty or has a slash.
@@ -209,10 +205,10 @@ pub fn try_grpc_service(name: &str) -> Result<Box<dyn Condition>, PatternError> 
     }))
 }
 
-/// Matches calls of this gRPC method, by its full name: `"grpc.health.v1.Health/Check"`.
+/// Matches calls of a gRPC method by full name, like `"grpc.health.v1.Health/Check"`.
 ///
 /// # Panics
-/// If this is not the name of a method; see [`try_grpc_method`].
+/// If the name is invalid.
 #[must_use]
 #[track_caller]
 #[doc(alias = "rpc")]
@@ -220,10 +216,10 @@ pub fn grpc_method(name: &str) -> Box<dyn Condition> {
     valid(try_grpc_method(name))
 }
 
-/// Works like [`grpc_method`], but returns an error for an invalid name.
+/// The fallible [`grpc_method`].
 ///
 /// # Errors
-/// [`PatternError::GrpcMethod`] if the name is not a service, one slash, and a method.
+/// [`PatternError::GrpcMethod`] unless the name is a service, one slash, and a method.
 pub fn try_grpc_method(name: &str) -> Result<Box<dyn Condition>, PatternError> {
     match name.split_once('/') {
         Some((service, method))
@@ -236,11 +232,10 @@ pub fn try_grpc_method(name: &str) -> Result<Box<dyn Condition>, PatternError> {
     }))
 }
 
-/// Matches CORS preflight requests, as defined by the Fetch standard.
+/// Matches CORS preflight requests (Fetch standard).
 ///
-/// Browsers send these `OPTIONS` requests automatically, so it is fair to skip them. But any client can send them, and routes
-/// with `any(..)` and fallbacks, such as a gateway's, run their handlers for them. Skip them only if a CORS layer answers
-/// them first.
+/// Browsers send preflights automatically, so you may want to skip their cost. Any client can forge preflights, so skip
+/// only if a CORS layer answers first. Otherwise `any(..)` routes and fallbacks run their handlers.
 #[must_use]
 #[doc(alias = "options")]
 pub fn cors_preflight() -> Box<dyn Condition> {

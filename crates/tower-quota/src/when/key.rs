@@ -1,19 +1,17 @@
-//! Conditions on keys.
-
 use std::collections::HashSet;
 
 use super::condition::Condition;
 use crate::head::RequestHead;
 use crate::key::KeyExtractor;
 
-/// Matches requests whose key is one of these: API keys, user names, or other values.
+/// Matches requests with one of these keys, like API keys or user names.
 ///
-/// Give the text or the bytes that the extractor reads. For keys of several parts, combine conditions by
-/// [`every`](super::every); for addresses, use [`address_in`](super::address_in).
+/// Give the text or bytes that the extractor reads. For several parts, combine conditions by [`every`](super::every).
+/// For addresses, use [`address_in`](super::address_in).
 ///
-/// If a request sends conflicting values, one listed value is enough for a [block list](crate::Policy::block) and for
-/// [`Limit::when`](crate::Limit::when). For what exempts requests, such as an [allow list](crate::Policy::allow),
-/// conflicting values do not match. A client can send any key: allow only keys that are secret.
+/// If a request has conflicting values, any value matches in [block lists](crate::Policy::block) and
+/// [`Limit::when`](crate::Limit::when), but not in exemptions like [allow lists](crate::Policy::allow). Allow only
+/// secret keys, because clients can send any key.
 ///
 /// ```
 /// use tower_quota::{Policy, key, when};
@@ -30,7 +28,7 @@ pub fn key_in<K: AsRef<[u8]>>(
     keys: impl IntoIterator<Item = K>,
 ) -> Box<dyn Condition> {
     let mut listed: HashSet<Box<[u8]>> = keys.into_iter().map(|key| key.as_ref().into()).collect();
-    // An empty key is a missing one, or that of conflicting values.
+    // Empty keys are missing or conflicting.
     listed.remove(&[][..]);
     Box::new(move |head: &RequestHead<'_>| {
         if head.holds_in_doubt() {

@@ -1,18 +1,18 @@
-//! Conditions on requests, for limits and for the lists of a policy.
+//! Conditions on requests, for limits and policies.
 //!
-//! Give conditions to [`Policy::allow`](crate::Policy::allow), [`block`](crate::Policy::block) and
-//! [`skip`](crate::Policy::skip), and to [`Limit::when`](crate::Limit::when) and [`unless`](crate::Limit::unless). Closures on
-//! the [head](crate::RequestHead) of a request are conditions too.
+//! Pass conditions to [`Policy::allow`](crate::Policy::allow), [`block`](crate::Policy::block) and
+//! [`skip`](crate::Policy::skip), and to [`Limit::when`](crate::Limit::when) and [`unless`](crate::Limit::unless).
+//! Closures on the request's [head](crate::RequestHead) work too.
 //!
-//! | condition | matches requests |
+//! | condition | matches |
 //! |---|---|
-//! | [`method`] | with one of these methods; `GET` includes `HEAD` |
-//! | [`path`], `route` (feature `axum`) | for a path such as `/users/{id}`, or for a matched route |
-//! | [`host`] | for a host, or for all hosts under a domain |
-//! | [`grpc_service`], [`grpc_method`] | for a gRPC service or method |
-//! | [`address_in`], [`key_in`] | from a network, or with one of these keys |
-//! | [`cors_preflight`] | that are CORS preflight requests of browsers |
-//! | [`not`], [`any`], [`every`] | that a condition does not match, one of several matches, all match |
+//! | [`method`] | methods; `GET` includes `HEAD` |
+//! | [`path`], `route` (feature `axum`) | path pattern, matched route |
+//! | [`host`] | host or domain |
+//! | [`grpc_service`], [`grpc_method`] | gRPC calls |
+//! | [`address_in`], [`key_in`] | networks, keys |
+//! | [`cors_preflight`] | CORS preflights |
+//! | [`not`], [`any`], [`every`] | combinations |
 //!
 //! ```
 //! use tower_quota::{Limit, Policy, Quota, key, when};
@@ -43,12 +43,12 @@
 //!
 //! # Caveats
 //!
-//! * **Patterns are as strict as routers.** `/Login`, `/login/` and `/%6Cogin` are not `/login`. If your service accepts more
-//!   spellings, let the limit cover everything except the paths that you know to be cheap.
-//! * **Compare the values that your server uses.** gRPC servers choose the method by the path, so a client could evade a
-//!   condition on the content type.
-//! * **Conflicting values** match [`key_in`] and [`host`] only where that is the safe answer. A closure that negates a
-//!   condition by `!` loses this: use [`not`].
+//! * **Patterns are strict**, like routers. `/Login`, `/login/` and `/%6Cogin` are not `/login`. If your service
+//!   accepts more spellings, limit everything except cheap paths.
+//! * **Compare what your server uses.** Clients could evade a condition on the content type, because gRPC servers
+//!   choose by path.
+//! * **Conflicting values** match [`key_in`] and [`host`] on the safe side. Negate with [`not`], because a closure with
+//!   `!` loses the safety.
 
 mod address;
 mod condition;

@@ -1,11 +1,9 @@
-//! Dates in header fields, as seconds since the Unix epoch.
-
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use http::HeaderMap;
 use http::header::DATE;
 
-/// Returns the second at which a response was sent, from its `Date` or else from the system's clock.
+/// Returns the response's `Date`, or else the system's time, in Unix seconds.
 pub(super) fn response_time(headers: &HeaderMap) -> u64 {
     let sent = headers
         .get(DATE)

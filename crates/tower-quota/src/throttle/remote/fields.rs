@@ -1,5 +1,3 @@
-//! Header fields that push back, each with a bounded length.
-
 use core::time::Duration;
 
 use http::HeaderMap;
@@ -9,24 +7,19 @@ use super::date;
 use super::retry_info::retry_delay;
 use crate::response::split_unquoted;
 
-/// The maximum length of a value that is read, in bytes.
 const MAX_VALUE_BYTES: usize = 1_024;
 
-/// The maximum number of lines of one field that are read.
 const MAX_LINES: usize = 8;
 
-/// The first number of seconds that is read as a Unix timestamp instead of a duration.
-///
-/// As a timestamp it is in 2001; as a duration it would be 31 years.
+/// Larger numbers are Unix timestamps (since 2001), not durations (31 years).
 const FIRST_TIMESTAMP: u64 = 1_000_000_000;
 
-/// Codes of gRPC.
 const RESOURCE_EXHAUSTED: u64 = 8;
 const UNAVAILABLE: u64 = 14;
 
 const PUSHBACK: &str = "grpc-retry-pushback-ms";
 
-/// The names of a field for the remaining units, and of one for the reset.
+/// The fields for remaining units and reset.
 const PAIRS: [[&str; 2]; 3] = [
     ["ratelimit-remaining", "ratelimit-reset"],
     ["x-ratelimit-remaining", "x-ratelimit-reset"],
@@ -57,7 +50,7 @@ pub(super) fn asked(headers: &HeaderMap) -> Option<Duration> {
         .max(retry_delay(headers))
 }
 
-/// Returns the wait of `Retry-After`: the longest of several lines.
+/// The longest line counts.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let until = |date: &str| Some(date::parse(date)?.saturating_sub(date::response_time(headers)));
     let seconds = lines(headers, RETRY_AFTER.as_str())
@@ -86,7 +79,7 @@ pub(super) fn spent_quota(headers: &HeaderMap) -> Option<Duration> {
     window.map(Duration::from_secs)
 }
 
-/// Returns the seconds until the reset, if the field for the remaining units is 0.
+/// Returns the seconds until the reset if no units remain.
 fn spent_pair(headers: &HeaderMap, remaining: &str, reset: &str) -> Option<u64> {
     if lines(headers, remaining)
         .map(digits)
@@ -103,9 +96,9 @@ fn spent_pair(headers: &HeaderMap, remaining: &str, reset: &str) -> Option<u64> 
     }
 }
 
-/// Returns the longest window of the spent quotas in a value of `RateLimit`, in seconds.
+/// Returns the seconds of the longest spent window in `RateLimit`.
 fn spent_window(value: &str) -> Option<u64> {
-    // "minute";r=0;t=12, "day";r=90;t=3600 as of draft 8, and limit=100, remaining=0, reset=12 as of draft 7.
+    // `"minute";r=0;t=12, "day";r=90;t=3600` as of draft 8, and `limit=100, remaining=0, reset=12` as of draft 7.
     let list = split_unquoted(value, ',')
         .filter_map(|member| window(split_unquoted(member, ';'), "r", "t"))
         .max();
@@ -124,7 +117,7 @@ fn window<'a>(pairs: impl Iterator<Item = &'a str>, left: &str, seconds: &str) -
     length.filter(|_| is_spent)
 }
 
-/// Returns a non-negative integer; one that is too large becomes `u64::MAX`.
+/// Saturates at `u64::MAX`.
 fn digits(text: &str) -> Option<u64> {
     let text = text.trim_ascii();
     let are_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

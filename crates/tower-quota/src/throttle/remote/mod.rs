@@ -1,4 +1,4 @@
-//! The pushbacks of a remote, read from the header fields of its responses.
+//! Reads pushbacks from a remote's responses.
 
 mod date;
 mod fields;
@@ -12,14 +12,13 @@ use http::{HeaderMap, Response, StatusCode};
 pub use self::refused::{IdempotentRequests, RemoteRefusals, refusal};
 use super::reader::Reader;
 
-/// A reader of pushbacks of HTTP responses, made by [`remote_headers`].
+/// Reads pushbacks from HTTP responses, made by [`remote_headers`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RemoteHeaders(());
 
-/// Returns a reader of `Retry-After` and the `RateLimit` fields, for HTTP responses.
+/// Returns a reader of `Retry-After` and `RateLimit` fields in HTTP responses.
 ///
-/// Pass it to [`heed`](crate::ThrottleLayer::heed). It returns the [`pushback`] of the response's status and header
-/// fields.
+/// Pass the reader to [`heed`](crate::ThrottleLayer::heed). See [`pushback`].
 #[must_use]
 pub const fn remote_headers() -> RemoteHeaders {
     RemoteHeaders(())
@@ -33,20 +32,19 @@ impl<B> Reader<Response<B>> for RemoteHeaders {
     }
 }
 
-/// Returns the wait for the next request, from the status and the header fields of a response.
+/// Returns the wait before the next request, from a response's status and header fields.
 ///
-/// The wait is the first of these that is present and valid:
+/// The first valid wait counts, from:
 ///
-/// 1. on an error (400 to 599, or a `grpc-status` above 0), the longest of `Retry-After` (seconds or a date),
-///    `grpc-retry-pushback-ms`, and the `RetryInfo` in `grpc-status-details-bin`,
-/// 2. the longest window of a spent quota in `RateLimit` (drafts 7 to 11),
+/// 1. errors (400 to 599, or `grpc-status` above 0), the longest of `Retry-After`, `grpc-retry-pushback-ms`, and
+///    `RetryInfo` in `grpc-status-details-bin`,
+/// 2. `RateLimit`, the longest spent window (drafts 7 to 11),
 /// 3. `RateLimit-Reset` with `RateLimit-Remaining: 0` (drafts 0 to 6),
-/// 4. the same of `X-RateLimit` and `X-Rate-Limit`. A reset above 10^9 is a Unix timestamp.
+/// 4. likewise `X-RateLimit` and `X-Rate-Limit`. A reset above 10^9 is a Unix timestamp.
 ///
-/// Instants are relative to the `Date` of the response, or else to the system's clock. The function ignores redirections,
-/// responses from a cache (`Age` above 0), unknown formats, values of more than 1,024 bytes (details: 8 KiB), and lines
-/// of a field after the eighth. The wait is not bounded, unlike in a layer with a
-/// [`max_pushback`](crate::ThrottleLayer::max_pushback).
+/// Instants are relative to the response's `Date`, or else the system's clock. Redirections, cached responses (`Age`
+/// above 0), unknown formats, values above 1,024 bytes (8 KiB for details), and lines after the eighth are ignored.
+/// Only the layer bounds the wait, by [`max_pushback`](crate::ThrottleLayer::max_pushback).
 ///
 /// ```
 /// use std::time::Duration;

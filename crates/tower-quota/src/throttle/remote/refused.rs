@@ -1,5 +1,3 @@
-//! Refusals of a remote, and the requests that may be sent again.
-
 use core::time::Duration;
 
 use http::{HeaderMap, Method, Request, Response, StatusCode};
@@ -7,7 +5,7 @@ use http::{HeaderMap, Method, Request, Response, StatusCode};
 use super::fields;
 use crate::throttle::reader::Reader;
 
-/// Copies requests with the methods GET, HEAD, PUT, DELETE and OPTIONS. Their body must be `Clone`.
+/// Copies GET, HEAD, PUT, DELETE and OPTIONS requests with a `Clone` body.
 #[derive(Clone, Copy, Debug)]
 pub struct IdempotentRequests;
 
@@ -36,18 +34,18 @@ impl<B> Reader<Response<B>> for RemoteRefusals {
     }
 }
 
-/// Returns the wait that a refusal asks for, zero for a refusal without a wait, else `None`.
+/// Returns the wait that a refusal demands, or zero for a refusal without a wait.
 ///
-/// A response is a refusal, which a client may retry, if it has
+/// A refusal has
 ///
-/// * the status 429,
-/// * the status 503 with a wait,
-/// * the `grpc-status` `RESOURCE_EXHAUSTED` or `UNAVAILABLE` with a wait.
+/// * status 429,
+/// * status 503 with a wait, or
+/// * `grpc-status` `RESOURCE_EXHAUSTED`, or `UNAVAILABLE` with a wait.
 ///
-/// The wait is the longest of `Retry-After`, `grpc-retry-pushback-ms` and the `RetryInfo` of gRPC. A negative
+/// The longest of `Retry-After`, `grpc-retry-pushback-ms` and gRPC's `RetryInfo` counts. A negative
 /// `grpc-retry-pushback-ms` forbids retries.
 ///
-/// For responses of another type, such as reqwest's, pass a closure that calls this function to
+/// For other response types, like reqwest's, call `refusal` in a closure for
 /// [`Retries::new`](crate::throttle::Retries::new).
 #[must_use]
 pub fn refusal(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {

@@ -1,4 +1,4 @@
-//! The `RetryInfo` among the details of a gRPC status, in the wire format of Protocol Buffers.
+//! Decodes `RetryInfo` in the details of a gRPC status (Protocol Buffers).
 
 use core::time::Duration;
 
@@ -6,10 +6,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use http::HeaderMap;
 
-/// The maximum length of the details that are read, in base64. Servers limit all headers together to this length.
+/// In base64. Servers limit all headers together to 8 KiB.
 const MAX_BYTES: usize = 8_192;
 
-/// Returns the wait of the first `google.rpc.RetryInfo`, if there is a valid one.
 pub(super) fn retry_delay(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get("grpc-status-details-bin")?;
     if value.len() > MAX_BYTES {
@@ -37,7 +36,7 @@ fn any_delay(detail: &[u8]) -> Option<Duration> {
     duration(last(info, 1)?.bytes)
 }
 
-/// Reads a `google.protobuf.Duration { 1: int64 seconds, 2: int32 nanos }`. A negative one is no wait.
+/// Reads a `google.protobuf.Duration { 1: int64 seconds, 2: int32 nanos }`. Negative durations are no wait.
 fn duration(message: &[u8]) -> Option<Duration> {
     let value = |number| last(message, number).map_or(0, |field| field.value);
     let seconds = u64::try_from(value(1).cast_signed()).ok()?;
@@ -45,7 +44,7 @@ fn duration(message: &[u8]) -> Option<Duration> {
     (nanos < 1_000_000_000).then(|| Duration::new(seconds, nanos))
 }
 
-/// A field of a message: a value if it is a varint, or else bytes.
+/// A varint has a value, other types have bytes.
 struct Field<'a> {
     number: u64,
     value: u64,
@@ -58,7 +57,7 @@ fn last(message: &[u8], number: u64) -> Option<Field<'_>> {
         .last()
 }
 
-/// Returns the fields of a message, up to the first invalid byte.
+/// Stops at the first invalid byte.
 fn fields(mut message: &[u8]) -> impl Iterator<Item = Field<'_>> {
     core::iter::from_fn(move || {
         let tag = take_varint(&mut message)?;
@@ -109,7 +108,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns a status as a server sends it, with another detail before `RetryInfo`.
+    /// Puts another detail before `RetryInfo`, like a real server.
     fn details(delay: Option<Duration>) -> Vec<u8> {
         let mut details = ErrorDetails::with_debug_info(vec![String::from("frame")], "note");
         details.set_retry_info(delay);
