@@ -1,7 +1,7 @@
 //! Cost functions for [`Limit::cost_with`](crate::Limit::cost_with).
 //!
-//! Every request costs 1 unit by default, charged before the handler runs. If only your handler or response knows the
-//! cost, charge an estimate and [settle](crate::settle) later.
+//! By default, a request costs 1 unit. If only the response shows the cost, charge an estimate and
+//! [settle](crate::settle) later.
 //!
 //! ```
 //! use tower_quota::{Limit, Quota, cost, key};
@@ -13,7 +13,7 @@
 //! # let _ = megabytes;
 //! ```
 //!
-//! Customised, with a closure on the [head](crate::RequestHead):
+//! Customised by a closure on the [head](crate::RequestHead):
 //!
 //! ```
 //! use tower_quota::{Limit, Quota, key};
@@ -26,7 +26,7 @@
 //!
 //! # Caveats
 //!
-//! A cost of 0 is free. The layer always refuses a cost above the capacity.
+//! A cost of 0 is free. A cost above the capacity is always refused.
 
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, HeaderName, InvalidHeaderName, TRANSFER_ENCODING};
@@ -36,13 +36,12 @@ use crate::valid::valid_header;
 
 /// Charges the number in a request header.
 ///
-/// Costs `default` units if the header is absent, conflicting, or not a non-negative integer. Larger numbers saturate
-/// at 64 bits.
+/// Costs `default` if the header is absent, conflicting, or not a non-negative integer. Saturates at 64 bits.
 ///
-/// Use a header that a trusted proxy sets or removes, because clients write headers.
+/// Use a header that a trusted proxy sets or removes.
 ///
 /// # Panics
-/// If `name` is not a valid header name.
+/// If `name` is invalid.
 #[track_caller]
 pub fn header(name: &str, default: u64) -> impl Fn(&RequestHead<'_>) -> u64 + Send + Sync + use<> {
     header_named(valid_header(name), default)
@@ -51,7 +50,7 @@ pub fn header(name: &str, default: u64) -> impl Fn(&RequestHead<'_>) -> u64 + Se
 /// The fallible [`header`].
 ///
 /// # Errors
-/// [`InvalidHeaderName`] if `name` is not a token (RFC 9110).
+/// If `name` is invalid.
 pub fn try_header(
     name: &str,
     default: u64,
@@ -66,17 +65,17 @@ fn header_named(name: HeaderName, default: u64) -> impl Fn(&RequestHead<'_>) -> 
     move |head: &RequestHead<'_>| number_in(head.headers(), &name).unwrap_or(default)
 }
 
-/// Charges the body's length, in units of `bytes_per_unit` bytes (0 counts as 1).
+/// Charges `Content-Length` in units of `bytes_per_unit` bytes (0 counts as 1).
 ///
-/// Rounds `Content-Length` up to at least 1 unit. For bodies of unknown length, set `default` to the cost of the
-/// longest body that you accept.
+/// Rounds up to at least 1. If the length is unknown, costs `default`, so pass the cost of the longest body that you
+/// accept.
 pub fn body_size(
     bytes_per_unit: u64,
     default: u64,
 ) -> impl Fn(&RequestHead<'_>) -> u64 + Send + Sync {
     let bytes_per_unit = bytes_per_unit.max(1);
     move |head: &RequestHead<'_>| match number_in(head.headers(), &CONTENT_LENGTH) {
-        // Servers read chunked bodies in full, whatever the announced length.
+        // Chunked bodies are read in full, whatever the announced length.
         Some(bytes) if !head.headers().contains_key(TRANSFER_ENCODING) => {
             bytes.div_ceil(bytes_per_unit).max(1)
         }
@@ -84,7 +83,7 @@ pub fn body_size(
     }
 }
 
-/// Returns the integer if all lines agree, saturating at 64 bits.
+/// Saturates at 64 bits. All lines must agree.
 pub(crate) fn number_in(headers: &HeaderMap, name: &HeaderName) -> Option<u64> {
     let mut lines = headers.get_all(name).iter();
     let first = lines.next()?.as_bytes();

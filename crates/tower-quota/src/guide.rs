@@ -1,15 +1,15 @@
-//! Guides for single tasks, and for moving from other limiters.
+//! Guides for single tasks and for moving from other limiters.
 //!
 //! The modules contain the pages of `docs/guide`, whose code blocks are doc tests.
 
-/// Links the guides. The first definition counts, so the pages' own links to files are ignored.
+/// The first definition of a link counts, so the pages' own links to files are ignored.
 macro_rules! links {
     ($($name:literal)*) => {
         concat!($("[", $name, "]: crate::guide::", $name, "\n"),*)
     };
 }
 
-/// Tests a page's code only if the needed feature is enabled.
+/// Tests a page only if the needed feature is enabled.
 macro_rules! guides {
     ($($(#[$needs:meta])? $name:ident;)*) => {
         $(
@@ -20,7 +20,7 @@ macro_rules! guides {
                 "outages" "leases" "regions" "live_rules" "admin" "command_line" "testing_your_limits" "writing_a_store"
                 "adding_an_algorithm"
             }]
-            // Published documentation has no separate files, so embed the picture.
+            // Published documentation has no separate files.
             #[doc = include_str!("../guide/drawing.txt")]
             #[doc = ""]
             #[doc = include_str!(concat!("../guide/", stringify!($name), ".md"))]
@@ -45,7 +45,7 @@ guides! {
     #[feature = "redis"] outages;
     #[all(feature = "lease", feature = "redis")] leases;
     #[all(feature = "lease", feature = "redis")] regions;
-    // The code needs crates that depend on tower-quota, and is tested in those crates.
+    // Crates that depend on tower-quota test the code.
     #[any()] live_rules;
     #[any()] admin;
     command_line;

@@ -5,35 +5,33 @@ use crate::head::RequestHead;
 
 /// Chooses between HTTP and gRPC refusals.
 ///
-/// Set the protocol with [`RateLimitLayer::protocol`](crate::RateLimitLayer::protocol). gRPC refusals have the HTTP
-/// status 200, which looks like a success to caches, monitors and browsers. So by default the client's content type
+/// gRPC refusals have the HTTP status 200, a success for caches and browsers. So by default the client's content type
 /// alone does not select gRPC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Protocol {
     /// Refuses in gRPC if a tonic server received the gRPC call, otherwise in HTTP.
     ///
-    /// Needs the feature `tonic`. Only TCP and Unix sockets are recognised. If axum serves tonic's routes, choose
-    /// [`Both`](Self::Both).
+    /// Needs the feature `tonic`, and TCP or Unix sockets. If axum serves tonic's routes, choose [`Both`](Self::Both).
     #[default]
     Auto,
     /// Always refuses in HTTP.
     Http,
     /// Always refuses in gRPC.
     Grpc,
-    /// Refuses in gRPC if the request looks like a gRPC call, for services with both protocols.
+    /// Refuses in gRPC if the request looks like a gRPC call.
     ///
-    /// Matches `POST` with a gRPC-Web content type, or with a gRPC content type and HTTP/2 or `te: trailers`.
+    /// Matches `POST` with a gRPC-Web type, or a gRPC type and HTTP/2 or `te: trailers`.
     Both,
 }
 
-/// The content type of a gRPC response, from a fixed list, so that no client text is echoed.
+/// From a fixed list, so that no client text is echoed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct GrpcContentType(pub(crate) &'static str);
 
 const WEB: &str = "application/grpc-web";
 
-/// A longer type comes before its prefix.
+/// Longer types come before their prefixes.
 const CONTENT_TYPES: [&str; 7] = [
     "application/grpc-web-text+proto",
     "application/grpc-web-text",
@@ -49,7 +47,6 @@ impl Protocol {
         self != Self::Http && (self != Self::Auto || cfg!(feature = "tonic"))
     }
 
-    /// Returns the response's content type for gRPC.
     pub(crate) fn grpc_content_type(self, head: RequestHead<'_>) -> Option<GrpcContentType> {
         match self {
             Self::Http => None,
@@ -63,7 +60,7 @@ impl Protocol {
 }
 
 impl GrpcContentType {
-    /// tonic-web adds `te: trailers` when translating from gRPC-Web over HTTP/1.
+    /// tonic-web adds `te: trailers` when translating gRPC-Web.
     pub(crate) fn of(head: RequestHead<'_>) -> Option<Self> {
         let known = Self::sent(head).filter(|_| head.method() == Method::POST)?;
         let is_translated = || head.headers().get(TE).is_some_and(|te| te == "trailers");
@@ -87,7 +84,7 @@ impl GrpcContentType {
 
 #[cfg(feature = "tonic")]
 fn is_from_tonic(extensions: &Extensions) -> bool {
-    // Over TLS, tonic also attaches the TCP addresses.
+    // Over TLS, tonic also attaches TCP addresses.
     let is_from_tcp = || {
         extensions
             .get::<tonic::transport::server::TcpConnectInfo>()

@@ -6,14 +6,13 @@ use super::parts::{IntoExtractors, Parts, joined_scope};
 use super::value::is_conflict;
 use crate::head::RequestHead;
 
-/// The maximum number of keys per extractor and request. Requests with more keys are blocked.
+/// Requests with more keys for one extractor are blocked.
 #[doc(hidden)]
 pub const MAX_SENT_KEYS: usize = 64;
 
-/// Counts by several keys together, for example by client and route.
+/// Counts by several keys together, for example client and route.
 ///
-/// Pass a tuple of two to six extractors, or an array or `Vec`, for example of `Box<dyn KeyExtractor>`. The order
-/// matters.
+/// Pass a tuple of two to six extractors, or an array or `Vec`. The order matters.
 ///
 /// ```
 /// use tower_quota::{Limit, Quota, key};
@@ -25,8 +24,8 @@ pub const MAX_SENT_KEYS: usize = 64;
 ///
 /// # The key is missing if one part is missing
 ///
-/// To count clients without an API key too, use `key::header("x-api-key").or(key::everyone())`. Or skip the limit, and
-/// add another:
+/// To count clients without an API key, use `key::header("x-api-key").or(key::everyone())`. Or skip the limit, and add
+/// another:
 ///
 /// ```
 /// use tower_quota::{Limit, MissingKey, Policy, Quota, key};
@@ -87,7 +86,7 @@ fn sent_keys(part: &dyn KeyExtractor, head: &RequestHead<'_>) -> Vec<Key<'static
         }
     };
     part.each_key(head, &mut add);
-    // `each_key` skips empty keys, including the key of `everyone`.
+    // `each_key` skips empty keys, even of `everyone`.
     part.extract(head).iter().for_each(add);
     keys
 }
@@ -109,7 +108,7 @@ impl KeyExtractor for All {
         Some(self.key_of(&keys))
     }
 
-    /// Stops at one combination above the maximum.
+    /// Visits at most one combination above the maximum.
     fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
         let mut combinations = vec![Vec::new()];
         for part in &self.parts {

@@ -1,5 +1,3 @@
-//! Keys from `Authorization` (RFC 9110, section 11.6.2).
-
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -10,7 +8,7 @@ use super::place::Place;
 use super::value::{SentValue, ValueKey};
 use crate::head::RequestHead;
 
-/// Accepts every base64 variant that an application may accept, so variants share a key.
+/// One value has one key, whatever base64 variant your application accepts.
 pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
@@ -18,19 +16,18 @@ pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Counts by the token in `Authorization: Bearer` (RFC 6750), without verifying the token.
+/// Counts by the token in `Authorization: Bearer`, without verifying the token (RFC 6750).
 ///
-/// Limit by address too, because made-up tokens get new counters. If your tokens are renewed, use `jwt_claim` (feature
-/// `jwt`).
+/// If your tokens are renewed, use `jwt_claim` (feature `jwt`).
 #[doc(alias = "access token")]
 pub fn bearer() -> ValueKey {
     ValueKey::of(Place::Bearer)
 }
 
-/// Counts by the user name in `Authorization: Basic` (RFC 7617), ignoring the password.
+/// Counts by the user in `Authorization: Basic`, ignoring the password (RFC 7617).
 ///
-/// Protects accounts from password guessing. Limit by address too, because other clients can use up an account's quota.
-/// Unreadable credentials and empty names are missing keys.
+/// Protects accounts from password guessing. Limit by address too, because other clients can use up the account's
+/// quota. Unreadable or empty names are missing keys.
 #[doc(alias = "login")]
 pub fn basic_user() -> ValueKey {
     ValueKey::of(Place::BasicUser)
@@ -43,7 +40,6 @@ pub(super) fn user<'r>(credentials: &[u8]) -> SentValue<'r> {
     Some(decoded.into())
 }
 
-/// Yields the credentials of every line, or `None` for other schemes.
 pub(super) fn credentials<'r>(
     head: &RequestHead<'r>,
     scheme: &'static str,

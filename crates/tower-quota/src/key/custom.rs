@@ -8,10 +8,10 @@ use tower_quota_core::{Key, Name};
 use super::extractor::KeyExtractor;
 use crate::head::RequestHead;
 
-/// Distinguishes a closure named `everyone` from [`everyone`].
+/// Distinguishes a closure named `everyone`.
 pub(crate) const CLOSURE_MARK: &str = "fn ";
 
-/// Counts by text, bytes, or a number's bytes, read by your closure.
+/// Counts by text or bytes that your closure reads from the request.
 ///
 /// ```
 /// use tower_quota::{Limit, Policy, Quota, key};
@@ -35,8 +35,8 @@ pub(crate) const CLOSURE_MARK: &str = "fn ";
 ///
 /// Return `None` or an empty value if the key is missing. Values up to 38 bytes need no allocation.
 ///
-/// The [scope](KeyExtractor::scope) is `fn ` and the name. A policy [refuses](crate::ConfigError::SharedScope) two
-/// different closures with one name. To share a closure with captures between limits, clone the extractor.
+/// The [scope](KeyExtractor::scope) is `fn ` and the name. A policy [refuses](crate::ConfigError::SharedScope)
+/// different closures with one name. To share a closure with captures, clone the extractor.
 #[must_use]
 pub fn from_fn<F, K>(name: impl Into<Name>, read: F) -> ClosureKey
 where
@@ -51,9 +51,9 @@ where
     }
 }
 
-/// Counts by a value in the request's extensions, for example an authenticated user.
+/// Counts by a request extension, for example an authenticated user.
 ///
-/// Works like [`from_fn`], with the scope `extension ` and the name. Without a value of this type, the key is missing.
+/// Works like [`from_fn`], with the scope `extension ` and the name. Without the extension, the key is missing.
 ///
 /// ```
 /// use tower_quota::{Limit, Quota, key};
@@ -96,7 +96,7 @@ pub struct ClosureKey {
 }
 
 impl ClosureKey {
-    /// Returns the key for this value of the closure.
+    /// Returns the key of this value.
     pub fn key_of(&self, value: impl AsRef<[u8]> + Into<Vec<u8>>) -> Key<'static> {
         Key::owned(self.scope, value)
     }
@@ -122,7 +122,7 @@ fn owned<K: AsRef<[u8]> + Into<Vec<u8>>>(scope: Name, bytes: K) -> Option<Key<'s
     (!bytes.as_ref().is_empty()).then(|| Key::owned(scope, bytes))
 }
 
-/// The number is unique for closures with captures.
+/// Numbers closures with captures.
 fn identity_of<F: 'static>(closure: &F) -> (TypeId, u64) {
     static CLOSURES: AtomicU64 = AtomicU64::new(1);
     let number = if size_of_val(closure) == 0 {
@@ -154,7 +154,7 @@ impl KeyExtractor for EveryoneKey {
     }
 
     fn each_key(&self, _: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
-        // Empty keys are missing, but `everyone` must match as an alternative in `first_of`.
+        // Unlike other empty keys, `everyone` matches in `first_of`.
         visit(&Key::EVERYONE);
     }
 

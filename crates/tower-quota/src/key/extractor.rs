@@ -8,8 +8,8 @@ use crate::head::RequestHead;
 
 /// Reads the key by which a limit counts a request.
 ///
-/// Implement [`scope`](Self::scope) and [`extract`](Self::extract). Your extractor runs on every request, so do not
-/// block, and avoid allocations.
+/// Implement [`scope`](Self::scope) and [`extract`](Self::extract). Do not block, because extractors run on every
+/// request.
 ///
 /// ```
 /// use tower_quota::{Key, Name, RequestHead, key::KeyExtractor};
@@ -33,30 +33,28 @@ use crate::head::RequestHead;
     note = "use an extractor of `tower_quota::key`, such as `key::client_ip()` or `key::from_fn(\"tenant\", |head| ..)`"
 )]
 pub trait KeyExtractor: Any + Send + Sync {
-    /// Returns the scope, which names the kind of client.
+    /// Returns the scope, a name for the kind of client.
     ///
-    /// Extractors with the same scope must make the same keys, so include your settings in the scope.
+    /// Extractors with one scope must make equal keys, so include your settings.
     fn scope(&self) -> Name;
 
-    /// Returns the key, or `None` if the key is missing.
-    ///
-    /// Return an empty key for conflicting values.
+    /// Returns the key, `None` if missing, or an empty key for conflicting values.
     fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>>;
 
-    /// Calls `visit` with the key of every value in the request, including conflicting values.
+    /// Visits the keys of all values, even if conflicting.
     ///
-    /// Block lists call `each_key`, so clients cannot hide a listed value. Requests with more than 64 keys are blocked.
-    /// The default visits the extracted key.
+    /// Block lists call `each_key`, so clients cannot hide a listed value, and more than 64 keys block the request. The
+    /// default visits the extracted key.
     fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
         if let Some(key) = self.extract(head).filter(|key| !key.as_bytes().is_empty()) {
             visit(&key);
         }
     }
 
-    /// Parses an operator's text, for example an API key, a user name or an address.
+    /// Parses an operator's text, for example an API key or an address.
     ///
-    /// The default uses the text itself. [`all`](super::all()) returns `None`, and [`first_of`](super::first_of())
-    /// prefers parts that read an address.
+    /// The default uses the text itself. [`first_of`](super::first_of()) prefers parts that read an address, and
+    /// [`all`](super::all()) parses no text.
     fn parse(&self, text: &str) -> Option<Key<'static>> {
         (!text.is_empty()).then(|| Key::owned(self.scope(), text))
     }

@@ -12,7 +12,7 @@ use crate::head::RequestHead;
 
 /// Counts by the first key that the request has, for example API key or else address.
 ///
-/// Pass a tuple of two to six extractors, or an array or `Vec`. Two extractors also combine as `a.or(b)`.
+/// Pass a tuple of two to six extractors, or an array or `Vec`.
 ///
 /// ```
 /// use tower_quota::{Limit, Quota, key};
@@ -23,11 +23,11 @@ use crate::head::RequestHead;
 /// # let _ = (limit, same);
 /// ```
 ///
-/// A key keeps its part's scope, so a limit by `key::header("x-api-key")` shares the key. A part with conflicting
-/// values is present, so the next part is not tried.
+/// A key keeps the scope, so a limit by `key::header("x-api-key")` alone shares the key. If a part has conflicting
+/// values, the next part is not tried.
 ///
-/// Clients can switch between parts, and make up API keys, for new counters. Check API keys before the layer, or limit
-/// by address too.
+/// Clients can switch parts or make up API keys to get new counters. Check API keys before the layer, or limit by
+/// address too.
 #[must_use]
 #[doc(alias = "fallback")]
 #[doc(alias = "or_else")]
@@ -79,11 +79,11 @@ impl KeyExtractor for FirstOf {
     }
 }
 
-/// Inherent methods spare users the import of a trait.
+/// Inherent methods need no import.
 macro_rules! or {
     ($($extractor:ident)+) => {
         $(impl $extractor {
-            /// Falls back to `other` if the key is missing. See [`first_of`].
+            /// Falls back to `other` like [`first_of`].
             #[must_use]
             pub fn or(self, other: impl KeyExtractor) -> FirstOf {
                 first_of((self, other))

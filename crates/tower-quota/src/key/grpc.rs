@@ -10,20 +10,19 @@ use crate::valid::valid_header;
 
 /// Counts by the called gRPC service, like `helloworld.Greeter`.
 ///
-/// Like gRPC servers, the extractor reads the path and ignores the content type. If your router serves other
-/// two-segment paths, add [`when::grpc_service`](crate::when::grpc_service). Put the layer inside the routes, or add
-/// the [client](super::client_ip) by [`all`](super::all()), because made-up services get new counters.
+/// Like gRPC servers, the extractor ignores the content type. If your router serves other two-segment paths, add
+/// [`when::grpc_service`](crate::when::grpc_service). Put the layer inside the routes, or add the client by
+/// [`all`](super::all()), because clients can make up services.
 pub fn grpc_service() -> ValueKey {
     ValueKey::of(Place::GrpcService)
 }
 
-/// Counts by the called gRPC method, like `helloworld.Greeter/SayHello`. See [`grpc_service`].
+/// Counts by the called gRPC method, like `helloworld.Greeter/SayHello`.
 #[doc(alias = "rpc")]
 pub fn grpc_method() -> ValueKey {
     ValueKey::of(Place::GrpcMethod)
 }
 
-/// Returns the service, and the method with the service.
 pub(super) fn called<'r>(head: &RequestHead<'r>) -> Option<(&'r str, &'r str)> {
     let call = head.uri().path().strip_prefix('/')?;
     let (service, method) = call.split_once('/')?;
@@ -31,12 +30,12 @@ pub(super) fn called<'r>(head: &RequestHead<'r>) -> Option<(&'r str, &'r str)> {
     (!service.is_empty()).then_some((service, call))
 }
 
-/// Counts by a gRPC metadata value, for example a tenant. See [`header`](super::header()).
+/// Counts by gRPC metadata, like [`header`](super::header()).
 ///
-/// For names ending in `-bin`, the extractor splits lines at commas and decodes base64, padded or not.
+/// If `name` ends in `-bin`, values are split at commas and decoded from base64.
 ///
 /// # Panics
-/// If `name` is not a valid name.
+/// If `name` is invalid.
 #[track_caller]
 pub fn metadata(name: &str) -> ValueKey {
     ValueKey::of(Place::Metadata(valid_header(name)))
@@ -45,7 +44,7 @@ pub fn metadata(name: &str) -> ValueKey {
 /// The fallible [`metadata`].
 ///
 /// # Errors
-/// [`InvalidHeaderName`] if `name` is not a token (RFC 9110).
+/// If `name` is invalid.
 pub fn try_metadata(name: &str) -> Result<ValueKey, InvalidHeaderName> {
     Ok(ValueKey::of(Place::Metadata(HeaderName::from_bytes(
         name.as_bytes(),

@@ -11,13 +11,11 @@ use crate::valid::valid_header;
 
 /// Counts by a header, for example an API key, without surrounding spaces.
 ///
-/// An absent or empty header is a missing key. Different values [conflict](super), and their shared counter adds to the
-/// counters of the single values.
-///
-/// Limit by address too, because every made-up value gets a new counter.
+/// Different values [conflict](super), and their shared counter adds to the counters of the single values. Limit by
+/// address too, because clients can make up values.
 ///
 /// # Panics
-/// If `name` is not a valid header name.
+/// If `name` is invalid.
 #[track_caller]
 #[doc(alias = "api key")]
 pub fn header(name: &str) -> ValueKey {
@@ -27,7 +25,7 @@ pub fn header(name: &str) -> ValueKey {
 /// The fallible [`header`].
 ///
 /// # Errors
-/// [`InvalidHeaderName`] if `name` is not a token (RFC 9110).
+/// If `name` is invalid.
 pub fn try_header(name: &str) -> Result<ValueKey, InvalidHeaderName> {
     Ok(ValueKey::of(Place::Header(HeaderName::from_bytes(
         name.as_bytes(),
@@ -42,9 +40,9 @@ pub(super) fn lines<'r>(
     lines.map(|line| line.as_bytes().trim_ascii())
 }
 
-/// Counts by a cookie (RFC 6265), like a session, decoded and without quotes.
+/// Counts by a cookie (RFC 6265), decoded and without quotes.
 ///
-/// Set each cookie for one path only, because different values conflict. See [`header`].
+/// Set the cookie for one path only, because different values [conflict](super).
 #[doc(alias = "session")]
 pub fn cookie(name: impl Into<Name>) -> ValueKey {
     ValueKey::of(Place::Cookie(name.into()))

@@ -1,4 +1,4 @@
-//! Looks up properties of extractors, also inside combined extractors.
+//! Inspects extractors, even inside combinations.
 
 use core::any::Any;
 use core::hash::{Hash, Hasher};
@@ -15,7 +15,7 @@ use super::jwt::JwtClaim;
 use super::mistake::Mistake;
 use crate::head::RequestHead;
 
-/// Returns a number that differs between extractors with one scope but different keys.
+/// Differs between extractors with one scope but different keys.
 pub(crate) fn identity(extractor: &dyn KeyExtractor) -> u64 {
     let any: &dyn Any = extractor;
     if let Some(inner) = pointee(any) {
@@ -39,8 +39,6 @@ pub(crate) fn identity(extractor: &dyn KeyExtractor) -> u64 {
     hasher.finish()
 }
 
-/// Returns the configuration mistake that the request shows.
-///
 /// A missing peer address comes first, because the missing address explains a missing key.
 pub(crate) fn mistake(extractor: &dyn KeyExtractor, head: &RequestHead<'_>) -> Option<Mistake> {
     let any: &dyn Any = extractor;

@@ -7,8 +7,8 @@ use crate::head::RequestHead;
 
 /// Counts by axum's matched route, like `/users/{id}`, including `nest` prefixes.
 ///
-/// Made-up paths get no new counters. Add the layer with `Router::layer` or `Router::route_layer`. The key is missing
-/// in fallbacks, outside a `nest_service`, and in layers around an app, as in `ServiceBuilder::service(app)`.
+/// Add the layer with `Router::layer` or `Router::route_layer`. The key is missing in fallbacks, outside a
+/// `nest_service`, and in layers around an app.
 #[doc(alias = "MatchedPath")]
 #[doc(alias = "endpoint")]
 pub fn route() -> ValueKey {
@@ -17,7 +17,7 @@ pub fn route() -> ValueKey {
 
 /// Counts by a decoded parameter of axum's matched route.
 ///
-/// Examples are `id` of `/users/{id}` and `rest` of `/{*rest}`. The key is missing whenever [`route`] is missing.
+/// For example, `rest` of `/{*rest}`. The key is missing without a [`route`].
 pub fn path_parameter(name: impl Into<Name>) -> ValueKey {
     ValueKey::of(Place::PathParameter(name.into()))
 }
@@ -27,11 +27,10 @@ pub(super) fn matched_route<'r>(head: &RequestHead<'r>) -> Option<&'r str> {
 }
 
 pub(super) fn matched_parameter<'r>(head: &RequestHead<'r>, name: Name) -> Option<&'r str> {
-    // axum hides the values from layers. Pattern and original path both include the `nest` prefix.
+    // axum hides the values from layers. Pattern and path both include the `nest` prefix.
     parameter(matched_route(head)?, head.path(), name.as_str())
 }
 
-/// Returns the parameter's value in a matching path.
 fn parameter<'p>(pattern: &str, mut path: &'p str, name: &str) -> Option<&'p str> {
     for part in pattern.strip_prefix('/')?.split('/') {
         path = path.strip_prefix('/')?;
@@ -51,12 +50,11 @@ fn parameter<'p>(pattern: &str, mut path: &'p str, name: &str) -> Option<&'p str
     None
 }
 
-/// Returns the name in `{*name}`.
 fn wildcard(part: &str) -> Option<&str> {
     part.strip_prefix("{*")?.strip_suffix('}')
 }
 
-/// Returns the text before a parameter at the end of a segment, and the name.
+/// Returns the text before a final parameter, and the name.
 fn named(part: &str) -> Option<(&str, &str)> {
     let (before, name) = part.strip_suffix('}')?.rsplit_once('{')?;
     (!before.ends_with('{') && !name.ends_with('}')).then_some((before, name))

@@ -1,15 +1,15 @@
 use core::fmt;
 
-/// A configuration mistake that a request shows, displayed with a fix.
+/// A configuration mistake, displayed with a fix.
 ///
 /// One request proves little, because health checks of balancers have no forwarding header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Mistake {
-    /// The server attached no peer address.
+    /// The server attached no address.
     NoPeerAddress,
-    /// An untrusted private peer sends a forwarding header.
+    /// A private peer sends a forwarding header.
     UntrustedProxy { header: String },
-    /// A trusted proxy omits the configured header.
+    /// A trusted proxy sends no header.
     NoForwardedAddress { header: String },
 }
 
@@ -22,7 +22,7 @@ impl fmt::Display for Mistake {
                  `into_make_service_with_connect_info::<SocketAddr>()`; with tonic, enable the feature `tonic`; \
                  otherwise insert a `std::net::SocketAddr` into the request's extensions in an outer layer",
             ),
-            // The message is logged. Addresses are personal data.
+            // Logs must not contain addresses, which are personal data.
             Self::UntrustedProxy { header } => write!(
                 f,
                 "a peer with a private address sends `{header}` and looks like a proxy, but is counted as one client. If it \

@@ -1,10 +1,10 @@
 //! Extractors read the [`Key`](crate::Key) by which a limit counts a request.
 //!
-//! If the value is absent or empty, the key is missing, and the limit's [`MissingKey`](crate::MissingKey) decides. If a
-//! request has conflicting values, for example two API keys, a limit that refuses missing keys refuses the request. For
-//! other limits, all conflicting requests share one counter.
+//! If the value is absent or empty, the limit's [`MissingKey`](crate::MissingKey) decides. If a request has conflicting
+//! values, like two API keys, a limit that refuses missing keys refuses the request. Other limits count all conflicting
+//! requests together.
 //!
-//! Every key has a scope, which names the kind of client. The same text in two scopes makes two keys.
+//! A key has a scope, like `header x-api-key`. The same text in two scopes makes two keys.
 //!
 //! ```
 //! use tower_quota::{Limit, Policy, Quota, key};
@@ -19,40 +19,35 @@
 //! # let _ = policy;
 //! ```
 //!
-//! | extractor | counts by | scope |
-//! |---|---|---|
-//! | [`client_ip`] | client address, IPv6 by /64, also [behind proxies](ClientIp::behind) | `ip`; `ip of x-forwarded-for /48 v4/24` |
-//! | [`header()`], [`cookie`] | header, cookie | `header x`, `cookie x` |
-//! | [`bearer`], [`basic_user`] | bearer token, user of Basic authentication | `bearer token`, `basic user` |
-//! | `jwt_claim` (feature `jwt`) | claim of a verified token | `jwt claim x of bearer token` |
-//! | `unverified_jwt_claim` (feature `jwt`) | claim of a token that an outer layer verified | `unverified jwt claim x of bearer token` |
-//! | `route`, `path_parameter` (feature `axum`) | matched route, parameter of the route | `route`, `path parameter x` |
-//! | [`path`], [`path_segment`], [`query`] | path, segment, query parameter | `path`, `path segment 0`, `query x` |
-//! | [`host`], [`method`] | requested host, method | `host`, `method` |
-//! | [`grpc_service`], [`grpc_method`] | `pkg.Service`, `pkg.Service/Method` | `grpc service`, `grpc method` |
-//! | [`metadata`] | gRPC metadata | `metadata x` |
-//! | [`extension()`] | value from an outer layer | `extension x` |
-//! | [`from_fn`] | value from a closure | `fn x` |
-//! | [`everyone`] | all requests together | `everyone` |
-//! | [`all`](all()) | several keys together | `(ip + method)` |
-//! | [`first_of`](first_of()), `a.or(b)` | first key that is not missing | scope of the part |
+//! | extractor | counts by |
+//! |---|---|
+//! | [`client_ip`] | address, IPv6 by /64, also [behind proxies](ClientIp::behind) |
+//! | [`header()`], [`cookie`], [`query`] | header, cookie, query parameter |
+//! | [`bearer`], [`basic_user`] | token or user in `Authorization` |
+//! | `jwt_claim`, `unverified_jwt_claim` (feature `jwt`) | claim of a token |
+//! | `route`, `path_parameter` (feature `axum`) | matched route, or a parameter |
+//! | [`path`], [`path_segment`], [`host`], [`method`] | path, segment, host, method |
+//! | [`grpc_service`], [`grpc_method`], [`metadata`] | gRPC service, method, metadata |
+//! | [`extension()`], [`from_fn`] | your own value |
+//! | [`everyone`] | all requests together |
+//! | [`all`](all()), [`first_of`](first_of()) | several keys together, or the first present key |
 //!
-//! To peek at, reset or block a client, pass a request or the text of a key to your
-//! [`RateLimitHandle`](crate::RateLimitHandle), or build a key with a method like [`ValueKey::key_of`].
+//! To peek at, reset or block a client, pass a request or the key's text to your
+//! [`RateLimitHandle`](crate::RateLimitHandle), or call methods like [`ValueKey::key_of`].
 //!
 //! # Caveats
 //!
-//! * **Clients make up values**, and every new value gets a new counter. Limit by address too.
-//! * **Extractors run before the limits**, so refused requests pay too. Most extractors take less than a microsecond.
-//!   For `jwt_claim`, let an outer layer refuse floods first.
+//! * **Clients make up values**, which get new counters. Limit by address too.
+//! * **Extractors run before the limits**, even for refused requests, and mostly take less than a microsecond. See
+//!   `jwt_claim` for the exception.
 //! * **Keys may be secrets.** `Debug` output hides keys, and stores keep digests.
-//! * **Limits with the same scope share a key.** A policy [refuses](crate::ConfigError::SharedScope) different
-//!   extractors with the same scope, for example two closures with the same name.
-//! * **Names that you build at run time** stay in memory until the process ends.
+//! * **Limits with one scope share a key.** A policy [refuses](crate::ConfigError::SharedScope) different extractors
+//!   with one scope, like two closures with one name.
+//! * **Names built at run time** stay in memory until the process ends.
 //!
 //! # Customised: chosen at run time
 //!
-//! Choose a `Box<dyn KeyExtractor>`, or parse a [`ValueKey`] from text:
+//! Box an extractor, or parse a [`ValueKey`]:
 //!
 //! ```
 //! use tower_quota::{Limit, Quota, key};

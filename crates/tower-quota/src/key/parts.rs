@@ -4,8 +4,6 @@ use super::extractor::KeyExtractor;
 
 pub(super) type Parts = Vec<Box<dyn KeyExtractor>>;
 
-/// Joins the scopes.
-///
 /// Parentheses keep nested combinations distinct.
 pub(super) fn joined_scope(parts: &Parts, separator: &str) -> Name {
     let scopes: Vec<&str> = parts.iter().map(|part| part.scope().as_str()).collect();

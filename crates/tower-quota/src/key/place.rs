@@ -10,7 +10,6 @@ use super::target::{decoded, known, query_values, segment};
 use super::value::SentValue;
 use crate::head::RequestHead;
 
-/// Where a request holds a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Place {
     Header(HeaderName),

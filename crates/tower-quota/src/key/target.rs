@@ -1,5 +1,3 @@
-//! Keys from path, query, host and method.
-
 use std::borrow::Cow;
 
 use http::Method;
@@ -12,14 +10,13 @@ use crate::head::RequestHead;
 
 /// Counts by the decoded [full path](RequestHead::path) without the query.
 ///
-/// Every made-up path gets a new counter. Prefer `route` (feature `axum`), or combine the path with the client by
-/// [`all`](super::all()).
+/// Prefer `route` (feature `axum`), or add the client by [`all`](super::all()), because clients can make up paths.
 #[doc(alias = "url")]
 pub fn path() -> ValueKey {
     ValueKey::of(Place::Path)
 }
 
-/// Counts by a decoded segment of the [full path](RequestHead::path), starting at 0.
+/// Counts by a decoded segment of the [full path](RequestHead::path).
 ///
 /// Segment 1 of `/tenants/acme/users` is `acme`.
 pub fn path_segment(index: usize) -> ValueKey {
@@ -30,12 +27,11 @@ pub(super) fn segment<'r>(head: &RequestHead<'r>, index: usize) -> Option<&'r st
     head.path().strip_prefix('/')?.split('/').nth(index)
 }
 
-/// Decodes percent-encoding, so `/%61` equals `/a`.
 pub(super) fn decoded(text: &str) -> Cow<'_, [u8]> {
     percent_decode_str(text).into()
 }
 
-/// Counts by a query parameter, like an API key in `?key=`, decoded as a form.
+/// Counts by a query parameter, for example an API key, decoded as a form.
 pub fn query(name: impl Into<Name>) -> ValueKey {
     ValueKey::of(Place::Query(name.into()))
 }
@@ -55,18 +51,18 @@ pub(super) fn query_values<'r>(
 
 /// Counts by the requested host, in lower case, without port and trailing dot.
 ///
-/// The host comes from the request target (always in HTTP/2) or from `Host`. Every made-up host gets a new counter,
-/// unless your server accepts only known hosts.
+/// Reads the request target (always in HTTP/2) or `Host`. Clients can make up hosts, unless your server accepts only
+/// known hosts.
 ///
-/// `X-Forwarded-Host` is ignored. If your handlers use axum-extra's `Host`, which prefers `X-Forwarded-Host`, clients
-/// can show handlers and limits different hosts.
+/// If your handlers use axum-extra's `Host`, which prefers `X-Forwarded-Host`, clients can show limits and handlers
+/// different hosts.
 #[doc(alias = "authority")]
 #[doc(alias = "virtual host")]
 pub fn host() -> ValueKey {
     ValueKey::of(Place::Host)
 }
 
-/// Normalises the host of an authority (RFC 3986, section 3.2).
+/// Normalises the host (RFC 3986, section 3.2).
 pub(crate) fn host_of(authority: &[u8]) -> Cow<'_, [u8]> {
     let authority = authority.trim_ascii();
     let host = authority

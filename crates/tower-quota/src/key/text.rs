@@ -11,7 +11,7 @@ use super::{
 };
 
 impl ValueKey {
-    /// The first words of extractor texts, for suggestions.
+    /// The first words of extractor texts.
     pub const WORDS: [&str; 14] = [
         "header",
         "bearer",
@@ -102,7 +102,7 @@ impl fmt::Display for ValueKey {
     }
 }
 
-/// The error of an invalid extractor text. The message says how to fix the text.
+/// An invalid extractor text. The message says how to fix the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyTextError(String);
 

@@ -7,10 +7,10 @@ use super::place::Place;
 use super::target::host_of;
 use crate::head::RequestHead;
 
-/// `None` is an unreadable value.
+/// `None` is unreadable.
 pub(super) type SentValue<'r> = Option<Cow<'r, [u8]>>;
 
-/// Reads one value, for example with [`header`](super::header()) or [`path`](super::path()).
+/// Reads one value, for example with [`header`](super::header()).
 ///
 /// In configuration files, write the function's name in [this module](super) and the argument.
 ///
@@ -45,7 +45,7 @@ impl ValueKey {
         }
     }
 
-    /// Returns the key of this decoded value, to peek at, reset or charge a client.
+    /// Returns the key of this decoded value.
     pub fn key_of(&self, value: impl AsRef<[u8]> + Into<Vec<u8>>) -> Key<'static> {
         match self.place {
             Place::Host => Key::owned(self.scope, host_of(value.as_ref()).into_owned()),
@@ -63,7 +63,7 @@ impl KeyExtractor for ValueKey {
         let mut first: Option<SentValue<'r>> = None;
         let mut is_shared = false;
         self.place.each_value(head, &mut |value| match &first {
-            // Your application might use the other value, so conflicting requests share the empty key.
+            // Your application might use another value than the limit, so conflicting requests share the empty key.
             Some(first) => is_shared |= *first != value,
             None => first = Some(value),
         });
@@ -73,7 +73,7 @@ impl KeyExtractor for ValueKey {
             return shared;
         }
         match first? {
-            // Methods outside the RFCs are empty, and share one counter too.
+            // Unknown methods are empty, and share one counter.
             empty if empty.is_empty() => shared.filter(|_| self.place == Place::Method),
             Cow::Borrowed(bytes) => Some(Key::new(self.scope, bytes)),
             Cow::Owned(bytes) => Some(Key::owned(self.scope, bytes)),

@@ -1,4 +1,4 @@
-//! Bounds retries, so that retries cannot multiply the load of an overloaded remote.
+//! Retries must not multiply the load of an overloaded remote.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::pushbacks::now;
 
-/// In units of the budget. One retry per second adds one unit per microsecond.
+/// One retry per second adds one unit per microsecond.
 const RETRY: u64 = 1_000_000;
 
 const SAVED_SECONDS: u64 = 10;

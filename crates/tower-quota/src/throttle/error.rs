@@ -6,11 +6,11 @@ use tower_quota_core::Decision;
 
 /// The error of a [`Throttle`](crate::throttle::Throttle).
 ///
-/// Works with tower's `BoxError` for any `E`. Inner errors display as themselves, without a source.
+/// Works with tower's `BoxError`. Inner errors display as themselves, without a source.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ThrottleError<E> {
-    /// The layer refused the request before the inner service, and charged no units.
+    /// The layer refused the request, and charged no units.
     Throttled(Throttled),
     /// The store failed under [`StoreFailure::Fail`](super::StoreFailure::Fail).
     Store(Box<dyn Error + Send + Sync>),
@@ -46,7 +46,7 @@ impl Throttled {
         self.retry_after
     }
 
-    /// Returns the limiter's decision, unless the remote pushed the key back.
+    /// Returns the decision, unless the remote pushed the key back.
     #[must_use]
     pub fn decision(&self) -> Option<&Decision> {
         self.decision.as_deref()

@@ -15,10 +15,10 @@ use super::pushbacks::{Pushbacks, now};
 #[non_exhaustive]
 #[doc(alias("fail open", "fail closed"))]
 pub enum StoreFailure {
-    /// Fails open. Requests pass uncounted. The default.
+    /// Lets requests pass uncounted (default).
     #[default]
     Allow,
-    /// Fails closed. Requests fail with [`ThrottleError::Store`].
+    /// Fails requests with [`ThrottleError::Store`].
     Fail,
 }
 
@@ -35,9 +35,9 @@ pub(super) struct Gate<S> {
 pub(super) type StoreErrorListener = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
 
 impl<S: Store + Clone> Gate<S> {
-    /// Takes a turn and waits, unless the key is pushed back.
+    /// Waits for a turn.
     ///
-    /// Returns no turn if the request passes uncounted.
+    /// Requests that pass uncounted have no turn.
     pub(super) async fn enter<E>(
         &self,
         key: &Key<'static>,
@@ -58,14 +58,13 @@ impl<S: Store + Clone> Gate<S> {
                 .await
                 .map_err(ThrottleError::Throttled)?;
             let turn = self.take_turn(key, cost, rest()).await?;
-            // If the key was pushed back meanwhile, return the turn. Kept turns would all be due at the pushback's end.
+            // Kept turns would all be due at the pushback's end.
             if self.pushbacks.pause(key).is_none() {
                 return Ok(turn);
             }
         }
     }
 
-    /// Gives up if all places are taken, or the turn comes too late.
     pub(super) async fn enter_after(
         &self,
         wait: Duration,

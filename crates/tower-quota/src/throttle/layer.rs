@@ -13,8 +13,7 @@ use super::service::Throttle;
 
 /// Makes requests of any tower service wait for their turn, or fail.
 ///
-/// See the [module](crate::throttle) for an example. The type parameters are the store, and the
-/// [readers](super::Reader) of keys, costs and pushbacks.
+/// The type parameters are the store, and the [readers](super::Reader) of keys, costs and pushbacks.
 #[derive(Clone, Debug)]
 #[must_use = "a layer limits nothing before it is put around a service"]
 pub struct ThrottleLayer<
@@ -35,8 +34,8 @@ pub struct ThrottleLayer<
 impl<S: Store + Clone, K> ThrottleLayer<S, K> {
     /// Counts requests by a key that your closure reads.
     ///
-    /// The closure returns an owned [`AsKey`](crate::limiter::AsKey), for example a `String` or a number. Write the
-    /// argument's type, as in `|request: &MyRequest| request.tenant.clone()`.
+    /// Return an owned [`AsKey`](crate::limiter::AsKey) like `String`, and write the argument's type, as in `|request:
+    /// &MyRequest| request.tenant.clone()`.
     ///
     /// By default, a request costs one unit, waits at most [`Limiter::max_wait`](crate::Limiter::max_wait), and passes
     /// uncounted if the store fails.
@@ -73,23 +72,23 @@ impl<S: Store + Clone> ThrottleLayer<S, Constant<Key<'static>>> {
 }
 
 impl<S: Store + Clone, K, C, H, Q, P> ThrottleLayer<S, K, C, H, Q, P> {
-    /// Sets the longest wait of a request. With zero, a request never waits.
+    /// Sets the longest wait of a request. With zero, requests that would wait fail.
     pub fn max_wait(mut self, longest: Duration) -> Self {
         self.gate.limiter = self.gate.limiter.max_wait(longest);
         self
     }
 
-    /// Sets the maximum number of waiting requests for this layer and all clones.
+    /// Sets the maximum number of waiting requests, over all clones.
     ///
-    /// Further requests pass at once or fail. Requests that wait for the store count too.
+    /// Further requests pass at once or fail. Waiting for the store counts too.
     pub fn max_waiting(mut self, requests: usize) -> Self {
         self.gate.places = Arc::new(Semaphore::new(requests.min(Semaphore::MAX_PERMITS)));
         self
     }
 
-    /// Charges the cost in units that your closure reads from the request.
+    /// Charges the units that your closure reads from the request. The default is 1.
     ///
-    /// The default is 1. A cost above a limit's capacity always fails. A cost of 0 never waits.
+    /// A cost above the capacity always fails. A cost of 0 never waits.
     pub fn cost_with<N>(self, cost: N) -> ThrottleLayer<S, K, N, H, Q, P> {
         ThrottleLayer {
             gate: self.gate,
@@ -102,8 +101,8 @@ impl<S: Store + Clone, K, C, H, Q, P> ThrottleLayer<S, K, C, H, Q, P> {
 
     /// Holds back a key's next requests if a response demands a wait.
     ///
-    /// Pass [`remote_headers()`](super::remote_headers) for HTTP, or a closure that returns `Option<Duration>`.
-    /// Requests of the key before the inner service wait too, or fail if the wait is too long. The latest end applies.
+    /// Pass [`remote_headers()`](super::remote_headers) or a closure that returns `Option<Duration>`. The key's waiting
+    /// requests are held back too, or fail if the wait is too long.
     ///
     /// ```
     /// use std::time::Duration;
@@ -155,22 +154,21 @@ impl<S: Store + Clone, K, C, H, Q, P> ThrottleLayer<S, K, C, H, Q, P> {
         }
     }
 
-    /// Sets the longest pushback, up to 366 days. The default is 5 minutes.
+    /// Sets the longest pushback, up to 366 days (default 5 minutes).
     pub fn max_pushback(mut self, longest: Duration) -> Self {
         self.gate.max_pushback = longest.min(Duration::from_secs(366 * 86_400));
         self
     }
 
-    /// Decides about requests while the store fails. The default is [`StoreFailure::Allow`].
+    /// Decides about requests while the store fails.
     pub const fn on_store_failure(mut self, choice: StoreFailure) -> Self {
         self.gate.on_store_failure = choice;
         self
     }
 
-    /// Calls your closure with every store error, for logs and metrics.
+    /// Calls your closure with every store error. Do not block.
     ///
-    /// The closure runs inline, so do not block. Without a closure, a failing store leaves requests unlimited and
-    /// unlogged.
+    /// Without a closure, no log tells you that requests pass unlimited.
     pub fn on_store_error(
         mut self,
         listener: impl Fn(&(dyn Error + 'static)) + Send + Sync + 'static,

@@ -1,7 +1,7 @@
-//! Throttling of any tower service, like API clients, workers and queues.
+//! Throttling of any tower service, like API clients and workers.
 //!
-//! Put a [`Limiter`](crate::Limiter) around your service with [`ThrottleLayer`]. Requests wait for a turn, or fail with
-//! a [`ThrottleError`] that differs from the remote's refusals.
+//! Put a [`Limiter`](crate::Limiter) around your service with [`ThrottleLayer`]. A [`ThrottleError`] differs from the
+//! remote's refusals.
 //!
 //! ```
 //! use std::convert::Infallible;
@@ -33,11 +33,11 @@
 //!
 //! # What happens to a request
 //!
-//! 1. `call` takes a turn from the limiter. If the turn is now, the layer calls the inner service.
+//! 1. `call` takes a turn. If the turn is now, the layer calls the inner service.
 //! 2. Otherwise the request releases the inner service, and waits within [`max_wait`](ThrottleLayer::max_wait) and
-//!    [`max_waiting`](ThrottleLayer::max_waiting), or fails. Dropping the waiting request refunds the turn.
+//!    [`max_waiting`](ThrottleLayer::max_waiting), or fails. If you drop the request, the turn is refunded.
 //! 3. The response may [hold back](ThrottleLayer::heed) the key's next requests.
-//! 4. The layer may [retry](ThrottleLayer::retries) a refused request.
+//! 4. The layer may [retry](ThrottleLayer::retries) refused requests.
 //!
 //! # Customised: waits and retries for a remote
 //!
@@ -62,8 +62,8 @@
 //!
 //! # Caveats
 //!
-//! * **Pushbacks are local** to a layer and all clones, even with Redis. The layer keeps 10,000 keys, drops the
-//!   earliest ends, and bounds pushbacks by [`max_pushback`](ThrottleLayer::max_pushback).
+//! * **Pushbacks are local** to a layer and all clones, even with Redis. The layer keeps 10,000 keys up to
+//!   [`max_pushback`](ThrottleLayer::max_pushback), and drops the earliest ends.
 //! * **Windows have no turns**, so requests fail at once. Use a bucket.
 //! * **Waiting needs a tokio runtime** with a timer.
 //! * **The inner service must be `Clone` and `Send`**, with `Send` requests, responses and futures.

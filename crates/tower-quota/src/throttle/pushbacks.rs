@@ -9,12 +9,10 @@ use super::error::Throttled;
 
 const MAX_KEYS: usize = 10_000;
 
-/// The end of every key's pushback.
 #[derive(Debug, Default)]
 pub(super) struct Pushbacks(Mutex<HashMap<Key<'static>, Instant>>);
 
 impl Pushbacks {
-    /// Keeps the later end if the key is already held back.
     pub(super) fn push(&self, key: Key<'static>, pause: Duration) {
         let now = now();
         let until = now + pause;
@@ -35,7 +33,7 @@ impl Pushbacks {
             .or_insert(until);
     }
 
-    /// Waits for the end of the pushback. Fails at once if the wait is longer than `longest`.
+    /// Fails at once if the wait would exceed `longest`.
     pub(super) async fn wait(
         &self,
         key: &Key<'static>,
@@ -53,7 +51,6 @@ impl Pushbacks {
         Ok(())
     }
 
-    /// Returns the remaining wait of a key.
     pub(super) fn pause(&self, key: &Key<'static>) -> Option<Duration> {
         let mut keys = self.lock();
         if keys.is_empty() {

@@ -1,4 +1,4 @@
-/// Reads a value from a request or a response, like a closure on a reference.
+/// Reads a value from a request or response, like a closure.
 pub trait Reader<T: ?Sized> {
     /// The value.
     type Value;

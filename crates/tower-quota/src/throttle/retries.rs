@@ -7,11 +7,11 @@ use super::remote::{IdempotentRequests, RemoteRefusals};
 
 /// Chooses which requests a [`ThrottleLayer`](crate::ThrottleLayer) retries, when, and how often.
 ///
-/// A retry waits for the remote's demand plus a random time up to 100 ms, 200 ms, 400 ms and so on (full jitter), at
-/// most 10 seconds, and takes a turn of the limiter.
+/// A retry waits as long as the remote demands, plus a random time up to 100 ms, 200 ms, 400 ms and so on (full
+/// jitter), at most 10 seconds, and takes a turn.
 ///
-/// Your caller gets the refusal after 3 attempts, a wait beyond [`max_wait`](crate::ThrottleLayer::max_wait) since the
-/// call, or a spent budget. Clones of the layer share the budget, by default 10 % of the requests plus one retry per
+/// Your caller gets the refusal after 3 attempts, if the wait exceeds [`max_wait`](crate::ThrottleLayer::max_wait)
+/// since the call, or if the budget is spent. By default, all clones share 10 % of the requests plus one retry per
 /// second.
 #[derive(Clone, Debug)]
 #[must_use = "retries do nothing before they are passed to a layer"]
@@ -24,7 +24,7 @@ pub struct Retries<Q = IdempotentRequests, P = RemoteRefusals> {
     budget: Arc<Budget>,
 }
 
-/// Copies no request, the default of a [`ThrottleLayer`](crate::ThrottleLayer).
+/// Copies no request, the default.
 #[derive(Clone, Copy, Debug)]
 pub struct NoCopies;
 
@@ -37,16 +37,14 @@ impl<R> Reader<R> for NoCopies {
 }
 
 impl Retries {
-    /// Retries GET, HEAD, PUT, DELETE and OPTIONS requests with a `Clone` body.
-    ///
-    /// See [`refusal`](super::refusal) for the responses.
+    /// Retries GET, HEAD, PUT, DELETE and OPTIONS requests with a `Clone` body after a [`refusal`](super::refusal).
     pub fn http() -> Self {
         Self::new(IdempotentRequests, RemoteRefusals)
     }
 }
 
 impl<Q, P> Retries<Q, P> {
-    /// Retries copied requests when `refused` reads a refusal from the response.
+    /// Retries copied requests when `refused` reads a refusal.
     ///
     /// * `copy` returns the copy to retry, if any.
     /// * `refused` returns the demanded wait, maybe zero, if the remote refused.
@@ -72,13 +70,13 @@ impl<Q, P> Retries<Q, P> {
         }
     }
 
-    /// Sets the maximum number of attempts, including the first. The default is 3.
+    /// Sets the maximum number of attempts, including the first (default 3).
     pub const fn max_attempts(mut self, attempts: u32) -> Self {
         self.max_attempts = attempts;
         self
     }
 
-    /// Sets the longest random wait, before the first retry and before later retries.
+    /// Sets the longest random wait before the first retry, and before any retry.
     pub const fn backoff(mut self, first: Duration, longest: Duration) -> Self {
         self.base = first;
         self.cap = longest;
@@ -87,13 +85,12 @@ impl<Q, P> Retries<Q, P> {
 
     /// Sets the budget, in percent of the requests, plus retries per second.
     ///
-    /// The layer saves up to 10 seconds of the retries per second, and up to 100 retries of the percentage.
+    /// Saves at most 100 retries, or 10 seconds of `per_second` if more.
     pub fn budget(mut self, percent: u32, per_second: u32) -> Self {
         self.budget = Arc::new(Budget::new(percent, per_second));
         self
     }
 
-    /// Copies a request if this attempt's refusal may be retried.
     pub(super) fn copy<R>(&self, request: &R, attempt: u32) -> Option<R>
     where
         Q: Reader<R, Value = Option<R>>,
@@ -108,13 +105,12 @@ impl<Q, P> Retries<Q, P> {
         copy
     }
 
-    /// Returns the wait before the next attempt, if any.
     pub(super) fn wait<T>(&self, response: &T, attempt: u32, longest: Duration) -> Option<Duration>
     where
         P: Reader<T, Value = Option<Duration>>,
     {
         let asked = self.refused.read(response)?;
-        // Jitter, because the remote gives all clients the same time.
+        // The remote gives all clients the same time.
         let wait = asked.saturating_add(self.jittered(attempt));
         (wait <= longest && self.budget.withdraw()).then_some(wait)
     }

@@ -13,7 +13,6 @@ use super::layer::ThrottleLayer;
 use super::pushbacks::now;
 use super::reader::Reader;
 
-/// Sends a request at its turn, and retries refusals.
 pub(super) async fn send<Svc, R, S, K, C, H, Q, P>(
     layer: Arc<ThrottleLayer<S, K, C, H, Q, P>>,
     mut service: Svc,
@@ -41,7 +40,7 @@ where
             let turn = entering.as_mut().poll(cx);
             if turn.is_pending() && is_immediate {
                 is_immediate = false;
-                // Release the permit of the ready service, which other requests may need.
+                // Other requests may need the reserved permit.
                 service = service.clone();
             }
             turn
@@ -92,7 +91,7 @@ where
     }
 }
 
-/// Ends the poll in `Throttle::call`, so that the next poll is the caller's.
+/// Ends the poll in `Throttle::call`.
 async fn pending_if(mut is_in_call: bool) {
     poll_fn(|_| {
         if mem::take(&mut is_in_call) {

@@ -15,7 +15,7 @@ use super::send::send;
 
 /// A service behind a [`Limiter`](crate::Limiter), made by a [`ThrottleLayer`].
 ///
-/// `poll_ready` takes no quota and polls the inner service. `call` takes the turn.
+/// `poll_ready` takes no quota. `call` takes the turn.
 ///
 /// # Panics
 /// If a request waits outside a tokio runtime with a timer.
@@ -25,7 +25,7 @@ pub struct Throttle<Svc, L> {
     layer: Arc<L>,
 }
 
-/// The future of a [`Throttle`]. Dropping the future before the inner call refunds the turn.
+/// The future of a [`Throttle`]. Dropping the waiting future refunds the turn.
 pub type ThrottleFuture<T, E> = Pin<Box<dyn Future<Output = Result<T, ThrottleError<E>>> + Send>>;
 
 impl<Svc, L> Throttle<Svc, L> {

@@ -7,8 +7,8 @@ use crate::valid::valid;
 
 /// Matches clients whose address is in one of these networks.
 ///
-/// Write networks like `203.0.113.0/24`, or single addresses. Requests without an address never match. IPv6 networks,
-/// even `::/0`, never contain the IPv4 addresses that [`client_ip`](crate::key::client_ip) reads from IPv6 addresses.
+/// Write networks like `203.0.113.0/24`, or addresses. IPv6 networks, even `::/0`, never contain the IPv4 addresses
+/// that [`client_ip`](crate::key::client_ip) reads from IPv6 addresses.
 ///
 /// ```
 /// use tower_quota::{Policy, key, when};
@@ -19,7 +19,7 @@ use crate::valid::valid;
 /// ```
 ///
 /// # Panics
-/// If a text is not a network.
+/// If a text is invalid.
 #[must_use]
 #[track_caller]
 #[doc(alias = "cidr")]
@@ -35,7 +35,7 @@ pub fn address_in<T: AsRef<str>>(
 /// The fallible [`address_in`].
 ///
 /// # Errors
-/// [`PatternError::Network`] with the first invalid text.
+/// If a text is invalid.
 pub fn try_address_in<T: AsRef<str>>(
     client: ClientIp,
     networks: impl IntoIterator<Item = T>,
@@ -52,12 +52,12 @@ pub fn try_address_in<T: AsRef<str>>(
     }))
 }
 
-/// Returns the first and last address of a network, for your own indexes.
+/// Returns the first and last address of a network, for your own index.
 ///
-/// Like [`address_in`], the function converts mapped IPv6 addresses to IPv4.
+/// Mapped IPv6 becomes IPv4, as in [`address_in`].
 ///
 /// # Errors
-/// [`PatternError::Network`] if the text is not a network.
+/// If the text is invalid.
 pub fn try_network_range(text: &str) -> Result<(IpAddr, IpAddr), PatternError> {
     match network(text) {
         Some(network) => Ok((network.network(), network.broadcast())),

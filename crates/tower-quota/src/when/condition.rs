@@ -5,10 +5,10 @@ use crate::head::RequestHead;
 
 /// Matches requests.
 ///
-/// Pass a closure from [`RequestHead`] to `bool`, or a function's result from [this module](crate::when). Conditions
-/// run on every request, so do not block, and avoid allocations.
+/// Pass a closure from [`RequestHead`] to `bool`, or use [this module](crate::when). Do not block, because conditions
+/// run on every request.
 ///
-/// You cannot implement the trait, so wrap your type into a closure.
+/// Wrap your own types into closures.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a condition on requests",
     note = "use a condition of `tower_quota::when`, such as `when::path(\"/login\")`, or a closure: `|head| ..`"
@@ -32,7 +32,7 @@ pub fn not(condition: impl Condition) -> Box<dyn Condition> {
 
 /// Matches if at least one condition matches.
 ///
-/// An empty list never matches. Conditions run in order, up to the first match. Box different types.
+/// Never matches if empty. The first match decides. Box different types.
 #[must_use]
 #[doc(alias = "or")]
 pub fn any<C: Condition>(conditions: impl IntoIterator<Item = C>) -> Box<dyn Condition> {
@@ -42,7 +42,7 @@ pub fn any<C: Condition>(conditions: impl IntoIterator<Item = C>) -> Box<dyn Con
 
 /// Matches if all conditions match.
 ///
-/// An empty list always matches. Conditions run in order, up to the first mismatch. Box different types.
+/// Always matches if empty. The first mismatch decides. Box different types.
 #[must_use]
 #[doc(alias = "and")]
 #[doc(alias = "all")]
@@ -62,13 +62,13 @@ pub enum PatternError {
         /// The mistake.
         reason: String,
     },
-    /// Not a host name, an address, or `*.` before a name.
+    /// Not a host, an address, or `*.` before a name.
     Host(String),
-    /// Not an address or a network like `203.0.113.0/24`.
+    /// Not an address or a network.
     Network(String),
-    /// Not the full name of a gRPC service.
+    /// Not a full gRPC service name.
     GrpcService(String),
-    /// Not the full name of a gRPC method.
+    /// Not a full gRPC method name.
     GrpcMethod(String),
 }
 

@@ -10,8 +10,6 @@ use crate::key::host_of;
 use crate::valid::valid;
 
 /// Matches these methods. `GET` includes `HEAD`, because servers run the same handler.
-///
-/// To match `GET` alone, use a closure on [`RequestHead::method`].
 #[must_use]
 pub fn method(methods: impl IntoIterator<Item = Method>) -> Box<dyn Condition> {
     let mut methods: Vec<Method> = methods.into_iter().collect();
@@ -21,12 +19,12 @@ pub fn method(methods: impl IntoIterator<Item = Method>) -> Box<dyn Condition> {
     Box::new(move |head: &RequestHead<'_>| methods.contains(head.method()))
 }
 
-/// Matches paths by a pattern.
+/// Matches paths by a pattern in axum's syntax.
 ///
-/// Write patterns like axum. `{id}` matches one segment, `{*rest}` the rest, and `{{` is a literal brace. Final braces
-/// never match an empty text. The path is [not decoded](crate::when#caveats).
+/// `{id}` matches one segment, `{*rest}` the rest, and `{{` is a brace. Final braces never match an empty text. Paths
+/// are [not decoded](crate::when#caveats).
 ///
-/// Include the prefix of axum's `nest`, as in `"/api/items"`. If an inner layer rewrites the path, [either path may
+/// Include the prefix of axum's `nest`. If an inner layer rewrites the path, [either path may
 /// match](RequestHead::path_matches).
 ///
 /// # Panics
@@ -41,8 +39,7 @@ pub fn path(pattern: &str) -> Box<dyn Condition> {
 /// The fallible [`path`].
 ///
 /// # Errors
-/// [`PatternError::Path`] if the slash at the start is missing, braces are malformed, or a segment begins with `:` or
-/// `*`, as in axum 0.7.
+/// Without a leading slash, with malformed braces, or if a segment begins with `:` or `*`, as in axum 0.7.
 pub fn try_path(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
     let refused = |reason: String| PatternError::Path {
         pattern: pattern.to_owned(),
@@ -68,8 +65,7 @@ pub fn try_path(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
 
 /// Matches requests that axum routed by this pattern.
 ///
-/// Include the prefix of a `nest`, as in `"/api/users/{id}"`. The condition never matches if
-/// [`key::route`](crate::key::route()) is missing. [`path`] needs no router.
+/// Include `nest` prefixes. Never matches without a [`key::route`](crate::key::route()), unlike [`path`].
 #[cfg(feature = "axum")]
 #[must_use]
 #[doc(alias = "MatchedPath")]
@@ -84,7 +80,6 @@ pub fn route(pattern: impl Into<String>) -> Box<dyn Condition> {
     })
 }
 
-/// Reports a match, or a condition written for another place of the layer.
 #[cfg(feature = "axum")]
 fn watch_route(watch: &Watch, pattern: &str, route: Option<&str>, head: &RequestHead<'_>) {
     let Some(route) = route else {
@@ -109,7 +104,6 @@ fn watch_route(watch: &Watch, pattern: &str, route: Option<&str>, head: &Request
     }
 }
 
-/// Drops the `nest` prefix, as many segments as the path lost.
 #[cfg(feature = "axum")]
 fn inner_route<'a>(matched: &'a str, head: &RequestHead<'_>) -> &'a str {
     let original = head
@@ -124,14 +118,14 @@ fn inner_route<'a>(matched: &'a str, head: &RequestHead<'_>) -> &'a str {
         .map_or(matched, |(start, _)| &matched[start..])
 }
 
-/// Matches the host `api.example.com`, or hosts under the domain `*.example.com`.
+/// Matches the host `api.example.com`, or hosts under `*.example.com`.
 ///
-/// `*.` matches one or more labels, but not the domain alone. Case, port and a trailing dot are ignored. Write IPv6 in
-/// brackets, and internationalised names as `xn--...`.
+/// `*.` does not match the domain alone. Case, port and a trailing dot are ignored. Write IPv6 in brackets, and
+/// internationalised names as `xn--...`.
 ///
-/// If a request [sends different hosts](RequestHead::host_matches), limits and [block lists](crate::Policy::block)
-/// match any host, and exemptions must match all hosts. Clients choose the host, so match your sites, not your clients.
-/// `X-Forwarded-Host` is ignored, unlike in axum-extra's `Host`.
+/// Clients choose the host, so match your sites, not your clients. `X-Forwarded-Host` is ignored. If a request [sends
+/// different hosts](RequestHead::host_matches), limits and [block lists](crate::Policy::block) match any host, and
+/// exemptions must match all.
 ///
 /// # Panics
 /// If the pattern is invalid.
@@ -144,7 +138,7 @@ pub fn host(pattern: &str) -> Box<dyn Condition> {
 /// The fallible [`host`].
 ///
 /// # Errors
-/// [`PatternError::Host`] for an empty pattern, a port, a star except in `*.` at the start, or invalid characters.
+/// For empty patterns, ports, stars except in a leading `*.`, or invalid characters.
 pub fn try_host(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
     let domain = pattern.strip_prefix("*.");
     let name = domain.unwrap_or(pattern);
@@ -171,16 +165,15 @@ pub fn try_host(pattern: &str) -> Result<Box<dyn Condition>, PatternError> {
     })
 }
 
-/// At least one character and a dot come before the domain.
 fn is_under(host: &[u8], domain: &[u8]) -> bool {
     host.strip_suffix(domain)
         .and_then(|before| before.strip_suffix(b"."))
         .is_some_and(|label| !label.is_empty())
 }
 
-/// Matches calls of a gRPC service by full name, like `"grpc.health.v1.Health"`.
+/// Matches calls of a gRPC service, like `"grpc.health.v1.Health"`.
 ///
-/// Like gRPC servers, the condition reads the path and ignores the content type.
+/// Like gRPC servers, the condition ignores the content type.
 ///
 /// # Panics
 /// If the name is invalid.
@@ -194,7 +187,7 @@ pub fn grpc_service(name: &str) -> Box<dyn Condition> {
 /// The fallible [`grpc_service`].
 ///
 /// # Errors
-/// [`PatternError::GrpcService`] if the name is empty or has a slash.
+/// If the name is empty or has a slash.
 pub fn try_grpc_service(name: &str) -> Result<Box<dyn Condition>, PatternError> {
     if name.is_empty() || name.contains('/') {
         return Err(PatternError::GrpcService(name.to_owned()));
@@ -205,7 +198,7 @@ pub fn try_grpc_service(name: &str) -> Result<Box<dyn Condition>, PatternError> 
     }))
 }
 
-/// Matches calls of a gRPC method by full name, like `"grpc.health.v1.Health/Check"`.
+/// Matches calls of a gRPC method, like `"grpc.health.v1.Health/Check"`.
 ///
 /// # Panics
 /// If the name is invalid.
@@ -219,7 +212,7 @@ pub fn grpc_method(name: &str) -> Box<dyn Condition> {
 /// The fallible [`grpc_method`].
 ///
 /// # Errors
-/// [`PatternError::GrpcMethod`] unless the name is a service, one slash, and a method.
+/// Unless the name is a service, one slash, and a method.
 pub fn try_grpc_method(name: &str) -> Result<Box<dyn Condition>, PatternError> {
     match name.split_once('/') {
         Some((service, method))
@@ -234,8 +227,8 @@ pub fn try_grpc_method(name: &str) -> Result<Box<dyn Condition>, PatternError> {
 
 /// Matches CORS preflight requests (Fetch standard).
 ///
-/// Browsers send preflights automatically, so you may want to skip their cost. Any client can forge preflights, so skip
-/// only if a CORS layer answers first. Otherwise `any(..)` routes and fallbacks run their handlers.
+/// Skip preflights only if a CORS layer answers first. Otherwise any client can send preflights to run your fallbacks
+/// and `any(..)` routes.
 #[must_use]
 #[doc(alias = "options")]
 pub fn cors_preflight() -> Box<dyn Condition> {

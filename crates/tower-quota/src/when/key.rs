@@ -6,12 +6,11 @@ use crate::key::KeyExtractor;
 
 /// Matches requests with one of these keys, like API keys or user names.
 ///
-/// Give the text or bytes that the extractor reads. For several parts, combine conditions by [`every`](super::every).
-/// For addresses, use [`address_in`](super::address_in).
+/// Give text or bytes. For several parts, combine conditions by [`every`](super::every). For addresses, use
+/// [`address_in`](super::address_in).
 ///
-/// If a request has conflicting values, any value matches in [block lists](crate::Policy::block) and
-/// [`Limit::when`](crate::Limit::when), but not in exemptions like [allow lists](crate::Policy::allow). Allow only
-/// secret keys, because clients can send any key.
+/// Conflicting values match in [block lists](crate::Policy::block) and [`Limit::when`](crate::Limit::when), but not in
+/// exemptions like [allow lists](crate::Policy::allow). Allow only secret keys, because clients can send any key.
 ///
 /// ```
 /// use tower_quota::{Policy, key, when};

@@ -1,8 +1,8 @@
 //! Conditions on requests, for limits and policies.
 //!
-//! Pass conditions to [`Policy::allow`](crate::Policy::allow), [`block`](crate::Policy::block) and
-//! [`skip`](crate::Policy::skip), and to [`Limit::when`](crate::Limit::when) and [`unless`](crate::Limit::unless).
-//! Closures on the request's [head](crate::RequestHead) work too.
+//! Pass conditions to [`Policy::allow`](crate::Policy::allow), [`block`](crate::Policy::block),
+//! [`skip`](crate::Policy::skip), [`Limit::when`](crate::Limit::when) and [`unless`](crate::Limit::unless). Closures on
+//! the [head](crate::RequestHead) work too.
 //!
 //! | condition | matches |
 //! |---|---|
@@ -45,10 +45,10 @@
 //!
 //! * **Patterns are strict**, like routers. `/Login`, `/login/` and `/%6Cogin` are not `/login`. If your service
 //!   accepts more spellings, limit everything except cheap paths.
-//! * **Compare what your server uses.** Clients could evade a condition on the content type, because gRPC servers
-//!   choose by path.
-//! * **Conflicting values** match [`key_in`] and [`host`] on the safe side. Negate with [`not`], because a closure with
-//!   `!` loses the safety.
+//! * **Compare what your server uses.** gRPC servers choose by path, so clients could evade a condition on the content
+//!   type.
+//! * **Conflicting values** match [`key_in`] and [`host`] on the safe side. Negate with [`not`], because `!` in a
+//!   closure loses the safety.
 
 mod address;
 mod condition;

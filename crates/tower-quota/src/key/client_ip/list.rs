@@ -1,5 +1,3 @@
-//! Lists of addresses that proxies append to, read from the right.
-
 use core::iter::Rev;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,19 +6,17 @@ use smallvec::SmallVec;
 
 use super::network::canonical;
 
-/// Bounds the work, because clients choose the length.
+/// Clients choose the length.
 const MAX_LIST_BYTES: usize = 4_096;
 
-/// Whether commas in quoted strings (RFC 9110, section 5.6.4) separate elements.
+/// Whether quoted strings (RFC 9110, section 5.6.4) hide commas.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quotes {
     Plain,
     Strings,
 }
 
-/// Iterates over the elements of all lines, last element first.
-///
-/// Yields `None` for an element that is too long or has an unfinished string. Elements further left are not reliable.
+/// Yields elements from the right, and `None` if the rest is unreliable.
 ///
 /// Strings also start from the right. From the left, a client's unfinished string would swallow the proxy's text.
 pub(super) struct Elements<'h> {
@@ -59,7 +55,6 @@ impl<'h> Iterator for Elements<'h> {
     }
 }
 
-/// Returns the last element, and the text before the comma.
 fn last(list: &[u8], quotes: Quotes, most: usize) -> Option<(Option<&[u8]>, &[u8])> {
     let mut inside = false;
     for at in (list.len().saturating_sub(most.saturating_add(1))..list.len()).rev() {
@@ -90,9 +85,7 @@ pub(super) enum Ipv6 {
     Bracketed,
 }
 
-/// Parses an address with or without a port.
-///
-/// Rejects names, leading zeros, and zones like `fe80::1%eth0`, which only the writing machine understands.
+/// Rejects leading zeros, and zones like `fe80::1%eth0`, which only one machine understands.
 pub(super) fn address(text: &[u8], ipv6: Ipv6) -> Option<IpAddr> {
     let text = core::str::from_utf8(text).ok()?.trim_matches([' ', '\t']);
     let address = if let Some(bracketed) = text.strip_prefix('[') {
@@ -114,7 +107,7 @@ pub(super) fn address(text: &[u8], ipv6: Ipv6) -> Option<IpAddr> {
     Some(canonical(address))
 }
 
-/// Accepts obfuscated ports too (RFC 7239, section 6).
+/// Accepts obfuscated ports (RFC 7239, section 6).
 fn is_port(text: &str) -> bool {
     match text.as_bytes() {
         [b'_', hidden @ ..] => {
@@ -127,12 +120,9 @@ fn is_port(text: &str) -> bool {
     }
 }
 
-/// Addresses fit without an allocation.
 type ParameterValue = SmallVec<[u8; 64]>;
 
-/// Returns the `for` address of a `Forwarded` element (RFC 7239, section 4).
-///
-/// Returns `None` unless the element is readable and has exactly one `for`.
+/// Reads the only `for` of a `Forwarded` element.
 pub(super) fn forwarded_address(element: &[u8]) -> Option<IpAddr> {
     let mut found = None;
     let mut rest = element.trim_ascii();
@@ -154,7 +144,7 @@ pub(super) fn forwarded_address(element: &[u8]) -> Option<IpAddr> {
     address(&found?, Ipv6::Bracketed)
 }
 
-/// Returns the unquoted first value, and the text after the value.
+/// Returns the unquoted value, and the rest.
 fn value(text: &[u8]) -> Option<(ParameterValue, &[u8])> {
     let Some(quoted) = text.strip_prefix(b"\"") else {
         let end = text

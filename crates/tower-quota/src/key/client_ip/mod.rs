@@ -1,7 +1,5 @@
-//! Counts by client address.
-//!
-//! `peer` reads the connection, `source` and `list` read proxy headers, `proxies` finds the client, and `network`
-//! normalises addresses.
+//! `peer` reads the connection, `source` and `list` read headers, `proxies` finds the client, `network` normalises
+//! addresses.
 
 mod list;
 mod network;
@@ -31,17 +29,16 @@ use crate::valid::valid;
 
 /// Counts by client address, the connection's peer unless you trust [proxies](ClientIp::behind).
 ///
-/// Without trusted proxies, the extractor reads no headers, so all clients behind a proxy share a counter. IPv6 is
-/// counted by [/64](ClientIp::prefix_v6). Mapped (`::ffff:0:0/96`) and NAT64 (`64:ff9b::/96`) addresses count as IPv4.
+/// Without trusted proxies, all clients behind a proxy share a counter. IPv6 counts by [/64](ClientIp::prefix_v6).
+/// Mapped (`::ffff:0:0/96`) and NAT64 (`64:ff9b::/96`) addresses count as IPv4.
 ///
-/// Your server or an outer layer must attach the peer's address. The extractor reads the first of:
+/// Your server or an outer layer must attach the peer's address, otherwise the layer [warns
+/// you](crate::Check::NoPeerAddress). The extractor reads the first of:
 ///
 /// 1. an [`IpAddr`] or [`SocketAddr`](core::net::SocketAddr) extension from your own layer,
 /// 2. `ConnectInfo<SocketAddr>` (feature `axum`). Serve with `into_make_service_with_connect_info::<SocketAddr>()`, and
 ///    test with `MockConnectInfo<SocketAddr>`.
 /// 3. `TcpConnectInfo` from tonic's `Server` (feature `tonic`). If axum serves tonic's routes, use `ConnectInfo`.
-///
-/// Without an address, the layer logs how to [fix the server](crate::Check::NoPeerAddress).
 ///
 /// ```
 /// use tower_quota::{Limit, Policy, Quota, key};
@@ -79,17 +76,17 @@ pub struct ClientIp {
 impl ClientIp {
     /// Trusts these proxies to report the client's address in one header.
     ///
-    /// * An untrusted peer is the client, whatever headers the peer sends.
-    /// * [`Source::XForwardedFor`] and [`Source::Forwarded`] are lists, read from the right. The first entry that is
-    ///   not a trusted proxy is the client. Clients can forge entries further left.
-    /// * If an entry is not an address, the proxy that wrote the entry counts as the client.
-    /// * If all entries are trusted networks, the left-most entry is the client. If a list is shorter than
-    ///   [`Proxies::hops`], a proxy was bypassed, and the peer is the client.
-    /// * The extractor reads at most 32 entries in the last 4 KiB.
-    /// * Other sources hold one address. If the address is absent, repeated or invalid, the peer is the client.
+    /// * An untrusted peer is the client.
+    /// * [`Source::XForwardedFor`] and [`Source::Forwarded`] are lists. At most 32 entries in the last 4 KiB count.
+    ///   From the right, the first entry that is not a trusted proxy is the client. Clients can forge entries further
+    ///   left.
+    /// * If an entry is not an address, the proxy that wrote the entry is the client.
+    /// * If all entries are trusted networks, the left-most is the client. If a list is shorter than [`Proxies::hops`],
+    ///   the peer is the client.
+    /// * Other sources hold one address. If absent, repeated or invalid, the peer is the client.
     ///
-    /// Choose a source that your proxy *overwrites or appends to*, because clients write all other headers. A policy
-    /// [refuses](ConfigError::SharedScope) limits that trust different proxies for one source.
+    /// Choose a source that your proxy *overwrites or appends to*. A policy [refuses](ConfigError::SharedScope) limits
+    /// that trust different proxies for one source.
     #[must_use]
     #[doc(alias = "trusted proxies")]
     #[doc(alias = "trust proxy")]
@@ -98,10 +95,10 @@ impl ClientIp {
         self.renamed()
     }
 
-    /// Counts IPv6 by the first `bits` bits, 1 to 128. The default is 64.
+    /// Counts IPv6 by the first `bits` bits, 1 to 128 (default 64).
     ///
-    /// Providers assign a /64, /56 or /48 to a customer (RFC 6177), and a /48 contains 65,536 /64 networks. Add limits
-    /// with shorter prefixes and larger quotas to stop such clients without affecting neighbours.
+    /// A customer with a /48 (RFC 6177) owns 65,536 /64 networks. Add larger quotas for shorter prefixes to stop such
+    /// clients without affecting neighbours.
     ///
     /// # Panics
     /// If `bits` is out of range.
@@ -114,7 +111,7 @@ impl ClientIp {
     /// The fallible [`ClientIp::prefix_v6`].
     ///
     /// # Errors
-    /// [`ConfigError::AddressPrefix`] if `bits` is out of range.
+    /// If `bits` is out of range.
     pub fn try_prefix_v6(mut self, bits: u8) -> Result<Self, ConfigError> {
         if !matches!(bits, 1..=128) {
             return Err(ConfigError::AddressPrefix { bits, most: 128 });
@@ -123,7 +120,7 @@ impl ClientIp {
         Ok(self.renamed())
     }
 
-    /// Counts IPv4 by the first `bits` bits, 1 to 32. The default is 32.
+    /// Counts IPv4 by the first `bits` bits, 1 to 32 (default 32).
     ///
     /// # Panics
     /// If `bits` is out of range.
@@ -136,7 +133,7 @@ impl ClientIp {
     /// The fallible [`ClientIp::prefix_v4`].
     ///
     /// # Errors
-    /// [`ConfigError::AddressPrefix`] if `bits` is out of range.
+    /// If `bits` is out of range.
     pub fn try_prefix_v4(mut self, bits: u8) -> Result<Self, ConfigError> {
         if !matches!(bits, 1..=32) {
             return Err(ConfigError::AddressPrefix { bits, most: 32 });
@@ -145,9 +142,7 @@ impl ClientIp {
         Ok(self.renamed())
     }
 
-    /// Returns the full client address for your logs, or `None` if the server attached no address.
-    ///
-    /// Mapped IPv6 addresses become IPv4.
+    /// Returns the client's full address for your logs, with mapped IPv6 as IPv4.
     #[must_use]
     pub fn address(&self, head: &RequestHead<'_>) -> Option<IpAddr> {
         let peer = peer::of(head.extensions());
@@ -161,7 +156,7 @@ impl ClientIp {
         client
     }
 
-    /// Returns the key of a client with this address.
+    /// Returns the key of this address.
     ///
     /// ```
     /// use tower_quota::key;

@@ -1,5 +1,3 @@
-//! Normalises addresses and networks for comparison.
-
 use core::net::{IpAddr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net};
@@ -22,7 +20,7 @@ fn canonical_v6(address: Ipv6Addr) -> IpAddr {
 
 /// Parses a network or a single address.
 pub(crate) fn network(text: &str) -> Option<IpNet> {
-    // Documents try a million keys as addresses, and the first byte of most keys rules out an address.
+    // Documents contain up to a million keys, and the first byte rules out most keys as addresses.
     if !text
         .bytes()
         .all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b':' | b'.' | b'/'))
@@ -49,7 +47,7 @@ pub(super) fn is_private(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {
             let [a, b, ..] = v4.octets();
-            // 100.64.0.0/10 is shared by a provider's customers (RFC 6598), and by the pods of some clusters.
+            // 100.64.0.0/10 belongs to a provider's customers (RFC 6598), or to pods.
             v4.is_loopback()
                 || v4.is_private()
                 || v4.is_link_local()
@@ -59,7 +57,7 @@ pub(super) fn is_private(address: IpAddr) -> bool {
     }
 }
 
-/// The leading bits that identify a client.
+/// The bits that identify a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Prefix {
     pub(super) v4: u8,
@@ -69,7 +67,6 @@ pub(super) struct Prefix {
 impl Prefix {
     pub(super) const DEFAULT: Self = Self { v4: 32, v6: 64 };
 
-    /// Returns the scope, including prefixes that differ from the default.
     pub(super) fn scope(self, source: Option<&str>) -> Name {
         let mut scope = String::from("ip");
         if let Some(source) = source {
@@ -85,7 +82,6 @@ impl Prefix {
         Name::from(scope)
     }
 
-    /// Returns the leading bytes of the address as a key, [`Key::address`] by default.
     pub(super) fn key(self, scope: Name, address: IpAddr) -> Key<'static> {
         match address {
             IpAddr::V4(v4) => {
@@ -95,13 +91,13 @@ impl Prefix {
             IpAddr::V6(v6) => {
                 let mask = u128::MAX << (128 - u32::from(self.v6));
                 let network = (v6.to_bits() & mask).to_be_bytes();
-                // At least eight bytes, because four bytes would be an IPv4 address.
+                // Four bytes would be an IPv4 address.
                 Key::network(scope, &network[..usize::from(self.v6.div_ceil(8)).max(8)])
             }
         }
     }
 
-    /// Parses a network whose prefix length equals the counted length.
+    /// Accepts only networks with the counted prefix length.
     pub(super) fn parse(self, scope: Name, text: &str) -> Option<Key<'static>> {
         let network = network(text)?;
         let bits = if matches!(network, IpNet::V4(_)) {

@@ -2,7 +2,7 @@ use core::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// The first and last addresses of networks, sorted and disjoint.
+/// The first and last addresses, sorted and disjoint.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Networks(Vec<(IpAddr, IpAddr)>);
 
@@ -12,7 +12,7 @@ impl FromIterator<IpNet> for Networks {
             .into_iter()
             .map(|network| (network.network(), network.broadcast()))
             .collect();
-        // Larger networks come first. Two networks overlap only if the larger contains the smaller, so a network that
+        // Larger networks come first. If two networks overlap, the larger contains the smaller, so a network that
         // overlaps its predecessor adds no addresses.
         ranges.sort_unstable_by(|one, other| one.0.cmp(&other.0).then(other.1.cmp(&one.1)));
         ranges.dedup_by(|next, kept| next.1 <= kept.1);
@@ -22,7 +22,7 @@ impl FromIterator<IpNet> for Networks {
 
 impl Networks {
     pub(crate) fn contain(&self, address: IpAddr) -> bool {
-        // IPv4 addresses sort before IPv6 addresses.
+        // IPv4 sorts before IPv6.
         let begun = self.0.partition_point(|(first, _)| *first <= address);
         let nearest = self.0[..begun].last();
         nearest.is_some_and(|(_, last)| address <= *last)

@@ -4,7 +4,6 @@ use http::Extensions;
 
 use super::network::canonical;
 
-/// Returns the normalized peer address from the extensions.
 pub(super) fn of(extensions: &Extensions) -> Option<IpAddr> {
     let own = || {
         extensions

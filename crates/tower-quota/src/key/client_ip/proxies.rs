@@ -1,5 +1,3 @@
-//! Finds the client behind trusted proxies.
-
 use core::net::IpAddr;
 
 use http::HeaderMap;
@@ -11,7 +9,7 @@ use super::source::{Source, sent};
 use crate::key::mistake::Mistake;
 use crate::valid::valid;
 
-/// The trusted proxies in front of your service, for [`ClientIp::behind`](super::ClientIp::behind).
+/// Your trusted proxies, for [`ClientIp::behind`](super::ClientIp::behind).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[doc(alias = "trusted proxies")]
 pub struct Proxies(Trust);
@@ -23,12 +21,11 @@ enum Trust {
 }
 
 impl Proxies {
-    /// The maximum number of hops, and of list entries to read.
     pub(super) const MAX_HOPS: u8 = 32;
 
-    /// Trusts proxies by network, like `"10.0.0.0/8"`, or by address. An empty list trusts no proxy.
+    /// Trusts proxies by networks like `"10.0.0.0/8"`, or addresses. An empty list trusts no proxy.
     ///
-    /// Clients must not have addresses in your list.
+    /// Your clients must have addresses outside the networks.
     ///
     /// # Panics
     /// If an entry is invalid.
@@ -41,7 +38,7 @@ impl Proxies {
     /// The fallible [`Proxies::networks`].
     ///
     /// # Errors
-    /// [`ConfigError::Network`] if an entry is invalid.
+    /// If an entry is invalid.
     pub fn try_networks(
         networks: impl IntoIterator<Item = impl AsRef<str>>,
     ) -> Result<Self, ConfigError> {
@@ -54,11 +51,11 @@ impl Proxies {
         Ok(Self(Trust::Networks(all)))
     }
 
-    /// Trusts `count` proxies, 1 to 32, whatever addresses the proxies have.
+    /// Trusts `count` proxies, 1 to 32, whatever their addresses.
     ///
-    /// With 1, the client is the right-most list entry; with 2, the next entry. Google's balancers append two entries.
+    /// With 1, the client is the right-most list entry; with 2, the next. Google's balancers append two entries.
     ///
-    /// Use `hops` only if clients cannot bypass your proxies. Otherwise clients can forge addresses.
+    /// Clients that can bypass your proxies can forge addresses.
     ///
     /// # Panics
     /// If `count` is out of range.
@@ -71,7 +68,7 @@ impl Proxies {
     /// The fallible [`Proxies::hops`].
     ///
     /// # Errors
-    /// [`ConfigError::ProxyHops`] if `count` is out of range.
+    /// If `count` is out of range.
     pub const fn try_hops(count: u8) -> Result<Self, ConfigError> {
         if matches!(count, 1..=Self::MAX_HOPS) {
             Ok(Self(Trust::Hops(count)))
@@ -80,7 +77,7 @@ impl Proxies {
         }
     }
 
-    /// Returns whether the hop at `distance` is a proxy. The peer is at 0.
+    /// The peer is at distance 0.
     fn contain(&self, address: Option<IpAddr>, distance: usize) -> bool {
         match &self.0 {
             Trust::Networks(networks) => address.is_some_and(|address| networks.contain(address)),
@@ -106,7 +103,7 @@ impl Behind {
         }
     }
 
-    /// Returns the first address that is not a proxy. An entry is trusted only if a proxy wrote the entry.
+    /// Trusts an entry only if a proxy wrote the entry.
     fn walk(
         &self,
         peer: Option<IpAddr>,
@@ -144,7 +141,6 @@ impl Behind {
     }
 }
 
-/// Returns the mistake if an untrusted peer looks like a proxy.
 pub(super) fn untrusted(peer: IpAddr, headers: &HeaderMap) -> Option<Mistake> {
     if !is_private(peer) {
         return None;

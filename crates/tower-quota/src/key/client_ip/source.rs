@@ -8,15 +8,15 @@ type Parse = fn(&[u8]) -> Option<IpAddr>;
 
 /// The header in which your proxies write the client's address.
 ///
-/// A source never falls back to another header, because the client could then choose the header.
+/// There is no fallback, because clients could then choose the header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
-    /// `X-Forwarded-For`, a list to which every proxy appends the peer's address.
+    /// `X-Forwarded-For`, to which every proxy appends the peer's address.
     XForwardedFor,
-    /// `Forwarded` (RFC 7239), a list to which every proxy appends the peer in `for`.
+    /// `Forwarded` (RFC 7239), to which every proxy appends the peer in `for`.
     ///
-    /// If `for` is absent, `unknown`, or obfuscated like `_hidden`, the hop has no address.
+    /// If `for` is absent, `unknown` or obfuscated, the hop has no address.
     Forwarded,
     /// `CF-Connecting-IP` from Cloudflare.
     CfConnectingIp,
@@ -26,11 +26,11 @@ pub enum Source {
     FlyClientIp,
     /// `X-Real-IP` from nginx, if configured.
     XRealIp,
-    /// `CloudFront-Viewer-Address` from Amazon CloudFront, with a port, and IPv6 without brackets.
+    /// `CloudFront-Viewer-Address` from Amazon CloudFront, with a port.
     CloudFrontViewerAddress,
     /// `X-Envoy-External-Address` from Envoy.
     XEnvoyExternalAddress,
-    /// A custom header with one address, with or without a port.
+    /// Another header with one address, with or without a port.
     Header(HeaderName),
 }
 
@@ -46,17 +46,17 @@ const KNOWN: [&str; 8] = [
 ];
 
 pub(crate) fn sent(headers: &HeaderMap) -> Option<&'static str> {
-    // Requests have few headers, so comparing names is cheaper than parsing and hashing eight names.
+    // Comparing few headers is cheaper than parsing and hashing eight names.
     headers
         .keys()
         .find_map(|sent| KNOWN.into_iter().find(|known| *known == sent.as_str()))
 }
 
 impl Source {
-    /// Returns the source for this header name.
+    /// Returns the source for this header.
     ///
     /// # Errors
-    /// [`InvalidHeaderName`] if `name` is invalid.
+    /// If `name` is invalid.
     pub fn try_header(name: &str) -> Result<Self, InvalidHeaderName> {
         let name = HeaderName::from_bytes(name.as_bytes())?;
         let known = [
@@ -89,7 +89,7 @@ impl Source {
         }
     }
 
-    /// Returns the list from the right, with `None` for invalid elements. Returns `None` if the source is not a list.
+    /// Yields addresses from the right, and `None` for other elements.
     pub(super) fn list<'h>(
         &self,
         headers: &'h HeaderMap,

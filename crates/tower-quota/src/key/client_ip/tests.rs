@@ -1,5 +1,3 @@
-//! Mistakes that requests show.
-
 use std::net::IpAddr;
 
 use http::Request;
@@ -8,7 +6,6 @@ use super::{ClientIp, Proxies, Source, client_ip};
 use crate::head::RequestHead;
 use crate::key::Mistake;
 
-/// Returns the mistake that a request from this peer with this header line shows.
 fn mistake(client: &ClientIp, peer: &str, line: Option<(&'static str, &str)>) -> Option<Mistake> {
     let mut request = Request::new(());
     if !peer.is_empty() {

@@ -6,14 +6,14 @@ use jsonwebtoken::crypto::verify;
 use jsonwebtoken::{DecodingKey, DecodingKeyKind, Validation, decode};
 use serde_json::{Map, Value};
 
-/// A key that verifies JSON web tokens (RFC 7519), with the claims that you require.
+/// A key that verifies JSON web tokens (RFC 7519) and claims.
 ///
-/// A key accepts the algorithms of one family, never `none`. `exp` and `nbf` are checked if present. Call
-/// [`issuer`](Self::issuer) and [`audience`](Self::audience) to check `iss` and `aud` too.
+/// A key accepts one family of algorithms, never `none`. `exp` and `nbf` are checked if present. Call
+/// [`issuer`](Self::issuer) and [`audience`](Self::audience) to check `iss` and `aud`.
 ///
 /// # Panics
-/// Constructors panic unless exactly one crypto backend is enabled, either this crate's `jwt-rust-crypto`, or
-/// `rust_crypto` or `aws_lc_rs` of `jsonwebtoken` 11.
+/// Constructors panic unless exactly one crypto backend is enabled, either `jwt-rust-crypto` here, or `rust_crypto` or
+/// `aws_lc_rs` in `jsonwebtoken` 11.
 #[derive(Clone)]
 pub struct JwtKey {
     key: DecodingKey,
@@ -21,10 +21,10 @@ pub struct JwtKey {
 }
 
 impl JwtKey {
-    /// Makes an HMAC key from a shared secret, for HS256, HS384 and HS512.
+    /// Verifies HS256, HS384 and HS512 by a shared secret.
     ///
     /// # Errors
-    /// [`InvalidJwtKey`] if the secret is empty.
+    /// If the secret is empty.
     pub fn hmac(secret: &[u8]) -> Result<Self, InvalidJwtKey> {
         if secret.is_empty() {
             return Err(InvalidJwtKey(String::from("the secret is empty")));
@@ -32,31 +32,31 @@ impl JwtKey {
         Self::new(DecodingKey::from_secret(secret))
     }
 
-    /// Makes a key from an RSA public key in PEM, for RS256 to RS512 and PS256 to PS512.
+    /// Verifies RS256 to RS512 and PS256 to PS512 by a public key in PEM.
     ///
     /// # Errors
-    /// [`InvalidJwtKey`] for any other text.
+    /// If the key is of another kind.
     pub fn rsa_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
         Self::new(DecodingKey::from_rsa_pem(pem).map_err(InvalidJwtKey::unreadable)?)
     }
 
-    /// Makes a key from a P-256 or P-384 public key in PEM, for ES256 and ES384.
+    /// Verifies ES256 and ES384 by a P-256 or P-384 public key in PEM.
     ///
     /// # Errors
-    /// [`InvalidJwtKey`] for any other text.
+    /// If the key is of another kind.
     pub fn ec_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
         Self::new(DecodingKey::from_ec_pem(pem).map_err(InvalidJwtKey::unreadable)?)
     }
 
-    /// Makes a key from an Ed25519 public key in PEM, for EdDSA.
+    /// Verifies EdDSA by an Ed25519 public key in PEM.
     ///
     /// # Errors
-    /// [`InvalidJwtKey`] for any other text.
+    /// If the key is of another kind.
     pub fn ed_pem(pem: &[u8]) -> Result<Self, InvalidJwtKey> {
         Self::new(DecodingKey::from_ed_pem(pem).map_err(InvalidJwtKey::unreadable)?)
     }
 
-    /// Requires this issuer in the claim `iss`.
+    /// Requires this `iss`.
     #[must_use]
     pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
         let issuer = issuer.into();
@@ -67,7 +67,7 @@ impl JwtKey {
         self
     }
 
-    /// Requires this audience in the claim `aud`.
+    /// Requires this `aud`.
     #[must_use]
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
         let audience = audience.into();
@@ -79,7 +79,7 @@ impl JwtKey {
         self
     }
 
-    /// Sets the tolerated clock difference in whole seconds. The default is 60 seconds.
+    /// Sets the tolerated clock difference in whole seconds (default 60).
     #[must_use]
     pub const fn leeway(mut self, leeway: Duration) -> Self {
         self.validation.leeway = leeway.as_secs();
@@ -134,7 +134,7 @@ impl fmt::Debug for JwtKey {
     }
 }
 
-/// The error of an unusable key. The message gives the reason without the key.
+/// An unusable key. The message gives the reason, not the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidJwtKey(String);
 

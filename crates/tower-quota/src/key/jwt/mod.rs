@@ -13,16 +13,15 @@ use super::authorization::bearer;
 use super::extractor::KeyExtractor;
 use crate::head::RequestHead;
 
-/// Counts by a claim of a JSON web token (RFC 7519), for example `sub`, and verifies the token.
+/// Counts by a verified claim of a JSON web token (RFC 7519), for example `sub`.
 ///
 /// The extractor reads `Authorization: Bearer`, or [another place](JwtClaim::token_from). The claim may be a string, a
-/// number or a boolean, and `7` equals `"7"`. Invalid tokens count as missing keys, and different tokens
-/// [conflict](super).
+/// number or a boolean. Invalid tokens are missing keys, and different tokens [conflict](super).
 ///
 /// # What it costs
 ///
-/// Verifying takes a few microseconds (HMAC) to a few hundred (elliptic curves) on the serving thread, even if a limit
-/// then refuses the request. Add an outer layer with a cheaper limit to refuse floods first:
+/// Verifying takes a few microseconds (HMAC) to a few hundred (elliptic curves), even if a limit then refuses the
+/// request. Let an outer layer refuse floods first:
 ///
 /// ```
 /// use axum::{Router, routing::get};
@@ -40,7 +39,7 @@ use crate::head::RequestHead;
 /// # Ok::<(), key::InvalidJwtKey>(())
 /// ```
 ///
-/// If another layer already verifies your tokens, use [`extension`](super::extension()) or [`unverified_jwt_claim`].
+/// If another layer verifies your tokens, use [`extension`](super::extension()) or [`unverified_jwt_claim`].
 #[must_use]
 pub fn jwt_claim(claim: impl Into<Name>, key: JwtKey) -> JwtClaim {
     JwtClaim::new(claim.into(), vec![key])
@@ -48,7 +47,7 @@ pub fn jwt_claim(claim: impl Into<Name>, key: JwtKey) -> JwtClaim {
 
 /// Works like [`jwt_claim`], but does not verify the token.
 ///
-/// Use only **behind a layer that verifies** the same token from the same header. Otherwise clients choose the claim.
+/// Use only **behind a layer that verifies** the same token from the same header.
 #[must_use]
 pub fn unverified_jwt_claim(claim: impl Into<Name>) -> JwtClaim {
     JwtClaim::new(claim.into(), Vec::new())
@@ -59,7 +58,7 @@ pub fn unverified_jwt_claim(claim: impl Into<Name>) -> JwtClaim {
 pub struct JwtClaim {
     scope: Name,
     claim: Name,
-    /// Any key may verify the token. Without keys, every token is accepted.
+    /// Any key may verify. Without keys, every token is accepted.
     keys: Vec<JwtKey>,
     token: Arc<dyn KeyExtractor>,
 }
@@ -75,16 +74,16 @@ impl JwtClaim {
         .renamed()
     }
 
-    /// Accepts tokens of a second key, for key rotation or several issuers.
+    /// Accepts tokens of a further key, for rotation or several issuers.
     ///
-    /// An [unverified](unverified_jwt_claim) claim becomes verified.
+    /// Makes an [unverified](unverified_jwt_claim) claim verified.
     #[must_use]
     pub fn or_key(mut self, key: JwtKey) -> Self {
         self.keys.push(key);
         self.renamed()
     }
 
-    /// Reads the token with your extractor, for example `key::cookie("session")`.
+    /// Reads the token elsewhere, for example with `key::cookie("session")`.
     #[must_use]
     pub fn token_from(mut self, extractor: impl KeyExtractor) -> Self {
         self.token = Arc::new(extractor);
@@ -101,7 +100,7 @@ impl JwtClaim {
         self
     }
 
-    /// Returns the key of this claim. Give the claim as text.
+    /// Returns the key of this claim, given as text.
     pub fn key_of(&self, claim: impl AsRef<[u8]> + Into<Vec<u8>>) -> Key<'static> {
         Key::owned(self.scope, claim)
     }

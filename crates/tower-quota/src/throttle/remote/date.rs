@@ -3,7 +3,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use http::HeaderMap;
 use http::header::DATE;
 
-/// Returns the response's `Date`, or else the system's time, in Unix seconds.
+/// Falls back to the system's clock.
 pub(super) fn response_time(headers: &HeaderMap) -> u64 {
     let sent = headers
         .get(DATE)

@@ -11,7 +11,7 @@ const MAX_VALUE_BYTES: usize = 1_024;
 
 const MAX_LINES: usize = 8;
 
-/// Larger numbers are Unix timestamps (since 2001), not durations (31 years).
+/// Larger numbers are timestamps (since 2001), not durations (31 years).
 const FIRST_TIMESTAMP: u64 = 1_000_000_000;
 
 const RESOURCE_EXHAUSTED: u64 = 8;
@@ -19,7 +19,6 @@ const UNAVAILABLE: u64 = 14;
 
 const PUSHBACK: &str = "grpc-retry-pushback-ms";
 
-/// The fields for remaining units and reset.
 const PAIRS: [[&str; 2]; 3] = [
     ["ratelimit-remaining", "ratelimit-reset"],
     ["x-ratelimit-remaining", "x-ratelimit-reset"],
@@ -50,7 +49,6 @@ pub(super) fn asked(headers: &HeaderMap) -> Option<Duration> {
         .max(retry_delay(headers))
 }
 
-/// The longest line counts.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let until = |date: &str| Some(date::parse(date)?.saturating_sub(date::response_time(headers)));
     let seconds = lines(headers, RETRY_AFTER.as_str())
@@ -79,7 +77,6 @@ pub(super) fn spent_quota(headers: &HeaderMap) -> Option<Duration> {
     window.map(Duration::from_secs)
 }
 
-/// Returns the seconds until the reset if no units remain.
 fn spent_pair(headers: &HeaderMap, remaining: &str, reset: &str) -> Option<u64> {
     if lines(headers, remaining)
         .map(digits)
@@ -96,9 +93,8 @@ fn spent_pair(headers: &HeaderMap, remaining: &str, reset: &str) -> Option<u64> 
     }
 }
 
-/// Returns the seconds of the longest spent window in `RateLimit`.
 fn spent_window(value: &str) -> Option<u64> {
-    // `"minute";r=0;t=12, "day";r=90;t=3600` as of draft 8, and `limit=100, remaining=0, reset=12` as of draft 7.
+    // `"minute";r=0;t=12` as of draft 8, `limit=100, remaining=0, reset=12` as of draft 7.
     let list = split_unquoted(value, ',')
         .filter_map(|member| window(split_unquoted(member, ';'), "r", "t"))
         .max();
@@ -117,7 +113,6 @@ fn window<'a>(pairs: impl Iterator<Item = &'a str>, left: &str, seconds: &str) -
     length.filter(|_| is_spent)
 }
 
-/// Saturates at `u64::MAX`.
 fn digits(text: &str) -> Option<u64> {
     let text = text.trim_ascii();
     let are_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,5 +1,3 @@
-//! Reads pushbacks from a remote's responses.
-
 mod date;
 mod fields;
 mod refused;
@@ -12,13 +10,11 @@ use http::{HeaderMap, Response, StatusCode};
 pub use self::refused::{IdempotentRequests, RemoteRefusals, refusal};
 use super::reader::Reader;
 
-/// Reads pushbacks from HTTP responses, made by [`remote_headers`].
+/// Reads pushbacks from HTTP responses.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RemoteHeaders(());
 
-/// Returns a reader of `Retry-After` and `RateLimit` fields in HTTP responses.
-///
-/// Pass the reader to [`heed`](crate::ThrottleLayer::heed). See [`pushback`].
+/// Returns a reader of [`pushback`] for [`heed`](crate::ThrottleLayer::heed).
 #[must_use]
 pub const fn remote_headers() -> RemoteHeaders {
     RemoteHeaders(())
@@ -32,19 +28,18 @@ impl<B> Reader<Response<B>> for RemoteHeaders {
     }
 }
 
-/// Returns the wait before the next request, from a response's status and header fields.
+/// Returns the wait before the next request, from status and header fields.
 ///
-/// The first valid wait counts, from:
+/// The first valid wait counts:
 ///
-/// 1. errors (400 to 599, or `grpc-status` above 0), the longest of `Retry-After`, `grpc-retry-pushback-ms`, and
+/// 1. on errors (from 400, or `grpc-status` above 0), the longest of `Retry-After`, `grpc-retry-pushback-ms`, and
 ///    `RetryInfo` in `grpc-status-details-bin`,
-/// 2. `RateLimit`, the longest spent window (drafts 7 to 11),
+/// 2. the longest spent window in `RateLimit` (drafts 7 to 11),
 /// 3. `RateLimit-Reset` with `RateLimit-Remaining: 0` (drafts 0 to 6),
 /// 4. likewise `X-RateLimit` and `X-Rate-Limit`. A reset above 10^9 is a Unix timestamp.
 ///
-/// Instants are relative to the response's `Date`, or else the system's clock. Redirections, cached responses (`Age`
-/// above 0), unknown formats, values above 1,024 bytes (8 KiB for details), and lines after the eighth are ignored.
-/// Only the layer bounds the wait, by [`max_pushback`](crate::ThrottleLayer::max_pushback).
+/// The present is the response's `Date`, or else your clock. Redirections, cached responses (`Age` above 0), values
+/// above 1,024 bytes (details 8 KiB), and lines after the eighth are ignored. Only a layer bounds the wait.
 ///
 /// ```
 /// use std::time::Duration;

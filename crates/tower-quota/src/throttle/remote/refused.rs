@@ -34,19 +34,18 @@ impl<B> Reader<Response<B>> for RemoteRefusals {
     }
 }
 
-/// Returns the wait that a refusal demands, or zero for a refusal without a wait.
+/// Returns the wait that a refusal demands, or zero without a demand.
 ///
 /// A refusal has
 ///
 /// * status 429,
 /// * status 503 with a wait, or
-/// * `grpc-status` `RESOURCE_EXHAUSTED`, or `UNAVAILABLE` with a wait.
+/// * `grpc-status` `RESOURCE_EXHAUSTED` or `UNAVAILABLE` with a wait.
 ///
-/// The longest of `Retry-After`, `grpc-retry-pushback-ms` and gRPC's `RetryInfo` counts. A negative
-/// `grpc-retry-pushback-ms` forbids retries.
+/// The longest of `Retry-After`, `grpc-retry-pushback-ms` and `RetryInfo` counts. A negative `grpc-retry-pushback-ms`
+/// forbids retries.
 ///
-/// For other response types, like reqwest's, call `refusal` in a closure for
-/// [`Retries::new`](crate::throttle::Retries::new).
+/// For other response types, like reqwest's, pass a closure to [`Retries::new`](crate::throttle::Retries::new).
 #[must_use]
 pub fn refusal(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
     if fields::is_from_cache(headers) || fields::forbids_retries(headers) {

@@ -1,4 +1,4 @@
-//! Decodes `RetryInfo` in the details of a gRPC status (Protocol Buffers).
+//! Decodes gRPC status details (Protocol Buffers).
 
 use core::time::Duration;
 
@@ -19,14 +19,14 @@ pub(super) fn retry_delay(headers: &HeaderMap) -> Option<Duration> {
     status_delay(&status)
 }
 
-/// Reads a `google.rpc.Status { 3: repeated google.protobuf.Any }`.
+/// `google.rpc.Status { 3: repeated google.protobuf.Any }`
 fn status_delay(status: &[u8]) -> Option<Duration> {
     fields(status)
         .filter(|field| field.number == 3)
         .find_map(|detail| any_delay(detail.bytes))
 }
 
-/// Reads an `Any { 1: type_url, 2: RetryInfo { 1: Duration } }`.
+/// `Any { 1: type_url, 2: RetryInfo { 1: Duration } }`
 fn any_delay(detail: &[u8]) -> Option<Duration> {
     let type_url = last(detail, 1)?.bytes;
     if !type_url.ends_with(b"/google.rpc.RetryInfo") {
@@ -36,7 +36,7 @@ fn any_delay(detail: &[u8]) -> Option<Duration> {
     duration(last(info, 1)?.bytes)
 }
 
-/// Reads a `google.protobuf.Duration { 1: int64 seconds, 2: int32 nanos }`. Negative durations are no wait.
+/// `google.protobuf.Duration { 1: int64 seconds, 2: int32 nanos }`, if positive.
 fn duration(message: &[u8]) -> Option<Duration> {
     let value = |number| last(message, number).map_or(0, |field| field.value);
     let seconds = u64::try_from(value(1).cast_signed()).ok()?;
@@ -44,7 +44,7 @@ fn duration(message: &[u8]) -> Option<Duration> {
     (nanos < 1_000_000_000).then(|| Duration::new(seconds, nanos))
 }
 
-/// A varint has a value, other types have bytes.
+/// A value for varints, otherwise bytes.
 struct Field<'a> {
     number: u64,
     value: u64,

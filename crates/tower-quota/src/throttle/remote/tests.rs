@@ -42,7 +42,6 @@ fn retry_after_is_seconds_or_date() {
             "{date}"
         );
     }
-    // The date is in the past for the system's clock.
     assert_eq!(
         refused(&[
             ("date", "Sun, 06 Nov 1994 09:00:00 GMT"),
