@@ -33,7 +33,7 @@ pub(crate) const CLOSURE_MARK: &str = "fn ";
 /// # let _ = policy;
 /// ```
 ///
-/// Return `None` or an empty value if the key is missing. Values up to 38 bytes need no allocation.
+/// Return `None` or an empty value if the key is missing.
 ///
 /// The [scope](KeyExtractor::scope) is `fn ` and the name. A policy [refuses](crate::ConfigError::SharedScope)
 /// different closures with one name. To share a closure with captures, clone the extractor.

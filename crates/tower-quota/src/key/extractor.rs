@@ -53,8 +53,8 @@ pub trait KeyExtractor: Any + Send + Sync {
 
     /// Parses an operator's text, for example an API key or an address.
     ///
-    /// The default uses the text itself. [`first_of`](super::first_of()) prefers parts that read an address, and
-    /// [`all`](super::all()) parses no text.
+    /// The default uses the text itself. [`first_of`](super::first_of()) prefers addresses, and [`all`](super::all())
+    /// parses no text.
     fn parse(&self, text: &str) -> Option<Key<'static>> {
         (!text.is_empty()).then(|| Key::owned(self.scope(), text))
     }

@@ -23,11 +23,10 @@ use crate::head::RequestHead;
 /// # let _ = (limit, same);
 /// ```
 ///
-/// A key keeps the scope, so a limit by `key::header("x-api-key")` alone shares the key. If a part has conflicting
-/// values, the next part is not tried.
+/// A key keeps the scope of `key::header("x-api-key")` alone. If a part has conflicting values, the next part is not
+/// tried.
 ///
-/// Clients can switch parts or make up API keys to get new counters. Check API keys before the layer, or limit by
-/// address too.
+/// Check API keys before the layer, or limit by address too, because made-up keys get new counters.
 #[must_use]
 #[doc(alias = "fallback")]
 #[doc(alias = "or_else")]
@@ -79,7 +78,6 @@ impl KeyExtractor for FirstOf {
     }
 }
 
-/// Inherent methods need no import.
 macro_rules! or {
     ($($extractor:ident)+) => {
         $(impl $extractor {

@@ -1,8 +1,7 @@
 //! Extractors read the [`Key`](crate::Key) by which a limit counts a request.
 //!
-//! If the value is absent or empty, the limit's [`MissingKey`](crate::MissingKey) decides. If a request has conflicting
-//! values, like two API keys, a limit that refuses missing keys refuses the request. Other limits count all conflicting
-//! requests together.
+//! If the value is absent or empty, the limit's [`MissingKey`](crate::MissingKey) decides. A limit that refuses missing
+//! keys also refuses conflicting values, like two API keys. Other limits count all conflicting requests together.
 //!
 //! A key has a scope, like `header x-api-key`. The same text in two scopes makes two keys.
 //!
@@ -32,18 +31,16 @@
 //! | [`everyone`] | all requests together |
 //! | [`all`](all()), [`first_of`](first_of()) | several keys together, or the first present key |
 //!
-//! To peek at, reset or block a client, pass a request or the key's text to your
-//! [`RateLimitHandle`](crate::RateLimitHandle), or call methods like [`ValueKey::key_of`].
+//! To peek at, reset or block a client, use a [`RateLimitHandle`](crate::RateLimitHandle).
 //!
 //! # Caveats
 //!
 //! * **Clients make up values**, which get new counters. Limit by address too.
-//! * **Extractors run before the limits**, even for refused requests, and mostly take less than a microsecond. See
-//!   `jwt_claim` for the exception.
+//! * **Extractors run before the limits**, and mostly take less than a microsecond. See `jwt_claim` for the exception.
 //! * **Keys may be secrets.** `Debug` output hides keys, and stores keep digests.
 //! * **Limits with one scope share a key.** A policy [refuses](crate::ConfigError::SharedScope) different extractors
 //!   with one scope, like two closures with one name.
-//! * **Names built at run time** stay in memory until the process ends.
+//! * **Names built at run time** stay in memory.
 //!
 //! # Customised: chosen at run time
 //!

@@ -62,7 +62,6 @@ pub fn host() -> ValueKey {
     ValueKey::of(Place::Host)
 }
 
-/// Normalises the host (RFC 3986, section 3.2).
 pub(crate) fn host_of(authority: &[u8]) -> Cow<'_, [u8]> {
     let authority = authority.trim_ascii();
     let host = authority

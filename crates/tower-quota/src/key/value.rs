@@ -7,7 +7,6 @@ use super::place::Place;
 use super::target::host_of;
 use crate::head::RequestHead;
 
-/// `None` is unreadable.
 pub(super) type SentValue<'r> = Option<Cow<'r, [u8]>>;
 
 /// Reads one value, for example with [`header`](super::header()).
@@ -63,7 +62,7 @@ impl KeyExtractor for ValueKey {
         let mut first: Option<SentValue<'r>> = None;
         let mut is_shared = false;
         self.place.each_value(head, &mut |value| match &first {
-            // Your application might use another value than the limit, so conflicting requests share the empty key.
+            // Your application might use another value, so conflicting requests share the empty key.
             Some(first) => is_shared |= *first != value,
             None => first = Some(value),
         });

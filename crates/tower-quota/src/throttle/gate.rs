@@ -35,8 +35,6 @@ pub(super) struct Gate<S> {
 pub(super) type StoreErrorListener = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
 
 impl<S: Store + Clone> Gate<S> {
-    /// Waits for a turn.
-    ///
     /// Requests that pass uncounted have no turn.
     pub(super) async fn enter<E>(
         &self,

@@ -80,7 +80,7 @@ impl<S: Store + Clone, K, C, H, Q, P> ThrottleLayer<S, K, C, H, Q, P> {
 
     /// Sets the maximum number of waiting requests, over all clones.
     ///
-    /// Further requests pass at once or fail. Waiting for the store counts too.
+    /// Further requests pass at once or fail.
     pub fn max_waiting(mut self, requests: usize) -> Self {
         self.gate.places = Arc::new(Semaphore::new(requests.min(Semaphore::MAX_PERMITS)));
         self
@@ -102,7 +102,7 @@ impl<S: Store + Clone, K, C, H, Q, P> ThrottleLayer<S, K, C, H, Q, P> {
     /// Holds back a key's next requests if a response demands a wait.
     ///
     /// Pass [`remote_headers()`](super::remote_headers) or a closure that returns `Option<Duration>`. The key's waiting
-    /// requests are held back too, or fail if the wait is too long.
+    /// requests are held back too, or fail.
     ///
     /// ```
     /// use std::time::Duration;

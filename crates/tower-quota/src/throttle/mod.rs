@@ -34,7 +34,7 @@
 //! # What happens to a request
 //!
 //! 1. `call` takes a turn. If the turn is now, the layer calls the inner service.
-//! 2. Otherwise the request releases the inner service, and waits within [`max_wait`](ThrottleLayer::max_wait) and
+//! 2. Otherwise the request waits within [`max_wait`](ThrottleLayer::max_wait) and
 //!    [`max_waiting`](ThrottleLayer::max_waiting), or fails. If you drop the request, the turn is refunded.
 //! 3. The response may [hold back](ThrottleLayer::heed) the key's next requests.
 //! 4. The layer may [retry](ThrottleLayer::retries) refused requests.

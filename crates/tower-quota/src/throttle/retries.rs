@@ -10,9 +10,8 @@ use super::remote::{IdempotentRequests, RemoteRefusals};
 /// A retry waits as long as the remote demands, plus a random time up to 100 ms, 200 ms, 400 ms and so on (full
 /// jitter), at most 10 seconds, and takes a turn.
 ///
-/// Your caller gets the refusal after 3 attempts, if the wait exceeds [`max_wait`](crate::ThrottleLayer::max_wait)
-/// since the call, or if the budget is spent. By default, all clones share 10 % of the requests plus one retry per
-/// second.
+/// Your caller gets the refusal after 3 attempts, if the wait exceeds [`max_wait`](crate::ThrottleLayer::max_wait), or
+/// if the budget is spent. All clones share 10 % of the requests plus one retry per second.
 #[derive(Clone, Debug)]
 #[must_use = "retries do nothing before they are passed to a layer"]
 pub struct Retries<Q = IdempotentRequests, P = RemoteRefusals> {

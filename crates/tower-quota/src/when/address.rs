@@ -7,8 +7,8 @@ use crate::valid::valid;
 
 /// Matches clients whose address is in one of these networks.
 ///
-/// Write networks like `203.0.113.0/24`, or addresses. IPv6 networks, even `::/0`, never contain the IPv4 addresses
-/// that [`client_ip`](crate::key::client_ip) reads from IPv6 addresses.
+/// IPv6 networks, even `::/0`, never contain the IPv4 addresses that [`client_ip`](crate::key::client_ip) reads from
+/// IPv6 addresses.
 ///
 /// ```
 /// use tower_quota::{Policy, key, when};

@@ -6,11 +6,11 @@ use crate::key::KeyExtractor;
 
 /// Matches requests with one of these keys, like API keys or user names.
 ///
-/// Give text or bytes. For several parts, combine conditions by [`every`](super::every). For addresses, use
+/// For several parts, combine conditions by [`every`](super::every). For addresses, use
 /// [`address_in`](super::address_in).
 ///
 /// Conflicting values match in [block lists](crate::Policy::block) and [`Limit::when`](crate::Limit::when), but not in
-/// exemptions like [allow lists](crate::Policy::allow). Allow only secret keys, because clients can send any key.
+/// exemptions like [allow lists](crate::Policy::allow). Allow only secret keys.
 ///
 /// ```
 /// use tower_quota::{Policy, key, when};

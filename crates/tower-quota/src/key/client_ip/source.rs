@@ -89,7 +89,7 @@ impl Source {
         }
     }
 
-    /// Yields addresses from the right, and `None` for other elements.
+    /// Reads addresses from the right.
     pub(super) fn list<'h>(
         &self,
         headers: &'h HeaderMap,

@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 
 /// A key that verifies JSON web tokens (RFC 7519) and claims.
 ///
-/// A key accepts one family of algorithms, never `none`. `exp` and `nbf` are checked if present. Call
+/// A key accepts one family of algorithms, and rejects unsigned tokens. `exp` and `nbf` are checked if present. Call
 /// [`issuer`](Self::issuer) and [`audience`](Self::audience) to check `iss` and `aud`.
 ///
 /// # Panics
-/// Constructors panic unless exactly one crypto backend is enabled, either `jwt-rust-crypto` here, or `rust_crypto` or
-/// `aws_lc_rs` in `jsonwebtoken` 11.
+/// If not exactly one crypto backend is enabled, either `jwt-rust-crypto` here, or `rust_crypto` or `aws_lc_rs` in
+/// `jsonwebtoken` 11.
 #[derive(Clone)]
 pub struct JwtKey {
     key: DecodingKey,
@@ -128,7 +128,6 @@ impl Hash for JwtKey {
 }
 
 impl fmt::Debug for JwtKey {
-    /// Hides the secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "JwtKey({:?})", self.key.family())
     }

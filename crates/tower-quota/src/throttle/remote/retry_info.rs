@@ -108,7 +108,6 @@ mod tests {
 
     use super::*;
 
-    /// Puts another detail before `RetryInfo`, like a real server.
     fn details(delay: Option<Duration>) -> Vec<u8> {
         let mut details = ErrorDetails::with_debug_info(vec![String::from("frame")], "note");
         details.set_retry_info(delay);
