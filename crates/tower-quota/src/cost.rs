@@ -24,8 +24,6 @@
 //! # let _ = units;
 //! ```
 //!
-//! # Caveats
-//!
 //! A cost of 0 is free. A cost above the capacity is always refused.
 
 use http::HeaderMap;
@@ -67,8 +65,7 @@ fn header_named(name: HeaderName, default: u64) -> impl Fn(&RequestHead<'_>) -> 
 
 /// Charges `Content-Length` in units of `bytes_per_unit` bytes (0 counts as 1).
 ///
-/// Rounds up to at least 1. If the length is unknown, costs `default`, so pass the cost of the longest body that you
-/// accept.
+/// Rounds up to at least 1. If the length is unknown, costs `default`, so pass the cost of your longest body.
 pub fn body_size(
     bytes_per_unit: u64,
     default: u64,

@@ -1,8 +1,8 @@
 //! Guides for single tasks and for moving from other limiters.
 //!
-//! The modules contain the pages of `docs/guide`, whose code blocks are doc tests.
+//! Code blocks of the pages in `docs/guide` are doc tests.
 
-/// The first definition of a link counts, so the pages' own links to files are ignored.
+/// The pages define the links again, as files, but the first definition counts.
 macro_rules! links {
     ($($name:literal)*) => {
         concat!($("[", $name, "]: crate::guide::", $name, "\n"),*)

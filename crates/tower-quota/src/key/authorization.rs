@@ -26,8 +26,8 @@ pub fn bearer() -> ValueKey {
 
 /// Counts by the user in `Authorization: Basic`, ignoring the password (RFC 7617).
 ///
-/// Protects accounts from password guessing. Limit by address too, because other clients can use up the account's
-/// quota. Unreadable or empty names are missing keys.
+/// Protects accounts from password guessing. Limit by address too, because other clients can use up the quota.
+/// Unreadable or empty names are missing keys.
 #[doc(alias = "login")]
 pub fn basic_user() -> ValueKey {
     ValueKey::of(Place::BasicUser)

@@ -11,8 +11,7 @@ use crate::valid::valid_header;
 /// Counts by the called gRPC service, like `helloworld.Greeter`.
 ///
 /// Like gRPC servers, the extractor ignores the content type. If your router serves other two-segment paths, add
-/// [`when::grpc_service`](crate::when::grpc_service). Put the layer inside the routes, or add the client by
-/// [`all`](super::all()), because clients can make up services.
+/// [`when::grpc_service`](crate::when::grpc_service). Clients can make up services, so put the layer inside the routes.
 pub fn grpc_service() -> ValueKey {
     ValueKey::of(Place::GrpcService)
 }

@@ -11,8 +11,7 @@ use crate::valid::valid_header;
 
 /// Counts by a header, for example an API key, without surrounding spaces.
 ///
-/// Different values [conflict](super), and their shared counter adds to the counters of the single values. Limit by
-/// address too, because clients can make up values.
+/// Different values [conflict](super). Limit by address too, because clients can make up values.
 ///
 /// # Panics
 /// If `name` is invalid.

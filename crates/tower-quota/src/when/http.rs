@@ -123,9 +123,9 @@ fn inner_route<'a>(matched: &'a str, head: &RequestHead<'_>) -> &'a str {
 /// `*.` does not match the domain alone. Case, port and a trailing dot are ignored. Write IPv6 in brackets, and
 /// internationalised names as `xn--...`.
 ///
-/// Clients choose the host, so match your sites, not your clients. `X-Forwarded-Host` is ignored. If a request [sends
-/// different hosts](RequestHead::host_matches), limits and [block lists](crate::Policy::block) match any host, and
-/// exemptions must match all.
+/// Match your sites, not your clients, because clients choose the host. `X-Forwarded-Host` is ignored. If a request
+/// [sends different hosts](RequestHead::host_matches), limits and [block lists](crate::Policy::block) match any host,
+/// and exemptions must match all.
 ///
 /// # Panics
 /// If the pattern is invalid.
@@ -227,8 +227,8 @@ pub fn try_grpc_method(name: &str) -> Result<Box<dyn Condition>, PatternError> {
 
 /// Matches CORS preflight requests (Fetch standard).
 ///
-/// Skip preflights only if a CORS layer answers first. Otherwise any client can send preflights to run your fallbacks
-/// and `any(..)` routes.
+/// Skip preflights only if a CORS layer answers first. Otherwise clients can send preflights to your fallbacks and
+/// `any(..)` routes.
 #[must_use]
 #[doc(alias = "options")]
 pub fn cors_preflight() -> Box<dyn Condition> {

@@ -7,8 +7,7 @@
 //! | condition | matches |
 //! |---|---|
 //! | [`method`] | methods; `GET` includes `HEAD` |
-//! | [`path`], `route` (feature `axum`) | path pattern, matched route |
-//! | [`host`] | host or domain |
+//! | [`path`], [`host`], `route` (feature `axum`) | path pattern, host or domain, matched route |
 //! | [`grpc_service`], [`grpc_method`] | gRPC calls |
 //! | [`address_in`], [`key_in`] | networks, keys |
 //! | [`cors_preflight`] | CORS preflights |
@@ -45,10 +44,8 @@
 //!
 //! * **Patterns are strict**, like routers. `/Login`, `/login/` and `/%6Cogin` are not `/login`. If your service
 //!   accepts more spellings, limit everything except cheap paths.
-//! * **Compare what your server uses.** gRPC servers choose by path, so clients could evade a condition on the content
-//!   type.
-//! * **Conflicting values** match [`key_in`] and [`host`] on the safe side. Negate with [`not`], because `!` in a
-//!   closure loses the safety.
+//! * **gRPC servers choose by path**, so clients could evade a condition on the content type.
+//! * **Conflicting values** match [`key_in`] and [`host`] on the safe side. Negate with [`not`], not with `!`.
 
 mod address;
 mod condition;

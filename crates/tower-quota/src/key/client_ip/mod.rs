@@ -78,8 +78,7 @@ impl ClientIp {
     ///
     /// * An untrusted peer is the client.
     /// * [`Source::XForwardedFor`] and [`Source::Forwarded`] are lists. At most 32 entries in the last 4 KiB count.
-    ///   From the right, the first entry that is not a trusted proxy is the client. Clients can forge entries further
-    ///   left.
+    ///   From the right, the first entry that is not a trusted proxy is the client.
     /// * If an entry is not an address, the proxy that wrote the entry is the client.
     /// * If all entries are trusted networks, the left-most is the client. If a list is shorter than [`Proxies::hops`],
     ///   the peer is the client.
@@ -98,7 +97,7 @@ impl ClientIp {
     /// Counts IPv6 by the first `bits` bits, 1 to 128 (default 64).
     ///
     /// A customer with a /48 (RFC 6177) owns 65,536 /64 networks. Add larger quotas for shorter prefixes to stop such
-    /// clients without affecting neighbours.
+    /// clients.
     ///
     /// # Panics
     /// If `bits` is out of range.

@@ -45,7 +45,7 @@ impl<B> Reader<Response<B>> for RemoteRefusals {
 /// The longest of `Retry-After`, `grpc-retry-pushback-ms` and `RetryInfo` counts. A negative `grpc-retry-pushback-ms`
 /// forbids retries.
 ///
-/// For other response types, like reqwest's, pass a closure to [`Retries::new`](crate::throttle::Retries::new).
+/// For other response types, pass a closure to [`Retries::new`](crate::throttle::Retries::new).
 #[must_use]
 pub fn refusal(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
     if fields::is_from_cache(headers) || fields::forbids_retries(headers) {
