@@ -34,8 +34,8 @@ pub struct ThrottleLayer<
 impl<S: Store + Clone, K> ThrottleLayer<S, K> {
     /// Counts requests by a key that your closure reads.
     ///
-    /// Return an owned [`AsKey`](crate::limiter::AsKey) like `String`, and write the argument's type, as in `|request:
-    /// &MyRequest| request.tenant.clone()`.
+    /// Return an owned [`AsKey`](crate::limiter::AsKey) like `String`, and write the argument's type, as in
+    /// `|request: &MyRequest| request.tenant.clone()`.
     ///
     /// By default, a request costs one unit, waits at most [`Limiter::max_wait`](crate::Limiter::max_wait), and passes
     /// uncounted if the store fails.
