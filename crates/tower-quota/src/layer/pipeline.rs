@@ -108,6 +108,10 @@ impl<S: Store> Shared<S> {
     #[inline]
     fn ask<B>(self: &Arc<Self>, rules: &Arc<Rules>, request: &mut Request<B>) -> Step<S> {
         let mut mark = Mark::default();
+        if !rules.watch.is_open() {
+            // A step is large, and is not copied here.
+            return self.ask_limits(rules, request, &mut mark);
+        }
         let step = self.ask_limits(rules, request, &mut mark);
         mark.attach_to(request);
         step
