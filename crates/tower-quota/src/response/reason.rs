@@ -59,17 +59,44 @@ impl<'a> Reason<'a> {
 
     pub(super) const fn answer(&self) -> Answer {
         let (status, grpc_code, error_info, label) = match self {
-            Self::OverQuota(_) => (429, 8, "RATE_LIMIT_EXCEEDED", "refused"),
-            Self::NeverFits(_) => (400, 3, "COST_ABOVE_RATE_LIMIT", "never"),
-            Self::MissingKey(_) => (400, 3, "RATE_LIMIT_KEY_MISSING", "missing_key"),
-            Self::Unauthenticated(_) => (401, 16, "CREDENTIALS_MISSING", "unauthenticated"),
-            Self::NoPeerAddress => (500, 13, "PEER_ADDRESS_MISSING", "no_peer_address"),
-            Self::TooManyLimits => (500, 13, "TOO_MANY_RATE_LIMITS", "too_many_limits"),
-            Self::Blocked => (403, 7, "CLIENT_BLOCKED", "blocked"),
-            Self::StoreFailure(_) => (503, 14, "RATE_LIMIT_UNAVAILABLE", "store_failure"),
-        };
-        let Ok(status) = StatusCode::from_u16(status) else {
-            unreachable!()
+            Self::OverQuota(_) => (
+                StatusCode::TOO_MANY_REQUESTS,
+                8,
+                "RATE_LIMIT_EXCEEDED",
+                "refused",
+            ),
+            Self::NeverFits(_) => (StatusCode::BAD_REQUEST, 3, "COST_ABOVE_RATE_LIMIT", "never"),
+            Self::MissingKey(_) => (
+                StatusCode::BAD_REQUEST,
+                3,
+                "RATE_LIMIT_KEY_MISSING",
+                "missing_key",
+            ),
+            Self::Unauthenticated(_) => (
+                StatusCode::UNAUTHORIZED,
+                16,
+                "CREDENTIALS_MISSING",
+                "unauthenticated",
+            ),
+            Self::NoPeerAddress => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                13,
+                "PEER_ADDRESS_MISSING",
+                "no_peer_address",
+            ),
+            Self::TooManyLimits => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                13,
+                "TOO_MANY_RATE_LIMITS",
+                "too_many_limits",
+            ),
+            Self::Blocked => (StatusCode::FORBIDDEN, 7, "CLIENT_BLOCKED", "blocked"),
+            Self::StoreFailure(_) => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                14,
+                "RATE_LIMIT_UNAVAILABLE",
+                "store_failure",
+            ),
         };
         Answer {
             status,
