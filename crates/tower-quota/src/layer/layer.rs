@@ -16,6 +16,7 @@ use crate::decided::Decided;
 use crate::degraded::LocalCounters;
 use crate::policy::Policy;
 use crate::protocol::Protocol;
+use crate::request::Queue;
 use crate::response::{
     GrpcStatus, HeaderStyle, IntoRefusal, OnRefused, Partitions, Refusal, Refused, ResponseSettings,
 };
@@ -31,7 +32,7 @@ pub struct RateLimitLayer<S> {
 
 impl<S: Store> RateLimitLayer<S> {
     /// The default of [`max_waiting`](Self::max_waiting): 10,000 requests.
-    pub const DEFAULT_MAX_WAITING: usize = 10_000;
+    pub const DEFAULT_MAX_WAITING: usize = Queue::DEFAULT_CAPACITY;
 
     /// The default of [`store_timeout`](Self::store_timeout): 5 seconds.
     pub const DEFAULT_STORE_TIMEOUT: Duration = STORE_TIMEOUT;

@@ -10,7 +10,6 @@ use http::Request;
 use tokio::runtime::Handle;
 use tower_quota_core::{Charge, Operation, RefusalCache, Store};
 
-use super::layer::RateLimitLayer;
 use super::settings::Settings;
 use crate::checks::Checks;
 use crate::clients::Blocks;
@@ -76,7 +75,7 @@ impl<S: Store> Shared<S> {
             rules: ArcSwap::from_pointee(rules),
             changing: Mutex::default(),
             checks,
-            queue: Arc::new(Queue::new(RateLimitLayer::<S>::DEFAULT_MAX_WAITING)),
+            queue: Arc::new(Queue::new(Queue::DEFAULT_CAPACITY)),
             streaks: Streaks::default(),
             outage: OutageLog::default(),
             blocks: Blocks::default(),

@@ -32,6 +32,8 @@ pub(crate) struct Place {
 }
 
 impl Queue {
+    pub(crate) const DEFAULT_CAPACITY: usize = 10_000;
+
     pub(crate) fn new(capacity: usize) -> Self {
         let places = Places {
             capacity,

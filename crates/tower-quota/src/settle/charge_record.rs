@@ -6,8 +6,9 @@ use smallvec::SmallVec;
 use tokio::runtime::Handle;
 use tower_quota_core::{Charge, Decision, Name, Operation, OwnedCharge, Timestamp};
 
+use super::Settle;
 use super::hold::Renewal;
-use super::{Rule, Settle};
+use super::rule::SettleRule;
 use crate::policy::Policy;
 
 pub(crate) trait Settler: Send + Sync {
@@ -30,12 +31,6 @@ pub(crate) enum Counted {
     #[default]
     Shared,
     Locally,
-}
-
-#[derive(Clone)]
-pub(crate) struct SettleRule {
-    pub(crate) rule: Arc<dyn Rule>,
-    pub(crate) abandoned: Settle,
 }
 
 pub(crate) struct RecordedCharge {
@@ -129,7 +124,12 @@ impl ChargeRecord {
             recorded.available = status.taken.saturating_add(status.remaining());
             !status.outcome.is_refusal()
         });
-        let renewal = Renewal::start(&charges, &settler, counted, decision.at());
+        let holds = charges.iter().filter_map(RecordedCharge::as_hold).collect();
+        let renewer = Arc::clone(&settler);
+        let taken_at = decision.at();
+        let renewal = Renewal::start(holds, move |holds| {
+            renewer.apply(counted, Operation::Renew { taken_at }, holds, None);
+        });
         Self {
             settler,
             runtime: Handle::try_current().ok(),

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use http::response::Parts;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
-use tower_quota_core::{Charge, Operation, OwnedCharge, Timestamp};
+use tower_quota_core::{Charge, OwnedCharge};
 
-use super::charge_record::{Counted, RecordedCharge, SettleRule, Settler};
+use super::rule::SettleRule;
 use super::{ResponseEnd, Rule, Settle};
 
 pub(crate) fn release() -> SettleRule {
@@ -35,24 +35,18 @@ pub(super) struct Renewal(AbortHandle);
 impl Renewal {
     /// Without a runtime, holds expire after their `ttl`.
     pub(super) fn start(
-        charges: &[RecordedCharge],
-        settler: &Arc<dyn Settler>,
-        counted: Counted,
-        taken_at: Timestamp,
+        holds: Vec<OwnedCharge>,
+        renew: impl Fn(&[Charge<'_>]) + Send + 'static,
     ) -> Option<Self> {
-        let holds: Vec<OwnedCharge> = charges.iter().filter_map(RecordedCharge::as_hold).collect();
-        let shortest = holds
-            .iter()
-            .map(|hold| hold.as_charge().quota().period())
-            .min()?;
-        let settler = Arc::clone(settler);
+        let shortest = holds.iter().map(|hold| hold.as_charge().quota().period());
+        let shortest = shortest.min()?;
         let renewing = async move {
             let charges: Vec<Charge<'_>> = holds.iter().map(OwnedCharge::as_charge).collect();
             loop {
-                // After a third of the time, so that a failed renewal can be repeated.
+                // A third of the time, so that a failed renewal can be repeated.
                 #[expect(clippy::disallowed_methods, reason = "a renewal is waited for")]
                 tokio::time::sleep(shortest / 3).await;
-                settler.apply(counted, Operation::Renew { taken_at }, &charges, None);
+                renew(&charges);
             }
         };
         let task = Handle::try_current().ok()?.spawn(renewing);

@@ -104,12 +104,13 @@ mod rule;
 mod status;
 
 pub use self::amount::{BodyBytes, body_bytes, cost_header, try_cost_header};
-pub(crate) use self::charge_record::{ChargeRecord, Counted, RecordedCharge, SettleRule, Settler};
+pub(crate) use self::charge_record::{ChargeRecord, Counted, RecordedCharge, Settler};
 pub(crate) use self::detach::detach;
 pub use self::end::ResponseEnd;
 pub(crate) use self::hold::release;
 pub(crate) use self::in_flight::InFlight;
 pub(crate) use self::meter::Meter;
 pub use self::reservation::Reservation;
+pub(crate) use self::rule::SettleRule;
 pub use self::rule::{Rule, Settle, by_handler};
 pub use self::status::{Status, only_failures, only_status, only_successes};

@@ -53,6 +53,12 @@ pub trait Rule: Send + Sync + 'static {
     }
 }
 
+#[derive(Clone)]
+pub(crate) struct SettleRule {
+    pub(crate) rule: Arc<dyn Rule>,
+    pub(crate) abandoned: Settle,
+}
+
 impl<F: Fn(&Parts) -> Settle + Send + Sync + 'static> Rule for F {
     fn at_head(&self, response: &Parts) -> Option<Settle> {
         Some(self(response))
