@@ -21,12 +21,12 @@ const LATEST: Duration = Duration::from_secs(10);
 impl Batcher {
     /// Answers a decision, and refunds it if the caller has left.
     pub(super) fn answer(self: &Arc<Self>, pending: Pending, outcome: Outcome) {
-        if !pending.question.is_refundable() {
-            pending.answer(outcome);
-            return;
-        }
-        let question = pending.question.clone();
-        if let Err(outcome) = pending.answer.send(outcome) {
+        let Pending {
+            question, answer, ..
+        } = pending;
+        if let Err(outcome) = answer.send(outcome)
+            && question.is_refundable()
+        {
             self.refund_late(&question, &outcome);
         }
     }

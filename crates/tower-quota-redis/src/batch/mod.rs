@@ -198,8 +198,8 @@ impl Batcher {
             Err(error) => {
                 let mut questions = Vec::with_capacity(batch.decisions.len());
                 for pending in batch.decisions {
-                    questions.push(pending.question.clone());
-                    pending.answer(Err(error.clone()));
+                    let _ = pending.answer.send(Err(error.clone()));
+                    questions.push(pending.question);
                 }
                 if is_late {
                     self.await_late(answer, questions);
