@@ -3,9 +3,7 @@ use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use http::header::AUTHORIZATION;
 
-use super::header::lines;
-use super::place::Place;
-use super::value::{SentValue, ValueKey};
+use super::header::{SentValue, lines};
 use crate::head::RequestHead;
 
 /// One value has one key, whatever base64 variant your application accepts.
@@ -15,23 +13,6 @@ pub(super) const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
         .with_decode_allow_trailing_bits(true),
 );
-
-/// Counts by the token in `Authorization: Bearer`, without verifying the token (RFC 6750).
-///
-/// If your tokens are renewed, use `jwt_claim` (feature `jwt`).
-#[doc(alias = "access token")]
-pub fn bearer() -> ValueKey {
-    ValueKey::of(Place::Bearer)
-}
-
-/// Counts by the user in `Authorization: Basic`, ignoring the password (RFC 7617).
-///
-/// Protects accounts from password guessing. Limit by address too, because other clients can use up the quota.
-/// Unreadable or empty names are missing keys.
-#[doc(alias = "login")]
-pub fn basic_user() -> ValueKey {
-    ValueKey::of(Place::BasicUser)
-}
 
 pub(super) fn user<'r>(credentials: &[u8]) -> SentValue<'r> {
     let mut decoded = LENIENT.decode(credentials).ok()?;

@@ -1,26 +1,7 @@
 use axum::extract::MatchedPath;
 use tower_quota_core::Name;
 
-use super::place::Place;
-use super::value::ValueKey;
 use crate::head::RequestHead;
-
-/// Counts by axum's matched route, like `/users/{id}`, including `nest` prefixes.
-///
-/// Add the layer with `Router::layer` or `Router::route_layer`. The key is missing in fallbacks, outside a
-/// `nest_service`, and in layers around an app.
-#[doc(alias = "MatchedPath")]
-#[doc(alias = "endpoint")]
-pub fn route() -> ValueKey {
-    ValueKey::of(Place::Route)
-}
-
-/// Counts by a decoded parameter of axum's matched route.
-///
-/// For example, `rest` of `/{*rest}`. The key is missing without a [`route`].
-pub fn path_parameter(name: impl Into<Name>) -> ValueKey {
-    ValueKey::of(Place::PathParameter(name.into()))
-}
 
 pub(super) fn matched_route<'r>(head: &RequestHead<'r>) -> Option<&'r str> {
     head.extensions().get().map(MatchedPath::as_str)

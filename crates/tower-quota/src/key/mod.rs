@@ -78,26 +78,27 @@ mod place;
 mod target;
 mod text;
 mod value;
+mod values;
 
 pub use self::all::{All, MAX_SENT_KEYS, all};
-pub use self::authorization::{basic_user, bearer};
 pub use self::client_ip::{ClientIp, Proxies, Source, client_ip};
 pub(crate) use self::client_ip::{Networks, forwarding_header, network};
 pub(crate) use self::custom::CLOSURE_MARK;
 pub use self::custom::{ClosureKey, EveryoneKey, everyone, extension, from_fn};
 pub use self::extractor::KeyExtractor;
 pub use self::first_of::{FirstOf, first_of};
-pub use self::grpc::{grpc_method, grpc_service, metadata, try_metadata};
-pub use self::header::{cookie, header, try_header};
 pub(crate) use self::inspect::{identity, mistake};
 #[cfg(feature = "jwt")]
 pub use self::jwt::{InvalidJwtKey, JwtClaim, JwtKey, jwt_claim, unverified_jwt_claim};
-#[cfg(feature = "axum")]
-pub use self::matched::{path_parameter, route};
 pub(crate) use self::mistake::Mistake;
 pub use self::parts::IntoExtractors;
 pub(crate) use self::target::host_of;
-pub use self::target::{host, method, path, path_segment, query};
 pub use self::text::KeyTextError;
 pub use self::value::ValueKey;
 pub(crate) use self::value::is_conflict;
+pub use self::values::{
+    basic_user, bearer, cookie, grpc_method, grpc_service, header, host, metadata, method, path,
+    path_segment, query, try_header, try_metadata,
+};
+#[cfg(feature = "axum")]
+pub use self::values::{path_parameter, route};

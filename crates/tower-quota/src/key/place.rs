@@ -3,11 +3,10 @@ use tower_quota_core::Name;
 
 use super::authorization::{credentials, user};
 use super::grpc::{called, metadata_values};
-use super::header::{cookies, lines};
+use super::header::{SentValue, cookies, lines};
 #[cfg(feature = "axum")]
 use super::matched::{matched_parameter, matched_route};
 use super::target::{decoded, known, query_values, segment};
-use super::value::SentValue;
 use crate::head::RequestHead;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

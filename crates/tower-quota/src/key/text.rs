@@ -2,13 +2,13 @@ use core::error::Error;
 use core::fmt;
 use core::str::FromStr;
 
-#[cfg(feature = "axum")]
-use super::matched::{path_parameter, route};
 use super::value::ValueKey;
-use super::{
+use super::values::{
     basic_user, bearer, cookie, grpc_method, grpc_service, host, method, path, path_segment, query,
     try_header, try_metadata,
 };
+#[cfg(feature = "axum")]
+use super::values::{path_parameter, route};
 
 impl ValueKey {
     /// The first words of extractor texts.

@@ -3,11 +3,10 @@ use std::borrow::Cow;
 use tower_quota_core::{Key, Name};
 
 use super::extractor::KeyExtractor;
+use super::header::SentValue;
 use super::place::Place;
 use super::target::host_of;
 use crate::head::RequestHead;
-
-pub(super) type SentValue<'r> = Option<Cow<'r, [u8]>>;
 
 /// Reads one value, for example with [`header`](super::header()).
 ///

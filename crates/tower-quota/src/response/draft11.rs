@@ -1,16 +1,15 @@
 //! Follows draft-ietf-httpapi-ratelimit-headers-11, unchanged on the wire since draft 8.
 
 use http::header::{Entry, HeaderMap, HeaderName, HeaderValue};
-use tower_quota_core::{Name, Quota};
+use tower_quota_core::Name;
 
 use super::header_report::HeaderReport;
 use super::limit_report::LimitReport;
+use super::policy_text::{push_partition, push_policy};
 use super::text::{
     FieldText, ceil_secs, members, push_integer, push_separator, push_string, text_value,
-    window_secs,
 };
 use super::write_headers::WriteHeaders;
-use crate::limit::Limit;
 
 pub(super) static FIELDS: [HeaderName; 2] = [
     HeaderName::from_static("ratelimit"),
@@ -18,9 +17,6 @@ pub(super) static FIELDS: [HeaderName; 2] = [
 ];
 pub(super) static RATE_LIMIT: &HeaderName = &FIELDS[0];
 pub(super) static RATE_LIMIT_POLICY: &HeaderName = &FIELDS[1];
-
-/// A request seldom has more limits at once.
-const MAX_RENDERED: usize = 64;
 
 pub(super) struct Draft11;
 
@@ -52,18 +48,6 @@ impl WriteHeaders for Draft11 {
     }
 }
 
-pub(super) fn policy_of_all(limits: &[Limit]) -> Option<HeaderValue> {
-    if limits.len() > MAX_RENDERED {
-        return None;
-    }
-    let mut list = FieldText::new();
-    for limit in limits {
-        push_separator(&mut list);
-        push_policy(&mut list, limit, &limit.quota, None);
-    }
-    text_value(&list)
-}
-
 fn policy(report: &HeaderReport<'_>) -> Option<HeaderValue> {
     if report.known.policy.is_some() && report.has_all_limits() {
         return report.known.policy.clone();
@@ -90,29 +74,6 @@ fn push_status(out: &mut FieldText, limit: &LimitReport<'_>) {
 
 fn push_policy_of(out: &mut FieldText, limit: &LimitReport<'_>) {
     push_policy(out, limit.limit, limit.quota(), limit.partition_key());
-}
-
-/// Appends `"burst";q=20;w=2`.
-fn push_policy(out: &mut FieldText, limit: &Limit, quota: &Quota, partition: Option<&str>) {
-    push_string(out, limit.name.as_str());
-    out.extend_from_slice(b";q=");
-    push_integer(out, quota.capacity());
-    if let Some(unit) = limit.unit {
-        out.extend_from_slice(b";qu=");
-        push_string(out, unit.as_str());
-    }
-    out.extend_from_slice(b";w=");
-    push_integer(out, window_secs(quota));
-    push_partition(out, partition);
-}
-
-/// Appends `;pk=:aGVsbG8gdGhlcmU=:`.
-fn push_partition(out: &mut FieldText, partition: Option<&str>) {
-    if let Some(partition) = partition {
-        out.extend_from_slice(b";pk=:");
-        out.extend_from_slice(partition.as_bytes());
-        out.push(b':');
-    }
 }
 
 type Push = fn(&mut FieldText, &LimitReport<'_>);

@@ -1,7 +1,7 @@
 use http::header::HeaderValue;
 use tower_quota_core::Name;
 
-use super::draft11::policy_of_all;
+use super::policy_text::policy_of_all;
 use crate::limit::{ById, Limit};
 
 #[derive(Debug)]

@@ -13,6 +13,7 @@ mod header_report;
 mod into_refusal;
 mod limit_report;
 mod limits;
+mod policy_text;
 mod problem;
 mod reason;
 mod refusal;

@@ -3,13 +3,11 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
-use tower_layer::Layer;
 use tower_quota_core::{Key, Limiter, Store};
 
 use super::gate::{Gate, StoreFailure};
 use super::reader::Constant;
 use super::retries::{NoCopies, Retries};
-use super::service::Throttle;
 
 /// Makes requests of any tower service wait for their turn, or fail.
 ///
@@ -175,17 +173,5 @@ impl<S: Store + Clone, K, C, H, Q, P> ThrottleLayer<S, K, C, H, Q, P> {
     ) -> Self {
         self.gate.on_store_error = Some(Arc::new(listener));
         self
-    }
-}
-
-impl<Svc, S, K, C, H, Q, P> Layer<Svc> for ThrottleLayer<S, K, C, H, Q, P>
-where
-    Svc: Clone,
-    Self: Clone,
-{
-    type Service = Throttle<Svc, Self>;
-
-    fn layer(&self, inner: Svc) -> Self::Service {
-        Throttle::new(inner, Arc::new(self.clone()))
     }
 }

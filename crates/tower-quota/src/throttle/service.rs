@@ -5,6 +5,7 @@ use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use std::sync::Arc;
 
+use tower_layer::Layer;
 use tower_quota_core::{AsKey, Store};
 use tower_service::Service;
 
@@ -88,5 +89,17 @@ where
             .as_mut()
             .poll(&mut Context::from_waker(Waker::noop()));
         sending
+    }
+}
+
+impl<Svc, S, K, C, H, Q, P> Layer<Svc> for ThrottleLayer<S, K, C, H, Q, P>
+where
+    Svc: Clone,
+    Self: Clone,
+{
+    type Service = Throttle<Svc, Self>;
+
+    fn layer(&self, inner: Svc) -> Self::Service {
+        Throttle::new(inner, Arc::new(self.clone()))
     }
 }

@@ -9,8 +9,8 @@ use tower_quota_core::{Key, Name};
 
 pub use self::key::{InvalidJwtKey, JwtKey};
 
-use super::authorization::bearer;
 use super::extractor::KeyExtractor;
+use super::values::bearer;
 use crate::head::RequestHead;
 
 /// Counts by a verified claim of a JSON web token (RFC 7519), for example `sub`.

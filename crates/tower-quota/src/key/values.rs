@@ -1,0 +1,152 @@
+//! The extractors of one value.
+
+use http::header::{HeaderName, InvalidHeaderName};
+use tower_quota_core::Name;
+
+use super::place::Place;
+use super::value::ValueKey;
+#[cfg(doc)]
+use crate::head::RequestHead;
+use crate::valid::valid_header;
+
+/// Counts by a header, for example an API key, without surrounding spaces.
+///
+/// Different values [conflict](super). Limit by address too, because clients can make up values.
+///
+/// # Panics
+/// If `name` is invalid.
+#[track_caller]
+#[doc(alias = "api key")]
+pub fn header(name: &str) -> ValueKey {
+    ValueKey::of(Place::Header(valid_header(name)))
+}
+
+/// The fallible [`header`].
+///
+/// # Errors
+/// If `name` is invalid.
+pub fn try_header(name: &str) -> Result<ValueKey, InvalidHeaderName> {
+    Ok(ValueKey::of(Place::Header(HeaderName::from_bytes(
+        name.as_bytes(),
+    )?)))
+}
+
+/// Counts by a cookie (RFC 6265), decoded and without quotes.
+///
+/// Set the cookie for one path only, because different values [conflict](super).
+#[doc(alias = "session")]
+pub fn cookie(name: impl Into<Name>) -> ValueKey {
+    ValueKey::of(Place::Cookie(name.into()))
+}
+
+/// Counts by the token in `Authorization: Bearer`, without verifying the token (RFC 6750).
+///
+/// If your tokens are renewed, use `jwt_claim` (feature `jwt`).
+#[doc(alias = "access token")]
+pub fn bearer() -> ValueKey {
+    ValueKey::of(Place::Bearer)
+}
+
+/// Counts by the user in `Authorization: Basic`, ignoring the password (RFC 7617).
+///
+/// Protects accounts from password guessing. Limit by address too, because other clients can use up the quota.
+/// Unreadable or empty names are missing keys.
+#[doc(alias = "login")]
+pub fn basic_user() -> ValueKey {
+    ValueKey::of(Place::BasicUser)
+}
+
+/// Counts by a query parameter, for example an API key, decoded as a form.
+pub fn query(name: impl Into<Name>) -> ValueKey {
+    ValueKey::of(Place::Query(name.into()))
+}
+
+/// Counts by the decoded [full path](RequestHead::path) without the query.
+///
+/// Prefer `route` (feature `axum`), or add the client by [`all`](super::all()), because clients can make up paths.
+#[doc(alias = "url")]
+pub fn path() -> ValueKey {
+    ValueKey::of(Place::Path)
+}
+
+/// Counts by a decoded segment of the [full path](RequestHead::path).
+///
+/// Segment 1 of `/tenants/acme/users` is `acme`.
+pub fn path_segment(index: usize) -> ValueKey {
+    ValueKey::of(Place::PathSegment(index))
+}
+
+/// Counts by the requested host, in lower case, without port and trailing dot.
+///
+/// Reads the request target (always in HTTP/2) or `Host`. Clients can make up hosts, unless your server accepts only
+/// known hosts.
+///
+/// If your handlers use axum-extra's `Host`, which prefers `X-Forwarded-Host`, clients can show limits and handlers
+/// different hosts.
+#[doc(alias = "authority")]
+#[doc(alias = "virtual host")]
+pub fn host() -> ValueKey {
+    ValueKey::of(Place::Host)
+}
+
+/// Counts by the method, like `GET` or `POST`.
+///
+/// Methods outside RFC 9110, except `PATCH`, share one counter.
+#[doc(alias = "verb")]
+pub fn method() -> ValueKey {
+    ValueKey::of(Place::Method)
+}
+
+/// Counts by the called gRPC service, like `helloworld.Greeter`.
+///
+/// Like gRPC servers, the extractor ignores the content type. If your router serves other two-segment paths, add
+/// [`when::grpc_service`](crate::when::grpc_service). Clients can make up services, so put the layer inside the routes.
+pub fn grpc_service() -> ValueKey {
+    ValueKey::of(Place::GrpcService)
+}
+
+/// Counts by the called gRPC method, like `helloworld.Greeter/SayHello`.
+#[doc(alias = "rpc")]
+pub fn grpc_method() -> ValueKey {
+    ValueKey::of(Place::GrpcMethod)
+}
+
+/// Counts by gRPC metadata, like [`header`](super::header()).
+///
+/// If `name` ends in `-bin`, values are split at commas and decoded from base64.
+///
+/// # Panics
+/// If `name` is invalid.
+#[track_caller]
+pub fn metadata(name: &str) -> ValueKey {
+    ValueKey::of(Place::Metadata(valid_header(name)))
+}
+
+/// The fallible [`metadata`].
+///
+/// # Errors
+/// If `name` is invalid.
+pub fn try_metadata(name: &str) -> Result<ValueKey, InvalidHeaderName> {
+    Ok(ValueKey::of(Place::Metadata(HeaderName::from_bytes(
+        name.as_bytes(),
+    )?)))
+}
+
+/// Counts by axum's matched route, like `/users/{id}`, including `nest` prefixes.
+///
+/// Add the layer with `Router::layer` or `Router::route_layer`. The key is missing in fallbacks, outside a
+/// `nest_service`, and in layers around an app.
+#[doc(alias = "MatchedPath")]
+#[doc(alias = "endpoint")]
+#[cfg(feature = "axum")]
+pub fn route() -> ValueKey {
+    ValueKey::of(Place::Route)
+}
+
+/// Counts by a decoded parameter of axum's matched route.
+///
+/// For example, `rest` of `/{*rest}`. The key is missing without a [`route`].
+#[cfg(feature = "axum")]
+pub fn path_parameter(name: impl Into<Name>) -> ValueKey {
+    ValueKey::of(Place::PathParameter(name.into()))
+}
