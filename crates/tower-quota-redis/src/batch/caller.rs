@@ -11,7 +11,7 @@ use super::queue::NotSent;
 use crate::config_error::RedisConfigError;
 use crate::error::RedisStoreError;
 use crate::keys::EntryKey;
-use crate::link::{CallError, Link, LinkRequest, LinkSettings, Several};
+use crate::link::{CallError, LateAnswer, Link, LinkRequest, LinkSettings, Several};
 use crate::question::Question;
 use crate::wire::{Call, Reply, Request, Unreadable};
 
@@ -21,7 +21,7 @@ const PROBES: usize = 16;
 pub(crate) struct Caller {
     pub(crate) links: Arc<[Link]>,
     /// A key whose hash tag leads to the partition.
-    pub(crate) partition_key: String,
+    pub(crate) partition_key: Arc<str>,
     pub(crate) deadline: Duration,
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) server: Arc<str>,
@@ -37,12 +37,22 @@ impl Caller {
         request.into_call()
     }
 
-    /// Sends a call, and waits for the answer without a deadline.
-    pub(super) async fn send(&self, number: u64, call: &Call) -> Result<Value, RedisStoreError> {
+    /// Sends a call. If the call is late, also returns the answer that a written call may still get.
+    pub(super) async fn send(
+        &self,
+        number: u64,
+        call: Call,
+    ) -> (Result<Value, RedisStoreError>, Option<LateAnswer>) {
         let number = usize::try_from(number).unwrap_or(0);
         let link = &self.links[number % self.links.len()];
-        let answer = link.run(&self.partition_key, call).await;
-        answer.map_err(|error| self.error_of(link, error))
+        let deadline = now() + self.deadline;
+        match link
+            .run_until(deadline, Arc::clone(&self.partition_key), call)
+            .await
+        {
+            Ok(answer) => (answer.map_err(|error| self.error_of(link, error)), None),
+            Err(late) => (Err(self.too_late()), late),
+        }
     }
 
     /// Runs the script with an empty batch, and writes keys that live for a millisecond.

@@ -1,17 +1,16 @@
 //! Answers that arrive after their callers have left.
 //!
-//! The caller treats the store as unavailable, so the units of a [refundable](tower_quota_core::Charge::refundable) charge
-//! must not stay taken.
+//! The caller has treated the store as unavailable, so the units of the decision must not stay taken.
 
 use core::time::Duration;
 use std::sync::Arc;
 
-use redis::Value;
 use tower_quota_core::Operation;
 
 use super::pending::Pending;
 use super::{Batcher, Outcome, bytes_of, now};
 use crate::error::RedisStoreError;
+use crate::link::LateAnswer;
 use crate::question::Question;
 use crate::wire::Reply;
 
@@ -20,70 +19,75 @@ const LATEST: Duration = Duration::from_secs(10);
 
 impl Batcher {
     /// Answers a decision, and refunds it if the caller has left.
+    ///
+    /// A caller that leaves before the deadline only gets [refundable](tower_quota_core::Charge::refundable) charges back,
+    /// because a client could otherwise evade a limit by hanging up.
     pub(super) fn answer(self: &Arc<Self>, pending: Pending, outcome: Outcome) {
-        let Pending {
-            question, answer, ..
-        } = pending;
-        if let Err(outcome) = answer.send(outcome)
-            && question.is_refundable()
-        {
-            self.refund_late(&question, &outcome);
+        let deadline = pending.arrived + self.caller.deadline;
+        if let Err(outcome) = pending.answer.send(outcome) {
+            self.refund(&pending.question, &outcome, now() >= deadline);
         }
     }
 
-    /// Waits for an answer after its deadline, if there are charges to refund.
-    pub(super) fn await_late(
-        self: &Arc<Self>,
-        answer: impl Future<Output = Result<Value, RedisStoreError>> + Send + 'static,
-        questions: Vec<Question>,
-    ) {
-        if !questions.iter().any(Question::is_refundable) {
-            return;
-        }
+    /// Waits for the answer to a late call, and refunds its decisions.
+    pub(super) fn await_late(self: &Arc<Self>, answer: LateAnswer, questions: Vec<Question>) {
         let batcher = Arc::clone(self);
-        self.caller.settings.spawn(async move {
+        self.spawn_late(async move {
             let Ok(Ok(reply)) = tokio::time::timeout(LATEST, answer).await else {
                 return;
             };
             let mut reply = Reply::new(bytes_of(&reply));
             for question in questions {
                 let outcome = batcher.caller.read(&mut reply, &question);
-                if question.is_refundable() {
-                    batcher.refund_late(&question, &outcome);
-                }
+                batcher.refund(&question, &outcome, true);
             }
         });
     }
 
-    fn refund_late(self: &Arc<Self>, question: &Question, outcome: &Outcome) {
+    fn refund(self: &Arc<Self>, question: &Question, outcome: &Outcome, is_late: bool) {
         let Ok(decision) = outcome else {
             return;
         };
-        if !decision.is_allowed() {
+        if question.template.operation != Operation::Check || !decision.is_allowed() {
             return;
         }
         let parts = question.template.charges.iter().zip(decision.statuses());
-        let units = parts.map(|(part, status)| match part.is_refundable {
+        let units = parts.map(|(part, status)| match is_late || part.is_refundable {
             true => status.taken,
             false => 0,
         });
         let refund = question.to_refund(decision, units);
+        if refund.template.charges.iter().all(|part| part.cost == 0) {
+            return;
+        }
         let batcher = Arc::clone(self);
-        self.caller.settings.spawn(async move {
+        self.spawn_late(async move {
             let latest = now() + LATEST;
             // The breaker may still be open because of the call that was late.
-            while batcher.ask(refund.clone(), now()).is_err() && now() < latest {
+            while let Err(error) = batcher.decide(refund.clone()).await
+                && is_unsent(&error)
+                && now() < latest
+            {
                 #[expect(clippy::disallowed_methods, reason = "the breaker is waited for")]
                 tokio::time::sleep(batcher.caller.deadline).await;
             }
         });
     }
+
+    fn spawn_late(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let late = Arc::clone(&self.late);
+        self.caller.settings.spawn(async move {
+            task.await;
+            drop(late);
+        });
+    }
 }
 
-impl Question {
-    /// Returns whether a decision gives units back if its caller has left.
-    fn is_refundable(&self) -> bool {
-        let mut charges = self.template.charges.iter();
-        self.template.operation == Operation::Check && charges.any(|part| part.is_refundable)
-    }
+const fn is_unsent(error: &RedisStoreError) -> bool {
+    matches!(
+        error,
+        RedisStoreError::BreakerOpen { .. }
+            | RedisStoreError::Overloaded { .. }
+            | RedisStoreError::Connect { .. }
+    )
 }

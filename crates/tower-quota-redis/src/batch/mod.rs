@@ -41,6 +41,8 @@ use crate::wire::Reply;
 pub(crate) struct Batcher {
     caller: Caller,
     queue: Mutex<Queue>,
+    /// Shared by the tasks that wait for late answers and refund decisions.
+    late: Arc<()>,
 }
 
 /// Short, because a silent node may hold the slots.
@@ -57,7 +59,11 @@ impl Batcher {
     ) -> Arc<Self> {
         let queue = Queue::new(senders, partitions, caller.deadline, breaker);
         let queue = Mutex::new(queue);
-        Arc::new(Self { caller, queue })
+        Arc::new(Self {
+            caller,
+            queue,
+            late: Arc::default(),
+        })
     }
 
     pub(crate) async fn decide(self: &Arc<Self>, question: Question) -> Outcome {
@@ -104,7 +110,8 @@ impl Batcher {
     }
 
     pub(crate) fn is_idle(&self) -> bool {
-        self.lock().is_idle()
+        // A late answer enters the queue before its task ends, so look at the tasks first.
+        Arc::strong_count(&self.late) == 1 && self.lock().is_idle()
     }
 
     pub(crate) fn add_to(&self, stats: &mut RedisStats) {
@@ -181,11 +188,7 @@ impl Batcher {
         });
         let questions = batch.decisions.iter().map(|pending| &pending.question);
         let call = self.caller.call(questions);
-        let batcher = Arc::clone(self);
-        let mut answer = Box::pin(async move { batcher.caller.send(batch.number, &call).await });
-        let in_time = tokio::time::timeout(self.caller.deadline, &mut answer).await;
-        let is_late = in_time.is_err();
-        let reply = in_time.unwrap_or_else(|_| Err(self.caller.too_late()));
+        let (reply, late) = self.caller.send(batch.number, call).await;
         sender.call_ended(Some(end_of(&reply)));
         match reply {
             Ok(reply) => {
@@ -201,7 +204,7 @@ impl Batcher {
                     let _ = pending.answer.send(Err(error.clone()));
                     questions.push(pending.question);
                 }
-                if is_late {
+                if let Some(answer) = late {
                     self.await_late(answer, questions);
                 }
             }

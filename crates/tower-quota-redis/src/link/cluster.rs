@@ -171,7 +171,7 @@ impl Backend for Cluster {
 impl LinkConnection for Connected {
     async fn run(&mut self, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {
         let answer = request.send(&mut self.client, key).await;
-        if has_moved(&answer) {
+        if has_moved(&answer) && request.may_repeat() {
             request.send(&mut self.client, key).await
         } else {
             answer

@@ -16,6 +16,7 @@ mod tls;
 
 use core::time::Duration;
 use std::sync::Arc;
+use std::time::Instant;
 
 #[cfg(feature = "pool")]
 use deadpool_redis::Pool;
@@ -25,12 +26,14 @@ use tokio::runtime::Handle;
 
 #[cfg(feature = "credentials")]
 pub(crate) use crate::credentials::Provider;
+use crate::wire::Call;
 
 pub(crate) use self::call_error::CallError;
 use self::cluster::Cluster;
 use self::election::Address;
 #[cfg(feature = "pool")]
 use self::pool::Pooled;
+pub(crate) use self::reconnecting::LateAnswer;
 use self::reconnecting::Reconnecting;
 pub(crate) use self::request::{LinkRequest, Several};
 use self::sentinel::Sentinels;
@@ -173,6 +176,16 @@ impl Link {
         request: &impl LinkRequest,
     ) -> Result<Value, CallError> {
         with_each!(self, link => link.run(key, request).await)
+    }
+
+    /// Runs a call until its deadline. If the call is late, returns the answer that a written call may still get.
+    pub(crate) async fn run_until(
+        &self,
+        deadline: Instant,
+        key: Arc<str>,
+        call: Call,
+    ) -> Result<Result<Value, CallError>, Option<LateAnswer>> {
+        with_each!(self, link => link.run_until(deadline, key, call).await)
     }
 }
 

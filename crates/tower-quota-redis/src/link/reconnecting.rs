@@ -9,6 +9,7 @@
 //!    drops the connection. Calls that overlap count once.
 //! 5. After a silence, the link checks the connection, because a balancer may have closed it.
 
+use core::pin::Pin;
 use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -17,14 +18,19 @@ use redis::aio::PubSub;
 use redis::{ErrorKind, RedisError, RedisResult, Value};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio::time::{timeout, timeout_at};
 
 use super::attempts::Attempts;
 use super::backend::{Backend, LinkConnection, Verdict};
 use super::call_error::CallError;
 use super::request::LinkRequest;
+use crate::wire::Call;
 
 const MOST_UNANSWERED: u32 = 16;
 const SILENCE: Duration = Duration::from_millis(250);
+
+/// The answer to a call that is late.
+pub(crate) type LateAnswer = Pin<Box<dyn Future<Output = RedisResult<Value>> + Send>>;
 
 pub(crate) struct Reconnecting<B: Backend> {
     backend: B,
@@ -82,20 +88,48 @@ impl<B: Backend> Reconnecting<B> {
         key: &str,
         request: &impl LinkRequest,
     ) -> Result<Value, CallError> {
-        let mut tracked = self.connection().await.map_err(CallError::NotSent)?;
+        let mut tracked = self.ready().await.map_err(CallError::NotSent)?;
+        let under_way = CallUnderWay::new(self, &tracked);
+        let answer = tracked.connection.run(key, request).await;
+        under_way.end(answer)
+    }
+
+    /// Runs a call until its deadline. If the call is late, returns the answer that a written call may still get.
+    pub(super) async fn run_until(
+        self: &Arc<Self>,
+        deadline: Instant,
+        key: Arc<str>,
+        mut call: Call,
+    ) -> Result<Result<Value, CallError>, Option<LateAnswer>> {
+        call.deadline = Some(deadline);
+        let mut tracked = match timeout_at(deadline.into(), self.ready()).await {
+            Ok(Ok(tracked)) => tracked,
+            Ok(Err(error)) => return Ok(Err(CallError::NotSent(error))),
+            Err(_) => return Err(None),
+        };
+        // Ends at the deadline, so that the link notices a silent connection even while a late answer is awaited.
+        let under_way = CallUnderWay::new(self, &tracked);
+        let mut answer: LateAnswer =
+            Box::pin(async move { tracked.connection.run(&key, &call).await });
+        if let Ok(answer) = timeout_at(deadline.into(), &mut answer).await {
+            return Ok(under_way.end(answer));
+        }
+        // After a pause of the process, timers fire before the answers in the socket are read.
+        tokio::task::yield_now().await;
+        match timeout(Duration::ZERO, &mut answer).await {
+            Ok(answer) => Ok(under_way.end(answer)),
+            Err(_) => Err(Some(answer)),
+        }
+    }
+
+    /// Returns a connection that has not been lost during a silence.
+    async fn ready(self: &Arc<Self>) -> RedisResult<Tracked<B::Connection>> {
+        let tracked = self.connection().await?;
         if tracked.begin_call() && tracked.connection.is_lost().await {
             self.drop_connection(&tracked.calls);
-            tracked = self.connection().await.map_err(CallError::NotSent)?;
+            return self.connection().await;
         }
-        let mut under_way = CallUnderWay {
-            link: self,
-            calls: &tracked.calls,
-            began: now(),
-            verdict: Verdict::Doubt,
-        };
-        let answer = tracked.connection.run(key, request).await;
-        under_way.verdict = answer.as_ref().err().map_or(Verdict::Keep, B::verdict);
-        answer.map_err(CallError::of_call)
+        Ok(tracked)
     }
 
     /// Returns or awaits the connection. Fails at once between attempts.
@@ -278,9 +312,7 @@ impl<B: Backend> Attempt<B> {
             };
             // Without an instant, too many attempts are in progress.
             let _ = match due {
-                Some(due) => tokio::time::timeout_at(due.into(), ended.changed())
-                    .await
-                    .is_ok(),
+                Some(due) => timeout_at(due.into(), ended.changed()).await.is_ok(),
                 None => ended.changed().await.is_ok(),
             };
         }
@@ -303,21 +335,37 @@ impl<B: Backend> Drop for Attempt<B> {
 /// Acts on its verdict when dropped. If the caller gives up, the verdict remains `Doubt`.
 struct CallUnderWay<'a, B: Backend> {
     link: &'a Arc<Reconnecting<B>>,
-    calls: &'a Arc<Mutex<Calls>>,
+    calls: Arc<Mutex<Calls>>,
     began: Instant,
     verdict: Verdict,
+}
+
+impl<'a, B: Backend> CallUnderWay<'a, B> {
+    fn new(link: &'a Arc<Reconnecting<B>>, tracked: &Tracked<B::Connection>) -> Self {
+        Self {
+            link,
+            calls: Arc::clone(&tracked.calls),
+            began: now(),
+            verdict: Verdict::Doubt,
+        }
+    }
+
+    fn end(mut self, answer: RedisResult<Value>) -> Result<Value, CallError> {
+        self.verdict = answer.as_ref().err().map_or(Verdict::Keep, B::verdict);
+        answer.map_err(CallError::of_call)
+    }
 }
 
 impl<B: Backend> Drop for CallUnderWay<'_, B> {
     fn drop(&mut self) {
         match self.verdict {
-            Verdict::Drop => self.link.drop_connection(self.calls),
-            Verdict::Doubt => self.link.went_unanswered(self.calls, self.began),
+            Verdict::Drop => self.link.drop_connection(&self.calls),
+            Verdict::Doubt => self.link.went_unanswered(&self.calls, self.began),
             Verdict::Replace => {
-                locked(self.calls).unanswered = 0;
+                locked(&self.calls).unanswered = 0;
                 self.link.replace();
             }
-            Verdict::Keep => locked(self.calls).unanswered = 0,
+            Verdict::Keep => locked(&self.calls).unanswered = 0,
         }
     }
 }
@@ -341,7 +389,6 @@ mod tests {
     use core::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
-    use crate::wire::Call;
 
     /// Connects once, and answers only some calls.
     #[derive(Default)]
@@ -454,6 +501,7 @@ mod tests {
                 &Call {
                     keys: Vec::new(),
                     request: Vec::new(),
+                    deadline: None,
                 },
             )
             .await

@@ -1,4 +1,5 @@
 use core::future::Future;
+use std::time::Instant;
 
 use redis::aio::ConnectionLike;
 use redis::{Cmd, Pipeline, RedisResult, Value};
@@ -14,6 +15,11 @@ pub(crate) trait LinkRequest: Sync {
         connection: &mut (impl ConnectionLike + Send),
         key: &str,
     ) -> impl Future<Output = RedisResult<Value>> + Send;
+
+    /// Returns whether the request may be sent again after an answer that proves that it has not run.
+    fn may_repeat(&self) -> bool {
+        true
+    }
 }
 
 impl LinkRequest for Call {
@@ -23,6 +29,15 @@ impl LinkRequest for Call {
         key: &str,
     ) -> RedisResult<Value> {
         script::run(connection, key, self).await
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a deadline is a matter of this machine's time"
+    )]
+    fn may_repeat(&self) -> bool {
+        self.deadline
+            .is_none_or(|deadline| Instant::now() < deadline)
     }
 }
 

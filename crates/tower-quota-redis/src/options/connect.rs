@@ -197,7 +197,7 @@ impl RedisOptions {
             .map(|partition| {
                 let caller = Caller {
                     links: Arc::clone(&links),
-                    partition_key: keys.partition_key(partition).to_owned(),
+                    partition_key: keys.partition_key(partition).into(),
                     deadline: self.deadline,
                     clock: self.clock.clone(),
                     server: Arc::clone(&server),

@@ -6,6 +6,7 @@ use redis::aio::ConnectionLike;
 use redis::{ErrorKind, RedisResult, Script, ServerErrorKind, Value, cmd};
 
 use crate::keys::EntryKey;
+use crate::link::LinkRequest;
 use crate::wire::{self, Call};
 
 /// The Lua before its constants have values. `numbers.lua` describes requests and replies.
@@ -44,7 +45,10 @@ pub(crate) async fn run(
 ) -> RedisResult<Value> {
     let (source, script) = &*SCRIPT;
     match send(connection, "EVALSHA", script.get_hash(), key, call).await {
-        Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) => {
+        Err(error)
+            if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
+                && call.may_repeat() =>
+        {
             send(connection, "EVAL", source, key, call).await
         }
         answer => answer,

@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::time::Instant;
 
 use tower_quota_core::stored::{SlotHead, push_u56};
 use tower_quota_core::{Algorithm, ChargeMode, Clock, MonotonicClock, Operation, Quota, Timestamp};
@@ -18,6 +19,8 @@ const LATEST: u64 = 1 << 52;
 pub(crate) struct Call {
     pub(crate) keys: Vec<EntryKey>,
     pub(crate) request: Vec<u8>,
+    /// After the deadline, the call is not sent again.
+    pub(crate) deadline: Option<Instant>,
 }
 
 /// Builds a call. Similar decisions share a template.
@@ -72,6 +75,7 @@ impl<'a> Request<'a> {
         Call {
             keys: self.keys.into_iter().cloned().collect(),
             request,
+            deadline: None,
         }
     }
 

@@ -72,6 +72,27 @@ async fn stopped_server_recovers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn late_decisions_charge_nothing() {
+    let _alone = alone().await;
+    let server = RedisServer::start();
+    let store = store_at(&server.url(), DEADLINE).await;
+    let (quota, late) = (Quota::per_day(100).fixed_window(), key("late"));
+    let charge = Charge::new("all", &quota, &late);
+    assert!(store.check(&[charge]).await.unwrap().is_allowed());
+    server.pause();
+    for charge in [charge, charge.cost(7), charge.refundable()] {
+        let error = store.check(&[charge]).await.unwrap_err();
+        assert!(matches!(error, RedisStoreError::Deadline { .. }), "{error}");
+    }
+    server.resume();
+    // Ends once no answer is awaited and no refund waits.
+    assert!(store.close(TEST_TIMEOUT).await);
+    let store = store_at(&server.url(), DEADLINE).await;
+    let answer = store.check(&[charge.cost(0)]).await.unwrap();
+    assert_eq!(answer.statuses()[0].remaining(), 99);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn flushed_script_is_sent_again() {
     let _alone = alone().await;
     let server = RedisServer::start();

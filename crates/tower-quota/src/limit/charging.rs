@@ -110,7 +110,7 @@ impl Limit {
         if self.is_exact {
             charge = charge.exact();
         }
-        if self.settle_rule.is_some() || self.fails_closed {
+        if self.settle_rule.is_some() {
             charge = charge.refundable();
         }
         if let Some(penalty) = &self.penalty {
@@ -163,7 +163,7 @@ impl Limit {
     }
 
     /// Returns the choice for a failure of the store. A shadow never refuses.
-    fn without_store(&self, policy: Option<OnStoreFailure>) -> Option<OnStoreFailure> {
+    pub(crate) fn without_store(&self, policy: Option<OnStoreFailure>) -> Option<OnStoreFailure> {
         match self.on_store_failure.or(policy) {
             Some(OnStoreFailure::Refuse) if self.is_shadow() => Some(OnStoreFailure::Allow),
             choice => choice,
@@ -172,21 +172,6 @@ impl Limit {
 
     pub(crate) fn settles(&self) -> bool {
         self.settle_rule.is_some() || self.quota.algorithm() == Algorithm::Concurrent
-    }
-
-    /// Fixes the choice for a failure of the store.
-    pub(crate) fn decide_store_failure(
-        &mut self,
-        policy: Option<OnStoreFailure>,
-    ) -> Option<OnStoreFailure> {
-        let choice = self.without_store(policy);
-        self.fails_closed = choice == Some(OnStoreFailure::Refuse);
-        self.has_options |= self.fails_closed;
-        choice
-    }
-
-    pub(crate) const fn fails_closed(&self) -> bool {
-        self.fails_closed
     }
 
     pub(crate) fn makes_wait(&self) -> bool {

@@ -88,14 +88,14 @@ impl Plan {
         let by_id = ById::new(limits.iter().map(|limit| limit.name));
         let mut keys: Vec<PlannedKey> = Vec::new();
         let mut positions: HashMap<Name, usize> = HashMap::new();
-        let planned = limits.into_iter().map(|mut limit| {
+        let planned = limits.into_iter().map(|limit| {
             let scope = limit.extractor.scope();
             let key = *positions.entry(scope).or_insert_with(|| {
                 let (extractor, shared) = (Arc::clone(&limit.extractor), Key::new(scope, &[]));
                 keys.push(PlannedKey { extractor, shared });
                 keys.len() - 1
             });
-            let on_store_failure = limit.decide_store_failure(policy.on_store_failure);
+            let on_store_failure = limit.without_store(policy.on_store_failure);
             let share = limit.quota.try_divided(policy.instances).ok();
             let simple = limit.simple_cost().map(|cost| SimpleCharge {
                 name: limit.name,
@@ -197,8 +197,8 @@ impl Plan {
 
     pub(crate) fn record_in_flight(&self, charges: &[Charge<'_>]) -> Vec<RecordedCharge> {
         let fails_closed = |charge: &Charge<'_>| {
-            let limit = self.limit(charge.name());
-            limit.is_some_and(Limit::fails_closed)
+            let planned = self.planned(charge.name().id());
+            planned.is_some_and(|planned| planned.on_store_failure == Some(OnStoreFailure::Refuse))
         };
         let recorded = self.record(charges);
         if recorded.is_empty() && charges.iter().any(fails_closed) {
@@ -251,7 +251,11 @@ impl Plan {
     }
 
     fn limit_with(&self, id: u32) -> Option<&Limit> {
-        Some(&self.limits.get(self.by_id.find(id)?)?.limit)
+        Some(&self.planned(id)?.limit)
+    }
+
+    fn planned(&self, id: u32) -> Option<&PlannedLimit> {
+        self.limits.get(self.by_id.find(id)?)
     }
 }
 

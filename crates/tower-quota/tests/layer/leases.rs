@@ -3,8 +3,8 @@
 use http::Request;
 use tower::{Layer, ServiceExt};
 use tower_quota::{
-    HeaderStyle, Leased, Limit, MemoryStore, Penalty, Policy, Quota, RateLimitLayer, Regional,
-    Reset, lease::RegionShares, store::Timestamp,
+    HeaderStyle, Leased, Limit, MemoryStore, OnStoreFailure, Penalty, Policy, Quota,
+    RateLimitLayer, Regional, Reset, lease::RegionShares, store::Timestamp,
 };
 use tower_quota_testkit::ManualClock;
 
@@ -32,6 +32,8 @@ async fn hot_limit_is_leased_unless_exact() {
     let limit = || Limit::new("everyone", Quota::per_hour(100_000));
     assert!(decided_by_lease(limit()).await > 0);
     assert_eq!(decided_by_lease(limit().exact()).await, 0);
+    let fails_closed = limit().on_store_failure(OnStoreFailure::Refuse);
+    assert!(decided_by_lease(fails_closed).await > 0);
 }
 
 #[tokio::test]
