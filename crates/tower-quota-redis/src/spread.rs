@@ -62,17 +62,25 @@ impl Spread {
         if groups.len() == 1 {
             return None;
         }
-        let has_hold = |positions: &[usize]| {
-            let mut positions = positions.iter();
-            positions.any(|position| charges[*position].is_hold())
+        let rank = |positions: &[usize]| {
+            let charges = positions.iter().map(|position| charges[*position]);
+            let holds = charges.filter(|charge| charge.is_hold() && charge.units() > 0);
+            let ranks = holds.map(|hold| u8::from(hold.is_shadow()));
+            ranks.min().unwrap_or(u8::MAX)
         };
-        // Holds come first, because the decision has their instant.
-        groups.sort_by_key(|(is_wide, _, positions)| (!has_hold(positions), *is_wide));
-        let parts = groups.into_iter().map(|(_, partition, positions)| {
-            let charges: SmallVec<[Charge<'_>; 4]> = positions
-                .iter()
-                .map(|&position| charges[position])
-                .collect();
+        // Holds come first, because the decision has their instant. Dry runs follow enforced holds.
+        groups.sort_by_key(|(is_wide, _, positions)| (rank(positions), *is_wide));
+        let groups = groups.into_iter().enumerate();
+        let parts = groups.map(|(part, (_, partition, positions))| {
+            let of_part = positions.iter().map(|&position| {
+                let charge = charges[position];
+                // A dry run must not fail the request, so it only reports.
+                match part > 0 && charge.is_hold() && charge.is_shadow() {
+                    true => charge.cost(0),
+                    false => charge,
+                }
+            });
+            let charges: SmallVec<[Charge<'_>; 4]> = of_part.collect();
             let question = Question::new(operation, &charges, keys);
             Part {
                 partition,
@@ -272,7 +280,8 @@ impl Spread {
 impl Part {
     fn hold(&self) -> Option<Name> {
         let mut charges = self.question.template.charges.iter();
-        let hold = charges.find(|charge| charge.quota.algorithm() == Algorithm::Concurrent);
+        let hold = charges
+            .find(|charge| charge.quota.algorithm() == Algorithm::Concurrent && charge.cost > 0);
         hold.map(|charge| charge.name)
     }
 

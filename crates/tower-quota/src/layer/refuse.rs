@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use http::header::{CONNECTION, HeaderValue};
 use http::{Request, Response, Version};
-use tower_quota_core::{Charge, Decision, Key, Outcome, Overloaded, Store};
+use tower_quota_core::{Charge, Decision, Key, Outcome, Overloaded, Store, Undecidable};
 
 use super::admission::Admission;
 use super::pipeline::Step;
@@ -118,6 +118,11 @@ impl<S: Store> Shared<S> {
     ) -> Step<S> {
         let settings = Arc::clone(&context.rules.settings);
         (settings.on_store_error)(error);
+        if is_caused_by::<Undecidable>(error) {
+            self.checks().undecidable(error);
+            let reason = Reason::Undecidable(error);
+            return Step::Respond(self.refuse_undecided(&context.rules, reason, request));
+        }
         request.extensions_mut().insert(Degraded);
         if context.fallback.refuses || context.fallback.known_refusal.is_some() {
             self.outage.failed(error, false, settings.local.now());
@@ -132,7 +137,7 @@ impl<S: Store> Shared<S> {
         }
         context.report.by = Counted::Locally;
         let mut local = core::mem::take(&mut context.fallback.local);
-        if is_overloaded(error) {
+        if is_caused_by::<Overloaded>(error) {
             local.append(&mut context.fallback.local_if_overloaded);
         }
         // Shadows refuse nothing: with none but them to decide, the request passes uncounted.
@@ -172,7 +177,7 @@ impl<S: Store> Shared<S> {
     }
 }
 
-/// Returns whether a store failed because it got more requests than it can decide.
-fn is_overloaded(error: &(dyn Error + 'static)) -> bool {
-    error.is::<Overloaded>() || error.source().is_some_and(is_overloaded)
+/// Returns whether an error or one of its sources is a `T`.
+fn is_caused_by<T: Error + 'static>(error: &(dyn Error + 'static)) -> bool {
+    error.is::<T>() || error.source().is_some_and(is_caused_by::<T>)
 }

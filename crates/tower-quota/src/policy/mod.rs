@@ -38,6 +38,9 @@ pub(crate) use self::plan::Plan;
 
 /// The limits of a request, charged together in a single step or not at all.
 ///
+/// In a Redis cluster, count all [concurrency limits](crate::Quota::concurrent) of a request by one key. With two keys, the
+/// request gets 500.
+///
 /// ```
 /// use tower_quota::{Limit, Policy, Quota, key};
 ///

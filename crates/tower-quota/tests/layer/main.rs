@@ -18,6 +18,8 @@ mod fixture;
 mod handle;
 #[cfg(feature = "axum")]
 mod holds;
+#[cfg(feature = "redis")]
+mod holds_cluster;
 #[cfg(all(feature = "axum", feature = "redis"))]
 mod holds_redis;
 #[cfg(feature = "lease")]
