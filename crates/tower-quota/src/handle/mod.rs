@@ -428,8 +428,7 @@ fn quota_of(plan: &Plan, limit: &Limit, client: ClientKey<'_>, key: &Key<'_>) ->
         return limit.quota_by_key(key);
     };
     let mut ask = Ask::new(plan);
-    // Limits after a missing key keep their own quotas.
-    let _not_asked = ask.read(&head).err();
+    ask.read(&head);
     ask.other_quota(limit.name).copied().unwrap_or(limit.quota)
 }
 

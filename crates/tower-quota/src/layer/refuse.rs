@@ -95,6 +95,13 @@ impl<S: Store> Shared<S> {
         reason: Reason<'_>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
+        match reason {
+            // The watch already has the decision.
+            Reason::NoPeerAddress if !rules.watch.is_open() => self.checks().no_peer_address(),
+            Reason::TooManyLimits => self.checks().too_many_limits(),
+            Reason::Undecidable(error) => self.checks().undecidable(error),
+            _ => {}
+        }
         let head = RequestHead::of(request);
         let decided = Decided {
             head,
@@ -119,7 +126,6 @@ impl<S: Store> Shared<S> {
         let settings = Arc::clone(&context.rules.settings);
         (settings.on_store_error)(error);
         if is_caused_by::<Undecidable>(error) {
-            self.checks().undecidable(error);
             let reason = Reason::Undecidable(error);
             return Step::Respond(self.refuse_undecided(&context.rules, reason, request));
         }
@@ -141,7 +147,8 @@ impl<S: Store> Shared<S> {
             local.append(&mut context.fallback.local_if_overloaded);
         }
         // Shadows refuse nothing: with none but them to decide, the request passes uncounted.
-        let is_uncounted = local.iter().all(|owned| owned.as_charge().is_shadow());
+        let is_uncounted =
+            context.refusal.is_none() && local.iter().all(|owned| owned.as_charge().is_shadow());
         self.outage
             .failed(error, is_uncounted, settings.local.now());
         if is_uncounted {

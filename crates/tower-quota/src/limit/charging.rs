@@ -5,15 +5,6 @@ use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::{Mistake, mistake};
 
-pub(crate) enum WithoutKey {
-    Share,
-    Skip,
-    Refuse,
-    Unauthenticated,
-    /// A mistake of the server.
-    NoPeerAddress,
-}
-
 impl Limit {
     /// Returns the constant cost of a limit without conditions, closures or options.
     pub(crate) fn simple_cost(&self) -> Option<u64> {
@@ -140,26 +131,23 @@ impl Limit {
         [self.name.id()].into_iter().chain(strikes)
     }
 
-    /// Returns the decision about a request without a key. A shadow never refuses.
-    pub(crate) fn without_key(&self, head: &RequestHead<'_>) -> WithoutKey {
+    /// Returns the choice for a request without a key, or `None` if the server did not attach the address of the peer.
+    ///
+    /// A shadow never refuses.
+    pub(crate) fn without_key(&self, head: &RequestHead<'_>) -> Option<MissingKey> {
         let choice = match self.missing {
             Some(choice) => choice,
-            None if mistake(&*self.extractor, head) == Some(Mistake::NoPeerAddress) => {
-                return if self.is_shadow() {
-                    WithoutKey::Skip
-                } else {
-                    WithoutKey::NoPeerAddress
-                };
-            }
+            None if self.is_shadow() => MissingKey::Skip,
+            None if mistake(&*self.extractor, head) == Some(Mistake::NoPeerAddress) => return None,
             None if has_credentials(self.extractor.scope()) => MissingKey::Unauthenticated,
             None => MissingKey::Refuse,
         };
-        match choice {
-            MissingKey::ShareOneCounter => WithoutKey::Share,
-            MissingKey::Refuse if !self.is_shadow() => WithoutKey::Refuse,
-            MissingKey::Unauthenticated if !self.is_shadow() => WithoutKey::Unauthenticated,
-            MissingKey::Skip | MissingKey::Refuse | MissingKey::Unauthenticated => WithoutKey::Skip,
-        }
+        Some(match choice {
+            MissingKey::Refuse | MissingKey::Unauthenticated if self.is_shadow() => {
+                MissingKey::Skip
+            }
+            choice => choice,
+        })
     }
 
     /// Returns the choice for a failure of the store. A shadow never refuses.

@@ -23,7 +23,7 @@ use crate::key::KeyExtractor;
 use crate::limit::Limit;
 use crate::when::Condition;
 
-pub(crate) use self::ask::{Ask, Fallback, NotAsked};
+pub(crate) use self::ask::{Ask, Fallback};
 use self::beside::Split;
 use self::choose::Choice;
 pub use self::choose::Chosen;
@@ -250,7 +250,8 @@ impl Policy {
     /// Limits and handlers read the value from the request's extensions. After the deadline the value is missing.
     ///
     /// Your closure copies values out of the head and returns a future. All look-ups run at the same time, on tokio's
-    /// timer, and return different types. Refused requests cause look-ups too, so use a cache, even for unknown keys.
+    /// timer, and return different types. Refused requests cause look-ups too, so use a cache, even for unknown keys. Add a limit by address,
+    /// because guesses of API keys only [count](crate::MissingKey::Refuse) by address.
     ///
     /// ```
     /// use std::time::Duration;

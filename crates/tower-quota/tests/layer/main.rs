@@ -15,6 +15,8 @@ mod decisions_observed;
 mod degraded;
 mod errors;
 mod fixture;
+#[cfg(feature = "axum")]
+mod guesses;
 mod handle;
 #[cfg(feature = "axum")]
 mod holds;
