@@ -1,3 +1,5 @@
+use core::time::Duration;
+
 use tower_quota_core::{Algorithm, Charge, ChargeMode, ConfigError, Key, Name, Quota};
 
 use super::{Cost, Limit, MissingKey, Over};
@@ -92,8 +94,16 @@ impl Limit {
         if self.is_shadow() {
             charge = charge.shadow();
         }
-        if self.delays() {
-            charge = charge.in_mode(ChargeMode::Forced).refundable();
+        if let Over::Delay { step, most } = self.over {
+            // A larger debt would not delay longer, but outlast the client's last request.
+            let units = most.as_micros().div_ceil(step.as_micros().max(1));
+            let debt = units.saturating_mul(u128::from(charge.quota().grain()));
+            let refill = u128::from(charge.quota().refill().max(1));
+            let longest = u64::try_from(debt.div_ceil(refill)).unwrap_or(u64::MAX);
+            charge = charge
+                .in_mode(ChargeMode::Forced)
+                .max_wait(Duration::from_micros(longest))
+                .refundable();
         }
         if self.is_at_most {
             charge = charge.at_most();
