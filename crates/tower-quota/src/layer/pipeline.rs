@@ -275,7 +275,7 @@ fn without_turn(mut context: Box<RequestContext>) -> Box<RequestContext> {
     context
 }
 
-fn random_up_to(longest: Duration) -> Duration {
+pub(super) fn random_up_to(longest: Duration) -> Duration {
     Duration::from_micros(fastrand::u64(
         ..=u64::try_from(longest.as_micros()).unwrap_or(u64::MAX),
     ))

@@ -5,15 +5,16 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use http::header::{CONNECTION, HeaderValue};
-use http::{Request, Response, Version};
+use http::{Request, Response, StatusCode, Version};
 use tower_quota_core::{Charge, Decision, Key, Outcome, Overloaded, Store, Undecidable};
 
 use super::admission::Admission;
-use super::pipeline::Step;
+use super::pipeline::{Step, random_up_to};
 use super::shared::Shared;
 use crate::decided::Decided;
 use crate::degraded::Degraded;
 use crate::head::RequestHead;
+use crate::limit::Limit;
 use crate::metrics::DegradedChoice;
 use crate::request::{RequestContext, Rules};
 use crate::response::{Reason, RefusalBody, Refused};
@@ -47,11 +48,15 @@ impl<S: Store> Shared<S> {
         request: &Request<B>,
     ) -> Response<RefusalBody> {
         context.report.only_shadows = context.fallback.only_shadows;
-        context.report.jitter = context.rules.responses.draw_jitter();
+        context.report.jitter = draw_jitter(&context);
         let (reason, closes) = match (failure, &context.report.decision) {
             (Some(error), _) => (Reason::StoreFailure(error), false),
             (None, Some(decision)) => (Reason::of(decision), self.note_refusal(decision, &context)),
-            (None, None) => return Response::default(),
+            (None, None) => {
+                let mut response = Response::default();
+                *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+                return response;
+            }
         };
         let refused = Refused::new(reason, RequestHead::of(request), context.report.jitter);
         let responses = &context.rules.responses;
@@ -182,6 +187,22 @@ impl<S: Store> Shared<S> {
         self.observe(&context, Some(Reason::StoreFailure(error)), request);
         self.respond(context, Some(error), request)
     }
+}
+
+fn draw_jitter(context: &RequestContext) -> Duration {
+    let jitter = context.rules.responses.draw_jitter();
+    let tightest = context
+        .report
+        .decision
+        .as_ref()
+        .and_then(Decision::tightest);
+    let limit = tightest.and_then(|status| context.rules.plan.limit(status.name));
+    if limit.is_some_and(Limit::is_hold) {
+        // Clients cannot know the release of a hold. Whole seconds spread over one and two.
+        let second = Duration::from_secs(1);
+        return jitter.max(random_up_to(2 * second).saturating_sub(second));
+    }
+    jitter
 }
 
 /// Returns whether an error or one of its sources is a `T`.

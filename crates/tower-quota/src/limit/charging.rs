@@ -169,7 +169,11 @@ impl Limit {
     }
 
     pub(crate) fn settles(&self) -> bool {
-        self.settle_rule.is_some() || self.quota.algorithm() == Algorithm::Concurrent
+        self.settle_rule.is_some() || self.is_hold()
+    }
+
+    pub(crate) fn is_hold(&self) -> bool {
+        self.quota.algorithm() == Algorithm::Concurrent
     }
 
     pub(crate) fn makes_wait(&self) -> bool {
@@ -192,7 +196,7 @@ impl Limit {
                 algorithm: self.quota.algorithm(),
             });
         }
-        if self.quota.algorithm() == Algorithm::Concurrent {
+        if self.is_hold() {
             if self.settle_rule.is_some() {
                 return Err(ConfigError::SettledHold(self.name));
             }

@@ -8,7 +8,7 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-use tower_quota_core::{Algorithm, Key, Name, Penalty, Quota};
+use tower_quota_core::{Key, Name, Penalty, Quota};
 
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
@@ -363,7 +363,7 @@ impl Limit {
     }
 
     pub(crate) fn is_hidden(&self) -> bool {
-        self.is_hidden || self.quota.algorithm() == Algorithm::Concurrent
+        self.is_hidden || self.is_hold()
     }
 
     pub(crate) fn always_applies(&self) -> bool {
