@@ -21,6 +21,7 @@ use crate::response::{
     GrpcStatus, HeaderStyle, IntoRefusal, OnRefused, Partitions, Refusal, Refused, ResponseSettings,
 };
 use crate::traced::SpanSettings;
+use crate::valid::valid;
 
 /// A tower layer that applies a [`Policy`] to services. The [front page](crate) has examples.
 ///
@@ -305,14 +306,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// When two styles write the same field. See [`RateLimitLayer::try_headers`].
     #[track_caller]
     pub fn headers(self, styles: impl IntoIterator<Item = HeaderStyle>) -> Self {
-        match self.try_headers(styles) {
-            Ok(layer) => layer,
-            #[expect(
-                clippy::panic,
-                reason = "documented: a layer written in code fails at start"
-            )]
-            Err(error) => panic!("{error}"),
-        }
+        valid(self.try_headers(styles))
     }
 
     /// Works like [`RateLimitLayer::headers`], but returns an error for conflicting styles.

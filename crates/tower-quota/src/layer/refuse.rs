@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use http::header::{CONNECTION, HeaderValue};
-use http::{Request, Response, StatusCode, Version};
+use http::{Request, Response, Version};
 use tower_quota_core::{Charge, Decision, Key, Outcome, Overloaded, Store, Undecidable};
 
 use super::admission::Admission;
@@ -19,6 +19,8 @@ use crate::metrics::DegradedChoice;
 use crate::request::{RequestContext, Rules};
 use crate::response::{Reason, RefusalBody, Refused};
 use crate::settle::Counted;
+
+const SECOND: Duration = Duration::from_secs(1);
 
 /// Marks a refusal after which the connection should be closed, in the extensions of the response.
 ///
@@ -52,11 +54,8 @@ impl<S: Store> Shared<S> {
         let (reason, closes) = match (failure, &context.report.decision) {
             (Some(error), _) => (Reason::StoreFailure(error), false),
             (None, Some(decision)) => (Reason::of(decision), self.note_refusal(decision, &context)),
-            (None, None) => {
-                let mut response = Response::default();
-                *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-                return response;
-            }
+            // Without a decision nobody asks for a refusal. Even then, the answer must not look like a success.
+            (None, None) => (Reason::TooManyLimits, false),
         };
         let refused = Refused::new(reason, RequestHead::of(request), context.report.jitter);
         let responses = &context.rules.responses;
@@ -191,18 +190,13 @@ impl<S: Store> Shared<S> {
 
 fn draw_jitter(context: &RequestContext) -> Duration {
     let jitter = context.rules.responses.draw_jitter();
-    let tightest = context
-        .report
-        .decision
-        .as_ref()
-        .and_then(Decision::tightest);
-    let limit = tightest.and_then(|status| context.rules.plan.limit(status.name));
-    if limit.is_some_and(Limit::is_hold) {
+    let decision = context.report.decision.as_ref();
+    let limit = decision.and_then(|decision| context.rules.plan.limit(decision.tightest()?.name));
+    match limit.is_some_and(Limit::is_hold) {
         // Clients cannot know the release of a hold. Whole seconds spread over one and two.
-        let second = Duration::from_secs(1);
-        return jitter.max(random_up_to(2 * second).saturating_sub(second));
+        true => jitter.max(random_up_to(2 * SECOND).saturating_sub(SECOND)),
+        false => jitter,
     }
-    jitter
 }
 
 /// Returns whether an error or one of its sources is a `T`.
