@@ -10,7 +10,7 @@
 //!
 //! In `Cargo.toml`:
 //!
-//!     tower-quota = { version = "0.1", features = ["axum", "redis"] }
+//!     tower-quota = { version = "0.1", features = ["axum", "redis", "top"] }
 //!     axum = "0.8"
 //!     serde_json = "1"
 //!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread", "signal"] }
