@@ -224,7 +224,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Err(_) => BoxStore::new(MemoryStore::new()),
     };
     let layer = RateLimitLayer::new(store.clone(), policy(3).ok_or("no such quota")?);
-    // Taken last: a layer that a method of the builder changes is another one.
     let limits = layer.handle();
 
     let app = Router::new()
