@@ -397,6 +397,7 @@ impl<Svc: Clone, S> Layer<Svc> for RateLimitLayer<S> {
     }
 }
 
+/// A clone has the state and the settings of the original, and a method on either one changes both.
 impl<S> Clone for RateLimitLayer<S> {
     fn clone(&self) -> Self {
         Self {
