@@ -35,7 +35,7 @@ fn flood_of_keys_is_not_looked_up() {
 
 #[test]
 fn made_up_keys_share_the_address() {
-    for name in ["custom_refusal", "http_and_grpc", "operations"] {
+    for name in ["compose", "custom_refusal", "http_and_grpc", "operations"] {
         assert_counts_address(&Example::start(name, &[("ADMIN_PORT", "0")]), || get("/"));
     }
     assert_counts_address(&Example::start("llm_tokens", &[]), || post("/", "hello"));
