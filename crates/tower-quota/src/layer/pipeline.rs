@@ -209,7 +209,9 @@ impl<S: Store> Shared<S> {
         if let Some(reason) = context.refusal {
             return Step::Respond(self.refuse_undecided(&context.rules, reason, request));
         }
-        self.streaks.admitted(&context.keys);
+        let settings = &context.rules.settings;
+        self.streaks
+            .admitted(&context.keys, || settings.local.now());
         let (recorded, by) = (core::mem::take(&mut context.recorded), context.report.by);
         let record = (!recorded.is_empty())
             .then(|| ChargeRecord::new(self.settler(), by, decision, recorded));
