@@ -76,6 +76,9 @@ pub enum MissingKey {
     /// counters and [holds](crate::Quota::concurrent) do not count the request, and its charges never settle.
     Refuse,
     /// Like `Refuse`, but with 401 and a challenge, or `UNAUTHENTICATED`.
+    ///
+    /// Browsers send no credentials at first. If a limit by address should not count these requests, add a
+    /// [condition](Limit::when) on the header.
     Unauthenticated,
 }
 
