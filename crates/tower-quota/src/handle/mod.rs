@@ -440,7 +440,7 @@ fn quota_of(plan: &Plan, limit: &Limit, client: ClientKey<'_>, key: &Key<'_>) ->
     };
     let mut ask = Ask::new(plan);
     ask.read(&head);
-    ask.other_quota(limit.name).copied().unwrap_or(limit.quota)
+    *ask.quota(limit)
 }
 
 impl<S> Clone for RateLimitHandle<S> {

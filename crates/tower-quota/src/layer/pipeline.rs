@@ -83,11 +83,7 @@ impl<S: Store> Shared<S> {
             head = head.watched_by(&rules.watch);
         }
         match rules.plan.lists.find(&head) {
-            Listed::Skipped => {
-                rules.metrics.skipped(&head);
-                Step::Forward(Admission::default())
-            }
-            Listed::Allowed => {
+            Listed::Skipped | Listed::Allowed => {
                 rules.metrics.skipped(&head);
                 Step::Forward(Admission::default())
             }

@@ -12,7 +12,7 @@ use super::plan::{Plan, PlannedLimit};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::{MAX_SENT_KEYS, is_conflict};
-use crate::limit::MissingKey;
+use crate::limit::{Limit, MissingKey};
 use crate::response::Reason;
 
 const INLINE_LIMITS: usize = 4;
@@ -231,16 +231,17 @@ impl<'p, 'r> Ask<'p, 'r> {
             Some(simple) if self.other_quota(simple.name).is_none() => {
                 Charge::new(simple.name, &simple.quota, key).cost(part.units)
             }
-            _ => limit.charge(
-                self.other_quota(limit.name).unwrap_or(&limit.quota),
-                key,
-                part.units,
-            ),
+            _ => limit.charge(self.quota(limit), key, part.units),
         }
     }
 
     #[inline]
-    pub(crate) fn other_quota(&self, limit: Name) -> Option<&Quota> {
+    pub(crate) fn quota<'a>(&'a self, limit: &'a Limit) -> &'a Quota {
+        self.other_quota(limit.name).unwrap_or(&limit.quota)
+    }
+
+    #[inline]
+    fn other_quota(&self, limit: Name) -> Option<&Quota> {
         self.overrides
             .iter()
             .find(|(name, _)| *name == limit)
@@ -255,8 +256,7 @@ impl<'p, 'r> Ask<'p, 'r> {
         let mut oversized = Vec::new();
         for part in &self.parts {
             let limit = &part.planned.limit;
-            let quota = self.other_quota(limit.name).unwrap_or(&limit.quota);
-            if part.units > quota.capacity() {
+            if part.units > self.quota(limit).capacity() {
                 oversized.push((limit.name, part.units));
             }
         }
@@ -299,7 +299,7 @@ impl<'p, 'r> Ask<'p, 'r> {
             let (limit, key) = (&part.planned.limit, self.key(part));
             ExplainedLimit {
                 name: limit.name,
-                quota: *self.other_quota(limit.name).unwrap_or(&limit.quota),
+                quota: *self.quota(limit),
                 key: key.to_static(),
                 cost: part.units,
                 is_shadow: limit.is_shadow(),
