@@ -36,7 +36,7 @@ impl RedisOptions {
     /// In the second form, the first user and password belong to the sentinels. Write `rediss` for TLS.
     ///
     /// `connect` runs the script and writes keys that live for a millisecond, so you learn of missing rights at
-    /// start-up. Transient errors, such as a full server, are ignored.
+    /// start-up. These checks share the connect timeout. Transient errors, such as a full server, are ignored.
     ///
     /// # Errors
     /// * [`RedisStoreError::Config`] for a wrong URL or option, or for a node of a cluster or a replica in place of a
@@ -147,18 +147,16 @@ impl RedisOptions {
             for link in links.iter() {
                 link.connect().await?;
             }
-            RedisResult::Ok(())
+            RedisResult::Ok(store.probe().await)
         };
         let source = match tokio::time::timeout(timeout, connect).await {
-            Ok(Ok(())) => match store.probe().await {
-                Err(error) if error.is_read_only() && is_one => {
-                    let server = name.as_ref().to_owned();
-                    return Err(RedisConfigError::Replica { server }.into());
-                }
-                // A transient error is no reason to stay down.
-                Err(error) if !error.is_transient() => return Err(error),
-                _ => return Ok(store),
-            },
+            Ok(Ok(Err(error))) if error.is_read_only() && is_one => {
+                let server = name.as_ref().to_owned();
+                return Err(RedisConfigError::Replica { server }.into());
+            }
+            // A transient error is no reason to stay down.
+            Ok(Ok(Err(error))) if !error.is_transient() => return Err(error),
+            Ok(Ok(_)) => return Ok(store),
             Ok(Err(error)) => error,
             Err(_) => (ErrorKind::Io, "no answer within the connect timeout").into(),
         };

@@ -65,9 +65,7 @@ async fn node_of_cluster_is_wrong_single_server() {
     }
 }
 
-#[tokio::test]
-async fn replica_is_wrong_single_server() {
-    let primary = RedisServer::start();
+async fn replica_of(primary: &RedisServer) -> RedisServer {
     let port = primary.port().to_string();
     let replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &port]);
     // A replica that has not found its primary loads data.
@@ -78,6 +76,13 @@ async fn replica_is_wrong_single_server() {
     {
         tokio::task::yield_now().await;
     }
+    replica
+}
+
+#[tokio::test]
+async fn replica_is_wrong_single_server() {
+    let primary = RedisServer::start();
+    let replica = replica_of(&primary).await;
     let error = options().connect(&replica.url()).await.unwrap_err();
     let wrong = matches!(
         error,
@@ -85,6 +90,30 @@ async fn replica_is_wrong_single_server() {
     );
     assert!(wrong && error.to_string().contains("primary"), "{error:?}");
     assert_eq!(check(&store_on(&primary).await).await.unwrap(), 999);
+}
+
+// The start-up checks take two round trips, which do not fit into the default deadline.
+#[tokio::test]
+async fn distant_server_is_checked_at_start() {
+    let primary = RedisServer::start();
+    let replica = replica_of(&primary).await;
+    let proxies = [&primary, &replica].map(|server| FaultProxy::to(server.port()));
+    proxies
+        .iter()
+        .for_each(|proxy| proxy.inflict(Fault::Delay(Duration::from_millis(30))));
+    RedisStore::connect(&proxies[0].url()).await.unwrap();
+    let error = RedisStore::connect(&proxies[1].url()).await.unwrap_err();
+    let is_replica = matches!(
+        error,
+        RedisStoreError::Config(RedisConfigError::Replica { .. })
+    );
+    assert!(is_replica, "{error:?}");
+    primary.command("ACL SETUSER default -psetex").unwrap();
+    let error = RedisStore::connect(&proxies[0].url()).await.unwrap_err();
+    assert!(
+        matches!(error, RedisStoreError::Refused { .. }) && !error.is_transient(),
+        "{error:?}"
+    );
 }
 
 /// A server that runs somebody's endless script answers every call at once, and decides nothing.
