@@ -9,12 +9,13 @@ const DEADLINE: Duration = Duration::from_millis(50);
 const SENDERS: usize = 2;
 const SPAN: Duration = Duration::from_secs(3);
 /// The time that a call and its answer travel.
-const DISTANCE: Duration = Duration::from_micros(200);
+const NEAR: Duration = Duration::from_micros(200);
 
 #[derive(Clone, Copy)]
 struct SlowServer {
     per_call: Duration,
     per_decision: Duration,
+    distance: Duration,
     /// Stops for the first duration in every second duration.
     stalls: Option<(Duration, Duration)>,
 }
@@ -143,7 +144,7 @@ impl Simulation {
             let since_stall = Duration::from_nanos(u64::try_from(since_stall).unwrap());
             self.free_at += stall.saturating_sub(since_stall);
         }
-        let answer_at = self.free_at + DISTANCE;
+        let answer_at = self.free_at + self.server.distance;
         let end = if answer_at <= at + DEADLINE {
             CallEnd::Answered
         } else {
@@ -179,6 +180,7 @@ fn goodput_lasts_under_overload() {
         let server = SlowServer {
             per_call: Duration::from_micros(per_call),
             per_decision: Duration::from_micros(150),
+            distance: NEAR,
             stalls: None,
         };
         for multiple in [2, 4, 8] {
@@ -197,9 +199,27 @@ fn stalls_below_half_the_deadline_fail_no_decision() {
         let server = SlowServer {
             per_call: Duration::from_micros(100),
             per_decision: Duration::from_micros(3),
+            distance: NEAR,
             stalls: Some((Duration::from_millis(stall), Duration::from_millis(110))),
         };
         let simulation = Simulation::run(server, 1, offered);
         assert_eq!(simulation.answered, simulation.asked, "{stall} ms");
+    }
+}
+
+#[test]
+fn server_near_the_deadline_answers_every_decision() {
+    for (millis, offered) in [(38, 100), (38, 2_000), (45, 100), (45, 1_000), (47, 500)] {
+        let server = SlowServer {
+            per_call: Duration::from_micros(100),
+            per_decision: Duration::from_micros(3),
+            distance: Duration::from_millis(millis),
+            stalls: None,
+        };
+        let simulation = Simulation::run(server, 1, offered);
+        assert_eq!(
+            simulation.answered, simulation.asked,
+            "{millis} ms, {offered} a second"
+        );
     }
 }
