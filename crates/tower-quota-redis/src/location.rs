@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "pool")]
 use deadpool_redis::Pool;
-use redis::{ConnectionInfo, RedisError};
+use redis::ConnectionInfo;
 
 use crate::config_error::RedisConfigError;
 use crate::link::{self, Certificates, Link, LinkSettings, Servers};
@@ -109,7 +109,10 @@ impl Location {
     }
 
     pub(crate) fn link(&self, settings: LinkSettings) -> Result<Link, RedisConfigError> {
-        Link::new(self.servers.clone(), settings).map_err(|error| wrong(&self.name, error))
+        Link::new(self.servers.clone(), settings).map_err(|error| RedisConfigError::Url {
+            url: self.name.clone(),
+            source: Arc::new(error),
+        })
     }
 }
 
@@ -165,14 +168,10 @@ fn address(url: &str, certificates: &Certificates) -> Result<ConnectionInfo, Red
             url: without_credentials(url),
         });
     }
-    link::address(url, certificates).map_err(|error| wrong(url, error))
-}
-
-fn wrong(url: &str, error: RedisError) -> RedisConfigError {
-    RedisConfigError::Url {
+    link::address(url, certificates).map_err(|error| RedisConfigError::Url {
         url: without_credentials(url),
         source: Arc::new(error),
-    }
+    })
 }
 
 /// Returns the scheme and the host of a URL, or the path of a socket.
@@ -182,11 +181,13 @@ fn without_credentials(url: &str) -> String {
     let is_path = is_of_socket(url) && (rest.starts_with('/') || scheme.is_empty());
     let before_settings = rest.split('?').next().unwrap_or_default();
     let shown = match rest.rsplit_once('@') {
-        None => before_settings.to_owned(),
-        Some(_) if is_path => before_settings.to_owned(),
-        // The @ may belong to a password among the settings.
-        Some((before, _)) if before.contains('?') => "...".to_owned(),
-        Some((_, host)) => format!("...@{}", host.split('?').next().unwrap_or_default()),
+        _ if is_path => before_settings.to_owned(),
+        None if link::address(url, &Certificates::default()).is_ok() => before_settings.to_owned(),
+        Some((before, host)) if !before.contains('?') => {
+            format!("...@{}", host.split('?').next().unwrap_or_default())
+        }
+        // The @ may belong to a password among the settings, or may be encoded behind a password.
+        _ => "...".to_owned(),
     };
     format!("{scheme}{separator}{shown}")
 }
@@ -209,6 +210,10 @@ mod tests {
             "redis://...@host"
         );
         assert_eq!(without_credentials("user:pass@host"), "...@host");
+        assert_eq!(
+            without_credentials("redis://user:pass%40host:1"),
+            "redis://..."
+        );
         assert_eq!(
             without_credentials("redis://:pass@host/?protocol=resp3"),
             "redis://...@host/"
@@ -254,12 +259,19 @@ mod tests {
             "redis+unix://:s3cret@127.0.0.1",
             "redis:///run/x?user=u&pass=a@s3cret",
             "redis://:s3cr?et@host:port",
+            "redis://limiter:s3cret%40host:6379",
+            "redis+unix://:s3cret%40host",
+            "redis+cluster://limiter:s3cret%40one:1,two:2",
+            "redis+sentinel://finder:s3cret%40one/mymaster",
+            "redis+sentinel://one/limiter:s3cret%40mymaster",
+            "redis+sentinel://finder:s3cret%40one",
+            "limiter:s3cret%40host:6379",
         ] {
             let error = Location::parse(url, &Certificates::default())
                 .err()
-                .unwrap()
-                .to_string();
-            assert!(!error.contains("s3cr"), "{error}");
+                .unwrap();
+            let shown = format!("{error} {error:?}");
+            assert!(!shown.contains("s3cr"), "{shown}");
         }
     }
 
