@@ -1,4 +1,5 @@
 use core::num::NonZeroUsize;
+use core::time::Duration;
 use std::sync::Arc;
 
 #[cfg(feature = "pool")]
@@ -23,6 +24,9 @@ const SENDERS_OF_SEVERAL_PARTITIONS: usize = 1;
 const SHARED_SLOTS: usize = 6;
 /// Divides evenly among two, three, four and six nodes. With more partitions, calls carry fewer decisions.
 const CLUSTER_PARTITIONS: NonZeroUsize = NonZeroUsize::new(12).unwrap();
+
+/// Keeps sums with instants in range.
+const LONGEST_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl RedisOptions {
     /// Connects to the server, the primary of sentinels, or the cluster at a URL.
@@ -167,7 +171,8 @@ impl RedisOptions {
     }
 
     fn store(self, links: Arc<[Link]>, location: Location) -> Result<RedisStore, RedisStoreError> {
-        if self.deadline.is_zero() {
+        let deadline = self.deadline.min(LONGEST_DEADLINE);
+        if deadline.is_zero() {
             return Err(RedisConfigError::ZeroDeadline.into());
         }
         if self.connect_timeout.is_zero() {
@@ -196,7 +201,7 @@ impl RedisOptions {
                 let caller = Caller {
                     links: Arc::clone(&links),
                     partition_key: keys.partition_key(partition).into(),
-                    deadline: self.deadline,
+                    deadline,
                     clock: self.clock.clone(),
                     server: Arc::clone(&server),
                     shared_slots: shared_slots.clone(),
@@ -206,17 +211,12 @@ impl RedisOptions {
                     caller,
                     links.len() * senders,
                     keys.partitions(),
-                    Breaker::new(self.failures, self.deadline),
+                    Breaker::new(self.failures, deadline),
                 )
             })
             .collect();
         Ok(RedisStore::new(
-            batchers,
-            keys,
-            self.deadline,
-            server,
-            location,
-            settings,
+            batchers, keys, deadline, server, location, settings,
         ))
     }
 }

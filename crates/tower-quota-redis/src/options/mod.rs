@@ -71,8 +71,8 @@ impl RedisOptions {
 
     /// Sets the deadline of a decision; 50 ms by default.
     ///
-    /// The deadline includes connecting and the time in the queue. Give at least twice the round trip time to your
-    /// server.
+    /// The deadline includes connecting and the time in the queue, and is at most a day. Give at least twice the round
+    /// trip time to your server.
     #[must_use]
     pub const fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;

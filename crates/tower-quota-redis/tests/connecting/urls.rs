@@ -473,6 +473,23 @@ async fn invalid_options_are_named() {
 }
 
 #[tokio::test]
+async fn longest_durations_are_accepted() {
+    let server = RedisServer::start();
+    let options = RedisStore::options()
+        .deadline(Duration::MAX)
+        .connect_timeout(Duration::MAX);
+    let store = options.connect(&server.url()).await.unwrap();
+    assert_eq!(check(&store).await.unwrap(), 999);
+    let connection = store.connection(Duration::MAX).unwrap();
+    let ping =
+        |mut connection| async move { redis::cmd("PING").query_async(&mut connection).await };
+    let reply: String = connection.call(ping).await.unwrap();
+    assert_eq!(reply, "PONG");
+    connection.subscribe("news").await.unwrap();
+    assert!(store.close(Duration::MAX).await);
+}
+
+#[tokio::test]
 async fn refused_connection_fails_at_once() {
     let (address, listener) = silent_listener();
     drop(listener);
