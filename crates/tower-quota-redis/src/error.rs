@@ -19,6 +19,8 @@ pub enum RedisStoreError {
     #[error(transparent)]
     Config(#[from] RedisConfigError),
     /// The store has no connection.
+    ///
+    /// The source is a broken pipe if the server has closed the new connection, for example at its `maxclients`.
     #[error("no connection to Redis at {server}: {}", words_of(source))]
     Connect {
         /// The server.
