@@ -19,20 +19,6 @@ pub(crate) struct Location {
 impl Location {
     /// Parses a URL of a server, of sentinels or of a cluster.
     pub(crate) fn parse(url: &str, certificates: &Certificates) -> Result<Self, RedisConfigError> {
-        Self::parse_parts(url, certificates).map_err(|error| match error {
-            // A part may end within the password, which then looks like a host.
-            RedisConfigError::Url { source, .. } => RedisConfigError::Url {
-                url: without_credentials(url),
-                source,
-            },
-            RedisConfigError::Unencoded { .. } => RedisConfigError::Unencoded {
-                url: without_credentials(url),
-            },
-            other => other,
-        })
-    }
-
-    fn parse_parts(url: &str, certificates: &Certificates) -> Result<Self, RedisConfigError> {
         match url
             .split_once("://")
             .and_then(|(scheme, rest)| Some((scheme.split_once('+')?, rest)))
@@ -252,6 +238,13 @@ mod tests {
     fn errors_of_urls_show_no_password() {
         for url in [
             "redis+sentinel://finder:s3cr/et@one/mymaster",
+            "redis+sentinel://finder:s3cr?et@one/mymaster",
+            "redis+sentinel://finder:s3cr#et@one/mymaster",
+            "redis+sentinel://one/app:s3cr/et@mymaster",
+            "redis+sentinel://one/app:s3cr?et@mymaster",
+            "redis+cluster://finder:s3cr?et@one",
+            "redis+cluster://finder:s3cr#et@one",
+            "redis+cluster://finder:s3cr,et@one:x",
             "redis+cluster://finder:s3cr/et@one",
             "redis://finder:s3cr/et@one",
             "redis+unix:///run/redis.sock?db=cache&pass=s3cret",

@@ -189,9 +189,12 @@ impl RedisOptions {
 
     /// Takes user and password from your provider, such as tokens of cloud IAM.
     ///
-    /// Each new connection calls the provider, and calls again after three quarters of the lifetime. If the provider
-    /// fails, the connection keeps its credentials and tries again after a second. Sentinels use the credentials in
-    /// their URLs.
+    /// Each new connection calls the provider twice at once, to log in and to begin its renewals, and again after three
+    /// quarters of the lifetime. Cache tokens that are expensive. If the provider fails, the connection keeps its
+    /// credentials and tries again after a second. Sentinels use the credentials in their URLs.
+    ///
+    /// If the server refuses renewed credentials, the connection keeps the former credentials and ends its renewals. It
+    /// serves until the server closes it. The store then connects with new credentials from your provider.
     ///
     /// ```no_run
     /// use std::time::Duration;
