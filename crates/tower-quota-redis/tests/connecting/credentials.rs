@@ -8,7 +8,7 @@ use tower_quota_core::{Clock, MonotonicClock};
 use tower_quota_redis::{Credentials, RedisStore, RedisStoreError};
 use tower_quota_testkit::{RedisCluster, RedisSentinel, RedisServer};
 
-use crate::common::{calls, check, options, until_answered};
+use crate::common::{TEST_TIMEOUT, calls, check, options, until_answered};
 
 /// Renewed after a second, the shortest pause.
 const LIFETIME: Duration = Duration::from_secs(1);
@@ -132,4 +132,28 @@ async fn connection_outlives_missing_credentials() {
     assert!(!error.to_string().contains("secret"), "no secret: {error}");
     cloud.give(Some(0));
     until_answered(&store).await;
+}
+
+// A connection logs in twice at once, and renews no more after a refusal.
+#[tokio::test]
+async fn refused_renewal_is_healed_by_next_connection() {
+    let (server, cloud) = (RedisServer::start(), Cloud::new());
+    set_user(&server, "on ~* &* +@all >secret0");
+    let store = cloud.connect(&server.url()).await.unwrap();
+    decide_until_logins(&store, &server, 2).await;
+    cloud.give(Some(1));
+    decide_until_logins(&store, &server, 3).await;
+    check(&store).await.unwrap();
+    set_user(&server, ">secret1");
+    server.command("CLIENT KILL USER limiter").unwrap();
+    until_answered(&store).await;
+}
+
+async fn decide_until_logins(store: &RedisStore, server: &RedisServer, logins: u64) {
+    let clock = MonotonicClock::new();
+    let began = clock.now();
+    while calls(server, "auth") < logins {
+        assert!(clock.now().since(began) < TEST_TIMEOUT);
+        check(store).await.unwrap();
+    }
 }
