@@ -40,9 +40,13 @@ impl Window {
         self.limit
     }
 
+    /// Returns whether more than the regular senders may send.
     pub(super) fn is_calm(&self, now: Instant) -> bool {
-        self.shrunk_at
-            .is_none_or(|shrunk_at| now.saturating_duration_since(shrunk_at) > CALM)
+        // A decision that waits for one of two distant calls would always be late.
+        self.distance * 3 / 2 > self.deadline
+            || self
+                .shrunk_at
+                .is_none_or(|shrunk_at| now.saturating_duration_since(shrunk_at) > CALM)
     }
 
     pub(super) fn restart(&mut self) {
