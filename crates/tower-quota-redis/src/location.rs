@@ -108,9 +108,7 @@ fn each_host(
     settings: &str,
     port: Option<u16>,
 ) -> Result<Vec<String>, RedisConfigError> {
-    let (credentials, hosts) = hosts
-        .rsplit_once('@')
-        .map_or(("", hosts), |(user, hosts)| (user, hosts));
+    let (credentials, hosts) = hosts.rsplit_once('@').unwrap_or(("", hosts));
     if credentials.contains('@') && credentials.contains(',') {
         // The second user would be taken for a part of the first password.
         return Err(RedisConfigError::RepeatedUser {

@@ -238,15 +238,9 @@ impl fmt::Debug for RedisOptions {
             .field("prefix", &self.prefix)
             .field("deadline", &self.deadline)
             .field("connect_timeout", &self.connect_timeout)
-            .field("secret", &self.secret.as_ref().map(|_| "..."))
-            .field("readable_keys", &self.readable_keys)
-            .field("clock", &self.clock)
-            .field("server_name", &self.server_name)
-            .field("lazy", &self.lazy)
             .field("connections", &self.connections)
             .field("partitions", &self.partitions)
-            .field("breaker", &self.failures)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
