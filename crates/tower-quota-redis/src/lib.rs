@@ -94,7 +94,7 @@
 //! nodes differ a little. A bucket may therefore get back fewer units than were taken, and a window or a sliding log no
 //! units.
 //!
-//! Each partition is one hash slot. While the cluster moves the slot, decisions about a twelfth of your clients fail with
+//! Each partition is a hash slot. While the cluster moves a slot, decisions about a twelfth of your clients fail with
 //! [`RedisStoreError::Moving`]. The store does not follow `ASK`, because half of the keys are not enough to decide.
 //!
 //! # Runtimes

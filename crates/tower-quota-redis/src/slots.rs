@@ -52,7 +52,7 @@ fn crc16(bytes: &[u8]) -> u16 {
     for &byte in bytes {
         crc ^= u16::from(byte) << 8;
         for _ in 0..8 {
-            crc = crc << 1 ^ (crc >> 15) * 0x1021;
+            crc = (crc << 1) ^ ((crc >> 15) * 0x1021);
         }
     }
     crc

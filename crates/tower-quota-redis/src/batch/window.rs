@@ -21,7 +21,7 @@ const GROWTH: usize = 8;
 pub(super) struct Window {
     limit: usize,
     deadline: Duration,
-    /// The time of the fastest call, which waited for no other calls.
+    /// The time of the fastest call.
     distance: Duration,
     shrunk_at: Option<Instant>,
 }

@@ -193,8 +193,8 @@ impl RedisOptions {
     /// quarters of the lifetime. Cache tokens that are expensive. If the provider fails, the connection keeps its
     /// credentials and tries again after a second. Sentinels use the credentials in their URLs.
     ///
-    /// If the server refuses renewed credentials, the connection keeps the former credentials and ends its renewals. It
-    /// serves until the server closes it. The store then connects with new credentials from your provider.
+    /// If the server refuses renewed credentials, the connection keeps the former credentials and ends its renewals. The
+    /// connection serves until the server closes it. The store then connects with new credentials from your provider.
     ///
     /// ```no_run
     /// use std::time::Duration;
