@@ -3,7 +3,7 @@
 //! This prints the table of `docs/REDIS.md`:
 //!
 //! ```text
-//! cargo test --release -p tower-quota-redis --test deciding -- --ignored --nocapture reshard
+//! cargo test -p tower-quota-redis --test deciding -- --ignored --nocapture reshard
 //! ```
 
 use std::num::NonZeroUsize;
