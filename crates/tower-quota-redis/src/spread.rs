@@ -14,9 +14,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
-use tower_quota_core::{
-    Algorithm, Charge, Decision, Key, Left, LimitStatus, Name, Operation, Timestamp,
-};
+use tower_quota_core::{Charge, Decision, Key, Left, LimitStatus, Name, Operation, Timestamp};
 
 use crate::batch::Batcher;
 use crate::error::RedisStoreError;
@@ -31,6 +29,7 @@ pub(crate) struct Spread {
 
 struct Part {
     partition: usize,
+    has_global_limit: bool,
     question: Question,
     positions: SmallVec<[usize; 4]>,
 }
@@ -62,40 +61,40 @@ impl Spread {
         if groups.len() == 1 {
             return None;
         }
-        let rank = |positions: &[usize]| {
-            let charges = positions.iter().map(|position| charges[*position]);
-            let holds = charges.filter(|charge| charge.is_hold() && charge.units() > 0);
-            let ranks = holds.map(|hold| u8::from(hold.is_shadow()));
-            ranks.min().unwrap_or(u8::MAX)
-        };
-        // Holds come first, because the decision has their instant. Dry runs follow enforced holds.
-        groups.sort_by_key(|(is_wide, _, positions)| (rank(positions), *is_wide));
-        let groups = groups.into_iter().enumerate();
-        let parts = groups.map(|(part, (_, partition, positions))| {
-            let of_part = positions.iter().map(|&position| {
-                let charge = charges[position];
-                // A dry run must not fail the request, so it only reports.
-                match part > 0 && charge.is_hold() && charge.is_shadow() {
-                    true => charge.cost(0),
-                    false => charge,
+        let parts = groups
+            .into_iter()
+            .map(|(has_global_limit, partition, positions)| {
+                let charges: SmallVec<[Charge<'_>; 4]> = positions
+                    .iter()
+                    .map(|&position| charges[position])
+                    .collect();
+                Part {
+                    partition,
+                    has_global_limit,
+                    question: Question::new(operation, &charges, keys),
+                    positions,
                 }
             });
-            let charges: SmallVec<[Charge<'_>; 4]> = of_part.collect();
-            let question = Question::new(operation, &charges, keys);
-            Part {
-                partition,
-                question,
-                positions,
-            }
+        let mut parts: Vec<Part> = parts.collect();
+        // Holds come first, because the decision has their instant. Dry runs follow enforced holds.
+        parts.sort_by_key(|part| {
+            let hold = part.hold().map(|hold| hold.is_shadow);
+            (hold.is_none(), hold, part.has_global_limit)
         });
-        Some(Self {
-            operation,
-            parts: parts.collect(),
-        })
+        for part in parts.iter_mut().skip(1) {
+            for charge in &mut part.question.template.charges {
+                // A dry run must not fail the request, so it only reports.
+                if charge.is_hold() && charge.is_shadow {
+                    charge.cost = 0;
+                }
+            }
+        }
+        Some(Self { operation, parts })
     }
 
     pub(crate) fn second_hold(&self) -> Option<Name> {
-        self.parts.iter().filter_map(Part::hold).nth(1)
+        let hold = self.parts.iter().filter_map(Part::hold).nth(1)?;
+        Some(hold.name)
     }
 
     /// Fails a check if a breaker is open, and moves parts in doubt to the front.
@@ -278,11 +277,11 @@ impl Spread {
 }
 
 impl Part {
-    fn hold(&self) -> Option<Name> {
-        let mut charges = self.question.template.charges.iter();
-        let hold = charges
-            .find(|charge| charge.quota.algorithm() == Algorithm::Concurrent && charge.cost > 0);
-        hold.map(|charge| charge.name)
+    /// Returns an enforced hold, or else a dry run.
+    fn hold(&self) -> Option<&ChargeTemplate> {
+        let charges = self.question.template.charges.iter();
+        let holds = charges.filter(|charge| charge.is_hold() && charge.cost > 0);
+        holds.min_by_key(|hold| hold.is_shadow)
     }
 
     fn charges<'a>(

@@ -1,5 +1,5 @@
 use smallvec::SmallVec;
-use tower_quota_core::{Charge, ChargeMode, Name, Operation, Penalty, Quota};
+use tower_quota_core::{Algorithm, Charge, ChargeMode, Name, Operation, Penalty, Quota};
 
 /// The common part of similar decisions, without clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,6 +90,10 @@ impl Template {
 }
 
 impl ChargeTemplate {
+    pub(crate) fn is_hold(&self) -> bool {
+        self.quota.algorithm() == Algorithm::Concurrent
+    }
+
     pub(crate) fn is_forced(&self) -> bool {
         self.mode == ChargeMode::Forced
     }
