@@ -214,7 +214,8 @@ impl<'a> Charge<'a> {
     /// Returns the longest wait in microseconds.
     pub fn max_wait_micros(&self) -> u64 {
         let asked = match (self.max_wait, self.quota.algorithm()) {
-            (Some(longest), _) if self.mode == ChargeMode::Checked => micros(longest),
+            _ if self.mode == ChargeMode::Forced => 0,
+            (Some(longest), _) if !self.mode.is_report() => micros(longest),
             (_, Algorithm::LeakyBucket) => u64::MAX,
             _ => 0,
         };

@@ -129,6 +129,22 @@ async fn delay_without_place_refuses_and_charges_nothing() {
     assert_eq!(limited.inner.calls(), 4);
 }
 
+#[tokio::test(start_paused = true)]
+async fn full_queue_bounds_no_debt() {
+    let quota = Quota::per_hour(3).leaky_bucket().queue(3);
+    let most = Duration::from_millis(1_200);
+    let tarpit = Limit::new("tarpit", quota).over(Over::Delay { step: STEP, most });
+    let policy = Policy::new().limit(tarpit.by(key::header("k")));
+    let limited = Limited::with(policy, |layer| layer.max_waiting(1));
+    let ask = |client| limited.send(Request::get("/").header("k", client));
+    for client in ["ann", "bob"].repeat(3) {
+        assert_eq!(ask(client).await.status(), StatusCode::OK);
+    }
+    let mut waiting = std::pin::pin!(ask("bob"));
+    assert!(timeout(STEP / 10, &mut waiting).await.is_err());
+    assert_eq!(ask("ann").await.status(), StatusCode::TOO_MANY_REQUESTS);
+}
+
 #[test]
 fn delay_over_holds_is_an_error() {
     let most = Duration::from_secs(1);
