@@ -81,8 +81,8 @@ pub use self::store::FileRules;
 #[cfg(feature = "redis")]
 pub use self::store::RedisRules;
 pub use self::store::{
-    Candidate, KEPT_RECORDS, KEPT_REPORTS, KEPT_VERSIONS, MOST_BLOCKS, MemoryRules, Reply,
-    RuleStore, RuleStoreError, StoreState,
+    BlockChanges, Candidate, KEPT_RECORDS, KEPT_REPORTS, KEPT_VERSIONS, MOST_ADAPTIVE_BLOCKS,
+    MOST_BLOCKS, MemoryRules, Reply, RuleStore, RuleStoreError, StoreState,
 };
 pub use self::time::{Time, TimeError};
 #[cfg(feature = "redis")]

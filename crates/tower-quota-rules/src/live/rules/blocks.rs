@@ -10,6 +10,7 @@ use crate::live::audit::{Action, AuditRecord};
 use crate::live::blocks::{Block, NewBlock, Target};
 use crate::live::change::By;
 use crate::live::error::ChangeError;
+use crate::live::store::BlockChanges;
 use crate::live::time::Time;
 
 /// The clients of a block, as operators name them.
@@ -62,9 +63,11 @@ impl<S: Store + 'static> LiveRules<S> {
     pub async fn unblock(&self, id: &str, by: impl Into<By>) -> Result<Option<Block>, ChangeError> {
         let (shared, id, by) = (Arc::clone(&self.shared), id.to_owned(), by.into());
         let change = async move {
+            let known = shared.known.lock().await;
             let removed = shared.store.remove_block(&id).await?;
+            shared.blocks.apply(BlockChanges::one(&id, None));
+            drop(known);
             if let Some(block) = &removed {
-                shared.refresh().await;
                 let record = AuditRecord {
                     time: Time::now(),
                     who: by.author,

@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use super::{
-    Candidate, KEPT_RECORDS, KEPT_VERSIONS, MOST_BLOCKS, Reply, RuleStore, RuleStoreError,
-    StoreState,
+    BlockChanges, Candidate, KEPT_RECORDS, KEPT_VERSIONS, MOST_ADAPTIVE_BLOCKS, MOST_BLOCKS, Reply,
+    RuleStore, RuleStoreError, StoreState,
 };
 use crate::live::audit::AuditRecord;
 use crate::live::blocks::Block;
@@ -127,6 +127,19 @@ impl Kept {
         }
     }
 
+    /// Removes the adaptive block that ends soonest, if there is no room for another block.
+    fn make_room(&mut self, is_adaptive: bool) -> Result<(), RuleStoreError> {
+        let adaptive = self.blocks.values().filter(|block| block.is_adaptive());
+        let has_most = is_adaptive && adaptive.clone().count() >= MOST_ADAPTIVE_BLOCKS;
+        if self.blocks.len() < MOST_BLOCKS && !has_most {
+            return Ok(());
+        }
+        let soonest = adaptive.min_by_key(|block| block.forgotten_at);
+        let id = soonest.ok_or(RuleStoreError::TooManyBlocks)?.id.clone();
+        self.blocks.remove(&id);
+        Ok(())
+    }
+
     fn take_candidate(&mut self, number: u64) -> Result<(), RuleStoreError> {
         match self.candidate {
             Some(candidate) if candidate.number == number => {
@@ -156,13 +169,13 @@ impl RuleStore for MemoryRules {
             revision: kept.revision,
             current: kept.current,
             candidate: kept.candidate,
-            blocks: kept
-                .blocks
-                .values()
-                .filter(|block| block.is_kept(now))
-                .cloned()
-                .collect(),
-            failure: None,
+            blocks: BlockChanges::all(
+                kept.blocks
+                    .values()
+                    .filter(|block| block.is_kept(now))
+                    .cloned(),
+            ),
+            ..StoreState::empty()
         });
         ready(Ok(state))
     }
@@ -198,17 +211,21 @@ impl RuleStore for MemoryRules {
         ready(self.change(|kept| kept.take_candidate(candidate)))
     }
 
-    fn restore<'a>(&'a self, _version: &'a Version, _blocks: &'a [Block]) -> Reply<'a, bool> {
+    fn restore<'a>(&'a self, _version: &'a Version) -> Reply<'a, bool> {
         // It loses nothing before the process ends.
         ready(Ok(false))
+    }
+
+    fn restore_blocks<'a>(&'a self, _blocks: &'a [Block]) -> Reply<'a, ()> {
+        ready(Ok(()))
     }
 
     fn put_block(&self, block: Block) -> Reply<'_, Option<Block>> {
         ready(self.change(|kept| {
             let now = Time::now();
             kept.blocks.retain(|_, block| block.is_kept(now));
-            if kept.blocks.len() >= MOST_BLOCKS && !kept.blocks.contains_key(&block.id) {
-                return Err(RuleStoreError::TooManyBlocks);
+            if !kept.blocks.contains_key(&block.id) {
+                kept.make_room(block.is_adaptive())?;
             }
             Ok(kept.blocks.insert(block.id.clone(), block))
         }))
