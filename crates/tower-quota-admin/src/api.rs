@@ -1,11 +1,15 @@
 //! The state that all handlers share.
 
+use core::convert::Infallible;
+use core::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use serde::Deserialize;
 use tokio::sync::Semaphore;
+use tower_quota::RequestHead;
+use tower_quota::key::{ClientIp, client_ip};
 use utoipa::IntoParams;
 
 use crate::AdminOptions;
@@ -21,8 +25,12 @@ pub(crate) struct Api {
     pub(crate) figures: Arc<[NamedFigures]>,
     /// The places for event streams.
     pub(crate) streams: Arc<Semaphore>,
+    client_ip: ClientIp,
     show_keys: bool,
 }
+
+/// The address of the caller, if it is known.
+pub(crate) struct Caller(pub(crate) Option<IpAddr>);
 
 /// Tells whether the keys in an answer are readable.
 pub(crate) struct ShowKeys(pub(crate) bool);
@@ -42,8 +50,21 @@ impl Api {
             live,
             figures: options.figures.clone().into(),
             streams: Arc::new(Semaphore::new(AdminOptions::MOST_STREAMS)),
+            client_ip: options.client_ip.clone().unwrap_or_else(client_ip),
             show_keys: options.show_keys,
         }
+    }
+}
+
+impl FromRequestParts<Api> for Caller {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        api: &Api,
+    ) -> core::result::Result<Self, Infallible> {
+        let head = RequestHead::from_parts(parts);
+        Ok(Self(api.client_ip.address(&head)))
     }
 }
 

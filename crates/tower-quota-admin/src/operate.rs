@@ -12,7 +12,8 @@ use tower_quota::{
 use tower_quota_rules::live::MergedTop;
 use tower_quota_rules::live::{
     AuditRecord, Block, BlockTarget, By, ChangeError, InForce, LiveRules, LiveState, NewBlock,
-    NewVersion, RolloutReport, RolloutTotal, RuleStoreError, StoreState, Version, VersionInfo,
+    NewVersion, RolloutReport, RolloutTotal, RuleStoreError, StoreState, Target, Version,
+    VersionInfo,
 };
 use tower_quota_rules::{Format, Problems, Rules};
 
@@ -48,7 +49,11 @@ pub(crate) trait Operate: Send + Sync + 'static {
     fn blocks(&self) -> Vec<Block>;
     fn block<'a>(&'a self, target: BlockTarget<'a>, new: NewBlock) -> Pending<'a, Block>;
     fn unblock<'a>(&'a self, id: &'a str, by: By) -> Pending<'a, Option<Block>>;
-    fn block_id(&self, target: BlockTarget<'_>) -> Option<String>;
+    fn block_target(&self, target: BlockTarget<'_>) -> Result<Target>;
+    fn scopes(&self) -> Vec<String>;
+
+    /// Returns the hash under which a key is shown.
+    fn hash(&self, key: &Key<'_>) -> String;
 
     fn peek<'a>(&'a self, limit: &'a str, client: ClientKey<'a>) -> Pending<'a, LimitStatus>;
     fn reset<'a>(
@@ -74,11 +79,6 @@ pub(crate) trait Operate: Send + Sync + 'static {
     fn mistakes(&self) -> ChecksReport;
     fn totals(&self) -> Vec<DecisionTotals>;
     fn store_latency(&self) -> StoreLatency;
-
-    /// Returns the hash under which a key is shown.
-    fn hash(&self, key: &Key<'_>) -> String {
-        self.block_id(BlockTarget::Key(key)).unwrap_or_default()
-    }
 }
 
 impl<S: Store> Operate for LiveRules<S> {
@@ -171,8 +171,16 @@ impl<S: Store> Operate for LiveRules<S> {
         Box::pin(async move { Ok(Self::unblock(self, id, by).await?) })
     }
 
-    fn block_id(&self, target: BlockTarget<'_>) -> Option<String> {
-        Self::block_id(self, target).ok()
+    fn block_target(&self, target: BlockTarget<'_>) -> Result<Target> {
+        Ok(Self::block_target(self, target)?)
+    }
+
+    fn scopes(&self) -> Vec<String> {
+        Self::scopes(self)
+    }
+
+    fn hash(&self, key: &Key<'_>) -> String {
+        self.key_hash(key)
     }
 
     fn peek<'a>(&'a self, limit: &'a str, client: ClientKey<'a>) -> Pending<'a, LimitStatus> {

@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 
 use crate::api::Api;
 use crate::routes::{
-    audit, blocks, check, clients, document, events, explain, health, history, listed, rollout, top,
+    audit, blocks, check, clients, document, events, explain, health, history, rollout, top,
 };
 use crate::{AdminError, AdminOptions, auth, page, protect};
 
@@ -76,15 +76,13 @@ fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(history::rollback))
         .routes(routes!(rollout::get, rollout::put, rollout::abandon))
         .routes(routes!(rollout::promote))
-        .routes(routes!(clients::peek, clients::reset))
+        .routes(routes!(clients::peek))
+        .routes(routes!(clients::reset))
         .routes(routes!(clients::grant))
         .routes(routes!(blocks::list, blocks::put))
         .routes(routes!(blocks::remove))
         .routes(routes!(explain::explain))
         .routes(routes!(top::top))
-        .routes(routes!(listed::block))
-        .routes(routes!(listed::reset))
-        .routes(routes!(listed::grant))
         .routes(routes!(health::health))
         .routes(routes!(events::events))
         .routes(routes!(audit::audit))

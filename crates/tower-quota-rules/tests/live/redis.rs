@@ -221,7 +221,11 @@ async fn lost_blocks_return_after_a_put() {
             .await
             .unwrap();
     }
-    let removed = one.live.block_id(BlockTarget::Text("bob")).unwrap();
+    let removed = one
+        .live
+        .block_target(BlockTarget::Text("bob"))
+        .unwrap()
+        .id();
     one.live.unblock(&removed, "ops").await.unwrap();
     eventually("the block is known", async || {
         other.live.blocks().len() == 1
