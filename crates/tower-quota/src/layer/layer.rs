@@ -18,7 +18,7 @@ use crate::policy::Policy;
 use crate::protocol::Protocol;
 use crate::request::Queue;
 use crate::response::{
-    GrpcStatus, HeaderStyle, IntoRefusal, OnRefused, Partitions, Refusal, Refused, ResponseSettings,
+    GrpcStatus, HeaderStyle, IntoRefusal, OnRefused, Refusal, Refused, ResponseSettings,
 };
 use crate::traced::SpanSettings;
 
@@ -342,14 +342,6 @@ impl<S: Store> RateLimitLayer<S> {
     #[must_use]
     pub fn exposed_headers(&self) -> Vec<HeaderName> {
         self.shared.rules().settings.responses.fields()
-    }
-
-    /// Adds partition keys, `pk`, to the fields of [`HeaderStyle::Draft11`].
-    ///
-    /// A partition key is 12 bytes of a hash of the limit's key and your secret. Use at least 16 random bytes, the same
-    /// in all instances.
-    pub fn partition_keys(self, secret: impl AsRef<[u8]>) -> Self {
-        self.responding(|settings| settings.partitions = Some(Partitions::new(secret.as_ref())))
     }
 
     /// Adds a random time of at most this length to the wait of each refused client. Defaults to zero.

@@ -32,17 +32,11 @@ impl RequestContext {
         } else {
             Vec::new()
         };
-        let partitions = rules.responses.partitions().map(|partitions| {
-            ask.parts()
-                .filter_map(|(limit, key)| Some((limit, partitions.of(key)?)))
-                .collect()
-        });
         let report = Report {
             decision: None,
             by: Counted::Shared,
             overrides: ask.overrides(),
             oversized: ask.oversized(),
-            partitions: partitions.unwrap_or_default(),
             jitter: Duration::ZERO,
             only_shadows: false,
         };

@@ -81,6 +81,6 @@ impl<'a> HeaderReport<'a> {
     }
 
     pub(super) fn has_all_limits(&self) -> bool {
-        self.report.has_own_quotas() && self.limits().count() == self.known.len()
+        self.report.overrides.is_empty() && self.limits().count() == self.known.len()
     }
 }

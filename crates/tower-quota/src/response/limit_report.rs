@@ -102,12 +102,6 @@ impl<'a> LimitReport<'a> {
             (remaining, _) => time_of(remaining, quota),
         })
     }
-
-    /// Returns the [partition](crate::RateLimitLayer::partition_keys) key in base64.
-    #[must_use]
-    pub fn partition_key(&self) -> Option<&'a str> {
-        self.report.partition_key(self.limit.name)
-    }
 }
 
 const fn refill_of_all_but_one(bucket: &Quota) -> Duration {

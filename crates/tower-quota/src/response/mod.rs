@@ -36,7 +36,7 @@ pub(crate) use self::refusal::OnRefused;
 pub use self::refusal::Refusal;
 pub use self::refusal_body::RefusalBody;
 pub use self::refused::Refused;
-pub(crate) use self::report::{Partitions, Report};
+pub(crate) use self::report::Report;
 pub(crate) use self::responses::{ResponseSettings, Responses};
 pub use self::style::{CustomStyle, HeaderStyle};
 #[cfg(feature = "throttle")]

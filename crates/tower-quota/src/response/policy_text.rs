@@ -16,18 +16,13 @@ pub(super) fn policy_of_all(limits: &[Limit]) -> Option<HeaderValue> {
     let mut list = FieldText::new();
     for limit in limits {
         push_separator(&mut list);
-        push_policy(&mut list, limit, &limit.quota, None);
+        push_policy(&mut list, limit, &limit.quota);
     }
     text_value(&list)
 }
 
 /// Appends `"burst";q=20;w=2`.
-pub(super) fn push_policy(
-    out: &mut FieldText,
-    limit: &Limit,
-    quota: &Quota,
-    partition: Option<&str>,
-) {
+pub(super) fn push_policy(out: &mut FieldText, limit: &Limit, quota: &Quota) {
     push_string(out, limit.name.as_str());
     out.extend_from_slice(b";q=");
     push_integer(out, quota.capacity());
@@ -37,14 +32,4 @@ pub(super) fn push_policy(
     }
     out.extend_from_slice(b";w=");
     push_integer(out, window_secs(quota));
-    push_partition(out, partition);
-}
-
-/// Appends `;pk=:aGVsbG8gdGhlcmU=:`.
-pub(super) fn push_partition(out: &mut FieldText, partition: Option<&str>) {
-    if let Some(partition) = partition {
-        out.extend_from_slice(b";pk=:");
-        out.extend_from_slice(partition.as_bytes());
-        out.push(b':');
-    }
 }

@@ -17,7 +17,7 @@ use super::reason::Reason;
 use super::refusal::{Refusal, TYPICAL_FIELDS, add_missing};
 use super::refusal_body::RefusalBody;
 use super::refused::{DEFAULT_DOMAIN, Refused};
-use super::report::{Partitions, Report};
+use super::report::Report;
 use super::style::HeaderStyle;
 use super::text::{FieldText, members, push_separator, push_string, text_value};
 use super::write_headers::WriteHeaders;
@@ -36,7 +36,6 @@ pub(crate) struct ResponseSettings {
     pub(crate) styles: Vec<HeaderStyle>,
     pub(crate) refusal: Arc<dyn Refusal>,
     pub(crate) on_refused_grpc: Arc<OnRefusedGrpc>,
-    pub(crate) partitions: Option<Partitions>,
     pub(crate) grpc_domain: Name,
     pub(crate) protocol: Protocol,
     pub(crate) reports_shadows: bool,
@@ -49,7 +48,6 @@ impl Default for ResponseSettings {
             styles: HeaderStyle::DEFAULT.to_vec(),
             refusal: Arc::new(ProblemDetails),
             on_refused_grpc: Arc::new(GrpcStatus::of),
-            partitions: None,
             grpc_domain: DEFAULT_DOMAIN,
             protocol: Protocol::default(),
             reports_shadows: false,
@@ -98,10 +96,6 @@ impl Responses {
 
     pub(crate) fn is_silent(&self) -> bool {
         self.writers.is_empty() && !self.settings.reports_shadows
-    }
-
-    pub(crate) const fn partitions(&self) -> Option<&Partitions> {
-        self.settings.partitions.as_ref()
     }
 
     pub(crate) fn draw_jitter(&self) -> Duration {
