@@ -54,8 +54,10 @@ impl<S: Store> Shared<S> {
             (None, None) => return Response::default(),
         };
         let refused = Refused::new(reason, RequestHead::of(request), context.report.jitter);
-        let responses = &context.rules.responses;
-        let mut response = responses.refuse(&refused, Some(&context.report));
+        let Rules {
+            plan, responses, ..
+        } = &*context.rules;
+        let mut response = responses.refuse(plan, &refused, Some(&context.report));
         context.attach(&mut response);
         if closes {
             response.extensions_mut().insert(CloseConnection);
@@ -105,7 +107,7 @@ impl<S: Store> Shared<S> {
         };
         self.notify(rules, &decided);
         let refused = Refused::new(reason, head, Duration::ZERO);
-        rules.responses.refuse(&refused, None)
+        rules.responses.refuse(&rules.plan, &refused, None)
     }
 
     /// Decides a request by the limits' choices for a failure of the store.

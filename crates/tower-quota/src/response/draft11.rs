@@ -49,8 +49,8 @@ impl WriteHeaders for Draft11 {
 }
 
 fn policy(report: &HeaderReport<'_>) -> Option<HeaderValue> {
-    if report.known.policy.is_some() && report.has_all_limits() {
-        return report.known.policy.clone();
+    if let Some(full) = report.full_policy() {
+        return Some(full);
     }
     let mut list = FieldText::new();
     for limit in report.limits() {

@@ -12,7 +12,6 @@ mod grpc;
 mod header_report;
 mod into_refusal;
 mod limit_report;
-mod limits;
 mod policy_text;
 mod problem;
 mod reason;

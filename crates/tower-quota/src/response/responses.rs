@@ -11,7 +11,7 @@ use tower_quota_core::{Decision, Name};
 
 use super::grpc::{self, GrpcStatus};
 use super::header_report::HeaderReport;
-use super::limits::Limits;
+use super::policy_text::FullPolicy;
 use super::problem::ProblemDetails;
 use super::reason::Reason;
 use super::refusal::{Refusal, TYPICAL_FIELDS, add_missing};
@@ -22,6 +22,7 @@ use super::style::HeaderStyle;
 use super::text::{FieldText, members, push_separator, push_string, text_value};
 use super::write_headers::WriteHeaders;
 use crate::limit::Limit;
+use crate::policy::Plan;
 use crate::protocol::Protocol;
 
 /// Marks a response that the store did not decide.
@@ -78,19 +79,16 @@ impl ResponseSettings {
 
 pub(crate) struct Responses {
     settings: ResponseSettings,
-    limits: Limits,
+    full_policy: Option<FullPolicy>,
     writers: Vec<Arc<dyn WriteHeaders>>,
 }
 
 impl Responses {
-    pub(crate) fn new<'a>(
-        settings: &ResponseSettings,
-        limits: impl IntoIterator<Item = &'a Limit>,
-    ) -> Self {
+    pub(crate) fn new(settings: &ResponseSettings, plan: &Plan) -> Self {
         Self {
             settings: settings.clone(),
             writers: settings.styles.iter().map(HeaderStyle::writer).collect(),
-            limits: Limits::new(limits),
+            full_policy: FullPolicy::new(plan.limits()),
         }
     }
 
@@ -105,16 +103,17 @@ impl Responses {
         }
     }
 
-    pub(crate) fn admitted(&self, report: &Report, headers: &mut HeaderMap) {
+    pub(crate) fn admitted(&self, plan: &Plan, report: &Report, headers: &mut HeaderMap) {
         // An inner limiter or service may have its own time to retry.
         if !headers.contains_key(RETRY_AFTER) {
-            self.write_fields(report, headers);
+            self.write_fields(plan, report, headers);
         }
-        self.write_marks(report, headers);
+        self.write_marks(plan, report, headers);
     }
 
     pub(crate) fn refuse(
         &self,
+        plan: &Plan,
         refused: &Refused<'_>,
         report: Option<&Report>,
     ) -> Response<RefusalBody> {
@@ -144,60 +143,34 @@ impl Responses {
         match (refused.reason(), report) {
             (Reason::StoreFailure(_), _) => self.mark_degraded(headers),
             (_, Some(report)) => {
-                self.write_fields(report, headers);
-                self.write_marks(report, headers);
+                self.write_fields(plan, report, headers);
+                self.write_marks(plan, report, headers);
             }
             (_, None) => {}
         }
         response
     }
 
-    fn write_fields(&self, report: &Report, headers: &mut HeaderMap) {
-        if report.is_degraded() && report.only_shadows || self.is_refused_by_hidden(report) {
+    fn write_fields(&self, plan: &Plan, report: &Report, headers: &mut HeaderMap) {
+        if report.is_degraded() && report.only_shadows || is_refused_by_hidden(plan, report) {
             return;
         }
         let report = HeaderReport {
             report,
-            known: &self.limits,
+            plan,
+            full_policy: self.full_policy.as_ref(),
         };
         for writer in &self.writers {
             writer.write(&report, headers);
         }
     }
 
-    /// A hidden limit with the longest wait would make the fields show shorter waits.
-    fn is_refused_by_hidden(&self, report: &Report) -> bool {
-        let refusal = report.decision.as_ref().filter(|it| !it.is_allowed());
-        let longest = refusal.and_then(Decision::tightest);
-        longest.is_some_and(|status| self.limits.hides(status.name))
-    }
-
-    fn write_marks(&self, report: &Report, headers: &mut HeaderMap) {
+    fn write_marks(&self, plan: &Plan, report: &Report, headers: &mut HeaderMap) {
         if report.is_degraded() && !report.only_shadows {
             self.mark_degraded(headers);
         }
         if let (true, Some(decision)) = (self.settings.reports_shadows, &report.decision) {
-            self.write_shadows(decision, headers);
-        }
-    }
-
-    /// Adds `X-RateLimit-Shadow: "new", "newer"`.
-    fn write_shadows(&self, decision: &Decision, headers: &mut HeaderMap) {
-        let mut list = FieldText::new();
-        for status in decision.would_refuse() {
-            if self.limits.hides(status.name) {
-                continue;
-            }
-            let mut name = FieldText::new();
-            push_string(&mut name, status.name.as_str());
-            // An inner layer may have written the name.
-            if !members(headers, &X_SHADOW).any(|inner| inner.as_bytes() == &name[..]) {
-                push_separator(&mut list);
-                list.extend_from_slice(&name);
-            }
-        }
-        if let Some(value) = text_value(&list) {
-            headers.append(X_SHADOW, value);
+            write_shadows(plan, decision, headers);
         }
     }
 
@@ -206,6 +179,37 @@ impl Responses {
             headers.insert(X_POLICY, const { HeaderValue::from_static("degraded") });
         }
     }
+}
+
+/// Adds `X-RateLimit-Shadow: "new", "newer"`.
+fn write_shadows(plan: &Plan, decision: &Decision, headers: &mut HeaderMap) {
+    let mut list = FieldText::new();
+    for status in decision.would_refuse() {
+        if is_hidden(plan, status.name) {
+            continue;
+        }
+        let mut name = FieldText::new();
+        push_string(&mut name, status.name.as_str());
+        // An inner layer may have written the name.
+        if !members(headers, &X_SHADOW).any(|inner| inner.as_bytes() == &name[..]) {
+            push_separator(&mut list);
+            list.extend_from_slice(&name);
+        }
+    }
+    if let Some(value) = text_value(&list) {
+        headers.append(X_SHADOW, value);
+    }
+}
+
+/// A hidden limit with the longest wait would make the fields show shorter waits.
+fn is_refused_by_hidden(plan: &Plan, report: &Report) -> bool {
+    let refusal = report.decision.as_ref().filter(|it| !it.is_allowed());
+    let longest = refusal.and_then(Decision::tightest);
+    longest.is_some_and(|status| is_hidden(plan, status.name))
+}
+
+fn is_hidden(plan: &Plan, limit: Name) -> bool {
+    plan.limit(limit).is_some_and(Limit::is_hidden)
 }
 
 impl fmt::Debug for Responses {
@@ -229,15 +233,17 @@ mod tests {
     use super::{ResponseSettings, Responses};
     use crate::head::RequestHead;
     use crate::limit::Limit;
+    use crate::policy::{Plan, Policy};
     use crate::protocol::Protocol;
     use crate::response::style::HeaderStyle::{self, Draft7, Draft11};
     use crate::response::{Reason, Refused, Report};
 
     fn fields(style: HeaderStyle) -> HeaderMap {
-        let limits = [
-            Limit::new("tier", Quota::per_minute(100)),
-            Limit::new("burst", Quota::per_second(900)),
-        ];
+        let plan = Plan::new(
+            Policy::new()
+                .limit(Limit::new("tier", Quota::per_minute(100)))
+                .limit(Limit::new("burst", Quota::per_second(900))),
+        );
         let settings = ResponseSettings {
             styles: vec![style],
             ..ResponseSettings::default()
@@ -258,7 +264,7 @@ mod tests {
             overrides,
             ..Report::new(Some(decision))
         };
-        Responses::new(&settings, &limits).admitted(&report, &mut headers);
+        Responses::new(&settings, &plan).admitted(&plan, &report, &mut headers);
         headers
     }
 
@@ -289,7 +295,8 @@ mod tests {
         };
         let request = Request::new(());
         let refused = Refused::new(reason, RequestHead::of(&request), Duration::ZERO);
-        let response = Responses::new(&settings, &[]).refuse(&refused, None);
+        let plan = Plan::new(Policy::new());
+        let response = Responses::new(&settings, &plan).refuse(&plan, &refused, None);
         let field = |name| {
             response
                 .headers()
