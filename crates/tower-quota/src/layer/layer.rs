@@ -17,9 +17,7 @@ use crate::degraded::LocalCounters;
 use crate::policy::Policy;
 use crate::protocol::Protocol;
 use crate::request::Queue;
-use crate::response::{
-    GrpcStatus, HeaderStyle, IntoRefusal, OnRefused, Refusal, Refused, ResponseSettings,
-};
+use crate::response::{GrpcStatus, HeaderStyle, IntoRefusal, Refused, ResponseSettings};
 use crate::traced::SpanSettings;
 
 /// A tower layer that applies a [`Policy`] to services. The [front page](crate) has examples.
@@ -237,10 +235,13 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|_| {})
     }
 
-    /// Sets the [`Refusal`] for HTTP to this closure. Defaults to problem details.
+    /// Answers refused HTTP requests by this closure. Defaults to [`problem_details`](crate::response::problem_details).
     ///
     /// Return text, bytes, or a [`RefusalBody`](crate::response::RefusalBody). With the feature `axum`, you can return
-    /// a response of axum, a status, or a tuple that begins with a status. The layer adds missing fields.
+    /// a response of axum, a status, or a tuple that begins with a status.
+    ///
+    /// The layer adds rate limit fields, and missing `Retry-After`, `Cache-Control: no-store` and `WWW-Authenticate`.
+    /// Responses to `HEAD` lose their body.
     ///
     /// ```
     /// use http::Response;
@@ -258,12 +259,9 @@ impl<S: Store> RateLimitLayer<S> {
         F: Fn(&Refused<'_>) -> R + Send + Sync + 'static,
         R: IntoRefusal,
     {
-        self.refusal(OnRefused(respond))
-    }
-
-    /// Answers refused HTTP requests by this [`Refusal`].
-    pub fn refusal(self, refusal: impl Refusal) -> Self {
-        self.responding(|settings| settings.refusal = Arc::new(refusal))
+        self.responding(|settings| {
+            settings.on_refused = Arc::new(move |refused| respond(refused).into_refusal())
+        })
     }
 
     /// Answers refused gRPC calls by this closure. Defaults to [`GrpcStatus::of`].

@@ -1,7 +1,7 @@
 //! Responses to admitted and refused requests.
 //!
-//! Header styles read a [`HeaderReport`]. Implement [`WriteHeaders`] for your own style. A [`Refusal`] answers a
-//! [`Refused`] request, or a [`GrpcStatus`] in [gRPC](crate::Protocol).
+//! Header styles read a [`HeaderReport`]. Implement [`WriteHeaders`] for your own style. A closure answers a
+//! [`Refused`] request, [`problem_details`] by default, or a [`GrpcStatus`] in [gRPC](crate::Protocol).
 //!
 //! `responses` writes a `report` with a `style` (`draft11`, `draft7`, `x_ratelimit`) or a refusal (`problem`, `grpc`).
 //! `text` formats values.
@@ -15,7 +15,6 @@ mod limit_report;
 mod policy_text;
 mod problem;
 mod reason;
-mod refusal;
 mod refusal_body;
 mod refused;
 mod report;
@@ -29,10 +28,8 @@ pub use self::grpc::GrpcStatus;
 pub use self::header_report::HeaderReport;
 pub use self::into_refusal::IntoRefusal;
 pub use self::limit_report::LimitReport;
-pub use self::problem::ProblemDetails;
+pub use self::problem::problem_details;
 pub use self::reason::Reason;
-pub(crate) use self::refusal::OnRefused;
-pub use self::refusal::Refusal;
 pub use self::refusal_body::RefusalBody;
 pub use self::refused::Refused;
 pub(crate) use self::report::Report;

@@ -12,9 +12,8 @@ use tower_quota_core::{Decision, Name};
 use super::grpc::{self, GrpcStatus};
 use super::header_report::HeaderReport;
 use super::policy_text::FullPolicy;
-use super::problem::ProblemDetails;
+use super::problem::{TYPICAL_FIELDS, add_missing, problem_details};
 use super::reason::Reason;
-use super::refusal::{Refusal, TYPICAL_FIELDS, add_missing};
 use super::refusal_body::RefusalBody;
 use super::refused::{DEFAULT_DOMAIN, Refused};
 use super::report::Report;
@@ -30,12 +29,14 @@ const X_POLICY: HeaderName = HeaderName::from_static("x-ratelimit-policy");
 
 const X_SHADOW: HeaderName = HeaderName::from_static("x-ratelimit-shadow");
 
+pub(crate) type OnRefused = dyn Fn(&Refused<'_>) -> Response<RefusalBody> + Send + Sync;
+
 pub(crate) type OnRefusedGrpc = dyn Fn(&Refused<'_>) -> GrpcStatus + Send + Sync;
 
 #[derive(Clone)]
 pub(crate) struct ResponseSettings {
     pub(crate) styles: Vec<HeaderStyle>,
-    pub(crate) refusal: Arc<dyn Refusal>,
+    pub(crate) on_refused: Arc<OnRefused>,
     pub(crate) on_refused_grpc: Arc<OnRefusedGrpc>,
     pub(crate) grpc_domain: Name,
     pub(crate) protocol: Protocol,
@@ -47,7 +48,7 @@ impl Default for ResponseSettings {
     fn default() -> Self {
         Self {
             styles: HeaderStyle::DEFAULT.to_vec(),
-            refusal: Arc::new(ProblemDetails),
+            on_refused: Arc::new(problem_details),
             on_refused_grpc: Arc::new(GrpcStatus::of),
             grpc_domain: DEFAULT_DOMAIN,
             protocol: Protocol::default(),
@@ -125,7 +126,7 @@ impl Responses {
             Some(content_type) => {
                 grpc::respond((settings.on_refused_grpc)(refused), content_type, refused)
             }
-            None => settings.refusal.respond(refused),
+            None => (settings.on_refused)(refused),
         };
         if refused.head().method() == Method::HEAD {
             // The length of a GET, without the body.

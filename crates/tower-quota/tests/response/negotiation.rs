@@ -1,7 +1,7 @@
 //! Refusals in the form that the client prefers.
 
 use http::{Request, Response};
-use tower_quota::{Limit, MissingKey, Policy, Quota, key, response::ProblemDetails};
+use tower_quota::{Limit, MissingKey, Policy, Quota, key, response::problem_details};
 
 use crate::shared::{Answer, Limited, field, text};
 
@@ -110,7 +110,7 @@ async fn head_has_the_length_of_get() {
 #[tokio::test]
 async fn chosen_refusals_are_not_negotiated() {
     let policy = || Policy::new().limit(Limit::new("one", Quota::per_minute(1)));
-    let json = Limited::with(policy(), |layer| layer.refusal(ProblemDetails));
+    let json = Limited::with(policy(), |layer| layer.on_refused(problem_details));
     let custom = Limited::with(policy(), |layer| layer.on_refused(|_| Response::new("no")));
     for limited in [json, custom] {
         limited.get().await;
