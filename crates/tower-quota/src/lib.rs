@@ -168,6 +168,8 @@ mod clients;
 pub mod cost;
 mod decided;
 mod degraded;
+#[cfg(feature = "axum")]
+mod extract;
 mod flagged;
 #[cfg(any(doc, doctest))]
 pub mod guide;

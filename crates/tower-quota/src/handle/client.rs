@@ -26,24 +26,14 @@ impl ClientKey<'_> {
         match self {
             Self::Text(text) => extractor.parse(text),
             Self::Address(address) => extractor.parse(&address.to_string()),
-            Self::Key(key) => Some(owned(key)),
-            Self::Request(head) => extractor.extract(&head).as_ref().map(owned),
+            Self::Key(key) => Some(key.to_static()),
+            Self::Request(head) => Some(extractor.extract(&head)?.to_static()),
         }
     }
 }
 
-fn owned(key: &Key<'_>) -> Key<'static> {
-    key.to_static()
-}
-
 impl<'a> From<&'a str> for ClientKey<'a> {
     fn from(text: &'a str) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl<'a> From<&'a String> for ClientKey<'a> {
-    fn from(text: &'a String) -> Self {
         Self::Text(text)
     }
 }

@@ -248,7 +248,7 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Returns the clients that this process refused most in a window, with the refusing limits.
     ///
-    /// The list holds at most [`TopClient::MOST`] clients, with keys up to [`TopClient::LONGEST_KEY`].
+    /// The list holds at most [`TopClient::MOST`] clients, with keys up to 1,024 bytes.
     ///
     /// ```
     /// use tower_quota::{MemoryStore, Policy, RateLimitLayer, TopWindow};
@@ -272,12 +272,6 @@ impl<S: Store> RateLimitHandle<S> {
     #[must_use]
     pub fn top_busy(&self, window: TopWindow) -> Vec<TopClient> {
         self.shared.top_busy.top(window, crate::clients::now())
-    }
-
-    /// Returns your [version](Policy::version) of the policy.
-    #[must_use]
-    pub fn policy_version(&self) -> Option<u64> {
-        self.shared.rules().plan.version
     }
 
     /// Returns the [refusal cache](RateLimitLayer::with_refusal_cache) figures of this process.
@@ -305,7 +299,7 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Returns the decisions of each limit in this process since the policy came into force.
     ///
-    /// Limits follow the policy, up to [`MAX_LIMITS`](crate::metrics::MAX_LIMITS). Limits of a [split](Policy::split)
+    /// Limits follow the policy, up to 4,000. Limits of a [split](Policy::split)
     /// are added by name.
     ///
     /// ```

@@ -5,7 +5,7 @@ use super::authorization::{credentials, user};
 use super::grpc::{called, metadata_values};
 use super::header::{SentValue, cookies, lines};
 #[cfg(feature = "axum")]
-use super::matched::{matched_parameter, matched_route};
+use super::matched::matched_parameter;
 use super::target::{decoded, known, query_values, segment};
 use crate::head::RequestHead;
 
@@ -78,7 +78,7 @@ impl Place {
             Self::Cookie(name) => cookies(head, *name).for_each(|value| visit(Some(value))),
             Self::Query(name) => query_values(head, *name).for_each(|value| visit(Some(value))),
             #[cfg(feature = "axum")]
-            Self::Route => visit(matched_route(head).map(|route| route.as_bytes().into())),
+            Self::Route => visit(head.matched_route().map(|route| route.as_bytes().into())),
             #[cfg(feature = "axum")]
             Self::PathParameter(name) => visit(matched_parameter(head, *name).map(decoded)),
             Self::PathSegment(index) => visit(segment(head, *index).map(decoded)),

@@ -6,19 +6,19 @@ use std::sync::Arc;
 
 use http::header::HeaderName;
 use tower_layer::Layer;
-use tower_quota_core::{ConfigError, MemoryStore, Name, RefusalCache, Store};
+use tower_quota_core::{MemoryStore, Name, RefusalCache, Store};
 
 use super::service::RateLimit;
-use super::settings::{STORE_TIMEOUT, Settings};
+use super::settings::Settings;
 use super::shared::Shared;
 use crate::checks::Check;
 use crate::decided::Decided;
 use crate::degraded::LocalCounters;
 use crate::policy::Policy;
 use crate::protocol::Protocol;
-use crate::request::Queue;
 use crate::response::{GrpcStatus, HeaderStyle, IntoRefusal, Refused, ResponseSettings};
 use crate::traced::SpanSettings;
+use crate::valid::valid;
 
 /// A tower layer that applies a [`Policy`] to services. The [front page](crate) has examples.
 ///
@@ -29,12 +29,6 @@ pub struct RateLimitLayer<S> {
 }
 
 impl<S: Store> RateLimitLayer<S> {
-    /// The default of [`max_waiting`](Self::max_waiting): 10,000 requests.
-    pub const DEFAULT_MAX_WAITING: usize = Queue::DEFAULT_CAPACITY;
-
-    /// The default of [`store_timeout`](Self::store_timeout): 5 seconds.
-    pub const DEFAULT_STORE_TIMEOUT: Duration = STORE_TIMEOUT;
-
     /// Makes a layer with this store and this policy.
     pub fn new(store: S, policy: Policy) -> Self {
         Self::with_refusal_cache(RefusalCache::new(store), policy)
@@ -296,30 +290,12 @@ impl<S: Store> RateLimitLayer<S> {
     /// ```
     ///
     /// # Panics
-    /// When two styles write the same field. See [`RateLimitLayer::try_headers`].
+    /// When two styles write the same field.
     #[track_caller]
     pub fn headers(self, styles: impl IntoIterator<Item = HeaderStyle>) -> Self {
-        match self.try_headers(styles) {
-            Ok(layer) => layer,
-            #[expect(
-                clippy::panic,
-                reason = "documented: a layer written in code fails at start"
-            )]
-            Err(error) => panic!("{error}"),
-        }
-    }
-
-    /// Works like [`RateLimitLayer::headers`], but returns an error for conflicting styles.
-    ///
-    /// # Errors
-    /// [`ConfigError::SharedField`] when two styles write the same field.
-    pub fn try_headers(
-        self,
-        styles: impl IntoIterator<Item = HeaderStyle>,
-    ) -> Result<Self, ConfigError> {
         let styles: Vec<HeaderStyle> = styles.into_iter().collect();
-        HeaderStyle::check(&styles)?;
-        Ok(self.responding(|settings| settings.styles = styles))
+        valid(HeaderStyle::check(&styles));
+        self.responding(|settings| settings.styles = styles)
     }
 
     /// Returns the written header fields that browsers hide from scripts of other origins.

@@ -57,8 +57,9 @@ impl<S: Store> Shared<S> {
             }
             Event::Answered(Err(failure), context) => {
                 context.rules.metrics.answered(context.watch, None);
-                context.rules.metrics.store_failed(failure.kind());
-                context.span.failed(failure.name(), failure.error());
+                let kind = failure.kind();
+                context.rules.metrics.store_failed(kind);
+                context.span.failed(kind.label(), failure.error());
                 self.fall_back(failure.error(), context, request)
             }
             Event::Turn(Queued {
@@ -83,11 +84,7 @@ impl<S: Store> Shared<S> {
             head = head.watched_by(&rules.watch);
         }
         match rules.plan.lists.find(&head) {
-            Listed::Skipped => {
-                rules.metrics.skipped(&head);
-                Step::Forward(Admission::default())
-            }
-            Listed::Allowed => {
+            Listed::Skipped | Listed::Allowed => {
                 rules.metrics.skipped(&head);
                 Step::Forward(Admission::default())
             }

@@ -10,12 +10,21 @@ use super::failure::{DegradedChoice, StoreFailureKind};
 use super::latency::Latency;
 use super::outcome::OutcomeLabel;
 use super::stopwatch::Stopwatch;
-use super::{MAX_CELLS, MAX_HISTOGRAMS, MAX_LIMITS, MAX_ROUTES, table};
+use super::table;
 use crate::decided::Decided;
 use crate::head::RequestHead;
 use crate::limit::ById;
 
 const OTHER: &str = "other";
+
+const MAX_ROUTES: usize = 512;
+
+pub(super) const MAX_LIMITS: usize = 4_000;
+
+/// Pairs of route and limit.
+const MAX_CELLS: usize = 8_192;
+
+const MAX_HISTOGRAMS: usize = 64;
 
 /// The metrics of a policy. The next policy continues the series.
 pub(crate) struct PolicyMetrics {

@@ -21,6 +21,7 @@ use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::KeyExtractor;
 use crate::limit::Limit;
+use crate::valid::valid;
 use crate::when::Condition;
 
 pub(crate) use self::ask::{Ask, Fallback, NotAsked};
@@ -84,14 +85,7 @@ impl Policy {
     /// When the limit is invalid. See [`Policy::try_limit`].
     #[track_caller]
     pub fn limit(self, limit: Limit) -> Self {
-        match self.try_limit(limit) {
-            Ok(policy) => policy,
-            #[expect(
-                clippy::panic,
-                reason = "documented: a policy written in code fails at start"
-            )]
-            Err(error) => panic!("{error}"),
-        }
+        valid(self.try_limit(limit))
     }
 
     /// Works like [`Policy::limit`], but returns an error for an invalid limit.
@@ -145,14 +139,7 @@ impl Policy {
         limits: impl IntoIterator<Item = Limit>,
         choose: impl Fn(&RequestHead<'_>, &mut Chosen<'_>) + Send + Sync + 'static,
     ) -> Self {
-        match self.try_choose(limits, choose) {
-            Ok(policy) => policy,
-            #[expect(
-                clippy::panic,
-                reason = "documented: a policy written in code fails at start"
-            )]
-            Err(error) => panic!("{error}"),
-        }
+        valid(self.try_choose(limits, choose))
     }
 
     /// Works like [`Policy::choose`], but returns an error for an invalid limit.
@@ -292,7 +279,7 @@ impl Policy {
 
     /// Sets a version number for operators. By default there is no number.
     ///
-    /// Read the number with [`RateLimitHandle::policy_version`](crate::RateLimitHandle::policy_version).
+    /// [`trace_store_calls`](crate::RateLimitLayer::trace_store_calls) reports the number.
     pub const fn version(mut self, number: u64) -> Self {
         self.version = Some(number);
         self
@@ -322,14 +309,7 @@ impl Policy {
     /// When the number is invalid. See [`Policy::try_instances`].
     #[track_caller]
     pub fn instances(self, expected: u32) -> Self {
-        match self.try_instances(expected) {
-            Ok(policy) => policy,
-            #[expect(
-                clippy::panic,
-                reason = "documented: a policy written in code fails at start"
-            )]
-            Err(error) => panic!("{error}"),
-        }
+        valid(self.try_instances(expected))
     }
 
     /// Works like [`Policy::instances`], but returns an error for an invalid number.

@@ -32,9 +32,7 @@ impl<'a> HeaderReport<'a> {
         self.report.is_degraded()
     }
 
-    /// Returns whether the store failed and the request was not counted.
-    #[must_use]
-    pub fn is_uncounted(&self) -> bool {
+    pub(super) fn is_uncounted(&self) -> bool {
         self.is_local()
             && self
                 .decision()
@@ -64,7 +62,7 @@ impl<'a> HeaderReport<'a> {
     }
 
     /// Returns the limits that a client must respect. After a refusal, only refusing limits.
-    pub fn binding_limits(&self) -> impl Iterator<Item = LimitReport<'a>> + use<'a> {
+    pub(super) fn binding_limits(&self) -> impl Iterator<Item = LimitReport<'a>> + use<'a> {
         let is_refused = self.is_refused();
         self.limits()
             .filter(move |limit| !is_refused || limit.is_refused())

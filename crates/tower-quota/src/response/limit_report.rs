@@ -75,8 +75,7 @@ impl<'a> LimitReport<'a> {
     }
 
     /// Returns the Unix second at which the limit is full, by the deciding clock.
-    #[must_use]
-    pub fn reset_at_secs(&self) -> u64 {
+    pub(super) fn reset_at_secs(&self) -> u64 {
         self.report.decision.as_ref().map_or(0, |decision| {
             epoch_second(decision.at(), self.reset_after())
         })

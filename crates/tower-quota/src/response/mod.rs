@@ -34,7 +34,7 @@ pub use self::refusal_body::RefusalBody;
 pub use self::refused::Refused;
 pub(crate) use self::report::Report;
 pub(crate) use self::responses::{ResponseSettings, Responses};
-pub use self::style::{CustomStyle, HeaderStyle};
+pub use self::style::HeaderStyle;
 #[cfg(feature = "throttle")]
 pub(crate) use self::text::split_unquoted;
 pub use self::write_headers::WriteHeaders;

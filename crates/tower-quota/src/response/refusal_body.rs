@@ -30,6 +30,10 @@ impl Body for RefusalBody {
     type Data = Bytes;
     type Error = Infallible;
 
+    #[cfg_attr(
+        not(feature = "axum"),
+        expect(unused_variables, reason = "bytes are ready")
+    )]
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

@@ -39,7 +39,7 @@ impl<S: Store + Clone, R, T> ThrottleLayer<S, R, T> {
             limiter,
             pushbacks: Arc::default(),
             max_pushback: Duration::from_secs(300),
-            places: Arc::new(Semaphore::new(Self::DEFAULT_MAX_WAITING)),
+            places: Arc::new(Semaphore::new(10_000)),
             on_store_failure: StoreFailure::default(),
             on_store_error: None,
         };
@@ -57,16 +57,13 @@ impl<S: Store + Clone, R, T> ThrottleLayer<S, R, T> {
         Self::new(limiter, |_| Key::EVERYONE)
     }
 
-    /// The default of [`max_waiting`](Self::max_waiting).
-    pub const DEFAULT_MAX_WAITING: usize = 10_000;
-
     /// Sets the longest wait of a request. With zero, requests that would wait fail.
     pub fn max_wait(mut self, longest: Duration) -> Self {
         self.gate.limiter = self.gate.limiter.max_wait(longest);
         self
     }
 
-    /// Sets the maximum number of waiting requests, over all clones.
+    /// Sets the maximum number of waiting requests, over all clones. Defaults to 10,000.
     ///
     /// Further requests pass at once or fail.
     pub fn max_waiting(mut self, requests: usize) -> Self {
