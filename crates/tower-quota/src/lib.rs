@@ -171,6 +171,7 @@ mod degraded;
 #[cfg(feature = "axum")]
 mod extract;
 mod flagged;
+mod grpc_type;
 #[cfg(any(doc, doctest))]
 pub mod guide;
 mod handle;
@@ -183,6 +184,7 @@ pub mod metrics;
 #[cfg(not(feature = "metrics"))]
 #[path = "metrics/off.rs"]
 mod metrics;
+mod outcome_label;
 pub mod policy;
 mod protocol;
 mod request;

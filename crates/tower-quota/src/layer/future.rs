@@ -9,7 +9,7 @@ use pin_project_lite::pin_project;
 use tower_quota_core::Store;
 use tower_service::Service;
 
-use super::admission::{Admission, Finish};
+use super::admission::Admission;
 use super::body::ResponseBody;
 use super::pipeline::Step;
 use super::shared::Shared;
@@ -48,7 +48,7 @@ pin_project! {
         Running {
             #[pin]
             response: F,
-            finish: Finish,
+            admission: Admission,
         },
         Responding {
             response: Option<Response<RefusalBody>>,
@@ -73,7 +73,7 @@ pin_project! {
 }
 
 enum Waited<B> {
-    Forward(Request<B>, Finish),
+    Forward(Request<B>, Admission),
     Respond(Response<RefusalBody>),
 }
 
@@ -83,9 +83,12 @@ where
     S: Store,
 {
     #[inline]
-    pub(super) const fn running(response: Svc::Future, finish: Finish) -> Self {
+    pub(super) const fn running(response: Svc::Future, admission: Admission) -> Self {
         Self {
-            state: State::Running { response, finish },
+            state: State::Running {
+                response,
+                admission,
+            },
         }
     }
 
@@ -143,8 +146,9 @@ impl<Svc, S: Store, B> Waiting<Svc, S, B> {
         }
         ready!(this.service.poll_ready(cx))?;
         let mut request = take(this.request);
-        let finish = take(this.admission).forward(&mut request);
-        Poll::Ready(Ok(Waited::Forward(request, finish)))
+        let mut admission = take(this.admission);
+        admission.forward(&mut request);
+        Poll::Ready(Ok(Waited::Forward(request, admission)))
     }
 }
 
@@ -159,17 +163,23 @@ where
         let mut state = self.project().state;
         loop {
             let next = match state.as_mut().project() {
-                StateProjection::Running { response, finish } => {
+                StateProjection::Running {
+                    response,
+                    admission,
+                } => {
                     let response = ready!(response.poll(cx))?;
-                    return Poll::Ready(Ok(core::mem::take(finish).apply_to(response)));
+                    return Poll::Ready(Ok(core::mem::take(admission).apply_to(response)));
                 }
                 StateProjection::Responding { response } => {
                     return Poll::Ready(Ok(take(response).map(ResponseBody::refusal)));
                 }
                 StateProjection::Waiting { waiting } => match ready!(waiting.as_mut().poll(cx))? {
-                    Waited::Forward(request, finish) => {
+                    Waited::Forward(request, admission) => {
                         let response = waiting.as_mut().project().service.call(request);
-                        State::Running { response, finish }
+                        State::Running {
+                            response,
+                            admission,
+                        }
                     }
                     Waited::Respond(response) => State::Responding {
                         response: Some(response),

@@ -61,9 +61,9 @@ where
     #[inline(never)] // If it were inlined, the request would have to be copied.
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         match self.shared.begin(&mut request) {
-            Step::Forward(admission) => {
-                let finish = admission.forward(&mut request);
-                ResponseFuture::running(self.inner.call(request), finish)
+            Step::Forward(mut admission) => {
+                admission.forward(&mut request);
+                ResponseFuture::running(self.inner.call(request), admission)
             }
             Step::Respond(response) => {
                 // Drop the ready service, because other requests may need its reserved permit.

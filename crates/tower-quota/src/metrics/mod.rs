@@ -27,7 +27,6 @@
 mod counts;
 mod failure;
 mod latency;
-mod outcome;
 mod policy;
 mod replaced;
 mod rules;

@@ -1,11 +1,9 @@
-use http::header::CONTENT_TYPE;
 use http::response::Parts;
-use http::{HeaderMap, HeaderName, StatusCode};
+use http::{HeaderMap, StatusCode};
 
 use super::{ResponseEnd, Rule, Settle};
 use crate::cost::number_in;
-
-const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+use crate::grpc_type::{GRPC_STATUS, GrpcContentType};
 
 /// Counts only requests that fail, such as wrong passwords, and refunds the rest.
 ///
@@ -46,7 +44,7 @@ impl Only {
 impl Rule for Only {
     fn at_head(&self, response: &Parts) -> Option<Settle> {
         // A proxy that does not know gRPC sends another status.
-        if response.status == StatusCode::OK && is_grpc(&response.headers) {
+        if response.status == StatusCode::OK && GrpcContentType::of(&response.headers).is_some() {
             self.of_grpc(&response.headers)
         } else {
             Some(self.of(response.status.as_u16() >= 400))
@@ -57,10 +55,4 @@ impl Rule for Only {
         let of_trailers = end.trailers.and_then(|trailers| self.of_grpc(trailers));
         of_trailers.unwrap_or(Settle::Keep)
     }
-}
-
-fn is_grpc(headers: &HeaderMap) -> bool {
-    headers
-        .get(CONTENT_TYPE)
-        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))
 }
