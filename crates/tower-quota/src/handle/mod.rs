@@ -287,7 +287,7 @@ impl<S: Store> RateLimitHandle<S> {
     #[cfg(feature = "metrics")]
     pub fn publish_metrics(&self, layer: impl Into<Name>) {
         let layer = layer.into();
-        self.shared.publish_policies();
+        self.shared.rules().metrics.publish();
         crate::metrics::publish_layer(layer, self.waiting(), self.refusal_stats());
         #[cfg(feature = "top")]
         {

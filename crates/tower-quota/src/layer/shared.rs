@@ -18,8 +18,6 @@ use crate::clients::TopClients;
 use crate::decided::Decided;
 use crate::degraded::OutageLog;
 use crate::head::RequestHead;
-#[cfg(feature = "metrics")]
-use crate::metrics::ReplacedMetrics;
 use crate::metrics::StoreFailureKind;
 #[cfg(feature = "top")]
 use crate::policy::Ask;
@@ -48,8 +46,6 @@ pub(crate) struct Shared<S> {
     pub(crate) top_refused: TopClients,
     #[cfg(feature = "top")]
     pub(crate) top_busy: TopClients,
-    #[cfg(feature = "metrics")]
-    replaced: ReplacedMetrics,
 }
 
 /// The store of a layer behind its refusal cache.
@@ -83,8 +79,6 @@ impl<S: Store> Shared<S> {
             top_refused: TopClients::default(),
             #[cfg(feature = "top")]
             top_busy: TopClients::default(),
-            #[cfg(feature = "metrics")]
-            replaced: ReplacedMetrics::default(),
         }
     }
 
@@ -107,10 +101,7 @@ impl<S: Store> Shared<S> {
         let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let (policy, settings) = new(&self.rules.load());
         let rules = Rules::new(policy, settings, &self.checks, self.store_number);
-        let replaced = self.rules.swap(Arc::new(rules));
-        #[cfg(feature = "metrics")]
-        self.replaced.add(&replaced.metrics);
-        drop(replaced);
+        self.rules.store(Arc::new(rules));
     }
 }
 
@@ -122,13 +113,6 @@ impl<S> Shared<S> {
 
     pub(crate) fn checks(&self) -> &Checks {
         &self.checks
-    }
-
-    /// Publishes the metrics of all policies.
-    #[cfg(feature = "metrics")]
-    pub(crate) fn publish_policies(&self) {
-        self.replaced.publish();
-        self.rules().metrics.publish();
     }
 
     pub(crate) const fn store(&self) -> &CachedStore<S> {
