@@ -3,7 +3,6 @@
 mod client;
 mod error;
 
-use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -59,6 +58,7 @@ use crate::store_call::within;
 ///     }
 /// }
 /// ```
+#[derive(Debug)]
 pub struct RateLimitHandle<S> {
     shared: Arc<Shared<S>>,
 }
@@ -432,13 +432,5 @@ impl<S> Clone for RateLimitHandle<S> {
         Self {
             shared: Arc::clone(&self.shared),
         }
-    }
-}
-
-impl<S: fmt::Debug> fmt::Debug for RateLimitHandle<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RateLimitHandle")
-            .field("shared", &self.shared)
-            .finish()
     }
 }

@@ -197,13 +197,6 @@ where
     S: Store,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match &self.state {
-            State::Waiting { waiting } => {
-                waiting.stage.as_ref().map_or("becoming ready", Stage::name)
-            }
-            State::Running { .. } => "running",
-            State::Responding { .. } => "refused",
-        };
-        write!(f, "ResponseFuture({state})")
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
     }
 }

@@ -1,5 +1,4 @@
 use core::error::Error;
-use core::fmt;
 use core::num::NonZeroU32;
 use core::time::Duration;
 use std::sync::Arc;
@@ -23,6 +22,7 @@ use crate::valid::valid;
 /// A tower layer that applies a [`Policy`] to services. The [front page](crate) has examples.
 ///
 /// Clones, their services and handles share the store, the policy and the settings.
+#[derive(Debug)]
 #[must_use]
 pub struct RateLimitLayer<S> {
     shared: Arc<Shared<S>>,
@@ -363,13 +363,5 @@ impl<S> Clone for RateLimitLayer<S> {
         Self {
             shared: Arc::clone(&self.shared),
         }
-    }
-}
-
-impl<S: fmt::Debug> fmt::Debug for RateLimitLayer<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RateLimitLayer")
-            .field("shared", &self.shared)
-            .finish()
     }
 }

@@ -1,4 +1,3 @@
-use core::fmt;
 use core::task::{Context, Poll};
 use std::sync::Arc;
 
@@ -16,6 +15,7 @@ use super::shared::Shared;
 /// Errors only come from the inner service. Refusals and failures of the store are responses. `poll_ready` only asks
 /// the inner service. Waiting and refused requests release the readiness. A waiting request later goes to a clone that
 /// is polled ready again.
+#[derive(Debug)]
 pub struct RateLimit<Svc, S> {
     inner: Svc,
     shared: Arc<Shared<S>>,
@@ -91,14 +91,5 @@ impl<Svc: Clone, S> Clone for RateLimit<Svc, S> {
             inner: self.inner.clone(),
             shared: Arc::clone(&self.shared),
         }
-    }
-}
-
-impl<Svc: fmt::Debug, S: fmt::Debug> fmt::Debug for RateLimit<Svc, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RateLimit")
-            .field("inner", &self.inner)
-            .field("shared", &self.shared)
-            .finish()
     }
 }

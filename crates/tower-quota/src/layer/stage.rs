@@ -91,14 +91,6 @@ impl<S: Store> Stage<S> {
             queued: Some(queued),
         }
     }
-
-    pub(super) const fn name(&self) -> &'static str {
-        match self {
-            Self::LookUp { .. } => "looking up",
-            Self::Decide { .. } => "deciding",
-            Self::Queue { .. } => "queued",
-        }
-    }
 }
 
 impl<S: Store> Future for Stage<S> {

@@ -15,14 +15,6 @@ pub(super) struct Choice {
     pub(super) choose: Arc<Choose>,
 }
 
-impl fmt::Debug for Choice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Choice")
-            .field("limits", &self.limits)
-            .finish_non_exhaustive()
-    }
-}
-
 /// The chosen limits of a request. See [`Policy::choose`](crate::Policy::choose).
 pub struct Chosen<'a> {
     add: &'a mut dyn FnMut(usize, Option<Quota>),

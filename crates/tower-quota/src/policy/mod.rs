@@ -10,6 +10,7 @@ mod look_up;
 mod names;
 mod plan;
 
+use core::fmt;
 use core::future::Future;
 use core::time::Duration;
 use std::collections::HashSet;
@@ -48,7 +49,7 @@ pub(crate) use self::plan::Plan;
 ///     .limit(Limit::new("everyone", Quota::per_second(5_000)));
 /// # let _ = policy;
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use]
 pub struct Policy {
     limits: Vec<Limit>,
@@ -332,5 +333,13 @@ impl Policy {
 impl Default for Policy {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+impl fmt::Debug for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Policy")
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
     }
 }

@@ -17,7 +17,6 @@ use crate::key::KeyExtractor;
 use crate::limit::{ById, Limit, Over};
 use crate::settle::{RecordedCharge, release};
 
-#[derive(Debug)]
 pub(crate) struct Plan {
     /// The listed limits, then the limits of `choices`.
     limits: Vec<PlannedLimit>,
@@ -42,7 +41,6 @@ pub(super) struct PlannedChoice {
 }
 
 /// A limit of the plan. A simple limit fits in two cache lines, because thousands of limits are rarely cached.
-#[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct PlannedLimit {
     pub(super) key: usize,
@@ -53,7 +51,6 @@ pub(super) struct PlannedLimit {
     pub(super) share: Option<Quota>,
 }
 
-#[derive(Debug)]
 pub(super) struct SimpleCharge {
     pub(super) name: Name,
     pub(super) quota: Quota,
@@ -259,15 +256,9 @@ impl Plan {
     }
 }
 
-impl fmt::Debug for PlannedKey {
+impl fmt::Debug for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PlannedKey({})", self.shared.scope())
-    }
-}
-
-impl fmt::Debug for PlannedChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PlannedChoice({:?})", self.limits)
+        f.debug_struct("Plan").finish_non_exhaustive()
     }
 }
 

@@ -8,7 +8,7 @@ use tower_quota_core::{Key, Name};
 /// When more clients are refused, all are forgotten.
 const MAX_CLIENTS: usize = 65_536;
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Streaks {
     /// False while no client is refused, so that admitted requests take no lock.
     any: AtomicBool,

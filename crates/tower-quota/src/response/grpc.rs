@@ -230,7 +230,7 @@ fn duration(span: Duration) -> Message {
         .integer(2, u64::from(span.subsec_nanos()))
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Message(Vec<u8>);
 
 const LENGTH_DELIMITED: u64 = 2;

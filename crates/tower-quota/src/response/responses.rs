@@ -1,4 +1,3 @@
-use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -211,14 +210,6 @@ fn is_refused_by_hidden(plan: &Plan, report: &Report) -> bool {
 
 fn is_hidden(plan: &Plan, limit: Name) -> bool {
     plan.limit(limit).is_some_and(Limit::is_hidden)
-}
-
-impl fmt::Debug for Responses {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Responses")
-            .field("styles", &self.settings.styles)
-            .finish_non_exhaustive()
-    }
 }
 
 #[cfg(test)]

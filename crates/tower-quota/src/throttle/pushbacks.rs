@@ -7,7 +7,7 @@ use tower_quota_core::Key;
 
 const MAX_KEYS: usize = 10_000;
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Pushbacks(Mutex<HashMap<Key<'static>, Instant>>);
 
 impl Pushbacks {
