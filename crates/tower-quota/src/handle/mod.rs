@@ -68,7 +68,7 @@ impl<S: Store> RateLimitLayer<S> {
     #[must_use]
     pub fn handle(&self) -> RateLimitHandle<S> {
         RateLimitHandle {
-            shared: Arc::clone(self.shared()),
+            shared: Arc::clone(&self.shared),
         }
     }
 }
@@ -117,7 +117,7 @@ impl<S: Store> RateLimitHandle<S> {
     pub fn limiter(&self, limit: &str) -> Result<Limiter<RefusalCache<S>>, HandleError<S::Error>> {
         let rules = self.shared.rules();
         let limit = named(&rules.plan, limit)?;
-        let store = self.shared.store().clone();
+        let store = self.shared.store.clone();
         let longest_wait = limit.longest_wait.unwrap_or(Limit::DEFAULT_MAX_WAIT);
         // The policy has checked the name.
         Ok(Limiter::new(store, limit.name, limit.quota)
@@ -188,7 +188,7 @@ impl<S: Store> RateLimitHandle<S> {
         if granted.is_exact() || granted.counts_refusals() || granted.penalised_by().is_some() {
             refused = refused.exact();
         }
-        let refused = self.shared.store().apply(Operation::Refuse, &[refused]);
+        let refused = self.shared.store.apply(Operation::Refuse, &[refused]);
         let refused = within(self.shared.store_timeout(), refused).await?;
         self.status(
             Operation::Refund {
@@ -217,7 +217,7 @@ impl<S: Store> RateLimitHandle<S> {
         if key.as_bytes().is_empty() && key != Key::EVERYONE {
             return Err(HandleError::UnreadableKey(limit.name));
         }
-        if self.shared.blocks().insert(limit.name, &key, length) {
+        if self.shared.blocks.insert(limit.name, &key, length) {
             Ok(())
         } else {
             Err(HandleError::TooManyBlocks)
@@ -232,7 +232,7 @@ impl<S: Store> RateLimitHandle<S> {
     ) -> Result<bool, HandleError<S::Error>> {
         let rules = self.shared.rules();
         let (limit, key) = find(&rules.plan, limit, client.into())?;
-        Ok(self.shared.blocks().remove(limit.name, &key))
+        Ok(self.shared.blocks.remove(limit.name, &key))
     }
 
     /// Returns the remaining time of a [block](Self::block), if the client is blocked.
@@ -243,7 +243,7 @@ impl<S: Store> RateLimitHandle<S> {
     ) -> Result<Option<Duration>, HandleError<S::Error>> {
         let rules = self.shared.rules();
         let (limit, key) = find(&rules.plan, limit, client.into())?;
-        Ok(self.shared.blocks().remaining(limit.name, &key))
+        Ok(self.shared.blocks.remaining(limit.name, &key))
     }
 
     /// Returns the clients that this process refused most in a window, with the refusing limits.
@@ -277,7 +277,7 @@ impl<S: Store> RateLimitHandle<S> {
     /// Returns the [refusal cache](RateLimitLayer::with_refusal_cache) figures of this process.
     #[must_use]
     pub fn refusal_stats(&self) -> RefusalStats {
-        self.shared.store().stats()
+        self.shared.store.stats()
     }
 
     /// Publishes the [metrics](crate::metrics) of this layer and its clones to the recorder.
@@ -333,7 +333,7 @@ impl<S: Store> RateLimitHandle<S> {
     /// assert_eq!(handle.mistakes().count(Check::NoPeerAddress), 0);
     /// ```
     pub fn mistakes(&self) -> ChecksReport {
-        self.shared.checks().report()
+        self.shared.checks.report()
     }
 
     /// Replaces the policy. The old policy finishes the requests that have begun.
@@ -347,14 +347,14 @@ impl<S: Store> RateLimitHandle<S> {
     /// Returns the number of requests in the queue of this process.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.shared.queue().waiting()
+        self.shared.queue.waiting()
     }
 
     /// Refuses queued requests and requests that would queue. Call it at shutdown.
     ///
     /// The layer refunds the turns, and answers as for a full queue.
     pub fn close_queue(&self) {
-        self.shared.queue().close();
+        self.shared.queue.close();
     }
 
     async fn apply(
@@ -379,7 +379,7 @@ impl<S: Store> RateLimitHandle<S> {
     ) -> Result<LimitStatus, HandleError<S::Error>> {
         let decision = within(
             self.shared.store_timeout(),
-            self.shared.store().apply(operation, &[charge]),
+            self.shared.store.apply(operation, &[charge]),
         )
         .await?;
         decision

@@ -22,8 +22,7 @@ impl Admission {
         }
     }
 
-    pub(super) fn report(&mut self, mut context: Box<RequestContext>) {
-        context.report.only_shadows = context.fallback.only_shadows;
+    pub(super) fn report(&mut self, context: Box<RequestContext>) {
         let is_told = context.report.is_degraded();
         if is_told
             || context.rules.settings.attaches_decision

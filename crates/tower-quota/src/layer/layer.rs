@@ -25,7 +25,7 @@ use crate::valid::valid;
 #[derive(Debug)]
 #[must_use]
 pub struct RateLimitLayer<S> {
-    shared: Arc<Shared<S>>,
+    pub(crate) shared: Arc<Shared<S>>,
 }
 
 impl<S: Store> RateLimitLayer<S> {
@@ -225,7 +225,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// # let _ = layer;
     /// ```
     pub fn without_check(self, check: Check) -> Self {
-        self.shared.checks().turn_off(check);
+        self.shared.checks.turn_off(check);
         self.with(|_| {})
     }
 
@@ -337,10 +337,6 @@ impl<S: Store> RateLimitLayer<S> {
 
     fn responding(self, change: impl FnOnce(&mut ResponseSettings)) -> Self {
         self.with(|settings| change(&mut settings.responses))
-    }
-
-    pub(crate) const fn shared(&self) -> &Arc<Shared<S>> {
-        &self.shared
     }
 
     fn with(self, change: impl FnOnce(&mut Settings)) -> Self {

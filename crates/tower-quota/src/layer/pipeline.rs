@@ -28,7 +28,7 @@ impl<S: Store> Shared<S> {
     pub(super) fn begin<B>(self: &Arc<Self>, request: &mut Request<B>) -> Step<S> {
         let rules = self.rules();
         let rules = rules.of_request(request);
-        if rules.plan.begins_with_limits() {
+        if rules.plan.begins_with_limits {
             self.ask(rules, request)
         } else {
             self.look_up(rules, request)
@@ -140,12 +140,12 @@ impl<S: Store> Shared<S> {
                 NotAsked::NoPeerAddress => {
                     // The watch already has the decision.
                     if !rules.watch.is_open() {
-                        self.checks().no_peer_address();
+                        self.checks.no_peer_address();
                     }
                     Reason::NoPeerAddress
                 }
                 NotAsked::TooManyLimits => {
-                    self.checks().too_many_limits();
+                    self.checks.too_many_limits();
                     Reason::TooManyLimits
                 }
             };
@@ -154,8 +154,7 @@ impl<S: Store> Shared<S> {
         if rules.watch.is_open() {
             *mark = rules.watch.mark(&ask, &head);
         }
-        if !self.blocks().are_empty()
-            && ask.any_key(&head, |limit, key| self.blocks().has(limit, key))
+        if !self.blocks.are_empty() && ask.any_key(&head, |limit, key| self.blocks.has(limit, key))
         {
             return Step::Respond(self.refuse_undecided(rules, Reason::Blocked, request));
         }
@@ -179,7 +178,7 @@ impl<S: Store> Shared<S> {
                 return Step::Forward(Admission::default());
             }
             let needs_keys =
-                !decision.is_allowed() || rules.plan.makes_wait() || rules.settings.reads_keys();
+                !decision.is_allowed() || rules.plan.makes_wait || rules.settings.reads_keys();
             let mut context = RequestContext::new(rules, &ask, needs_keys);
             context.recorded = rules.plan.record(&charges);
             // The charges borrow from the request.
@@ -189,6 +188,7 @@ impl<S: Store> Shared<S> {
         }
         let mut context = RequestContext::new(rules, &ask, true);
         context.fallback = ask.fallback();
+        context.report.only_shadows = ask.has_only_shadows();
         context.span = rules
             .settings
             .spans

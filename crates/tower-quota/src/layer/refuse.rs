@@ -46,7 +46,6 @@ impl<S: Store> Shared<S> {
         failure: Option<&(dyn Error + Send + Sync + 'static)>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
-        context.report.only_shadows = context.fallback.only_shadows;
         context.report.jitter = context.rules.responses.draw_jitter();
         let (reason, closes) = match (failure, &context.report.decision) {
             (Some(error), _) => (Reason::StoreFailure(error), false),

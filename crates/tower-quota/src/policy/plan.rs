@@ -28,9 +28,9 @@ pub(crate) struct Plan {
     pub(crate) look_ups: Vec<LookUp>,
     pub(crate) version: Option<u64>,
     pub(super) instances: u32,
-    begins_with_limits: bool,
+    pub(crate) begins_with_limits: bool,
     settles: bool,
-    makes_wait: bool,
+    pub(crate) makes_wait: bool,
     flags: bool,
     delays: bool,
 }
@@ -142,17 +142,8 @@ impl Plan {
         self.limits.get(choice.limits.clone()).unwrap_or_default()
     }
 
-    #[inline]
-    pub(crate) const fn begins_with_limits(&self) -> bool {
-        self.begins_with_limits
-    }
-
     pub(crate) const fn ends_with_decision(&self) -> bool {
         !self.settles && !self.makes_wait && !self.flags
-    }
-
-    pub(crate) const fn makes_wait(&self) -> bool {
-        self.makes_wait
     }
 
     pub(crate) fn flagged(&self, decision: &Decision) -> Vec<Name> {
