@@ -293,9 +293,8 @@ impl<S: Store> RateLimitLayer<S> {
     /// When two styles write the same field.
     #[track_caller]
     pub fn headers(self, styles: impl IntoIterator<Item = HeaderStyle>) -> Self {
-        let styles: Vec<HeaderStyle> = styles.into_iter().collect();
-        valid(HeaderStyle::check(&styles));
-        self.responding(|settings| settings.styles = styles)
+        let writers = valid(HeaderStyle::writers(styles));
+        self.responding(|settings| settings.writers = writers)
     }
 
     /// Returns the written header fields that browsers hide from scripts of other origins.

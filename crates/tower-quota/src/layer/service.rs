@@ -32,12 +32,6 @@ impl<Svc, S> RateLimit<Svc, S> {
         &self.inner
     }
 
-    /// Returns a mutable reference to the inner service.
-    #[must_use]
-    pub const fn get_mut(&mut self) -> &mut Svc {
-        &mut self.inner
-    }
-
     /// Returns the inner service, without the limits.
     #[must_use]
     pub fn into_inner(self) -> Svc {

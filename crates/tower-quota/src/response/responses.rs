@@ -34,7 +34,7 @@ pub(crate) type OnRefusedGrpc = dyn Fn(&Refused<'_>) -> GrpcStatus + Send + Sync
 
 #[derive(Clone)]
 pub(crate) struct ResponseSettings {
-    pub(crate) styles: Vec<HeaderStyle>,
+    pub(crate) writers: Vec<Arc<dyn WriteHeaders>>,
     pub(crate) on_refused: Arc<OnRefused>,
     pub(crate) on_refused_grpc: Arc<OnRefusedGrpc>,
     pub(crate) grpc_domain: Name,
@@ -46,7 +46,10 @@ pub(crate) struct ResponseSettings {
 impl Default for ResponseSettings {
     fn default() -> Self {
         Self {
-            styles: HeaderStyle::DEFAULT.to_vec(),
+            writers: HeaderStyle::DEFAULT
+                .iter()
+                .map(HeaderStyle::writer)
+                .collect(),
             on_refused: Arc::new(problem_details),
             on_refused_grpc: Arc::new(GrpcStatus::of),
             grpc_domain: DEFAULT_DOMAIN,
@@ -61,10 +64,10 @@ impl ResponseSettings {
     /// Leaves out `Cache-Control`.
     pub(crate) fn fields(&self) -> Vec<HeaderName> {
         let mut fields = vec![RETRY_AFTER, WWW_AUTHENTICATE];
-        for style in &self.styles {
-            fields.extend(style.writer().fields().iter().cloned());
+        for writer in &self.writers {
+            fields.extend(writer.fields().iter().cloned());
         }
-        if !self.styles.is_empty() {
+        if !self.writers.is_empty() {
             fields.push(X_POLICY);
         }
         if self.reports_shadows {
@@ -80,20 +83,18 @@ impl ResponseSettings {
 pub(crate) struct Responses {
     settings: ResponseSettings,
     full_policy: Option<FullPolicy>,
-    writers: Vec<Arc<dyn WriteHeaders>>,
 }
 
 impl Responses {
     pub(crate) fn new(settings: &ResponseSettings, plan: &Plan) -> Self {
         Self {
             settings: settings.clone(),
-            writers: settings.styles.iter().map(HeaderStyle::writer).collect(),
             full_policy: FullPolicy::new(plan.limits()),
         }
     }
 
     pub(crate) fn is_silent(&self) -> bool {
-        self.writers.is_empty() && !self.settings.reports_shadows
+        self.settings.writers.is_empty() && !self.settings.reports_shadows
     }
 
     pub(crate) fn draw_jitter(&self) -> Duration {
@@ -160,7 +161,7 @@ impl Responses {
             plan,
             full_policy: self.full_policy.as_ref(),
         };
-        for writer in &self.writers {
+        for writer in &self.settings.writers {
             writer.write(&report, headers);
         }
     }
@@ -175,7 +176,7 @@ impl Responses {
     }
 
     fn mark_degraded(&self, headers: &mut HeaderMap) {
-        if !self.writers.is_empty() {
+        if !self.settings.writers.is_empty() {
             headers.insert(X_POLICY, const { HeaderValue::from_static("degraded") });
         }
     }
@@ -237,7 +238,7 @@ mod tests {
                 .limit(Limit::new("burst", Quota::per_second(900))),
         );
         let settings = ResponseSettings {
-            styles: vec![style],
+            writers: vec![style.writer()],
             ..ResponseSettings::default()
         };
         let status = |name, limit, remaining| LimitStatus {

@@ -48,16 +48,21 @@ impl HeaderStyle {
     }
 
     /// Styles must write different fields.
-    pub(crate) fn check(styles: &[Self]) -> Result<(), ConfigError> {
+    pub(crate) fn writers(
+        styles: impl IntoIterator<Item = Self>,
+    ) -> Result<Vec<Arc<dyn WriteHeaders>>, ConfigError> {
         let mut taken: Vec<&'static HeaderName> = Vec::new();
+        let mut writers = Vec::new();
         for style in styles {
-            let fields = style.writer().fields();
+            let writer = style.writer();
+            let fields = writer.fields();
             if let Some(shared) = fields.iter().find(|field| taken.contains(field)) {
                 return Err(ConfigError::SharedField(shared.as_str()));
             }
             taken.extend(fields);
+            writers.push(writer);
         }
-        Ok(())
+        Ok(writers)
     }
 }
 

@@ -32,18 +32,6 @@ impl<Svc, L> Throttle<Svc, L> {
         Self { inner, layer }
     }
 
-    /// Returns the inner service.
-    #[must_use]
-    pub const fn get_ref(&self) -> &Svc {
-        &self.inner
-    }
-
-    /// Returns the inner service mutably.
-    #[must_use]
-    pub const fn get_mut(&mut self) -> &mut Svc {
-        &mut self.inner
-    }
-
     /// Returns the inner service, without limits.
     #[must_use]
     pub fn into_inner(self) -> Svc {
