@@ -14,7 +14,7 @@ use crate::link::LateAnswer;
 use crate::question::Question;
 use crate::wire::Reply;
 
-/// How long a late answer is awaited, and how long its refund may wait for the breaker.
+/// How long a late answer is awaited, and how long its refund may wait for the server.
 const LATEST: Duration = Duration::from_secs(10);
 
 impl Batcher {
@@ -63,12 +63,15 @@ impl Batcher {
         let batcher = Arc::clone(self);
         self.spawn_late(async move {
             let latest = now() + LATEST;
-            // The breaker may still be open because of the call that was late.
-            while let Err(error) = batcher.decide(refund.clone()).await
-                && is_unsent(&error)
-                && now() < latest
-            {
-                #[expect(clippy::disallowed_methods, reason = "the breaker is waited for")]
+            while now() < latest {
+                // A server that is overloaded or recovering has no time for refunds.
+                if batcher.lock().is_calm(now()) {
+                    match batcher.decide(refund.clone()).await {
+                        Err(error) if is_unsent(&error) => {}
+                        _ => return,
+                    }
+                }
+                #[expect(clippy::disallowed_methods, reason = "the server is waited for")]
                 tokio::time::sleep(batcher.caller.deadline).await;
             }
         });
