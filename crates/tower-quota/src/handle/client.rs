@@ -38,6 +38,12 @@ impl<'a> From<&'a str> for ClientKey<'a> {
     }
 }
 
+impl<'a> From<&'a String> for ClientKey<'a> {
+    fn from(text: &'a String) -> Self {
+        Self::Text(text)
+    }
+}
+
 impl From<IpAddr> for ClientKey<'_> {
     fn from(address: IpAddr) -> Self {
         Self::Address(address)

@@ -88,7 +88,7 @@ async fn refused_client_is_named_by_text() {
     }
     let text = handle.top_refused(TopWindow::Minute)[0].text().unwrap();
     assert_eq!(text, "ann");
-    handle.reset("key", text.as_str()).await.unwrap();
+    handle.reset("key", &text).await.unwrap();
     assert_eq!(
         service.oneshot(request_of("ann")).await.unwrap().status(),
         StatusCode::OK
