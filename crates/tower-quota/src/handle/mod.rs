@@ -287,7 +287,7 @@ impl<S: Store> RateLimitHandle<S> {
     #[cfg(feature = "metrics")]
     pub fn publish_metrics(&self, layer: impl Into<Name>) {
         let layer = layer.into();
-        self.shared.rules().metrics.publish();
+        self.shared.publish_policies();
         crate::metrics::publish_layer(layer, self.waiting(), self.refusal_stats());
         #[cfg(feature = "top")]
         {

@@ -18,6 +18,8 @@ use crate::clients::TopClients;
 use crate::decided::Decided;
 use crate::degraded::OutageLog;
 use crate::head::RequestHead;
+#[cfg(feature = "metrics")]
+use crate::metrics::ReplacedMetrics;
 use crate::metrics::StoreFailureKind;
 #[cfg(feature = "top")]
 use crate::policy::Ask;
@@ -46,6 +48,8 @@ pub(crate) struct Shared<S> {
     pub(crate) top_refused: TopClients,
     #[cfg(feature = "top")]
     pub(crate) top_busy: TopClients,
+    #[cfg(feature = "metrics")]
+    replaced: ReplacedMetrics,
 }
 
 /// The store of a layer behind its refusal cache.
@@ -79,6 +83,8 @@ impl<S: Store> Shared<S> {
             top_refused: TopClients::default(),
             #[cfg(feature = "top")]
             top_busy: TopClients::default(),
+            #[cfg(feature = "metrics")]
+            replaced: ReplacedMetrics::default(),
         }
     }
 
@@ -101,7 +107,10 @@ impl<S: Store> Shared<S> {
         let _alone = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let (policy, settings) = new(&self.rules.load());
         let rules = Rules::new(policy, settings, &self.checks, self.store_number);
-        self.rules.store(Arc::new(rules));
+        let replaced = self.rules.swap(Arc::new(rules));
+        #[cfg(feature = "metrics")]
+        self.replaced.add(&replaced.metrics);
+        drop(replaced);
     }
 }
 
@@ -109,6 +118,13 @@ impl<S> Shared<S> {
     #[inline]
     pub(crate) fn rules(&self) -> Guard<Arc<Rules>> {
         self.rules.load()
+    }
+
+    /// Publishes the metrics of all policies.
+    #[cfg(feature = "metrics")]
+    pub(crate) fn publish_policies(&self) {
+        self.replaced.publish();
+        self.rules().metrics.publish();
     }
 
     pub(crate) fn store_timeout(&self) -> Duration {

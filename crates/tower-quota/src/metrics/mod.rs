@@ -28,6 +28,7 @@ mod counts;
 mod failure;
 mod latency;
 mod policy;
+mod replaced;
 mod rules;
 mod stats;
 mod stopwatch;
@@ -37,6 +38,7 @@ mod totals;
 pub(crate) use self::failure::{DegradedChoice, StoreFailureKind};
 pub use self::latency::StoreLatency;
 pub(crate) use self::policy::PolicyMetrics;
+pub(crate) use self::replaced::ReplacedMetrics;
 pub use self::rules::{
     record_applied_rules, record_audit_event, record_rejected_rules, record_reload,
 };

@@ -225,13 +225,6 @@ impl PolicyMetrics {
     }
 }
 
-impl Drop for PolicyMetrics {
-    /// The last requests of a replaced policy may end after the last call of `publish`.
-    fn drop(&mut self) {
-        self.publish();
-    }
-}
-
 /// From 0 to 1.
 #[expect(
     clippy::float_arithmetic,
