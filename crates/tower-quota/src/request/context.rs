@@ -1,4 +1,3 @@
-use core::time::Duration;
 use std::sync::Arc;
 
 use http::Response;
@@ -33,12 +32,9 @@ impl RequestContext {
             Vec::new()
         };
         let report = Report {
-            decision: None,
-            by: Counted::Shared,
             overrides: ask.overrides(),
             oversized: ask.oversized(),
-            jitter: Duration::ZERO,
-            only_shadows: false,
+            ..Report::default()
         };
         let fallback = Fallback::default();
         // Written in place, because contexts are large.

@@ -5,7 +5,7 @@ use tower_quota_core::{Decision, Name, Quota};
 use crate::settle::Counted;
 
 /// The decision about a request, with all data for the response.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Report {
     /// Absent if the store failed and the request was not counted.
     pub(crate) decision: Option<Decision>,
@@ -20,18 +20,6 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    #[cfg(test)]
-    pub(crate) fn new(decision: Option<Decision>) -> Self {
-        Self {
-            decision,
-            by: Counted::Shared,
-            overrides: Vec::new(),
-            oversized: Vec::new(),
-            jitter: Duration::ZERO,
-            only_shadows: false,
-        }
-    }
-
     pub(crate) fn is_degraded(&self) -> bool {
         self.decision.is_none() || self.by == Counted::Locally
     }

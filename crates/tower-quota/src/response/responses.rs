@@ -255,7 +255,8 @@ mod tests {
         let mut headers = HeaderMap::new();
         let report = Report {
             overrides,
-            ..Report::new(Some(decision))
+            decision: Some(decision),
+            ..Report::default()
         };
         Responses::new(&settings, &plan).admitted(&plan, &report, &mut headers);
         headers
