@@ -19,7 +19,6 @@ use super::report::Report;
 use super::style::HeaderStyle;
 use super::text::{FieldText, members, push_separator, push_string, text_value};
 use super::write_headers::WriteHeaders;
-use crate::limit::Limit;
 use crate::policy::Plan;
 use crate::protocol::Protocol;
 
@@ -210,7 +209,8 @@ fn is_refused_by_hidden(plan: &Plan, report: &Report) -> bool {
 }
 
 fn is_hidden(plan: &Plan, limit: Name) -> bool {
-    plan.limit(limit).is_some_and(Limit::is_hidden)
+    let limit = plan.limit(limit);
+    limit.is_some_and(|limit| limit.is_hidden() || limit.flags())
 }
 
 #[cfg(test)]

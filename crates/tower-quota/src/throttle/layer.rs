@@ -17,7 +17,7 @@ pub struct ThrottleLayer<S, R, T> {
     pub(super) gate: Gate<S>,
     pub(super) key: Arc<KeyOf<S, R>>,
     pub(super) cost: Arc<Read<R, u64>>,
-    pub(super) heed: Arc<Read<T, Option<Duration>>>,
+    pub(super) pushback: Arc<Read<T, Option<Duration>>>,
     pub(super) retries: Option<Arc<Retries<R, T>>>,
 }
 
@@ -42,12 +42,13 @@ impl<S: Store + Clone, R, T> ThrottleLayer<S, R, T> {
             places: Arc::new(Semaphore::new(10_000)),
             on_store_failure: StoreFailure::default(),
             on_store_error: None,
+            last_warning: Arc::default(),
         };
         Self {
             gate,
             key: Arc::new(move |limiter, request| limiter.key_of(&key(request))),
             cost: Arc::new(|_| 1),
-            heed: Arc::new(|_| None),
+            pushback: Arc::new(|_| None),
             retries: None,
         }
     }
@@ -94,18 +95,18 @@ impl<S: Store + Clone, R, T> ThrottleLayer<S, R, T> {
     /// }
     ///
     /// let limiter = Limiter::new(MemoryStore::new(), "deliveries", Quota::per_second(50));
-    /// let throttle = ThrottleLayer::global(limiter).heed(|delivery: &Delivery| match delivery {
+    /// let throttle = ThrottleLayer::global(limiter).pushback(|delivery: &Delivery| match delivery {
     ///     Delivery::Done => None,
     ///     Delivery::Busy { seconds } => Some(Duration::from_secs(*seconds)),
     /// });
     /// # let _: ThrottleLayer<_, u8, _> = throttle;
     /// # let _ = [Delivery::Done, Delivery::Busy { seconds: 1 }];
     /// ```
-    pub fn heed(
+    pub fn pushback(
         mut self,
         pushback: impl Fn(&T) -> Option<Duration> + Send + Sync + 'static,
     ) -> Self {
-        self.heed = Arc::new(pushback);
+        self.pushback = Arc::new(pushback);
         self
     }
 
@@ -118,7 +119,7 @@ impl<S: Store + Clone, R, T> ThrottleLayer<S, R, T> {
     ///
     /// let limiter = Limiter::new(MemoryStore::new(), "remote", Quota::per_second(50));
     /// let throttle = ThrottleLayer::global(limiter)
-    ///     .heed(remote_headers)
+    ///     .pushback(remote_headers)
     ///     .retries(Retries::http().max_attempts(4));
     /// # let _: ThrottleLayer<_, Request<String>, Response<String>> = throttle;
     /// ```
@@ -141,7 +142,7 @@ impl<S: Store + Clone, R, T> ThrottleLayer<S, R, T> {
 
     /// Calls your closure with every store error. Do not block.
     ///
-    /// Without a closure, no log tells you that requests pass unlimited.
+    /// At most once a minute, the layer also logs a warning through `tracing` with the target `tower_quota`.
     pub fn on_store_error(
         mut self,
         listener: impl Fn(&(dyn Error + 'static)) + Send + Sync + 'static,
@@ -157,7 +158,7 @@ impl<S: Clone, R, T> Clone for ThrottleLayer<S, R, T> {
             gate: self.gate.clone(),
             key: Arc::clone(&self.key),
             cost: Arc::clone(&self.cost),
-            heed: Arc::clone(&self.heed),
+            pushback: Arc::clone(&self.pushback),
             retries: self.retries.clone(),
         }
     }

@@ -9,7 +9,7 @@ use http::{HeaderMap, Response, StatusCode};
 
 pub use self::refused::{refusal, remote_refusals};
 
-/// Returns the [`pushback`] of an HTTP response, for [`heed`](crate::ThrottleLayer::heed).
+/// Returns the [`pushback`] of an HTTP response, for [`ThrottleLayer::pushback`](crate::ThrottleLayer::pushback).
 #[must_use]
 pub fn remote_headers<B>(response: &Response<B>) -> Option<Duration> {
     pushback(response.status(), response.headers())
