@@ -15,6 +15,7 @@ use crate::policy::{Ask, Listed, LookUps, NotAsked};
 use crate::request::{RequestContext, Rules};
 use crate::response::{Reason, RefusalBody};
 use crate::settle::{ChargeRecord, InFlight, Settler};
+use crate::store_call::Deadline;
 
 pub(super) enum Step<S: Store> {
     Forward(Admission),
@@ -198,7 +199,11 @@ impl<S: Store> Shared<S> {
         let recorded = rules.plan.record_in_flight(&charges);
         let call = InFlight::new(answer, recorded, self.settler());
         context.watch = Stopwatch::start();
-        Step::Wait(Stage::decide(call, rules.settings.store_timeout, context))
+        Step::Wait(Stage::Decide {
+            call,
+            deadline: Deadline::new(rules.settings.store_timeout),
+            context: Some(context),
+        })
     }
 
     pub(super) fn decided<B>(
@@ -241,7 +246,12 @@ impl<S: Store> Shared<S> {
             }
             Some(place) => {
                 let wait = wait.saturating_add(random_up_to(jitter));
-                Step::Wait(Stage::queue(wait, place, Queued { admission, context }))
+                Step::Wait(Stage::Queue {
+                    turn: Deadline::new(wait),
+                    closed: place.closed(),
+                    place,
+                    queued: Some(Queued { admission, context }),
+                })
             }
         }
     }

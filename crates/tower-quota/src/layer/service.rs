@@ -6,7 +6,7 @@ use tower_quota_core::Store;
 use tower_service::Service;
 
 use super::body::ResponseBody;
-use super::future::{ResponseFuture, Waiting};
+use super::future::{ResponseFuture, State, Waiting};
 use super::pipeline::Step;
 use super::shared::Shared;
 
@@ -54,26 +54,42 @@ where
 
     #[inline(never)] // If it were inlined, the request would have to be copied.
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        // Each future is written in place.
         match self.shared.begin(&mut request) {
             Step::Forward(mut admission) => {
                 admission.forward(&mut request);
-                ResponseFuture::running(self.inner.call(request), admission)
+                ResponseFuture {
+                    state: State::Running {
+                        response: self.inner.call(request),
+                        admission,
+                    },
+                }
             }
             Step::Respond(response) => {
                 // Drop the ready service, because other requests may need its reserved permit.
                 self.inner = self.inner.clone();
-                ResponseFuture::respond(response)
+                ResponseFuture {
+                    state: State::Responding {
+                        response: Some(response),
+                    },
+                }
             }
             Step::Wait(stage) => {
                 let service = self.inner.clone();
                 // Drop the ready service. Its permit is for requests that do not wait.
                 self.inner = service.clone();
-                ResponseFuture::waiting(Waiting::new(
-                    Arc::clone(&self.shared),
+                let waiting = Waiting {
+                    shared: Arc::clone(&self.shared),
                     service,
-                    request,
-                    stage,
-                ))
+                    request: Some(request),
+                    stage: Some(stage),
+                    admission: None,
+                };
+                ResponseFuture {
+                    state: State::Waiting {
+                        waiting: Box::pin(waiting),
+                    },
+                }
             }
         }
     }

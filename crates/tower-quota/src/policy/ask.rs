@@ -170,7 +170,7 @@ impl<'p, 'r> Ask<'p, 'r> {
                     read = self.read_limit(planned, quota, head);
                 }
             };
-            (choice.choose)(&head.in_doubt(true), &mut Chosen::new(&mut add));
+            (choice.choose)(&head.in_doubt(true), &mut Chosen { add: &mut add });
         }
         read
     }

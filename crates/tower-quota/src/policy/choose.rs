@@ -17,14 +17,10 @@ pub(super) struct Choice {
 
 /// The chosen limits of a request. See [`Policy::choose`](crate::Policy::choose).
 pub struct Chosen<'a> {
-    add: &'a mut dyn FnMut(usize, Option<Quota>),
+    pub(super) add: &'a mut dyn FnMut(usize, Option<Quota>),
 }
 
-impl<'a> Chosen<'a> {
-    pub(super) fn new(add: &'a mut dyn FnMut(usize, Option<Quota>)) -> Self {
-        Self { add }
-    }
-
+impl Chosen<'_> {
     /// Adds the limit at this position in the list, with this quota or else its own.
     ///
     /// Your quota precedes [`Limit::quota_with`]. Duplicates, and positions outside the list, are ignored.

@@ -289,7 +289,9 @@ impl Policy {
     /// Returns an explainer of the policy's actions, for tests and operators.
     #[must_use]
     pub fn explainer(&self) -> Explainer {
-        Explainer::new(Plan::new(self.clone()))
+        Explainer {
+            plan: Plan::new(self.clone()),
+        }
     }
 
     /// Sets the choice of limits without their own while the store is unavailable.
