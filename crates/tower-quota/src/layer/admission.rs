@@ -10,6 +10,11 @@ pub(super) struct Admission {
     /// Boxed, because the future of every request reserves the space.
     record: Option<Box<ChargeRecord>>,
     context: Option<Box<RequestContext>>,
+}
+
+#[derive(Default)]
+pub(super) struct Finish {
+    context: Option<Box<RequestContext>>,
     reservation: Reservation,
 }
 
@@ -18,7 +23,6 @@ impl Admission {
         Self {
             record: record.map(Box::new),
             context: None,
-            reservation: Reservation::default(),
         }
     }
 
@@ -33,22 +37,41 @@ impl Admission {
     }
 
     /// Attaches values for the handler, whose end now decides the charges.
-    pub(super) fn forward<B>(&mut self, request: &mut Request<B>) {
+    pub(super) fn forward<B>(mut self, request: &mut Request<B>) -> Finish {
+        let mut context = self.context.take();
         let Some(record) = self.record.take() else {
-            return;
+            return Finish {
+                context,
+                reservation: Reservation::default(),
+            };
         };
         let is_local = record.is_local();
-        self.reservation = Reservation::open(*record, request);
-        if !is_local
-            && !self.reservation.is_empty()
-            && let Some(context) = &mut self.context
-            && let Some(decision) = &mut context.report.decision
+        let reservation = Reservation::open(*record, request);
+        if let Some(decision) = context
+            .as_mut()
+            .and_then(|context| context.report.decision.as_mut())
+            && !is_local
+            && !reservation.is_empty()
         {
             // An outer layer must not refund charges that have been settled.
             let _ = decision.refund();
         }
+        Finish {
+            context,
+            reservation,
+        }
     }
+}
 
+impl Drop for Admission {
+    fn drop(&mut self) {
+        if let Some(record) = self.record.take() {
+            record.give_back();
+        }
+    }
+}
+
+impl Finish {
     #[inline]
     pub(super) fn apply_to<B>(self, response: Response<B>) -> Response<ResponseBody<B>> {
         if self.context.is_none() && self.reservation.is_empty() {
@@ -57,8 +80,8 @@ impl Admission {
         self.write(response)
     }
 
-    fn write<B>(mut self, mut response: Response<B>) -> Response<ResponseBody<B>> {
-        if let Some(mut context) = self.context.take() {
+    fn write<B>(self, mut response: Response<B>) -> Response<ResponseBody<B>> {
+        if let Some(mut context) = self.context {
             let Rules {
                 plan, responses, ..
             } = &*context.rules;
@@ -69,15 +92,7 @@ impl Admission {
             return response.map(|body| ResponseBody::inner(body, None));
         }
         let (parts, body) = response.into_parts();
-        let meter = Meter::start(&parts, core::mem::take(&mut self.reservation));
+        let meter = Meter::start(&parts, self.reservation);
         Response::from_parts(parts, ResponseBody::inner(body, meter))
-    }
-}
-
-impl Drop for Admission {
-    fn drop(&mut self) {
-        if let Some(record) = self.record.take() {
-            record.give_back();
-        }
     }
 }

@@ -9,7 +9,7 @@ use pin_project_lite::pin_project;
 use tower_quota_core::Store;
 use tower_service::Service;
 
-use super::admission::Admission;
+use super::admission::{Admission, Finish};
 use super::body::ResponseBody;
 use super::pipeline::Step;
 use super::shared::Shared;
@@ -48,7 +48,7 @@ pin_project! {
         Running {
             #[pin]
             response: F,
-            admission: Admission,
+            finish: Finish,
         },
         Responding {
             response: Option<Response<RefusalBody>>,
@@ -73,7 +73,7 @@ pin_project! {
 }
 
 enum Waited<B> {
-    Forward(Request<B>, Admission),
+    Forward(Request<B>, Finish),
     Respond(Response<RefusalBody>),
 }
 
@@ -99,9 +99,8 @@ impl<Svc, S: Store, B> Waiting<Svc, S, B> {
         }
         ready!(this.service.poll_ready(cx))?;
         let mut request = take(this.request);
-        let mut admission = take(this.admission);
-        admission.forward(&mut request);
-        Poll::Ready(Ok(Waited::Forward(request, admission)))
+        let finish = take(this.admission).forward(&mut request);
+        Poll::Ready(Ok(Waited::Forward(request, finish)))
     }
 }
 
@@ -116,23 +115,17 @@ where
         let mut state = self.project().state;
         loop {
             let next = match state.as_mut().project() {
-                StateProjection::Running {
-                    response,
-                    admission,
-                } => {
+                StateProjection::Running { response, finish } => {
                     let response = ready!(response.poll(cx))?;
-                    return Poll::Ready(Ok(core::mem::take(admission).apply_to(response)));
+                    return Poll::Ready(Ok(core::mem::take(finish).apply_to(response)));
                 }
                 StateProjection::Responding { response } => {
                     return Poll::Ready(Ok(take(response).map(ResponseBody::refusal)));
                 }
                 StateProjection::Waiting { waiting } => match ready!(waiting.as_mut().poll(cx))? {
-                    Waited::Forward(request, admission) => {
+                    Waited::Forward(request, finish) => {
                         let response = waiting.as_mut().project().service.call(request);
-                        State::Running {
-                            response,
-                            admission,
-                        }
+                        State::Running { response, finish }
                     }
                     Waited::Respond(response) => State::Responding {
                         response: Some(response),

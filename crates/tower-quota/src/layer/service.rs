@@ -56,12 +56,12 @@ where
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
         // Each future is written in place.
         match self.shared.begin(&mut request) {
-            Step::Forward(mut admission) => {
-                admission.forward(&mut request);
+            Step::Forward(admission) => {
+                let finish = admission.forward(&mut request);
                 ResponseFuture {
                     state: State::Running {
                         response: self.inner.call(request),
-                        admission,
+                        finish,
                     },
                 }
             }

@@ -51,8 +51,8 @@ impl<'a> HeaderReport<'a> {
         let Self { report, plan, .. } = *self;
         let decision = report.decision.as_ref();
         let enforced = decision.into_iter().flat_map(Decision::enforced);
-        enforced.filter_map(move |status| {
-            let limit = plan.limit(status.name)?;
+        enforced.enumerate().filter_map(move |(position, status)| {
+            let limit = plan.limit_near(status.name, position)?;
             (!limit.is_hidden()).then_some(LimitReport {
                 status,
                 limit,
