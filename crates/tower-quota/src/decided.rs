@@ -76,7 +76,7 @@ impl<'a> Decided<'a> {
     /// Returns the decision as a word, for a label of your metrics.
     ///
     /// Admitted requests are `allowed`, `queued` after a wait, or `degraded` if the store failed. Refused requests are
-    /// `limited`, `never` (above the capacity, or too many limits), `blocked`, `missing_key` (also credentials and
+    /// `limited`, `never` (above the capacity, or not decidable), `blocked`, `missing_key` (also credentials and
     /// addresses) or `unavailable`.
     #[must_use]
     pub fn label(&self) -> &'static str {
@@ -86,7 +86,9 @@ impl<'a> Decided<'a> {
     pub(crate) fn outcome(&self) -> OutcomeLabel {
         match (self.reason, self.decision) {
             (Some(Reason::OverQuota(_)), _) => OutcomeLabel::Limited,
-            (Some(Reason::NeverFits(_) | Reason::TooManyLimits), _) => OutcomeLabel::Never,
+            (Some(Reason::NeverFits(_) | Reason::TooManyLimits | Reason::Undecidable(_)), _) => {
+                OutcomeLabel::Never
+            }
             (Some(Reason::Blocked), _) => OutcomeLabel::Blocked,
             (Some(Reason::StoreFailure(_)), _) => OutcomeLabel::Unavailable,
             (Some(_), _) => OutcomeLabel::MissingKey,

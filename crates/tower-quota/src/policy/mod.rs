@@ -25,7 +25,7 @@ use crate::limit::Limit;
 use crate::valid::valid;
 use crate::when::Condition;
 
-pub(crate) use self::ask::{Ask, Fallback, NotAsked};
+pub(crate) use self::ask::{Ask, Fallback};
 use self::beside::Split;
 use self::choose::Choice;
 pub use self::choose::Chosen;
@@ -39,6 +39,9 @@ use self::names::Names;
 pub(crate) use self::plan::Plan;
 
 /// The limits of a request, charged together in a single step or not at all.
+///
+/// In a Redis cluster, count all [concurrency limits](crate::Quota::concurrent) of a request by one key. With two keys, the
+/// request gets 500.
 ///
 /// ```
 /// use tower_quota::{Limit, Policy, Quota, key};
@@ -235,7 +238,8 @@ impl Policy {
     /// Limits and handlers read the value from the request's extensions. After the deadline the value is missing.
     ///
     /// Your closure copies values out of the head and returns a future. All look-ups run at the same time, on tokio's
-    /// timer, and return different types. Refused requests cause look-ups too, so use a cache, even for unknown keys.
+    /// timer, and return different types. Refused requests cause look-ups too, so use a cache, even for unknown keys. Add a limit by address,
+    /// because guesses of API keys only [count](crate::MissingKey::Refuse) by address.
     ///
     /// ```
     /// use std::time::Duration;
