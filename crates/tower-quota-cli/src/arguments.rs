@@ -1,10 +1,8 @@
 //! The arguments of the command.
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::failure::{Ended, Failure, Found};
-use crate::output;
 use crate::remote::blocks::{BlockArguments, BlocksArguments, UnblockArguments};
 use crate::remote::clients::{GrantArguments, PeekArguments, ResetArguments};
 use crate::remote::explain::ExplainArguments;
@@ -13,12 +11,11 @@ use crate::remote::rules::{
     HistoryArguments, PutArguments, RollbackArguments, RolloutArguments, ShowArguments,
 };
 use crate::remote::status::{HealthArguments, TopArguments};
-use crate::remote::watch::WatchArguments;
 use crate::rules::check::CheckArguments;
 use crate::rules::convert::ConvertArguments;
 use crate::rules::diff::DiffArguments;
 use crate::rules::own_tests::TestArguments;
-use crate::simulate::{MakeLogArguments, SimulateArguments};
+use crate::simulate::SimulateArguments;
 
 /// Checks and compares rules of rate limits, replays access logs, operates running services.
 ///
@@ -48,8 +45,6 @@ pub(crate) enum Command {
     Schema,
     /// Replays an access log through rules: who would be limited, and by which limit.
     Simulate(SimulateArguments),
-    /// Writes an access log to try a simulation with.
-    MakeLog(MakeLogArguments),
     /// Puts rules in force, on all instances.
     Put(PutArguments),
     /// Shows what the rules that are rolled out change, on all instances.
@@ -82,50 +77,19 @@ pub(crate) enum Command {
     Blocks(BlocksArguments),
     /// Shows the health of an instance. The exit code is 1 if it is not healthy.
     Health(HealthArguments),
-    /// Shows who is limited and who asks most: as a screen on a terminal, or else as a list.
+    /// Lists the clients that are limited most, or that send most requests.
     Top(TopArguments),
-    /// Prints changes of rules, blocks and health, and clients that become limited, as they happen.
-    Watch(WatchArguments),
-    /// Prints a script that completes arguments.
-    Completions(CompletionArguments),
-    /// Prints the manual page.
-    Man,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct CompletionArguments {
-    /// The shell.
-    shell: Shell,
-}
-
-/// Prints the completions of a shell.
-pub(crate) fn completions(arguments: &CompletionArguments) -> Ended {
-    let mut script = Vec::new();
-    clap_complete::generate(
-        arguments.shell,
-        &mut Arguments::command(),
-        "tower-quota",
-        &mut script,
-    );
-    output::write(&String::from_utf8_lossy(&script))?;
-    Ok(Found::Nothing)
-}
-
-/// Prints the manual page: of the command, then of each of its commands.
-pub(crate) fn man() -> Ended {
-    let mut command = Arguments::command();
-    command.build();
-    let mut page = Vec::new();
-    let unwritten = |error: std::io::Error| Failure::Problem(error.to_string());
-    clap_mangen::Man::new(command.clone())
-        .render(&mut page)
-        .map_err(unwritten)?;
-    output::write(&String::from_utf8_lossy(&page))?;
-    Ok(Found::Nothing)
+    /// Prints a script that completes arguments in a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     #[test]

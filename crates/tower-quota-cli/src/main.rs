@@ -8,14 +8,14 @@ mod output;
 mod remote;
 mod rules;
 mod simulate;
-mod top;
 
+use std::io::stdout;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::arguments::{Arguments, Command};
-use crate::failure::Ended;
+use crate::failure::{Ended, Found};
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -31,7 +31,6 @@ fn run(arguments: &Arguments) -> Ended {
         Command::Convert(convert) => rules::convert::run(convert),
         Command::Schema => rules::convert::schema(),
         Command::Simulate(simulate) => simulate::command(simulate, is_json),
-        Command::MakeLog(make) => simulate::make_log(make),
         Command::Put(put) => remote::rules::put(put, is_json),
         Command::Rollout(rollout) => remote::rollout::run(rollout, is_json),
         Command::Promote(rollout) => remote::rules::promote(rollout, is_json),
@@ -48,9 +47,15 @@ fn run(arguments: &Arguments) -> Ended {
         Command::Unblock(unblock) => remote::blocks::unblock(unblock, is_json),
         Command::Blocks(blocks) => remote::blocks::blocks(blocks, is_json),
         Command::Health(health) => remote::status::health(health, is_json),
-        Command::Top(arguments) => top::run(arguments, is_json),
-        Command::Watch(watch) => remote::watch::watch(watch, is_json),
-        Command::Completions(shell) => arguments::completions(shell),
-        Command::Man => arguments::man(),
+        Command::Top(top) => remote::status::top(top, is_json),
+        Command::Completions { shell } => {
+            clap_complete::generate(
+                *shell,
+                &mut Arguments::command(),
+                "tower-quota",
+                &mut stdout(),
+            );
+            Ok(Found::Nothing)
+        }
     }
 }

@@ -15,8 +15,6 @@ pub(crate) mod status;
 mod target;
 pub(crate) mod text;
 mod tls;
-pub(crate) mod watch;
 
 pub(crate) use self::call::{Answer, Call};
-pub(crate) use self::http::HttpApi;
 pub(crate) use self::target::{Connection, TargetArguments};

@@ -1,12 +1,23 @@
-//! `health` and the list of `top`: the state of one instance.
+//! `health` and `top`: the state of one instance.
+
+use core::time::Duration;
+use std::io::{self, IsTerminal};
+use std::sync::mpsc;
 
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
+use super::http::HttpApi;
 use super::text::{field, millis};
-use super::{Call, HttpApi, TargetArguments};
-use crate::failure::{Ended, Found};
+use super::{Call, TargetArguments};
+use crate::failure::{Ended, Failure, Found};
 use crate::output::{self, Columns, grouped};
+
+/// The time between two lists of `top --watch`.
+const EVERY: Duration = Duration::from_secs(2);
+
+/// Clears a terminal, and moves its cursor to the first line.
+const CLEAR_SCREEN: &str = "\x1b[2J\x1b[H";
 
 #[derive(Args, Debug)]
 pub(crate) struct HealthArguments {
@@ -19,25 +30,25 @@ pub(crate) struct HealthArguments {
 pub(crate) struct TopArguments {
     /// The requests to rank clients by.
     #[arg(long, value_enum, default_value_t = RankBy::Limited)]
-    pub(crate) by: RankBy,
+    by: RankBy,
     /// The time that is counted: 1m, 10m or 1h.
     #[arg(long, default_value = "10m", value_parser = ["1m", "10m", "1h"])]
-    pub(crate) window: String,
+    window: String,
     /// The most clients to list.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub(crate) limit: u16,
+    limit: u16,
     /// Shows keys, if the admin API allows it.
     #[arg(long)]
-    pub(crate) show_keys: bool,
-    /// Prints the list once, also on a terminal.
+    show_keys: bool,
+    /// Prints the list again every two seconds, until you interrupt it.
     #[arg(long)]
-    pub(crate) once: bool,
+    watch: bool,
     #[command(flatten)]
-    pub(crate) target: TargetArguments,
+    target: TargetArguments,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RankBy {
+enum RankBy {
     /// Refused requests.
     Limited,
     /// All requests.
@@ -59,9 +70,37 @@ pub(crate) fn health(arguments: &HealthArguments, is_json: bool) -> Ended {
     })
 }
 
-/// Lists the clients with most requests.
-pub(crate) fn top(api: &HttpApi, arguments: &TopArguments, is_json: bool) -> Ended {
-    let answer = api.send(&arguments.call(arguments.by))?.json()?;
+/// Lists the clients with most requests, once or again and again.
+pub(crate) fn top(arguments: &TopArguments, is_json: bool) -> Ended {
+    let api = arguments.target.instance("top clients")?;
+    print_top(&api, arguments, is_json)?;
+    // Nothing is ever sent. The channel is a clock.
+    let (_sender, pause) = mpsc::channel::<()>();
+    while arguments.watch {
+        let _ = pause.recv_timeout(EVERY);
+        if !is_json && io::stdout().is_terminal() {
+            output::write(CLEAR_SCREEN)?;
+        }
+        match print_top(&api, arguments, is_json) {
+            // The service restarts, or the network has failed for a moment.
+            Err(Failure::Unreachable(reason)) => eprintln!("error: {reason}"),
+            printed => printed?,
+        }
+    }
+    Ok(Found::Nothing)
+}
+
+fn print_top(api: &HttpApi, arguments: &TopArguments, is_json: bool) -> Result<(), Failure> {
+    let by = match arguments.by {
+        RankBy::Limited => "limited",
+        RankBy::Busy => "busy",
+    };
+    let call = Call::new(Call::GET, &["top"])
+        .query("by", Some(by))
+        .query("window", Some(&arguments.window))
+        .query("limit", Some(arguments.limit.to_string()))
+        .query("show_keys", arguments.show_keys.then_some("true"));
+    let answer = api.send(&call)?.json()?;
     let of_all = instances(&answer);
     output::print(is_json, &answer["clients"], |clients| {
         let mut columns = Columns::new(["client", "scope", "limit", "requests", "limited for"]);
@@ -75,31 +114,12 @@ pub(crate) fn top(api: &HttpApi, arguments: &TopArguments, is_json: bool) -> End
                 millis(retry),
             ]);
         }
-        columns.text()
-            + &of_all
-                .map(|of_all| format!("{of_all}\n"))
-                .unwrap_or_default()
-    })?;
-    Ok(Found::Nothing)
-}
-
-impl TopArguments {
-    /// Returns the call that lists clients.
-    pub(crate) fn call(&self, by: RankBy) -> Call {
-        let by = match by {
-            RankBy::Limited => "limited",
-            RankBy::Busy => "busy",
-        };
-        Call::new(Call::GET, &["top"])
-            .query("by", Some(by))
-            .query("window", Some(&self.window))
-            .query("limit", Some(self.limit.to_string()))
-            .query("show_keys", self.show_keys.then_some("true"))
-    }
+        columns.text() + &of_all.map_or(String::new(), |of_all| of_all + "\n")
+    })
 }
 
 /// Returns whose figures a list has and how old they are, unless they are those of one instance.
-pub(crate) fn instances(list: &Value) -> Option<String> {
+fn instances(list: &Value) -> Option<String> {
     let number = list["instances"].as_u64()?;
     let age = list["age_ms"].as_u64().unwrap_or(0);
     Some(format!(
@@ -110,14 +130,14 @@ pub(crate) fn instances(list: &Value) -> Option<String> {
 }
 
 /// Returns the key of a listed client, or its hash.
-pub(crate) fn name(client: &Value) -> String {
+fn name(client: &Value) -> String {
     client["key"]
         .as_str()
         .map_or_else(|| field(client, "hash"), str::to_owned)
 }
 
 /// Returns the number of requests of a listed client.
-pub(crate) fn count(client: &Value) -> String {
+fn count(client: &Value) -> String {
     let (least, most) = (
         client["at_least"].as_u64().unwrap_or(0),
         client["at_most"].as_u64().unwrap_or(0),

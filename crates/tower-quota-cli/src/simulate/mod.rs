@@ -6,7 +6,6 @@
 
 mod clock;
 mod command;
-mod make_log;
 mod outcome;
 mod peak;
 mod progress;
@@ -21,4 +20,3 @@ mod suggest;
 mod tally;
 
 pub(crate) use self::command::{SimulateArguments, run as command};
-pub(crate) use self::make_log::{MakeLogArguments, run as make_log};

@@ -1,8 +1,5 @@
 //! Commands on running services, by an admin API and by Redis.
 
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
-
 use tower_quota_testkit::{RedisCluster, RedisSentinel, RedisServer, TlsFiles};
 
 use crate::command::{Files, Ran, command};
@@ -229,13 +226,6 @@ fn commands_work_by_the_admin_api() {
             .expect(0)
             .contains("bob")
     );
-    let watched = target
-        .run(&["watch", "--looks", "2", "--every", "10ms"])
-        .expect(0);
-    assert!(
-        watched.contains("rules: version 5 by on-call") && watched.contains("limited: "),
-        "{watched}"
-    );
     assert_eq!(
         target.run(&["reset", "minute", "bob", "--json"]).json(0)["remaining"],
         3
@@ -249,42 +239,12 @@ fn commands_work_by_redis() {
     let target = TestTarget::redis(server.url());
     change_rules(&target);
     operate_clients(&target);
-    let watched = target.run(&["watch", "--looks", "1", "--json"]).expect(0);
-    assert!(
-        watched
-            .lines()
-            .all(|line| serde_json::from_str::<serde_json::Value>(line).is_ok()),
-        "{watched}"
-    );
     let top = target.run(&["top", "--json"]);
     assert!(
         top.code == 2 && top.error.contains("--admin"),
         "{}",
         top.error
     );
-}
-
-#[test]
-fn watch_over_redis_sees_later_changes() {
-    let server = RedisServer::start();
-    let target = TestTarget::redis(server.url());
-    let mut watch = command(&["watch", "--every", "20ms", "--looks", "500"]);
-    let mut watch = watch
-        .envs(target.variables.clone())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(watch.stdout.take().unwrap())
-        .lines()
-        .map(Result::unwrap);
-    assert_eq!(lines.next().unwrap(), "not healthy");
-    target
-        .run(&["put", &Files::new().write("rules.yaml", RULES)])
-        .expect(0);
-    let changed = lines.any(|line| line.starts_with("rules: version 1"));
-    watch.kill().unwrap();
-    watch.wait().unwrap();
-    assert!(changed, "it looks again");
 }
 
 #[test]

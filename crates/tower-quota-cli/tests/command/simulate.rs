@@ -261,37 +261,6 @@ fn page_is_self_contained_and_escaped() {
 }
 
 #[test]
-fn made_log_is_the_same_for_a_seed() {
-    let files = Files::new();
-    let make = |arguments: &[&str]| run(arguments).expect(0);
-    let log = make(&["make-log", "2000", "--seed", "7", "--form", "json"]);
-    assert_eq!(
-        log,
-        make(&["make-log", "2000", "--seed", "7", "--form", "json"])
-    );
-    assert_ne!(
-        log,
-        make(&["make-log", "2000", "--seed", "8", "--form", "json"])
-    );
-    let rules = files.write(
-        "rules.yaml",
-        "limits: [{ name: minute, quota: 30/minute, key: header x-api-key }]",
-    );
-    for form in ["json", "combined"] {
-        let log = files.write("access.log", make(&["make-log", "2000", "--form", form]));
-        let report = run(&["simulate", "--rules", &rules, "--log", &log, "--json"]).json(0);
-        assert_eq!(
-            (
-                &report["log"]["requests"],
-                &report["log"]["unreadable_lines"]
-            ),
-            (&2000.into(), &0.into()),
-            "{form}"
-        );
-    }
-}
-
-#[test]
 fn log_without_requests_is_a_problem() {
     let files = Files::new();
     let (rules, log) = (
