@@ -31,59 +31,50 @@ pub(crate) fn write(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Lines of columns, each as wide as its widest cell.
-#[derive(Debug, Default)]
-pub(crate) struct Columns {
-    rows: Vec<Vec<String>>,
+/// A table: its heads, and rows of as many cells.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) heads: Vec<&'static str>,
+    pub(crate) rows: Vec<Vec<String>>,
 }
 
-impl Columns {
-    /// Makes columns with these heads.
-    pub(crate) fn new<const N: usize>(heads: [&str; N]) -> Self {
+impl Table {
+    /// Makes a table without rows.
+    pub(crate) fn new(heads: &[&'static str]) -> Self {
         Self {
-            rows: vec![heads.iter().map(|head| (*head).to_owned()).collect()],
+            heads: heads.to_vec(),
+            rows: Vec::new(),
         }
     }
 
-    /// Adds a line.
-    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.to_vec());
+    /// Adds a row.
+    pub(crate) fn row(&mut self, cells: impl Into<Vec<String>>) {
+        self.rows.push(cells.into());
     }
 
-    /// Returns the lines. Numbers are on the right of their columns.
+    /// Returns the table as lines. Numbers are on the right of their columns.
     pub(crate) fn text(&self) -> String {
-        let columns = self.rows.first().map_or(0, Vec::len);
-        let of = |column: usize| self.rows.iter().filter_map(move |row| row.get(column));
-        let widths: Vec<usize> = (0..columns)
-            .map(|column| {
-                of(column)
-                    .map(|cell| cell.chars().count())
-                    .max()
-                    .unwrap_or(0)
-            })
-            .collect();
-        let is_number = |cell: &String| {
-            cell.starts_with(|c: char| c.is_ascii_digit()) || cell.is_empty() || cell == "-"
-        };
-        let numbers: Vec<bool> = (0..columns)
-            .map(|column| of(column).skip(1).all(is_number))
-            .collect();
-        let mut out = String::new();
-        for row in &self.rows {
-            let mut line = String::new();
-            for ((cell, width), is_number) in row.iter().zip(&widths).zip(&numbers) {
-                let space = " ".repeat(width - cell.chars().count());
-                let (before, after) = if *is_number {
-                    (space.as_str(), "")
+        let mut lines = vec![String::new(); self.rows.len() + 1];
+        for (column, head) in self.heads.iter().enumerate() {
+            let cells = || self.rows.iter().map(|row| row[column].as_str());
+            let is_number = |cell: &str| {
+                cell.starts_with(|c: char| c.is_ascii_digit()) || matches!(cell, "" | "-")
+            };
+            let all_numbers = cells().all(is_number);
+            let lengths = cells().chain([*head]).map(|cell| cell.chars().count());
+            let width = lengths.max().unwrap_or(0);
+            for (line, cell) in lines.iter_mut().zip([*head].into_iter().chain(cells())) {
+                *line += &if all_numbers {
+                    format!("{cell:>width$}  ")
                 } else {
-                    ("", space.as_str())
+                    format!("{cell:<width$}  ")
                 };
-                line.push_str(&format!("{before}{cell}{after}  "));
             }
-            out.push_str(line.trim_end());
-            out.push('\n');
         }
-        out
+        lines
+            .iter()
+            .map(|line| line.trim_end().to_owned() + "\n")
+            .collect()
     }
 }
 

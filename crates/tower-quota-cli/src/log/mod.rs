@@ -17,7 +17,7 @@ pub(crate) use self::record::{LogRecord, Unreadable};
 use self::time::TimeReader;
 
 /// The most bytes of a line that are read. Longer lines are no requests.
-pub(crate) const LONGEST_LINE: usize = 1 << 20;
+pub(crate) const LONGEST_LINE: u64 = 1 << 20;
 
 /// Reads lines of access logs.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ use super::target::duration;
 use super::text::field;
 use super::{Call, TargetArguments};
 use crate::failure::{Ended, Found};
-use crate::output::{self, Columns};
+use crate::output::{self, Table};
 
 #[derive(Args, Debug)]
 pub(crate) struct BlockArguments {
@@ -95,7 +95,7 @@ pub(crate) fn blocks(arguments: &BlocksArguments, is_json: bool) -> Ended {
         Call::new(Call::GET, &["blocks"]).query("show_keys", arguments.show_keys.then_some("true"));
     let blocks = arguments.target.connect()?.send(&call)?.json()?;
     output::print(is_json, &blocks["blocks"], |blocks| {
-        let mut columns = Columns::new(["id", "kind", "client", "until", "author", "reason"]);
+        let mut columns = Table::new(&["id", "kind", "client", "until", "author", "reason"]);
         for block in blocks.as_array().into_iter().flatten() {
             let text = |name| field(block, name);
             columns.row([

@@ -12,7 +12,7 @@ use super::clients;
 use super::text::field;
 use super::{Call, TargetArguments};
 use crate::failure::{Ended, Failure, Found};
-use crate::output::{self, Columns};
+use crate::output::{self, Table};
 
 #[derive(Args, Debug)]
 pub(crate) struct ExplainArguments {
@@ -111,7 +111,7 @@ fn text(explanation: &Value) -> String {
         .as_array()
         .map_or(&[][..], Vec::as_slice);
     if !limits.is_empty() {
-        let mut columns = Columns::new(["limit", "quota", "counted by", "key", "cost"]);
+        let mut columns = Table::new(&["limit", "quota", "counted by", "key", "cost"]);
         for limit in limits {
             let shadow = if limit["shadow"] == true {
                 " (shadow)"

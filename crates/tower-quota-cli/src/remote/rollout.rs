@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Call, TargetArguments};
 use crate::failure::{Ended, Found};
-use crate::output::{self, Columns, grouped};
+use crate::output::{self, Table, grouped};
 
 #[derive(Args, Debug)]
 pub(crate) struct ReportArguments {
@@ -35,7 +35,7 @@ fn text(rollout: &Value) -> String {
         return shown + "the store does not answer: its counts are not known\n";
     }
     shown += &format!("counted on {} instances\n", total["instances"]);
-    let mut columns = Columns::new(["", "requests", "refused", "refused by this one only"]);
+    let mut columns = Table::new(&["", "requests", "refused", "refused by this one only"]);
     let number = |name: &str| grouped(total[name].as_u64().unwrap_or(0));
     columns.row([
         "rules in force".into(),
@@ -52,7 +52,7 @@ fn text(rollout: &Value) -> String {
     shown += &columns.text();
     let limits = total["limits"].as_object();
     if limits.is_some_and(|limits| !limits.is_empty()) {
-        let mut columns = Columns::new(["limit", "refused in force", "refused rolled out"]);
+        let mut columns = Table::new(&["limit", "refused in force", "refused rolled out"]);
         for (name, counts) in limits.into_iter().flatten() {
             let number = |field: &str| grouped(counts[field].as_u64().unwrap_or(0));
             columns.row([

@@ -11,7 +11,7 @@ use tower_quota_rules::Format;
 use super::text::{field, problem};
 use super::{Answer, Call, Connection, TargetArguments};
 use crate::failure::{Ended, Failure, Found};
-use crate::output::{self, Columns, grouped};
+use crate::output::{self, Table, grouped};
 use crate::rules::load::RulesText;
 
 #[derive(Args, Debug)]
@@ -133,7 +133,7 @@ pub(crate) fn history(arguments: &HistoryArguments, is_json: bool) -> Ended {
         .query("limit", Some(arguments.limit.to_string()));
     let answer = arguments.target.connect()?.send(&call)?.json()?;
     output::print(is_json, &answer["versions"], |versions| {
-        let mut columns = Columns::new(["version", "time", "author", "bytes", "comment"]);
+        let mut columns = Table::new(&["version", "time", "author", "bytes", "comment"]);
         for version in versions.as_array().into_iter().flatten() {
             let bytes = version["bytes"].as_u64().map_or(String::new(), grouped);
             let text = |name| field(version, name);
@@ -157,7 +157,7 @@ pub(crate) fn audit(arguments: &HistoryArguments, is_json: bool) -> Ended {
         const FIELDS: [&str; 7] = [
             "time", "who", "what", "target", "before", "after", "comment",
         ];
-        let mut columns = Columns::new(FIELDS);
+        let mut columns = Table::new(&FIELDS);
         for record in records.as_array().into_iter().flatten() {
             columns.row(FIELDS.map(|name| field(record, name)));
         }

@@ -11,7 +11,7 @@ use super::http::HttpApi;
 use super::text::{field, millis};
 use super::{Call, TargetArguments};
 use crate::failure::{Ended, Failure, Found};
-use crate::output::{self, Columns, grouped};
+use crate::output::{self, Table, grouped};
 
 /// The time between two lists of `top --watch`.
 const EVERY: Duration = Duration::from_secs(2);
@@ -74,9 +74,12 @@ pub(crate) fn health(arguments: &HealthArguments, is_json: bool) -> Ended {
 pub(crate) fn top(arguments: &TopArguments, is_json: bool) -> Ended {
     let api = arguments.target.instance("top clients")?;
     print_top(&api, arguments, is_json)?;
+    if !arguments.watch {
+        return Ok(Found::Nothing);
+    }
     // Nothing is ever sent. The channel is a clock.
     let (_sender, pause) = mpsc::channel::<()>();
-    while arguments.watch {
+    loop {
         let _ = pause.recv_timeout(EVERY);
         if !is_json && io::stdout().is_terminal() {
             output::write(CLEAR_SCREEN)?;
@@ -87,7 +90,6 @@ pub(crate) fn top(arguments: &TopArguments, is_json: bool) -> Ended {
             printed => printed?,
         }
     }
-    Ok(Found::Nothing)
 }
 
 fn print_top(api: &HttpApi, arguments: &TopArguments, is_json: bool) -> Result<(), Failure> {
@@ -103,7 +105,7 @@ fn print_top(api: &HttpApi, arguments: &TopArguments, is_json: bool) -> Result<(
     let answer = api.send(&call)?.json()?;
     let of_all = instances(&answer);
     output::print(is_json, &answer["clients"], |clients| {
-        let mut columns = Columns::new(["client", "scope", "limit", "requests", "limited for"]);
+        let mut columns = Table::new(&["client", "scope", "limit", "requests", "limited for"]);
         for client in clients.as_array().into_iter().flatten() {
             let retry = client["retry_after_ms"].as_u64().unwrap_or(0);
             columns.row([

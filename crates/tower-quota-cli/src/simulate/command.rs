@@ -1,17 +1,20 @@
 //! The arguments of `simulate`, and what it does with them.
 
+use core::mem;
 use std::fs;
-use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
+use tower_quota::Decided;
 use tower_quota_rules::Rules;
 
-use super::report::{Report, html, text};
-use super::run::{Source, run as replay};
+use super::read::{Source, read};
+use super::replay::Replay;
+use super::report::{Change, Report, Side, html};
 use super::share::Share;
 use super::suggest::suggest;
-use super::tally::KeyNames;
+use super::tally::{KeyNames, Tally};
 use crate::failure::{Ended, Failure, Found};
 use crate::log::{HeaderSource, header_source};
 use crate::output;
@@ -41,6 +44,9 @@ pub(crate) struct SimulateArguments {
     /// The share of clients that the suggested quota may refuse at least once.
     #[arg(long, value_name = "SHARE", default_value = "0.1%")]
     hit: Share,
+    /// Leaves attackers out of the suggestion: clients with more than this many times the requests of the median client.
+    #[arg(long, value_name = "TIMES", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    leave_out: u32,
     /// The number of clients that are listed.
     #[arg(long, value_name = "CLIENTS", default_value_t = 20)]
     top: usize,
@@ -52,48 +58,87 @@ pub(crate) struct SimulateArguments {
 }
 
 pub(crate) fn run(arguments: &SimulateArguments, is_json: bool) -> Ended {
-    let new = arguments.load.load(&arguments.rules)?;
-    let old = arguments
-        .old
-        .as_ref()
-        .map(|old| arguments.load.load(old))
-        .transpose()?;
-    if arguments.suggest.is_some() && arguments.log.as_os_str() == "-" {
-        return Err(Failure::Usage(
-            "--suggest reads the log several times: give a file instead of -".into(),
-        ));
+    let mut documents = vec![arguments.load.load(&arguments.rules)?];
+    if let Some(old) = &arguments.old {
+        documents.push(arguments.load.load(old)?);
     }
-    let shows_progress = !is_json && std::io::stderr().is_terminal();
+    if arguments.suggest.is_some() && arguments.log.as_os_str() == "-" {
+        let text = "--suggest reads the log several times: give a file instead of -";
+        return Err(Failure::Usage(text.into()));
+    }
+    let report = replay(arguments, &documents)?;
+    if let Some(path) = &arguments.html {
+        fs::write(path, html::page(&report))
+            .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+    }
+    output::print(is_json, &report, Report::text)?;
+    Ok(Found::Nothing)
+}
+
+/// Replays the log through one document, or through two side by side. The new one is the first.
+fn replay(arguments: &SimulateArguments, documents: &[Rules]) -> Result<Report, Failure> {
     let source = Source {
         path: &arguments.log,
         headers: &arguments.headers,
-        shows_progress,
     };
-    let documents: Vec<&Rules> = core::iter::once(&new).chain(&old).collect();
-    let seed = core::array::from_fn(|_| fastrand::u8(..));
     let keys = KeyNames {
-        seed,
+        seed: core::array::from_fn(|_| fastrand::u8(..)),
         show: arguments.show_keys,
     };
-    let in_log = |error| Failure::Usage(format!("{}: {error}", arguments.log.display()));
-    let simulation = replay(source, &documents, keys).map_err(in_log)?;
-    if simulation.lines.requests == 0 {
-        let unreadable: u64 = simulation.lines.unreadable.iter().sum();
+    let mut sides = Vec::new();
+    for rules in documents {
+        let tally = Arc::new(Mutex::new(Tally::new(keys)));
+        let noted = Arc::clone(&tally);
+        let note = move |decided: &Decided<'_>, micros| lock(&noted).note(decided, micros);
+        sides.push((
+            Replay::new(rules, note).map_err(|error| source.failure(error))?,
+            tally,
+        ));
+    }
+    let mut change = Change::default();
+    let lines = read(source, |micros, request| {
+        let mut outcomes = sides.iter_mut().map(|(replay, tally)| {
+            replay.decide(micros, request.clone());
+            lock(tally).finish(micros).is_admitted()
+        });
+        if let (Some(new), Some(old)) = (outcomes.next(), outcomes.next()) {
+            change.newly_refused += u64::from(old && !new);
+            change.newly_admitted += u64::from(new && !old);
+        }
+    })
+    .map_err(|error| source.failure(error))?;
+    if lines.requests == 0 {
         return Err(Failure::Problem(format!(
-            "{} has no request: {unreadable} lines have none of the known forms (common, combined, JSON lines)",
-            arguments.log.display()
+            "{} has no request: {} lines have none of the known forms (common, combined, JSON lines)",
+            arguments.log.display(),
+            lines.unreadable_lines
         )));
     }
+    let document = documents[0].document();
     let suggestion = match &arguments.suggest {
-        Some(limit) => Some(suggest(new.document(), limit, arguments.hit, source)?),
+        Some(limit) => Some(suggest(
+            document,
+            limit,
+            arguments.hit,
+            arguments.leave_out,
+            source,
+        )?),
         None => None,
     };
-    let report = Report::of(&simulation, arguments.top, suggestion);
-    if let Some(path) = &arguments.html {
-        let page = html::page(&report, &simulation);
-        fs::write(path, page)
-            .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
-    }
-    output::print(is_json, &report, text::text)?;
-    Ok(Found::Nothing)
+    let evicted = sides.iter().map(|(replay, _)| replay.evicted()).sum();
+    let tallies = sides.iter().map(|(_, tally)| mem::take(&mut *lock(tally)));
+    let mut sides = tallies.map(|tally| Side::new(tally, arguments.top));
+    Ok(Report::new(
+        lines,
+        sides.next().unwrap_or_default(),
+        sides.next(),
+        change,
+        suggestion,
+        evicted,
+    ))
+}
+
+/// Locks the counts. One thread replays, and a panic in it ends the command.
+pub(super) fn lock<T>(counts: &Mutex<T>) -> MutexGuard<'_, T> {
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -146,6 +146,64 @@ fn suggested_quota_is_the_lowest_that_fits() {
     );
 }
 
+/// Returns a log of two hundred clients with two requests each, one of them with six, and of one that sends 900.
+fn attacked_log() -> String {
+    let line = |client: u32, second: u32| {
+        format!(
+            "10.0.0.{client} - - [21/Nov/2025:10:{:02}:{:02} +0000] \"POST /login HTTP/1.1\" 401 5\n",
+            second / 60,
+            second % 60
+        )
+    };
+    let mut log = String::new();
+    for second in 0..900 {
+        log += &line(250, second);
+        if second < 400 {
+            log += &line(second % 200, second);
+        }
+        if second < 4 {
+            log += &line(7, second);
+        }
+    }
+    log
+}
+
+#[test]
+fn suggestion_leaves_out_attackers() {
+    let files = Files::new();
+    let (rules, log) = (
+        files.write("rules.yaml", RULES),
+        files.write("access.log", attacked_log()),
+    );
+    let suggest = |more: &[&str]| {
+        let arguments = ["simulate", "--rules", &rules, "--log", &log, "--suggest"];
+        run(&[&arguments, ["minute"].as_slice(), more].concat())
+    };
+    let suggestion = &suggest(&["--json"]).json(0)["suggestion"];
+    assert_eq!(
+        (
+            &suggestion["quota"],
+            &suggestion["clients"],
+            &suggestion["left_out"]
+        ),
+        (&"5/minute".into(), &200.into(), &1.into()),
+        "{suggestion}"
+    );
+    let text = suggest(&[]).expect(0);
+    for part in [
+        "1 client is left out: it sent more than 50 times the 2 requests of the median client",
+        "0.1 % of 200 clients is less than one client",
+    ] {
+        assert!(text.contains(part), "{part} is missing: {text}");
+    }
+    let all = &suggest(&["--json", "--leave-out", "1000"]).json(0)["suggestion"];
+    assert_eq!(
+        (&all["clients"], &all["left_out"]),
+        (&201.into(), &0.into()),
+        "{all}"
+    );
+}
+
 #[test]
 fn suggested_quota_admits_the_cost() {
     let files = Files::new();

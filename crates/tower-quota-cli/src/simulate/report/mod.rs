@@ -1,188 +1,297 @@
-//! The report of a simulation: the counts that are shown as text, as JSON, and on a page with charts.
+//! The report of a simulation, as JSON, as text, and as a page with charts.
+//!
+//! Text and page show the same sections: lines, perhaps a chart, and tables.
 
 mod chart;
-pub(crate) mod html;
-mod side;
-pub(crate) mod text;
+pub(super) mod html;
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-pub(crate) use self::side::SideReport;
-
 use super::outcome::ReplayOutcome;
-use super::run::{Lines, Simulation};
+use super::read::Lines;
+use super::series::Series;
+use super::share::Share;
 use super::suggest::Suggestion;
-use crate::log::time;
+use super::tally::{LimitedClient, Tally};
+use crate::output::{Table, grouped};
 
 /// The result of a simulation.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
-    pub(crate) log: LogReport,
+pub(super) struct Report {
+    log: Lines,
     /// The result of the new rules.
-    pub(crate) new: SideReport,
+    new: Side,
     /// The result of the old rules, if there are two.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) old: Option<SideReport>,
+    old: Option<Side>,
     /// The change from the old rules to the new ones.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) change: Option<ChangeReport>,
+    change: Option<Change>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) suggestion: Option<Suggestion>,
+    suggestion: Option<Suggestion>,
     /// Reasons to read the numbers with care.
-    pub(crate) notes: Vec<String>,
+    notes: Vec<String>,
 }
 
-/// The contents of the log.
-#[derive(Debug, Serialize)]
-pub(crate) struct LogReport {
-    pub(crate) requests: u64,
-    pub(crate) unreadable_lines: u64,
-    pub(crate) from: String,
-    pub(crate) to: String,
-    pub(crate) busiest_second: PeakReport,
-    pub(crate) busiest_minute: PeakReport,
-}
-
-/// The busiest span.
-#[derive(Debug, Serialize)]
-pub(crate) struct PeakReport {
-    pub(crate) requests: u64,
-    pub(crate) at: String,
+/// The result of one document.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Side {
+    #[serde(flatten)]
+    tally: Tally,
+    /// The clients that are refused most.
+    clients: Vec<LimitedClient>,
 }
 
 /// The requests and clients whose outcome the new rules change.
-#[derive(Debug, Serialize)]
-pub(crate) struct ChangeReport {
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Change {
     /// The requests that the old rules admit and the new ones refuse.
-    pub(crate) newly_refused: u64,
+    pub(super) newly_refused: u64,
     /// The requests that the old rules refuse and the new ones admit.
-    pub(crate) newly_admitted: u64,
-    /// All requests with another outcome.
-    pub(crate) outcomes: Vec<OutcomeChange>,
-    /// The clients of each limit that are refused by one of the documents alone.
-    pub(crate) limits: Vec<HitChange>,
+    pub(super) newly_admitted: u64,
+    limits: Vec<HitChange>,
 }
 
-/// The number of requests with one outcome before and another after.
+/// The clients of a limit that are refused under one document alone. Limits are the same by name.
 #[derive(Debug, Serialize)]
-pub(crate) struct OutcomeChange {
-    pub(crate) old: ReplayOutcome,
-    pub(crate) new: ReplayOutcome,
-    pub(crate) requests: u64,
+struct HitChange {
+    limit: String,
+    newly_hit: u64,
+    no_longer_hit: u64,
 }
 
-/// The clients of a limit that are refused under one document alone.
-#[derive(Debug, Serialize)]
-pub(crate) struct HitChange {
-    pub(crate) limit: String,
-    pub(crate) newly_hit: u64,
-    pub(crate) no_longer_hit: u64,
+/// A part of the report.
+struct Section<'a> {
+    title: &'static str,
+    lines: Vec<String>,
+    series: Option<&'a Series>,
+    tables: Vec<Table>,
+}
+
+impl Side {
+    pub(super) fn new(tally: Tally, top: usize) -> Self {
+        Self {
+            clients: tally.most_limited(top),
+            tally,
+        }
+    }
+
+    fn section(&self, title: &'static str, requests: u64) -> Section<'_> {
+        let counts =
+            ReplayOutcome::ALL.map(|(outcome, name)| (self.tally.outcomes[&outcome], name));
+        let shown = counts
+            .iter()
+            .filter(|(count, name)| *count > 0 || matches!(*name, "admitted" | "limited"));
+        let shown: Vec<String> = shown
+            .map(|(count, name)| {
+                let share = Share::of(*count, requests);
+                format!("{} {name} ({share})", grouped(*count))
+            })
+            .collect();
+        let admitted = &self.tally.busiest_admitted_second;
+        let mut limits = Table::new(&[
+            "limit", "requests", "limited", "clients", "limited", "share", "peak/s", "retry",
+            "wait",
+        ]);
+        for limit in &self.tally.limits {
+            let unit = |number: u64, unit| match number {
+                0 => "-".to_owned(),
+                number => format!("{number} {unit}"),
+            };
+            let shadow = if limit.shadow { " (shadow)" } else { "" };
+            limits.row([
+                format!("{}{shadow}", limit.name),
+                grouped(limit.requests),
+                grouped(limit.limited),
+                grouped(limit.clients),
+                grouped(limit.clients_hit),
+                Share::of(limit.clients_hit, limit.clients).to_string(),
+                grouped(limit.busiest_second.requests()),
+                unit(limit.longest_retry_seconds, "s"),
+                unit(limit.longest_wait_millis, "ms"),
+            ]);
+        }
+        let heads = [
+            "limited client",
+            "limit",
+            "requests",
+            "limited",
+            "first",
+            "last",
+        ];
+        let mut clients = Table::new(&heads);
+        for client in &self.clients {
+            clients.row([
+                client.client.clone(),
+                client.limit.clone(),
+                grouped(client.requests.into()),
+                grouped(client.limited.into()),
+                client.first.clone(),
+                client.last.clone(),
+            ]);
+        }
+        Section {
+            title,
+            lines: vec![
+                shown.join(", "),
+                format!("busiest second of what is admitted: {admitted}"),
+            ],
+            series: Some(&self.tally.series),
+            tables: vec![limits, clients],
+        }
+    }
 }
 
 impl Report {
-    pub(crate) fn of(simulation: &Simulation, top: usize, suggestion: Option<Suggestion>) -> Self {
-        let mut sides = simulation
-            .replays
-            .iter()
-            .map(|replay| SideReport::of(&replay.tally(), top));
-        let new = sides.next().unwrap_or_default();
-        let old = sides.next();
-        let evicted = simulation
-            .replays
-            .iter()
-            .map(super::replay::Replay::evicted)
-            .sum();
+    pub(super) fn new(
+        log: Lines,
+        new: Side,
+        old: Option<Side>,
+        change: Change,
+        suggestion: Option<Suggestion>,
+        evicted: u64,
+    ) -> Self {
+        let change = old.as_ref().map(|old| Change {
+            limits: hit_changes(&old.tally, &new.tally),
+            ..change
+        });
         Self {
-            log: LogReport::of(&simulation.lines),
+            notes: notes(&log, evicted),
+            log,
             new,
-            change: old.is_some().then(|| change(simulation)),
             old,
+            change,
             suggestion,
-            notes: notes(&simulation.lines, evicted),
         }
     }
-}
 
-impl LogReport {
-    fn of(lines: &Lines) -> Self {
-        let peak = |(at, requests)| PeakReport {
-            requests,
-            at: time::text(at),
+    /// Returns the report for people.
+    pub(super) fn text(&self) -> String {
+        let mut out = String::new();
+        for section in self.sections() {
+            if !out.is_empty() {
+                out += &format!("\n{}\n", section.title);
+            }
+            for line in section.lines {
+                out += &format!("{line}\n");
+            }
+            for table in section.tables {
+                out += &format!("\n{}", table.text());
+            }
+        }
+        out
+    }
+
+    fn sections(&self) -> Vec<Section<'_>> {
+        let lines = |title, lines| Section {
+            title,
+            lines,
+            series: None,
+            tables: Vec::new(),
         };
-        Self {
-            requests: lines.requests,
-            unreadable_lines: lines.unreadable.iter().sum(),
-            from: time::text(lines.span.0),
-            to: time::text(lines.span.1),
-            busiest_second: peak(lines.busiest_second.most()),
-            busiest_minute: peak(lines.busiest_minute.most()),
+        let log = &self.log;
+        let requests = grouped(log.requests);
+        let mut sections = vec![lines(
+            "The log",
+            vec![
+                format!("{requests} requests from {} to {} UTC", log.from, log.to),
+                format!("busiest second: {}", log.busiest_second),
+                format!("busiest minute: {}", log.busiest_minute),
+            ],
+        )];
+        if let Some(old) = &self.old {
+            sections.push(old.section("Old rules", log.requests));
         }
+        sections.push(self.new.section("New rules", log.requests));
+        if let Some(change) = &self.change {
+            let mut limits = Table::new(&["limit", "clients newly limited", "no longer limited"]);
+            for limit in &change.limits {
+                limits.row([
+                    limit.limit.clone(),
+                    grouped(limit.newly_hit),
+                    grouped(limit.no_longer_hit),
+                ]);
+            }
+            let (refused, admitted) = (change.newly_refused, change.newly_admitted);
+            let line = format!(
+                "{} requests are newly refused, {} newly admitted",
+                grouped(refused),
+                grouped(admitted)
+            );
+            sections.push(Section {
+                tables: vec![limits],
+                ..lines("From the old rules to the new ones", vec![line])
+            });
+        }
+        if let Some(suggestion) = &self.suggestion {
+            sections.push(lines("Suggestion", suggestion.lines()));
+        }
+        if !self.notes.is_empty() {
+            sections.push(lines("Notes", self.notes.clone()));
+        }
+        for section in &mut sections {
+            section.tables.retain(|table| !table.rows.is_empty());
+        }
+        sections
     }
 }
 
-fn change(simulation: &Simulation) -> ChangeReport {
-    let outcomes: Vec<OutcomeChange> = simulation
-        .differences
-        .iter()
-        .map(|((old, new), requests)| OutcomeChange {
-            old: ReplayOutcome::ALL[*old],
-            new: ReplayOutcome::ALL[*new],
-            requests: *requests,
-        })
-        .collect();
-    let sum = |from: bool| {
-        let turned = outcomes
-            .iter()
-            .filter(|change| change.old.is_admitted() == from && change.new.is_admitted() != from);
-        turned.map(|change| change.requests).sum()
-    };
-    let (newly_refused, newly_admitted) = (sum(true), sum(false));
-    let limits = match &simulation.replays[..] {
-        [new, old] => side::hit_changes(&new.tally(), &old.tally()),
-        _ => Vec::new(),
-    };
-    ChangeReport {
-        newly_refused,
-        newly_admitted,
-        outcomes,
-        limits,
+fn hit_changes(old: &Tally, new: &Tally) -> Vec<HitChange> {
+    let (old, new) = (old.hit(), new.hit());
+    let mut changes = BTreeMap::<&str, [u64; 2]>::new();
+    for (limit, _) in new.difference(&old) {
+        changes.entry(limit).or_default()[0] += 1;
     }
+    for (limit, _) in old.difference(&new) {
+        changes.entry(limit).or_default()[1] += 1;
+    }
+    let change = |(limit, [newly_hit, no_longer_hit]): (&str, [u64; 2])| HitChange {
+        limit: limit.to_owned(),
+        newly_hit,
+        no_longer_hit,
+    };
+    changes.into_iter().map(change).collect()
 }
 
 fn notes(lines: &Lines, evicted: u64) -> Vec<String> {
-    let mut notes = Vec::new();
     let [form, time, request] = lines.unreadable;
-    if form + time + request > 0 {
-        notes.push(format!(
-            "{} lines are no requests: {form} have another form, {time} no readable time, {request} no request of HTTP",
-            form + time + request
-        ));
-    }
-    if lines.exact_times == 0 {
-        notes.push(
+    let all = [
+        (
+            lines.unreadable_lines > 0,
+            format!(
+                "{} lines are no requests: {form} have another form, {time} no readable time, {request} no request of HTTP",
+                lines.unreadable_lines
+            ),
+        ),
+        (
+            lines.exact_times == 0,
             "the log has times in seconds: requests of one second count as simultaneous, so bursts look larger than they \
              were and short limits stricter"
                 .into(),
-        );
-    }
-    if lines.out_of_order > 0 {
-        notes.push(format!(
-            "{} requests have an earlier time than the line before: they count at the later time, since servers write a \
-             line when a response ends",
-            lines.out_of_order
-        ));
-    }
-    if lines.refused_in_log > 0 {
-        notes.push(format!(
-            "{} requests were answered 429 when they were logged: their clients may have asked less, or more, under other \
-             limits",
-            lines.refused_in_log
-        ));
-    }
-    if evicted > 0 {
-        notes.push(format!(
-            "{evicted} counters were evicted: there are more clients than a store of ten million remembers"
-        ));
-    }
-    notes
+        ),
+        (
+            lines.out_of_order > 0,
+            format!(
+                "{} requests have an earlier time than the line before: they count at the later time, since servers write \
+                 a line when a response ends",
+                lines.out_of_order
+            ),
+        ),
+        (
+            lines.refused_in_log > 0,
+            format!(
+                "{} requests were answered 429 when they were logged: their clients may have asked less, or more, under \
+                 other limits",
+                lines.refused_in_log
+            ),
+        ),
+        (
+            evicted > 0,
+            format!("{evicted} counters were evicted: there are more clients than a store of ten million remembers"),
+        ),
+    ];
+    let applying = all.into_iter().filter(|(applies, _)| *applies);
+    applying.map(|(_, note)| note).collect()
 }
