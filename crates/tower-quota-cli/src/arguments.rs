@@ -3,14 +3,13 @@
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::remote::blocks::{BlockArguments, BlocksArguments, UnblockArguments};
+use crate::remote::blocks::{BlockArguments, ListArguments, UnblockArguments};
 use crate::remote::clients::{GrantArguments, PeekArguments, ResetArguments};
 use crate::remote::explain::ExplainArguments;
-use crate::remote::rollout::ReportArguments;
-use crate::remote::rules::{
-    HistoryArguments, PutArguments, RollbackArguments, RolloutArguments, ShowArguments,
-};
-use crate::remote::status::{HealthArguments, TopArguments};
+use crate::remote::put::PutArguments;
+use crate::remote::status::TopArguments;
+use crate::remote::versions::{HistoryArguments, RollbackArguments, ShowArguments};
+use crate::remote::{ChangeArguments, Remote, TargetArguments};
 use crate::rules::check::CheckArguments;
 use crate::rules::convert::ConvertArguments;
 use crate::rules::diff::DiffArguments;
@@ -46,39 +45,39 @@ pub(crate) enum Command {
     /// Replays an access log through rules: who would be limited, and by which limit.
     Simulate(SimulateArguments),
     /// Puts rules in force, on all instances.
-    Put(PutArguments),
+    Put(Remote<PutArguments>),
     /// Shows what the rules that are rolled out change, on all instances.
-    Rollout(ReportArguments),
+    Rollout(TargetArguments),
     /// Puts the rules that are rolled out in force for all clients.
-    Promote(RolloutArguments),
+    Promote(Remote<ChangeArguments>),
     /// Ends a roll-out: the rules in force decide for all clients again.
-    Abandon(RolloutArguments),
+    Abandon(Remote<ChangeArguments>),
     /// Puts an earlier version of the rules in force again.
-    Rollback(RollbackArguments),
+    Rollback(Remote<RollbackArguments>),
     /// Lists the versions of the rules, the newest first.
-    History(HistoryArguments),
+    History(Remote<HistoryArguments>),
     /// Lists changes of rules, clients and blocks: who, what, before, after, why.
-    Audit(HistoryArguments),
+    Audit(Remote<HistoryArguments>),
     /// Prints the rules in force, or an earlier version.
-    Show(ShowArguments),
+    Show(Remote<ShowArguments>),
     /// Says which limits a request meets, with which keys. Charges nothing.
     Explain(ExplainArguments),
     /// Shows what a client has left of a limit, and until when. The exit code is 1 if it is limited.
-    Peek(PeekArguments),
+    Peek(Remote<PeekArguments>),
     /// Forgets what a client has used of a limit, and its penalty.
-    Reset(ResetArguments),
+    Reset(Remote<ResetArguments>),
     /// Gives units back to a client.
-    Grant(GrantArguments),
+    Grant(Remote<GrantArguments>),
     /// Blocks a client or a network on all instances, or lets it pass uncounted.
-    Block(BlockArguments),
+    Block(Remote<BlockArguments>),
     /// Removes a block.
-    Unblock(UnblockArguments),
+    Unblock(Remote<UnblockArguments>),
     /// Lists the blocks in force.
-    Blocks(BlocksArguments),
+    Blocks(Remote<ListArguments>),
     /// Shows the health of an instance. The exit code is 1 if it is not healthy.
-    Health(HealthArguments),
+    Health(TargetArguments),
     /// Lists the clients that are limited most, or that send most requests.
-    Top(TopArguments),
+    Top(Remote<TopArguments>),
     /// Prints a script that completes arguments in a shell.
     Completions {
         /// The shell.

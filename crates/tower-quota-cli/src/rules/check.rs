@@ -7,10 +7,11 @@ use serde::Serialize;
 use tower_quota_rules::Problems;
 
 use super::load::{LoadArguments, RulesText};
-use crate::failure::{Ended, Found};
-use crate::output;
+use crate::failure::Ended;
+use crate::output::Output;
 
 #[derive(Args, Debug)]
+#[command(after_help = "Quote YAML values with braces: { path: \"/users/{id}\" }.")]
 pub(crate) struct CheckArguments {
     /// The files of rules, or `-` for standard input.
     #[arg(required = true)]
@@ -33,8 +34,8 @@ struct Checked {
     text: String,
 }
 
-pub(crate) fn run(arguments: &CheckArguments, is_json: bool) -> Ended {
-    let mut found = Found::Nothing;
+pub(crate) fn run(arguments: &CheckArguments) -> Ended {
+    let mut has_findings = false;
     let mut all = Vec::new();
     for path in &arguments.files {
         let text = RulesText::read(path, arguments.load.format)?;
@@ -42,9 +43,7 @@ pub(crate) fn run(arguments: &CheckArguments, is_json: bool) -> Ended {
             Ok(rules) => (true, rules.warnings().clone()),
             Err(problems) => (false, problems),
         };
-        if !valid || (arguments.strict && !problems.is_empty()) {
-            found = Found::Something;
-        }
+        has_findings |= !valid || (arguments.strict && !problems.is_empty());
         all.push(Checked {
             file: text.name(),
             valid,
@@ -52,22 +51,20 @@ pub(crate) fn run(arguments: &CheckArguments, is_json: bool) -> Ended {
             text: text.text,
         });
     }
-    output::print(is_json, &all, |all| {
-        all.iter().map(Checked::shown).collect()
-    })?;
-    Ok(found)
+    let text: String = all.iter().map(Checked::shown).collect();
+    Ok(Output::new(&all, &text)?.found(has_findings))
 }
 
 impl Checked {
     fn shown(&self) -> String {
         let rendered = self.problems.render(&self.text, &self.file);
         let count = self.problems.iter().count() + self.problems.more();
-        match (self.valid, count) {
-            (true, 0) => format!("{}: ok\n", self.file),
-            (true, 1) => format!("{rendered}{}: ok, with a warning\n", self.file),
-            (true, count) => format!("{rendered}{}: ok, with {count} warnings\n", self.file),
-            (false, 1) => format!("{rendered}{}: 1 problem\n", self.file),
-            (false, count) => format!("{rendered}{}: {count} problems\n", self.file),
-        }
+        let (result, noun) = match self.valid {
+            true if count == 0 => return format!("{}: ok\n", self.file),
+            true => ("ok, with ", "warning"),
+            false => ("", "problem"),
+        };
+        let plural = if count == 1 { "" } else { "s" };
+        format!("{rendered}{}: {result}{count} {noun}{plural}\n", self.file)
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct LoadArguments {
     #[arg(long = "code", value_name = "KIND=NAME", value_parser = code_part)]
     pub(crate) code: Vec<CodePart>,
     /// The format of rules from standard input, or from a file whose name does not say.
-    #[arg(long, value_name = "yaml|toml|json", value_parser = format)]
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
     pub(crate) format: Option<Format>,
 }
 
@@ -142,11 +142,7 @@ fn code_part(text: &str) -> Result<CodePart, String> {
     })
 }
 
-pub(crate) fn format(text: &str) -> Result<Format, String> {
-    match text {
-        "yaml" => Ok(Format::Yaml),
-        "toml" => Ok(Format::Toml),
-        "json" => Ok(Format::Json),
-        _ => Err("give yaml, toml or json".into()),
-    }
+pub(crate) fn format(text: &str) -> Result<Format, &'static str> {
+    let path = format!("rules.{text}");
+    Format::of_path(Path::new(&path)).ok_or("give yaml or json")
 }

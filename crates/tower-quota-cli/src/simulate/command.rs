@@ -15,9 +15,9 @@ use super::report::{Change, Report, Side, html};
 use super::share::Share;
 use super::suggest::suggest;
 use super::tally::{KeyNames, Tally};
-use crate::failure::{Ended, Failure, Found};
+use crate::failure::{Ended, Failure};
 use crate::log::{HeaderSource, header_source};
-use crate::output;
+use crate::output::Output;
 use crate::rules::load::LoadArguments;
 
 #[derive(Args, Debug)]
@@ -57,7 +57,7 @@ pub(crate) struct SimulateArguments {
     load: LoadArguments,
 }
 
-pub(crate) fn run(arguments: &SimulateArguments, is_json: bool) -> Ended {
+pub(crate) fn run(arguments: &SimulateArguments) -> Ended {
     let mut documents = vec![arguments.load.load(&arguments.rules)?];
     if let Some(old) = &arguments.old {
         documents.push(arguments.load.load(old)?);
@@ -71,8 +71,7 @@ pub(crate) fn run(arguments: &SimulateArguments, is_json: bool) -> Ended {
         fs::write(path, html::page(&report))
             .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
     }
-    output::print(is_json, &report, Report::text)?;
-    Ok(Found::Nothing)
+    Output::new(&report, &report.text())
 }
 
 /// Replays the log through one document, or through two side by side. The new one is the first.

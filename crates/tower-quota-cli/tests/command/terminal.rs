@@ -1,6 +1,6 @@
-//! `top --watch`, in a real pseudo terminal and into a pipe.
+//! Commands in a real pseudo terminal, and into a pipe.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
 use crate::command::{Files, Ran, command};
@@ -63,4 +63,37 @@ fn watched_list_in_a_pipe_is_text() {
     let mut top = command(&["top", "--watch", "--show-keys", "--admin", &service.admin]);
     let printed = printed(&mut top, "ann", 2);
     assert!(!printed.contains('\u{1b}'), "{printed:?}");
+}
+
+#[test]
+fn put_asks_in_a_terminal() {
+    let service = limited_service();
+    let files = Files::new();
+    let rules = "limits: [{ name: minute, quota: 2/minute, key: header x-api-key }]";
+    let line = format!(
+        "{} put {} --admin {}",
+        env!("CARGO_BIN_EXE_tower-quota"),
+        files.write("rules.yaml", rules),
+        service.admin
+    );
+    for (answer, result, code) in [
+        ("n", "error: not put", 1),
+        ("y", "version 2 is in force", 0),
+    ] {
+        let mut script = Command::new("script")
+            .args(["--quiet", "--return", "--command", &line, "/dev/null"])
+            .env("TOWER_QUOTA_TOKEN", TOKEN)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut keys = script.stdin.take().unwrap();
+        writeln!(keys, "{answer}").unwrap();
+        let ran = script.wait_with_output().unwrap();
+        let printed = String::from_utf8_lossy(&ran.stdout);
+        for part in ["1/minute -> 2/minute", "Put these rules? [y/N]", result] {
+            assert!(printed.contains(part), "{part} is missing: {printed}");
+        }
+        assert_eq!(ran.status.code(), Some(code));
+    }
 }
