@@ -34,7 +34,7 @@ pub(crate) struct SimulateArguments {
     /// Takes a header from the log: from a JSON field, or from the quoted field of this number after the sizes (the
     /// referer is 1, the user agent 2). JSON fields `http_NAME` and `headers` are found without it.
     #[arg(long = "header", value_name = "HEADER=FIELD", value_parser = header_source)]
-    headers: Vec<(String, HeaderSource)>,
+    headers: Vec<HeaderSource>,
     /// Writes a report with charts to this file, one page without outside resources.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,

@@ -1,6 +1,6 @@
 //! `simulate`: an access log through rules, in the time of the log.
 //!
-//! `read` reads the log once. Each line is a `request`, which each `replay` decides as a service would: the layer of
+//! `read` reads the log once. Each line is a request, which each `replay` decides as a service would: the layer of
 //! tower-quota over a memory store, on a `clock` that shows the log's time, around a `service` that answers as the log
 //! says. The `tally` counts the decisions. `report` shows the counts. `suggest` looks for a quota.
 
@@ -11,7 +11,6 @@ mod peak;
 mod read;
 mod replay;
 mod report;
-mod request;
 mod series;
 mod service;
 mod share;

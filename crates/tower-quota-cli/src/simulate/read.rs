@@ -7,17 +7,15 @@ use http::Request;
 use serde::Serialize;
 
 use super::peak::Peak;
-use super::request::request;
-use super::service::LoggedResponse;
 use crate::failure::Failure;
-use crate::log::{HeaderSource, LineReader, LogFile, Unreadable, time};
+use crate::log::{HeaderSource, LineReader, LogFile, LoggedResponse, time};
 use crate::output::grouped;
 
 /// A log, and where its lines have headers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Source<'a> {
     pub(super) path: &'a Path,
-    pub(super) headers: &'a [(String, HeaderSource)],
+    pub(super) headers: &'a [HeaderSource],
 }
 
 impl Source<'_> {
@@ -59,7 +57,7 @@ pub(super) fn read(
     mut each: impl FnMut(u64, Request<LoggedResponse>),
 ) -> io::Result<Lines> {
     let mut file = LogFile::open(source.path)?;
-    let mut reader = LineReader::new(source.headers.to_vec());
+    let mut reader = LineReader::new(source.headers);
     let mut lines = Lines {
         requests: 0,
         unreadable_lines: 0,
@@ -79,12 +77,7 @@ pub(super) fn read(
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let record = reader.read(&line);
-        let request = record.and_then(|record| {
-            let request = request(&record).ok_or(Unreadable::Request)?;
-            Ok((record.micros, record.status, request))
-        });
-        let (micros, status, request) = match request {
+        let (micros, request) = match reader.read(&line) {
             Ok(request) => request,
             Err(why) => {
                 lines.unreadable[why as usize] += 1;
@@ -98,7 +91,7 @@ pub(super) fn read(
         lines.requests += 1;
         lines.out_of_order += u64::from(micros < now);
         lines.exact_times += u64::from(!micros.is_multiple_of(1_000_000));
-        lines.refused_in_log += u64::from(status == Some(429));
+        lines.refused_in_log += u64::from(request.body().status == Some(429));
         now = micros.max(now);
         lines.busiest_second.count(now);
         lines.busiest_minute.count(now);

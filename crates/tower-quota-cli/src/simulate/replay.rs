@@ -16,7 +16,8 @@ use tower_quota_rules::Rules;
 use tower_service::Service;
 
 use super::clock::LogClock;
-use super::service::{LoggedResponse, LoggedService};
+use super::service::LoggedService;
+use crate::log::LoggedResponse;
 
 /// A document that decides the requests of a log, as it would in a service.
 pub(super) struct Replay {

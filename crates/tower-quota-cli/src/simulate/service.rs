@@ -10,12 +10,7 @@ use http::{Request, Response, StatusCode};
 use http_body::{Body, Frame};
 use tower_service::Service;
 
-/// The logged part of a response: what limits that settle look at.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct LoggedResponse {
-    pub(super) status: Option<u16>,
-    pub(super) bytes: Option<u64>,
-}
+use crate::log::LoggedResponse;
 
 /// A service that answers each request with the response that is logged.
 #[derive(Clone, Copy, Debug)]
