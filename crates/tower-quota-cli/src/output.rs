@@ -36,9 +36,13 @@ impl Output {
         })
     }
 
-    /// Makes the output of an answer of the API.
-    pub(crate) fn answer(value: &Value) -> Ended {
-        Self::new(value, &describe(value))
+    /// Makes the output of a value, which the text shows as it is.
+    pub(crate) fn answer(json: Value) -> Ended {
+        Ok(Self {
+            text: describe(&json),
+            json,
+            has_findings: false,
+        })
     }
 
     /// Sets whether the command has found problems or differences.
@@ -66,45 +70,62 @@ impl Output {
     }
 }
 
-/// Returns a value of the API for people: a line for each field, and a table for each list.
-pub(crate) fn describe(value: &Value) -> String {
-    let mut out = String::new();
-    for (name, value) in fields(value) {
-        let name = if name.is_empty() { name } else { name + ": " };
-        match value {
-            Value::Array(rows) if rows.is_empty() => out += &format!("{name}none\n"),
-            Value::Array(rows) => {
-                if !name.is_empty() {
-                    out += &format!("{}\n", name.trim_end());
-                }
-                out += &table(&rows).text();
-            }
-            value => out += &format!("{name}{}\n", shown(&value)),
-        }
-    }
-    out
+/// A part of a value as people read it.
+pub(crate) enum Part {
+    Line(String),
+    Table(Table),
 }
 
-/// Returns the fields of an object that have a value. Objects in it put their names before those of their fields.
-fn fields(value: &Value) -> Vec<(String, Value)> {
-    let Value::Object(object) = value else {
-        return vec![(String::new(), value.clone())];
-    };
-    let mut all = Vec::new();
-    for (name, value) in object {
-        let name = name.replace('_', " ");
-        match (value, name.strip_suffix(" ms")) {
-            (Value::Null, _) => {}
-            (Value::String(text), _) if text.is_empty() => {}
-            (Value::Number(number), Some(name)) => {
-                let time = millis(number.as_u64().unwrap_or_default());
-                all.push((name.to_owned(), time.into()));
+/// Returns a value for people: a line for each field, and a table for each list.
+pub(crate) fn describe(value: &Value) -> String {
+    let mut out = String::new();
+    for (name, part) in parts(value) {
+        match part {
+            Part::Line(text) if name.is_empty() => out += &format!("{text}\n"),
+            Part::Line(text) => out += &format!("{name}: {text}\n"),
+            Part::Table(table) if name.is_empty() => out += &table.text(),
+            Part::Table(table) => {
+                // One empty line is enough between two tables.
+                let end = out.trim_end().len();
+                out.truncate(end);
+                out += &format!("\n\n{name}:\n{}\n", table.text());
             }
-            (value, _) => {
-                for (inner, value) in fields(value) {
-                    all.push((format!("{name} {inner}").trim_end().to_owned(), value));
+        }
+    }
+    out.trim_start_matches('\n').trim_end().to_owned() + "\n"
+}
+
+/// Returns the parts of a value with their names. Objects put their names before those of their fields.
+pub(crate) fn parts(value: &Value) -> Vec<(String, Part)> {
+    let mut all = Vec::new();
+    match value {
+        Value::Null => {}
+        Value::Object(object) => {
+            for (name, value) in object {
+                let name = name.replace('_', " ");
+                if let (Some(name), Some(number)) = (name.strip_suffix(" ms"), value.as_u64()) {
+                    all.push((name.to_owned(), Part::Line(millis(number))));
+                    continue;
+                }
+                for (inner, part) in parts(value) {
+                    all.push((format!("{name} {inner}").trim_end().to_owned(), part));
                 }
             }
+        }
+        Value::Array(items) if items.is_empty() => {
+            all.push((String::new(), Part::Line("none".into())));
+        }
+        Value::Array(items) if items[0].is_object() => {
+            all.push((String::new(), Part::Table(table(items))));
+        }
+        Value::Array(items) => all.extend(items.iter().flat_map(parts)),
+        Value::String(text) if text.is_empty() => {}
+        Value::String(text) => all.push((String::new(), Part::Line(visible(text, false)))),
+        value => {
+            // Versions stay as commands read them.
+            let large = value.as_u64().filter(|number| *number >= 10_000);
+            let text = large.map_or(value.to_string(), grouped);
+            all.push((String::new(), Part::Line(text)));
         }
     }
     all
@@ -112,28 +133,22 @@ fn fields(value: &Value) -> Vec<(String, Value)> {
 
 /// Returns objects as a table with a column for each field that one of them has.
 fn table(objects: &[Value]) -> Table {
-    let objects: Vec<_> = objects.iter().map(fields).collect();
-    let mut table = Table::new(&[]);
+    let objects: Vec<_> = objects.iter().map(parts).collect();
+    let mut heads = Vec::new();
     for (head, _) in objects.iter().flatten() {
-        if !table.heads.contains(head) {
-            table.heads.push(head.clone());
+        if !heads.contains(head) {
+            heads.push(head.clone());
         }
     }
-    for object in &objects {
-        let cell = |head: &String| {
-            let field = object.iter().find(|(name, _)| name == head);
-            field.map_or(String::new(), |(_, value)| shown(value))
-        };
-        let cells = table.heads.iter().map(cell).collect::<Vec<_>>();
-        table.row(cells);
-    }
-    table
-}
-
-fn shown(value: &Value) -> String {
-    match value {
-        Value::String(text) => visible(text, false),
-        value => visible(&value.to_string(), false),
+    let cell = |object: &[(String, Part)], head| match object.iter().find(|(name, _)| name == head)
+    {
+        Some((_, Part::Line(text))) => text.clone(),
+        _ => String::new(),
+    };
+    let row = |object: &Vec<_>| heads.iter().map(|head| cell(object, head)).collect();
+    Table {
+        rows: objects.iter().map(row).collect(),
+        heads,
     }
 }
 
@@ -175,19 +190,6 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Makes a table without rows.
-    pub(crate) fn new(heads: &[&str]) -> Self {
-        Self {
-            heads: heads.iter().map(ToString::to_string).collect(),
-            rows: Vec::new(),
-        }
-    }
-
-    /// Adds a row.
-    pub(crate) fn row(&mut self, cells: impl Into<Vec<String>>) {
-        self.rows.push(cells.into());
-    }
-
     /// Returns the table as lines. Numbers are on the right of their columns.
     pub(crate) fn text(&self) -> String {
         let mut lines = vec![String::new(); self.rows.len() + 1];
@@ -221,13 +223,8 @@ impl Table {
 
 /// Returns a number with its thousands apart: `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
+    match number {
+        0..1_000 => number.to_string(),
+        _ => format!("{},{:03}", grouped(number / 1_000), number % 1_000),
     }
-    out
 }

@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &ExplainArguments) -> Ended {
         }
     };
     let is_blocked = explanation["outcome"] == "blocked";
-    Ok(Output::answer(&explanation)?.found(is_blocked))
+    Ok(Output::answer(explanation)?.found(is_blocked))
 }
 
 impl ExplainArguments {

@@ -1,6 +1,5 @@
 //! `put`: new rules for running services, in place of those that the author of the change has seen.
 
-use core::str::FromStr;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
@@ -26,7 +25,7 @@ pub(crate) struct PutArguments {
     /// version that `show --output FILE` has recorded. Without a record, the command shows what changes and asks, or
     /// refuses if there is no terminal.
     #[arg(long, value_name = "VERSION")]
-    expect: Option<ExpectedVersion>,
+    expect: Option<String>,
     /// Ends the roll-out under way. Its version is the one to expect.
     #[arg(long)]
     replace_rollout: bool,
@@ -38,14 +37,6 @@ pub(crate) struct PutArguments {
     dry_run: bool,
     #[command(flatten)]
     change: ChangeArguments,
-}
-
-/// The version that a change is made from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ExpectedVersion {
-    Any,
-    None,
-    Number(u64),
 }
 
 pub(crate) fn put(arguments: &PutArguments, api: &Api) -> Ended {
@@ -64,10 +55,10 @@ pub(crate) fn put(arguments: &PutArguments, api: &Api) -> Ended {
     let newest = newest.and_then(tag).map(str::to_owned);
     let record = Record::of(&arguments.file);
     let recorded = record.read(api);
-    let expected = match (arguments.expect, &recorded, &current) {
-        (Some(ExpectedVersion::Any), _, _) => newest,
-        (Some(ExpectedVersion::None), _, _) => None,
-        (Some(ExpectedVersion::Number(number)), _, _) => Some(format!("\"{number}\"")),
+    let expected = match (arguments.expect.as_deref(), &recorded, &current) {
+        (Some("any"), _, _) => newest,
+        (Some("none"), _, _) => None,
+        (Some(number), _, _) => Some(format!("\"{number}\"")),
         (None, Some(tag), _) => Some(tag.clone()),
         (None, None, None) => newest,
         (None, None, Some(current)) => {
@@ -75,17 +66,18 @@ pub(crate) fn put(arguments: &PutArguments, api: &Api) -> Ended {
             newest
         }
     };
-    let (path, kind) = match (arguments.percent, arguments.dry_run) {
-        (Some(percent), _) => (
-            format!("/v1/rules/rollout?percent={percent}"),
+    let is_rollout = arguments.dry_run || arguments.percent.is_some();
+    let (mut path, kind) = if is_rollout {
+        (
+            "/v1/rules/rollout".to_owned(),
             "is rolled out beside the rules in force",
-        ),
-        (None, true) => (
-            "/v1/rules/rollout".into(),
-            "is rolled out beside the rules in force",
-        ),
-        (None, false) => ("/v1/rules".to_owned(), "is in force"),
+        )
+    } else {
+        ("/v1/rules".to_owned(), "is in force")
     };
+    if let Some(percent) = arguments.percent {
+        path += &format!("?percent={percent}");
+    }
     let request = Request::put(path).header(CONTENT_TYPE, rules.format.media_type());
     let request = match expected {
         Some(tag) => request.header(IF_MATCH, tag),
@@ -130,20 +122,5 @@ fn confirm(rules: &RulesText, current: &Response<String>, api: &Api) -> Result<(
     match answer.trim() {
         "y" | "yes" => Ok(()),
         _ => Err(Failure::Problem("not put".into())),
-    }
-}
-
-impl FromStr for ExpectedVersion {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "any" => Ok(Self::Any),
-            "none" => Ok(Self::None),
-            number => number
-                .parse()
-                .map(Self::Number)
-                .map_err(|_| "give the number of a version, any, or none".into()),
-        }
     }
 }

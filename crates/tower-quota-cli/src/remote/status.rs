@@ -48,7 +48,8 @@ const CLEAR_SCREEN: &str = "\x1b[2J\x1b[H";
 /// Shows the health of an instance. An unhealthy one is something found.
 pub(crate) fn health(api: &Api) -> Ended {
     let health = api.get("/v1/health")?;
-    Ok(Output::answer(&health)?.found(health["healthy"] != true))
+    let is_healthy = health["healthy"] == true;
+    Ok(Output::answer(health)?.found(!is_healthy))
 }
 
 /// Lists the clients with most requests, once or again and again.

@@ -54,12 +54,12 @@ pub(crate) fn rollback(arguments: &RollbackArguments, api: &Api) -> Ended {
 
 pub(crate) fn history(arguments: &HistoryArguments, api: &Api) -> Ended {
     let path = format!("/v1/rules/history?limit={}", arguments.limit);
-    Output::answer(&api.get(&path)?["versions"])
+    Output::answer(api.get(&path)?["versions"].take())
 }
 
 pub(crate) fn audit(arguments: &HistoryArguments, api: &Api) -> Ended {
     let path = format!("/v1/audit?limit={}", arguments.limit);
-    Output::answer(&api.get(&path)?["records"])
+    Output::answer(api.get(&path)?["records"].take())
 }
 
 pub(crate) fn show(arguments: &ShowArguments, api: &Api) -> Ended {
@@ -100,7 +100,7 @@ pub(crate) fn version_text(api: &Api, number: Option<u64>) -> Result<RulesText, 
 
 /// Shows the roll-out under way, with the counts of all instances.
 pub(crate) fn rollout(api: &Api) -> Ended {
-    Output::answer(&api.get("/v1/rules/rollout")?)
+    Output::answer(api.get("/v1/rules/rollout")?)
 }
 
 pub(crate) fn promote(change: &ChangeArguments, api: &Api) -> Ended {

@@ -5,8 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tower_quota::key;
-use tower_quota::settle;
+use tower_quota::{Name, RequestHead, key, settle};
 use tower_quota_rules::{CodeParts, Format, Rules};
 
 use crate::failure::Failure;
@@ -23,20 +22,8 @@ pub(crate) struct LoadArguments {
     pub(crate) format: Option<Format>,
 }
 
-/// A part of rules that code gives.
-#[derive(Clone, Debug)]
-pub(crate) struct CodePart {
-    kind: PartKind,
-    name: String,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum PartKind {
-    Key,
-    Cost,
-    Condition,
-    Settle,
-}
+/// A part of rules that code gives: its kind and its name.
+pub(crate) type CodePart = (String, String);
 
 /// A text of rules, and where it is from.
 #[derive(Clone, Debug)]
@@ -106,40 +93,30 @@ impl LoadArguments {
     }
 }
 
+/// Returns stand-ins for parts that code gives.
 pub(crate) fn parts(code: &[CodePart]) -> CodeParts {
-    code.iter().fold(CodeParts::new(), |parts, part| {
-        let name = part.name.as_str();
-        match part.kind {
-            PartKind::Key => {
-                let scope: tower_quota::Name = format!("code {name}").into();
+    let mut parts = CodeParts::new();
+    for (kind, name) in code {
+        parts = match kind.as_str() {
+            "key" => {
+                let scope = Name::from(format!("code {name}"));
                 parts.key(name, key::from_fn(scope, |_| None::<String>))
             }
-            PartKind::Cost => parts.cost(name, |_| 1),
-            PartKind::Condition => parts.condition(name, |_: &tower_quota::RequestHead<'_>| false),
-            PartKind::Settle => parts.settle(name, settle::by_handler()),
-        }
-    })
+            "cost" => parts.cost(name, |_| 1),
+            "condition" => parts.condition(name, |_: &RequestHead<'_>| false),
+            _ => parts.settle(name, settle::by_handler()),
+        };
+    }
+    parts
 }
 
-fn code_part(text: &str) -> Result<CodePart, String> {
-    let (kind, name) = text
-        .split_once('=')
-        .ok_or("write KIND=NAME, such as key=tenant")?;
-    let kind = match kind {
-        "key" => PartKind::Key,
-        "cost" => PartKind::Cost,
-        "condition" => PartKind::Condition,
-        "settle" => PartKind::Settle,
-        _ => {
-            return Err(format!(
-                "{kind:?} is not a kind of part: give key, cost, condition or settle"
-            ));
+fn code_part(text: &str) -> Result<CodePart, &'static str> {
+    match text.split_once('=') {
+        Some((kind @ ("key" | "cost" | "condition" | "settle"), name)) => {
+            Ok((kind.to_owned(), name.to_owned()))
         }
-    };
-    Ok(CodePart {
-        kind,
-        name: name.to_owned(),
-    })
+        _ => Err("give key=NAME, cost=NAME, condition=NAME or settle=NAME"),
+    }
 }
 
 pub(crate) fn format(text: &str) -> Result<Format, &'static str> {

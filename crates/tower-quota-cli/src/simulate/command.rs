@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
+use serde_json::Value;
 use tower_quota::Decided;
 use tower_quota_rules::Rules;
 
 use super::read::{Source, read};
 use super::replay::Replay;
-use super::report::{Change, Report, Side, html};
+use super::report::{Turned, html, report};
 use super::share::Share;
 use super::suggest::suggest;
 use super::tally::{KeyNames, Tally};
@@ -66,16 +67,19 @@ pub(crate) fn run(arguments: &SimulateArguments) -> Ended {
         let text = "--suggest reads the log several times: give a file instead of -";
         return Err(Failure::Usage(text.into()));
     }
-    let report = replay(arguments, &documents)?;
+    let (report, tallies) = replay(arguments, &documents)?;
     if let Some(path) = &arguments.html {
-        fs::write(path, html::page(&report))
+        fs::write(path, html::page(&report, &tallies))
             .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
     }
-    Output::new(&report, &report.text())
+    Output::answer(report)
 }
 
 /// Replays the log through one document, or through two side by side. The new one is the first.
-fn replay(arguments: &SimulateArguments, documents: &[Rules]) -> Result<Report, Failure> {
+fn replay(
+    arguments: &SimulateArguments,
+    documents: &[Rules],
+) -> Result<(Value, Vec<Tally>), Failure> {
     let source = Source {
         path: &arguments.log,
         headers: &arguments.headers,
@@ -94,15 +98,15 @@ fn replay(arguments: &SimulateArguments, documents: &[Rules]) -> Result<Report, 
             tally,
         ));
     }
-    let mut change = Change::default();
+    let mut turned = Turned::default();
     let lines = read(source, |micros, request| {
         let mut outcomes = sides.iter_mut().map(|(replay, tally)| {
             replay.decide(micros, request.clone());
             lock(tally).finish(micros).is_admitted()
         });
         if let (Some(new), Some(old)) = (outcomes.next(), outcomes.next()) {
-            change.newly_refused += u64::from(old && !new);
-            change.newly_admitted += u64::from(new && !old);
+            turned.refused += u64::from(old && !new);
+            turned.admitted += u64::from(new && !old);
         }
     })
     .map_err(|error| source.failure(error))?;
@@ -126,15 +130,17 @@ fn replay(arguments: &SimulateArguments, documents: &[Rules]) -> Result<Report, 
     };
     let evicted = sides.iter().map(|(replay, _)| replay.evicted()).sum();
     let tallies = sides.iter().map(|(_, tally)| mem::take(&mut *lock(tally)));
-    let mut sides = tallies.map(|tally| Side::new(tally, arguments.top));
-    Ok(Report::new(
-        lines,
-        sides.next().unwrap_or_default(),
-        sides.next(),
-        change,
+    let tallies: Vec<_> = tallies.collect();
+    let suggestion = suggestion.as_ref();
+    let report = report(
+        &lines,
+        &tallies,
+        &turned,
         suggestion,
         evicted,
-    ))
+        arguments.top,
+    );
+    Ok((report, tallies))
 }
 
 /// Locks the counts. One thread replays, and a panic in it ends the command.

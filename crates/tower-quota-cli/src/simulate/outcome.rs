@@ -23,14 +23,14 @@ pub(crate) enum ReplayOutcome {
 }
 
 impl ReplayOutcome {
-    /// All outcomes with their names, in the order of reports.
-    pub(super) const ALL: [(Self, &'static str); 6] = [
-        (Self::Admitted, "admitted"),
-        (Self::Limited, "limited"),
-        (Self::Queued, "queued"),
-        (Self::Blocked, "blocked"),
-        (Self::MissingKey, "without a key"),
-        (Self::Uncounted, "not counted"),
+    /// All outcomes.
+    pub(super) const ALL: [Self; 6] = [
+        Self::Admitted,
+        Self::Limited,
+        Self::Queued,
+        Self::Blocked,
+        Self::MissingKey,
+        Self::Uncounted,
     ];
 
     pub(super) fn of(decided: &Decided<'_>) -> Self {

@@ -1,11 +1,8 @@
 //! The busiest second and the busiest minute.
 
-use core::fmt;
-
 use serde::Serialize;
 
 use crate::log::time;
-use crate::output::grouped;
 
 /// Counts requests by a span of time, and keeps the largest count.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -33,8 +30,8 @@ impl Peak {
         }
     }
 
-    /// Counts one request. Times do not go back.
-    pub(super) fn count(&mut self, micros: u64) {
+    /// Counts one request, and returns the largest count. Times do not go back.
+    pub(super) fn count(&mut self, micros: u64) -> u64 {
         let start = micros - micros % self.span_micros;
         if self.current.0 != start {
             self.current = (start, 0);
@@ -43,10 +40,6 @@ impl Peak {
         if self.current.1 > self.most.1 {
             self.most = self.current;
         }
-    }
-
-    /// Returns the number of requests in the busiest span.
-    pub(super) const fn requests(&self) -> u64 {
         self.most.1
     }
 }
@@ -64,12 +57,5 @@ impl From<Peak> for PeakReport {
             requests,
             at: time::text(at),
         }
-    }
-}
-
-impl fmt::Display for Peak {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (at, requests) = self.most;
-        write!(f, "{} requests at {}", grouped(requests), time::text(at))
     }
 }

@@ -3,8 +3,10 @@
 use core::fmt;
 use core::str::FromStr;
 
+use serde::{Serialize, Serializer};
+
 /// A share in millionths: `0.1%` is 1,000 of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Share(u64);
 
 impl Share {
@@ -48,6 +50,12 @@ impl FromStr for Share {
         } else {
             Err(format!("{text:?} is more than 100%"))
         }
+    }
+}
+
+impl Serialize for Share {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -20,7 +20,6 @@ use super::replay::Replay;
 use super::share::Share;
 use super::tally::hash;
 use crate::failure::Failure;
-use crate::output::grouped;
 
 /// A suggested quota.
 #[derive(Debug, Serialize)]
@@ -34,6 +33,8 @@ pub(super) struct Suggestion {
     clients: u64,
     /// The clients that the suggested quota refuses at least once.
     hit: u64,
+    /// The same as a share of the clients.
+    share: Share,
     /// The clients with too many requests to count.
     left_out: u64,
     /// The requests of the median client.
@@ -111,6 +112,7 @@ pub(super) fn suggest(
                     now: rule.quota.to_string(),
                     clients: counted as u64,
                     hit,
+                    share: Share::of(hit, counted as u64),
                     left_out: (clients.len() - counted) as u64,
                     median_requests,
                     leave_out,
@@ -139,37 +141,22 @@ pub(super) fn suggest(
 }
 
 impl Suggestion {
-    /// Returns the suggestion for people.
-    pub(super) fn lines(&self) -> Vec<String> {
-        let Self { limit, clients, .. } = self;
-        let (hit, all) = (grouped(self.hit), grouped(*clients));
-        let share = Share::of(self.hit, *clients);
-        let mut lines = vec![
-            format!(
-                "suggested quota of {limit}: {} (now {})",
-                self.quota, self.now
-            ),
-            format!("it is the lowest that limits few enough clients: {hit} of {all}, {share}"),
-        ];
+    /// Returns reasons to read the suggestion with care.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
         if self.left_out > 0 {
-            let (are, they) = match self.left_out {
-                1 => ("client is", "it"),
-                _ => ("clients are", "each"),
-            };
-            lines.push(format!(
-                "{} {are} left out: {they} sent more than {} times the {} requests of the median client",
-                grouped(self.left_out),
-                self.leave_out,
-                grouped(self.median_requests)
+            notes.push(format!(
+                "the suggestion leaves out {} of the clients: each sent more than {} times the {} requests of the median client",
+                self.left_out, self.leave_out, self.median_requests
             ));
         }
-        if !self.most.covers(1, *clients) {
-            let most = self.most;
-            lines.push(format!(
-                "{most} of {all} clients is less than one client: the quota admits the busiest client that counts"
+        if !self.most.covers(1, self.clients) {
+            notes.push(format!(
+                "{} of {} clients is less than one client: the suggestion admits the busiest client that counts",
+                self.most, self.clients
             ));
         }
-        lines
+        notes
     }
 }
 

@@ -5,6 +5,7 @@ use core::time::Duration;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
+use serde_json::{Value, json};
 use tower_quota::{Decided, Key, Name, Outcome};
 
 use super::outcome::ReplayOutcome;
@@ -16,8 +17,8 @@ use crate::log::time;
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Tally {
     #[serde(flatten)]
-    pub(super) outcomes: BTreeMap<ReplayOutcome, u64>,
-    pub(super) busiest_admitted_second: Peak,
+    outcomes: BTreeMap<ReplayOutcome, u64>,
+    busiest_admitted_second: Peak,
     pub(super) limits: Vec<LimitTally>,
     #[serde(skip)]
     pub(super) series: Series,
@@ -35,21 +36,23 @@ pub(super) struct Tally {
 /// The counts of one limit.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct LimitTally {
-    pub(super) name: String,
+    name: String,
     /// True if the limit is evaluated and refuses nothing.
-    pub(super) shadow: bool,
+    shadow: bool,
     /// The requests that the limit decided.
-    pub(super) requests: u64,
+    requests: u64,
     /// The requests that the limit refused, or would have refused.
-    pub(super) limited: u64,
+    limited: u64,
     pub(super) clients: u64,
     /// The clients that are refused at least once.
     pub(super) clients_hit: u64,
-    pub(super) busiest_second: Peak,
+    peak_per_second: u64,
+    #[serde(skip)]
+    second: Peak,
     /// The longest time after which a refused request would have been admitted, rounded up.
-    pub(super) longest_retry_seconds: u64,
+    longest_retry_ms: u64,
     /// The longest wait of a queued request.
-    pub(super) longest_wait_millis: u64,
+    longest_wait_ms: u64,
 }
 
 /// A client of a limit: the limit's position, and a hash of the key.
@@ -66,18 +69,6 @@ struct ClientTally {
     text: Option<Box<str>>,
 }
 
-/// A client that a limit refuses.
-#[derive(Debug, Serialize)]
-pub(super) struct LimitedClient {
-    /// The key, or its hash.
-    pub(super) client: String,
-    pub(super) limit: String,
-    pub(super) requests: u32,
-    pub(super) limited: u32,
-    pub(super) first: String,
-    pub(super) last: String,
-}
-
 /// The names of clients: a hash with a seed of this run, and the keys if the user wants them.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct KeyNames {
@@ -88,7 +79,7 @@ pub(super) struct KeyNames {
 impl Tally {
     pub(super) fn new(keys: KeyNames) -> Self {
         Self {
-            outcomes: ReplayOutcome::ALL.map(|(outcome, _)| (outcome, 0)).into(),
+            outcomes: ReplayOutcome::ALL.map(|outcome| (outcome, 0)).into(),
             keys,
             ..Self::default()
         }
@@ -124,18 +115,17 @@ impl Tally {
             }
             let limit = &mut self.limits[position as usize];
             limit.requests += 1;
-            limit.busiest_second.count(micros);
+            limit.peak_per_second = limit.second.count(micros);
             let id = (position, hash(key, &self.keys.seed));
             let client = self.clients.entry(id).or_default();
             limit.clients += u64::from(client.requests == 0);
             client.requests = client.requests.saturating_add(1);
             match status.outcome {
                 Outcome::Wait(wait) => {
-                    limit.longest_wait_millis = limit.longest_wait_millis.max(millis(wait));
+                    limit.longest_wait_ms = limit.longest_wait_ms.max(millis(wait));
                 }
                 Outcome::Refuse(retry) => {
-                    let seconds = millis(retry).div_ceil(1_000);
-                    limit.longest_retry_seconds = limit.longest_retry_seconds.max(seconds);
+                    limit.longest_retry_ms = limit.longest_retry_ms.max(millis(retry));
                 }
                 _ => {}
             }
@@ -154,20 +144,20 @@ impl Tally {
     }
 
     /// Returns the clients that are refused most.
-    pub(super) fn most_limited(&self, most: usize) -> Vec<LimitedClient> {
+    pub(super) fn most_limited(&self, most: usize) -> Vec<Value> {
         let mut limited: Vec<_> = self.limited().collect();
         limited.sort_unstable_by_key(|(id, client)| (Reverse(client.limited), **id));
         limited.truncate(most);
-        let report = |((limit, hash), client): (&ClientId, &ClientTally)| LimitedClient {
-            client: match &client.text {
-                Some(text) => text.to_string(),
-                None => format!("#{hash:016x}"),
-            },
-            limit: self.limits[*limit as usize].name.clone(),
-            requests: client.requests,
-            limited: client.limited,
-            first: time::text(client.refused.0),
-            last: time::text(client.refused.1),
+        let report = |((limit, hash), client): (&ClientId, &ClientTally)| {
+            let hash = || format!("#{hash:016x}");
+            json!({
+                "client": client.text.as_ref().map_or_else(hash, ToString::to_string),
+                "limit": self.limits[*limit as usize].name,
+                "requests": client.requests,
+                "limited": client.limited,
+                "first": time::text(client.refused.0),
+                "last": time::text(client.refused.1),
+            })
         };
         limited.into_iter().map(report).collect()
     }

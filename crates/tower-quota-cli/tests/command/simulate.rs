@@ -57,9 +57,9 @@ fn simulation_counts_limited_requests_and_clients() {
         (
             &limit["clients"],
             &limit["clients_hit"],
-            &limit["longest_retry_seconds"]
+            &limit["longest_retry_ms"]
         ),
-        (&2.into(), &1.into(), &7.into())
+        (&2.into(), &1.into(), &7_000.into())
     );
     let client = &new["clients"][0];
     assert_eq!(
@@ -68,7 +68,7 @@ fn simulation_counts_limited_requests_and_clients() {
     );
     let text = run(&["simulate", "--rules", &rules, "--log", &log]).expect(0);
     assert!(
-        text.contains("7 admitted") && !text.contains("10.0.0.1"),
+        text.contains("\nnew admitted: 7\n") && !text.contains("10.0.0.1"),
         "{text}"
     );
 }
@@ -191,7 +191,7 @@ fn suggestion_leaves_out_attackers() {
     );
     let text = suggest(&[]).expect(0);
     for part in [
-        "1 client is left out: it sent more than 50 times the 2 requests of the median client",
+        "leaves out 1 of the clients: each sent more than 50 times the 2 requests of the median client",
         "0.1 % of 200 clients is less than one client",
     ] {
         assert!(text.contains(part), "{part} is missing: {text}");
@@ -256,7 +256,7 @@ fn queued_requests_wait_in_virtual_time() {
     assert_eq!((counts.iter().sum::<u64>(), counts[0]), (8, 2), "{new}");
     assert!(counts[1] >= 3 && counts[2] >= 1, "{new}");
     assert!(
-        new["limits"][0]["longest_wait_millis"].as_u64().unwrap() >= 2_000,
+        new["limits"][0]["longest_wait_ms"].as_u64().unwrap() >= 2_000,
         "{new}"
     );
 }

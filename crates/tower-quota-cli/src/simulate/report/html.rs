@@ -2,17 +2,20 @@
 
 use core::fmt::{self, Display, Write};
 
+use serde_json::Value;
+
 use super::chart;
-use super::{Report, Section};
-use crate::output::Table;
+use crate::output::{Part, Table, parts};
+use crate::simulate::series::Series;
+use crate::simulate::tally::Tally;
 
 const STYLE: &str = include_str!("report.css");
 
 /// Text from a log or a document, which may hold anything.
 struct Escaped<'a>(&'a str);
 
-/// Returns the page.
-pub(crate) fn page(report: &Report) -> String {
+/// Returns the page of a report. The charts are those of the new rules and of the old ones.
+pub(crate) fn page(report: &Value, tallies: &[Tally]) -> String {
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
@@ -20,19 +23,22 @@ pub(crate) fn page(report: &Report) -> String {
          <title>Simulation of rate limits</title><style>{STYLE}</style></head><body><main>\
          <h1>Simulation of rate limits</h1>"
     );
-    for part in report.sections() {
+    for (name, value) in report.as_object().into_iter().flatten() {
+        let tally = match name.as_str() {
+            "new" => tallies.first(),
+            "old" => tallies.last(),
+            _ => None,
+        };
+        let series = tally.map(|tally| &tally.series);
         // Writing to a string cannot fail.
-        let _ = section(&mut out, &part);
+        let _ = section(&mut out, name, series, value);
     }
     out + "</main></body></html>\n"
 }
 
-fn section(out: &mut String, section: &Section<'_>) -> fmt::Result {
-    write!(out, "<h2>{}</h2>", section.title)?;
-    for line in &section.lines {
-        write!(out, "<p>{}</p>", Escaped(line))?;
-    }
-    if let Some(series) = section.series {
+fn section(out: &mut String, title: &str, series: Option<&Series>, value: &Value) -> fmt::Result {
+    write!(out, "<h2>{title}</h2>")?;
+    if let Some(series) = series {
         let seconds = series.span_micros() / 1_000_000;
         write!(
             out,
@@ -41,26 +47,30 @@ fn section(out: &mut String, section: &Section<'_>) -> fmt::Result {
             chart::svg(series)
         )?;
     }
-    for table in &section.tables {
-        self::table(out, table)?;
+    for (name, part) in parts(value) {
+        match part {
+            Part::Line(text) => write!(out, "<p><b>{name}</b> {}</p>", Escaped(&text))?,
+            Part::Table(rows) => {
+                write!(out, "<h3>{name}</h3>")?;
+                table(out, &rows)?;
+            }
+        }
     }
     Ok(())
 }
 
 fn table(out: &mut String, table: &Table) -> fmt::Result {
-    out.push_str("<div class=\"scroll\"><table><thead><tr>");
-    for head in &table.heads {
-        write!(out, "<th scope=\"col\">{head}</th>")?;
-    }
-    out.push_str("</tr></thead><tbody>");
-    for row in &table.rows {
+    out.push_str("<div class=\"scroll\"><table>");
+    for (row, tag) in
+        core::iter::once((&table.heads, "th")).chain(table.rows.iter().map(|row| (row, "td")))
+    {
         out.push_str("<tr>");
         for cell in row {
-            write!(out, "<td>{}</td>", Escaped(cell))?;
+            write!(out, "<{tag}>{}</{tag}>", Escaped(cell))?;
         }
         out.push_str("</tr>");
     }
-    out.push_str("</tbody></table></div>");
+    out.push_str("</table></div>");
     Ok(())
 }
 

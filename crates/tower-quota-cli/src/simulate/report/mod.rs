@@ -1,244 +1,62 @@
-//! The report of a simulation, as JSON, as text, and as a page with charts.
-//!
-//! Text and page show the same sections: lines, perhaps a chart, and tables.
+//! The report of a simulation: JSON, which text shows as any answer, and a page as well with charts.
 
 mod chart;
 pub(super) mod html;
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::outcome::ReplayOutcome;
 use super::read::Lines;
-use super::series::Series;
 use super::share::Share;
 use super::suggest::Suggestion;
-use super::tally::{LimitedClient, Tally};
-use crate::output::{Table, grouped};
+use super::tally::Tally;
 
-/// The result of a simulation.
-#[derive(Debug, Serialize)]
-pub(super) struct Report {
-    log: Lines,
-    /// The result of the new rules.
-    new: Side,
-    /// The result of the old rules, if there are two.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    old: Option<Side>,
-    /// The change from the old rules to the new ones.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    change: Option<Change>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    suggestion: Option<Suggestion>,
-    /// Reasons to read the numbers with care.
-    notes: Vec<String>,
-}
-
-/// The result of one document.
-#[derive(Debug, Default, Serialize)]
-pub(super) struct Side {
-    #[serde(flatten)]
-    tally: Tally,
-    /// The clients that are refused most.
-    clients: Vec<LimitedClient>,
-}
-
-/// The requests and clients whose outcome the new rules change.
-#[derive(Debug, Default, Serialize)]
-pub(super) struct Change {
+/// The requests whose outcome the new rules change.
+#[derive(Debug, Default)]
+pub(super) struct Turned {
     /// The requests that the old rules admit and the new ones refuse.
-    pub(super) newly_refused: u64,
+    pub(super) refused: u64,
     /// The requests that the old rules refuse and the new ones admit.
-    pub(super) newly_admitted: u64,
-    limits: Vec<HitChange>,
+    pub(super) admitted: u64,
 }
 
-/// The clients of a limit that are refused under one document alone. Limits are the same by name.
-#[derive(Debug, Serialize)]
-struct HitChange {
-    limit: String,
-    newly_hit: u64,
-    no_longer_hit: u64,
-}
-
-/// A part of the report.
-struct Section<'a> {
-    title: &'static str,
-    lines: Vec<String>,
-    series: Option<&'a Series>,
-    tables: Vec<Table>,
-}
-
-impl Side {
-    pub(super) fn new(tally: Tally, top: usize) -> Self {
-        Self {
-            clients: tally.most_limited(top),
-            tally,
+/// Returns the result of new rules, and of old ones if there are two, with the `top` clients that each refuses most.
+pub(super) fn report(
+    lines: &Lines,
+    tallies: &[Tally],
+    turned: &Turned,
+    suggestion: Option<&Suggestion>,
+    evicted: u64,
+    top: usize,
+) -> Value {
+    let mut report = json!({ "log": lines });
+    for (name, tally) in ["new", "old"].into_iter().zip(tallies) {
+        report[name] = json!(tally);
+        for (position, limit) in tally.limits.iter().enumerate() {
+            let share = Share::of(limit.clients_hit, limit.clients);
+            report[name]["limits"][position]["clients_hit_share"] = json!(share);
         }
+        report[name]["clients"] = tally.most_limited(top).into();
     }
-
-    fn section(&self, title: &'static str, requests: u64) -> Section<'_> {
-        let counts =
-            ReplayOutcome::ALL.map(|(outcome, name)| (self.tally.outcomes[&outcome], name));
-        let shown = counts
-            .iter()
-            .filter(|(count, name)| *count > 0 || matches!(*name, "admitted" | "limited"));
-        let shown: Vec<String> = shown
-            .map(|(count, name)| {
-                let share = Share::of(*count, requests);
-                format!("{} {name} ({share})", grouped(*count))
-            })
-            .collect();
-        let admitted = &self.tally.busiest_admitted_second;
-        let mut limits = Table::new(&[
-            "limit", "requests", "limited", "clients", "limited", "share", "peak/s", "retry",
-            "wait",
-        ]);
-        for limit in &self.tally.limits {
-            let unit = |number: u64, unit| match number {
-                0 => "-".to_owned(),
-                number => format!("{number} {unit}"),
-            };
-            let shadow = if limit.shadow { " (shadow)" } else { "" };
-            limits.row([
-                format!("{}{shadow}", limit.name),
-                grouped(limit.requests),
-                grouped(limit.limited),
-                grouped(limit.clients),
-                grouped(limit.clients_hit),
-                Share::of(limit.clients_hit, limit.clients).to_string(),
-                grouped(limit.busiest_second.requests()),
-                unit(limit.longest_retry_seconds, "s"),
-                unit(limit.longest_wait_millis, "ms"),
-            ]);
-        }
-        let heads = [
-            "limited client",
-            "limit",
-            "requests",
-            "limited",
-            "first",
-            "last",
-        ];
-        let mut clients = Table::new(&heads);
-        for client in &self.clients {
-            clients.row([
-                client.client.clone(),
-                client.limit.clone(),
-                grouped(client.requests.into()),
-                grouped(client.limited.into()),
-                client.first.clone(),
-                client.last.clone(),
-            ]);
-        }
-        Section {
-            title,
-            lines: vec![
-                shown.join(", "),
-                format!("busiest second of what is admitted: {admitted}"),
-            ],
-            series: Some(&self.tally.series),
-            tables: vec![limits, clients],
-        }
-    }
-}
-
-impl Report {
-    pub(super) fn new(
-        log: Lines,
-        new: Side,
-        old: Option<Side>,
-        change: Change,
-        suggestion: Option<Suggestion>,
-        evicted: u64,
-    ) -> Self {
-        let change = old.as_ref().map(|old| Change {
-            limits: hit_changes(&old.tally, &new.tally),
-            ..change
+    if let [new, old] = tallies {
+        report["change"] = json!({
+            "newly_refused": turned.refused,
+            "newly_admitted": turned.admitted,
+            "limits": hit_changes(old, new),
         });
-        Self {
-            notes: notes(&log, evicted),
-            log,
-            new,
-            old,
-            change,
-            suggestion,
-        }
     }
-
-    /// Returns the report for people.
-    pub(super) fn text(&self) -> String {
-        let mut out = String::new();
-        for section in self.sections() {
-            if !out.is_empty() {
-                out += &format!("\n{}\n", section.title);
-            }
-            for line in section.lines {
-                out += &format!("{line}\n");
-            }
-            for table in section.tables {
-                out += &format!("\n{}", table.text());
-            }
-        }
-        out
+    let mut notes = notes(lines, evicted);
+    if let Some(suggestion) = suggestion {
+        report["suggestion"] = json!(suggestion);
+        notes.extend(suggestion.notes());
     }
-
-    fn sections(&self) -> Vec<Section<'_>> {
-        let lines = |title, lines| Section {
-            title,
-            lines,
-            series: None,
-            tables: Vec::new(),
-        };
-        let log = &self.log;
-        let requests = grouped(log.requests);
-        let mut sections = vec![lines(
-            "The log",
-            vec![
-                format!("{requests} requests from {} to {} UTC", log.from, log.to),
-                format!("busiest second: {}", log.busiest_second),
-                format!("busiest minute: {}", log.busiest_minute),
-            ],
-        )];
-        if let Some(old) = &self.old {
-            sections.push(old.section("Old rules", log.requests));
-        }
-        sections.push(self.new.section("New rules", log.requests));
-        if let Some(change) = &self.change {
-            let mut limits = Table::new(&["limit", "clients newly limited", "no longer limited"]);
-            for limit in &change.limits {
-                limits.row([
-                    limit.limit.clone(),
-                    grouped(limit.newly_hit),
-                    grouped(limit.no_longer_hit),
-                ]);
-            }
-            let (refused, admitted) = (change.newly_refused, change.newly_admitted);
-            let line = format!(
-                "{} requests are newly refused, {} newly admitted",
-                grouped(refused),
-                grouped(admitted)
-            );
-            sections.push(Section {
-                tables: vec![limits],
-                ..lines("From the old rules to the new ones", vec![line])
-            });
-        }
-        if let Some(suggestion) = &self.suggestion {
-            sections.push(lines("Suggestion", suggestion.lines()));
-        }
-        if !self.notes.is_empty() {
-            sections.push(lines("Notes", self.notes.clone()));
-        }
-        for section in &mut sections {
-            section.tables.retain(|table| !table.rows.is_empty());
-        }
-        sections
-    }
+    report["notes"] = notes.into();
+    report
 }
 
-fn hit_changes(old: &Tally, new: &Tally) -> Vec<HitChange> {
+/// Returns the clients of each limit that one document alone refuses. Limits are the same by name.
+fn hit_changes(old: &Tally, new: &Tally) -> Vec<Value> {
     let (old, new) = (old.hit(), new.hit());
     let mut changes = BTreeMap::<&str, [u64; 2]>::new();
     for (limit, _) in new.difference(&old) {
@@ -247,11 +65,7 @@ fn hit_changes(old: &Tally, new: &Tally) -> Vec<HitChange> {
     for (limit, _) in old.difference(&new) {
         changes.entry(limit).or_default()[1] += 1;
     }
-    let change = |(limit, [newly_hit, no_longer_hit]): (&str, [u64; 2])| HitChange {
-        limit: limit.to_owned(),
-        newly_hit,
-        no_longer_hit,
-    };
+    let change = |(limit, [newly_hit, no_longer_hit]): (&str, [u64; 2])| json!({ "limit": limit, "newly_hit": newly_hit, "no_longer_hit": no_longer_hit });
     changes.into_iter().map(change).collect()
 }
 
