@@ -18,6 +18,18 @@ pub(crate) enum Failure {
     Unreachable(String),
 }
 
+impl Failure {
+    /// Makes a failure of arguments.
+    pub(crate) fn usage<E: fmt::Display>(error: E) -> Self {
+        Self::Usage(error.to_string())
+    }
+
+    /// Makes failures of a file or an address.
+    pub(crate) fn at<E: fmt::Display>(place: impl fmt::Display) -> impl Fn(E) -> Self {
+        move |error| Self::Usage(format!("{place}: {error}"))
+    }
+}
+
 /// The result of a command.
 pub(crate) type Ended = Result<Output, Failure>;
 

@@ -41,7 +41,7 @@ impl Api {
     /// Sends a request. An error of the API becomes a failure.
     pub(super) fn send(&self, request: Builder, body: &str) -> Result<Response<String>, Failure> {
         let request = request.body(body.to_owned());
-        let request = request.map_err(|error| Failure::Usage(error.to_string()))?;
+        let request = request.map_err(Failure::usage)?;
         let response = match &self.via {
             Via::Http(api) => api.send(request)?,
             Via::Local(api) => api.send(request)?,

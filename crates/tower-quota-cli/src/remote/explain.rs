@@ -74,17 +74,15 @@ impl ExplainArguments {
 
     fn by_file(&self, path: &std::path::Path, sample: Value) -> Result<Value, Failure> {
         let rules = self.target.store.load.load(path)?;
-        let usage = |error: &dyn core::fmt::Display| Failure::Usage(error.to_string());
-        let sample: SampleRequest =
-            serde_json::from_value(sample).map_err(|error| usage(&error))?;
-        let request = sample.to_request().map_err(|error| usage(&error))?;
+        let sample: SampleRequest = serde_json::from_value(sample).map_err(Failure::usage)?;
+        let request = sample.to_request().map_err(Failure::usage)?;
         let head = RequestHead::of(&request);
         let explanation = if self.show_keys {
             rules.explain_with_keys(&head)
         } else {
             rules.explain(&head)
         };
-        serde_json::to_value(explanation).map_err(|error| usage(&error))
+        serde_json::to_value(explanation).map_err(Failure::usage)
     }
 }
 

@@ -44,8 +44,7 @@ impl HttpApi {
             )));
         }
         let token = match token_file {
-            Some(path) => fs::read_to_string(path)
-                .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?,
+            Some(path) => fs::read_to_string(path).map_err(Failure::at(path.display()))?,
             None => env::var(TOKEN_VARIABLE).unwrap_or_default(),
         };
         let mut authorization = None;
@@ -80,7 +79,7 @@ impl HttpApi {
     pub(super) fn send(&self, mut request: Request<String>) -> Result<Response<String>, Failure> {
         let address = &self.address;
         let uri = format!("{address}{}", request.uri()).parse();
-        *request.uri_mut() = uri.map_err(|error| Failure::Usage(format!("{address}: {error}")))?;
+        *request.uri_mut() = uri.map_err(Failure::at(address))?;
         if let Some(authorization) = &self.authorization {
             let headers = request.headers_mut();
             headers.insert(AUTHORIZATION, authorization.clone());

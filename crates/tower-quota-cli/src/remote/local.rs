@@ -57,7 +57,7 @@ impl LocalApi {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build();
-        let runtime = runtime.map_err(|error| Failure::Usage(error.to_string()))?;
+        let runtime = runtime.map_err(Failure::usage)?;
         let (live, router) = runtime.block_on(router(url, authorities, arguments, timeout))?;
         let user = env::var("USER").ok().filter(|user| !user.is_empty());
         let author = Author(user.unwrap_or_else(|| "tower-quota".into()));
@@ -108,8 +108,7 @@ async fn router(
         RedisStoreError::Config(error) => Failure::Usage(error.to_string()),
         error => Failure::Unreachable(error.to_string()),
     })?;
-    let rules = RedisRules::beside(&counters, &arguments.name)
-        .map_err(|error| Failure::Usage(error.to_string()))?;
+    let rules = RedisRules::beside(&counters, &arguments.name).map_err(Failure::usage)?;
     let code = arguments.load.code.clone();
     let mut options = LiveOptions::new()
         .start_deadline(timeout)
@@ -137,10 +136,7 @@ async fn router(
         .allow_showing_keys()
         .timeout(timeout);
     let router = tower_quota_admin::router(live.clone(), options);
-    Ok((
-        live,
-        router.map_err(|error| Failure::Usage(error.to_string()))?,
-    ))
+    Ok((live, router.map_err(Failure::usage)?))
 }
 
 /// Reads a seed: 16 bytes in hexadecimal digits.

@@ -40,7 +40,7 @@ pub(crate) struct PutArguments {
 }
 
 pub(crate) fn put(arguments: &PutArguments, api: &Api) -> Ended {
-    let rules = RulesText::read(&arguments.file, api.load.format)?;
+    let rules = api.load.read(&arguments.file)?;
     let current = api.get_if_any("/v1/rules")?;
     let rollout = api.get_if_any("/v1/rules/rollout")?;
     if let Some(rollout) = &rollout
@@ -118,7 +118,7 @@ fn confirm(rules: &RulesText, current: &Response<String>, api: &Api) -> Result<(
     );
     let mut answer = String::new();
     let read = io::stdin().read_line(&mut answer);
-    read.map_err(|error| Failure::Usage(error.to_string()))?;
+    read.map_err(Failure::usage)?;
     match answer.trim() {
         "y" | "yes" => Ok(()),
         _ => Err(Failure::Problem("not put".into())),

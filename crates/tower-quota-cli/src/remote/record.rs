@@ -25,7 +25,6 @@ impl Record {
     }
 
     pub(super) fn write(&self, tag: &str, api: &Api) -> Result<(), Failure> {
-        fs::write(&self.0, format!("{tag} {}\n", api.name))
-            .map_err(|error| Failure::Usage(format!("{}: {error}", self.0.display())))
+        fs::write(&self.0, format!("{tag} {}\n", api.name)).map_err(Failure::at(self.0.display()))
     }
 }

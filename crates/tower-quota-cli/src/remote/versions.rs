@@ -72,8 +72,7 @@ pub(crate) fn show(arguments: &ShowArguments, api: &Api) -> Ended {
     let Some(path) = &arguments.output else {
         return Output::document(&shown, answer.into_body());
     };
-    fs::write(path, answer.body())
-        .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+    fs::write(path, answer.body()).map_err(Failure::at(path.display()))?;
     Record::of(path).write(tag(&answer).unwrap_or_default(), api)?;
     let text = format!(
         "{}: version {}\n",
@@ -90,7 +89,7 @@ pub(crate) fn version_text(api: &Api, number: Option<u64>) -> Result<RulesText, 
     let content_type = answer.headers().get(CONTENT_TYPE);
     let content_type = content_type.and_then(|value| value.to_str().ok());
     Ok(RulesText {
-        path: format!("version {}", version(&answer).unwrap_or_default()).into(),
+        name: format!("version {}", version(&answer).unwrap_or_default()),
         format: content_type
             .and_then(Format::of_content_type)
             .unwrap_or(Format::Yaml),

@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use tower_quota_rules::Problems;
 
-use super::load::{LoadArguments, RulesText};
+use super::load::LoadArguments;
 use crate::failure::Ended;
 use crate::output::Output;
 
@@ -38,14 +38,14 @@ pub(crate) fn run(arguments: &CheckArguments) -> Ended {
     let mut has_findings = false;
     let mut all = Vec::new();
     for path in &arguments.files {
-        let text = RulesText::read(path, arguments.load.format)?;
-        let (valid, problems) = match text.rules(&arguments.load.code) {
+        let text = arguments.load.read(path)?;
+        let (valid, problems) = match arguments.load.check(&text) {
             Ok(rules) => (true, rules.warnings().clone()),
             Err(problems) => (false, problems),
         };
         has_findings |= !valid || (arguments.strict && !problems.is_empty());
         all.push(Checked {
-            file: text.name(),
+            file: text.name,
             valid,
             problems,
             text: text.text,

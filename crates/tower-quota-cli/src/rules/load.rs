@@ -1,12 +1,11 @@
 //! Rules from files.
 
-use std::fs;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::{fs, io};
 
 use clap::Args;
 use tower_quota::{Name, RequestHead, key, settle};
-use tower_quota_rules::{CodeParts, Format, Rules};
+use tower_quota_rules::{CodeParts, Format, Problems, Rules};
 
 use crate::failure::Failure;
 
@@ -28,68 +27,46 @@ pub(crate) type CodePart = (String, String);
 /// A text of rules, and where it is from.
 #[derive(Clone, Debug)]
 pub(crate) struct RulesText {
-    pub(crate) path: PathBuf,
+    pub(crate) name: String,
     pub(crate) format: Format,
     pub(crate) text: String,
-}
-
-impl RulesText {
-    /// Reads a file, or standard input for `-`.
-    pub(crate) fn read(path: &Path, format: Option<Format>) -> Result<Self, Failure> {
-        let unreadable = |error| Failure::Usage(format!("{}: {error}", path.display()));
-        let text = if path == Path::new("-") {
-            let mut text = String::new();
-            std::io::stdin()
-                .lock()
-                .read_to_string(&mut text)
-                .map_err(unreadable)?;
-            text
-        } else {
-            fs::read_to_string(path).map_err(unreadable)?
-        };
-        let format = format
-            .or_else(|| Format::of_path(path))
-            .unwrap_or(Format::Yaml);
-        Ok(Self {
-            path: path.to_owned(),
-            format,
-            text,
-        })
-    }
-
-    /// Returns the name of the file.
-    pub(crate) fn name(&self) -> String {
-        if self.path == Path::new("-") {
-            "standard input".into()
-        } else {
-            self.path.display().to_string()
-        }
-    }
-
-    /// Checks the rules.
-    pub(crate) fn rules(&self, code: &[CodePart]) -> Result<Rules, tower_quota_rules::Problems> {
-        Rules::parse_up_to(&self.text, self.format, &parts(code), LONGEST)
-    }
 }
 
 /// The most bytes of a file of rules.
 const LONGEST: usize = 256 << 20;
 
 impl LoadArguments {
+    /// Reads a file, or standard input for `-`.
+    pub(crate) fn read(&self, path: &Path) -> Result<RulesText, Failure> {
+        let (name, text) = if path == Path::new("-") {
+            ("standard input".into(), io::read_to_string(io::stdin()))
+        } else {
+            (path.display().to_string(), fs::read_to_string(path))
+        };
+        let format = self.format.or_else(|| Format::of_path(path));
+        Ok(RulesText {
+            text: text.map_err(Failure::at(&name))?,
+            name,
+            format: format.unwrap_or(Format::Yaml),
+        })
+    }
+
     /// Reads rules that must be valid. All that is wrong is in the failure.
     pub(crate) fn load(&self, path: &Path) -> Result<Rules, Failure> {
-        self.checked(&RulesText::read(path, self.format)?)
+        self.checked(&self.read(path)?)
     }
 
     /// Checks rules that must be valid.
     pub(crate) fn checked(&self, text: &RulesText) -> Result<Rules, Failure> {
-        text.rules(&self.code).map_err(|problems| {
-            Failure::Problem(format!(
-                "{} cannot be used\n{}",
-                text.name(),
-                problems.render(&text.text, &text.name())
-            ))
+        self.check(text).map_err(|problems| {
+            let rendered = problems.render(&text.text, &text.name);
+            Failure::Problem(format!("{} cannot be used\n{rendered}", text.name))
         })
+    }
+
+    /// Checks rules.
+    pub(crate) fn check(&self, text: &RulesText) -> Result<Rules, Problems> {
+        Rules::parse_up_to(&text.text, text.format, &parts(&self.code), LONGEST)
     }
 }
 

@@ -69,8 +69,7 @@ pub(crate) fn run(arguments: &SimulateArguments) -> Ended {
     }
     let (report, tallies) = replay(arguments, &documents)?;
     if let Some(path) = &arguments.html {
-        fs::write(path, html::page(&report, &tallies))
-            .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+        fs::write(path, html::page(&report, &tallies)).map_err(Failure::at(path.display()))?;
     }
     Output::answer(report)
 }
@@ -88,15 +87,13 @@ fn replay(
         seed: core::array::from_fn(|_| fastrand::u8(..)),
         show: arguments.show_keys,
     };
+    let failure = Failure::at(source.path.display());
     let mut sides = Vec::new();
     for rules in documents {
         let tally = Arc::new(Mutex::new(Tally::new(keys)));
         let noted = Arc::clone(&tally);
         let note = move |decided: &Decided<'_>, micros| lock(&noted).note(decided, micros);
-        sides.push((
-            Replay::new(rules, note).map_err(|error| source.failure(error))?,
-            tally,
-        ));
+        sides.push((Replay::new(rules, note).map_err(&failure)?, tally));
     }
     let mut turned = Turned::default();
     let lines = read(source, |micros, request| {
@@ -109,7 +106,7 @@ fn replay(
             turned.admitted += u64::from(new && !old);
         }
     })
-    .map_err(|error| source.failure(error))?;
+    .map_err(failure)?;
     if lines.requests == 0 {
         return Err(Failure::Problem(format!(
             "{} has no request: {} lines have none of the known forms (common, combined, JSON lines)",

@@ -7,7 +7,6 @@ use http::Request;
 use serde::Serialize;
 
 use super::peak::Peak;
-use crate::failure::Failure;
 use crate::log::{HeaderSource, LineReader, LogFile, LoggedResponse, time};
 use crate::output::grouped;
 
@@ -16,13 +15,6 @@ use crate::output::grouped;
 pub(super) struct Source<'a> {
     pub(super) path: &'a Path,
     pub(super) headers: &'a [HeaderSource],
-}
-
-impl Source<'_> {
-    /// Returns the failure of a log that cannot be replayed.
-    pub(super) fn failure(&self, error: io::Error) -> Failure {
-        Failure::Usage(format!("{}: {error}", self.path.display()))
-    }
 }
 
 /// The counts of a log's lines.

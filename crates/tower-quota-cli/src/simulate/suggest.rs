@@ -211,7 +211,7 @@ fn replay(
     for (position, quota) in quotas.into_iter().enumerate() {
         let name = format!("candidate-{position}").parse();
         limits.push(LimitRule {
-            name: name.map_err(|error: TextError| Failure::Problem(error.to_string()))?,
+            name: name.map_err(Failure::usage::<TextError>)?,
             quota,
             shadow: true,
             max_wait: None,
@@ -247,9 +247,9 @@ fn replay(
             client.refused_by |= u32::from(status.outcome.is_refusal()) << position;
         }
     };
-    let failure = |error| source.failure(error);
-    let mut replay = Replay::new(&rules, note).map_err(failure)?;
-    read(source, |micros, request| replay.decide(micros, request)).map_err(failure)?;
+    let mut replay = Replay::new(&rules, note).map_err(Failure::at(source.path.display()))?;
+    read(source, |micros, request| replay.decide(micros, request))
+        .map_err(Failure::at(source.path.display()))?;
     let clients = mem::take(&mut *lock(&clients));
     Ok(clients.into_values().collect())
 }
