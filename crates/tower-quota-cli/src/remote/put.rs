@@ -4,8 +4,8 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::Args;
+use http::Request;
 use http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
-use http::{Request, Response};
 use tower_quota_rules::Rules;
 
 use super::api::{json, problems, tag, version};
@@ -55,14 +55,15 @@ pub(crate) fn put(arguments: &PutArguments, api: &Api) -> Ended {
     let newest = newest.and_then(tag).map(str::to_owned);
     let record = Record::of(&arguments.file);
     let recorded = record.read(api);
-    let expected = match (arguments.expect.as_deref(), &recorded, &current) {
-        (Some("any"), _, _) => newest,
-        (Some("none"), _, _) => None,
-        (Some(number), _, _) => Some(format!("\"{number}\"")),
-        (None, Some(tag), _) => Some(tag.clone()),
-        (None, None, None) => newest,
-        (None, None, Some(current)) => {
-            confirm(&rules, current, api)?;
+    let expected = match (arguments.expect.as_deref(), &recorded) {
+        (Some("any"), _) => newest,
+        (Some("none"), _) => None,
+        (Some(number), _) => Some(format!("\"{number}\"")),
+        (None, Some(tag)) => Some(tag.clone()),
+        (None, None) => {
+            if let Some(tag) = &newest {
+                confirm(&rules, tag.trim_matches('"'), api)?;
+            }
             newest
         }
     };
@@ -99,8 +100,7 @@ pub(super) fn rules_in_force(api: &Api) -> Result<Rules, Failure> {
 }
 
 /// Shows what new rules change, and asks whether to put them. Fails unless a person says yes.
-fn confirm(rules: &RulesText, current: &Response<String>, api: &Api) -> Result<(), Failure> {
-    let number = version(current).unwrap_or_default();
+fn confirm(rules: &RulesText, number: &str, api: &Api) -> Result<(), Failure> {
     let compared = rules_in_force(api).and_then(|old| {
         let differences = diff::between(&old, &api.load.checked(rules)?);
         Ok(diff::text(&differences))
@@ -108,7 +108,7 @@ fn confirm(rules: &RulesText, current: &Response<String>, api: &Api) -> Result<(
     let changes = compared.unwrap_or_else(|failure| format!("{failure}\n"));
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Err(Failure::Problem(format!(
-            "not put: version {number} is in force, and these rules may be made from another one. If you have seen the \
+            "not put: version {number} is the newest, and these rules may be made from another one. If you have seen the \
              changes, add --expect {number}\n{changes}"
         )));
     }

@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::io::{self, IsTerminal};
 use std::sync::mpsc;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::Api;
 use super::api::Via;
@@ -14,9 +14,9 @@ use crate::output::Output;
 /// The clients to list.
 #[derive(Args, Debug)]
 pub(crate) struct TopArguments {
-    /// The requests to rank clients by.
-    #[arg(long, value_enum, default_value_t = RankBy::Limited)]
-    by: RankBy,
+    /// The requests to rank clients by: refused requests, or all of them.
+    #[arg(long, default_value = "limited", value_parser = ["limited", "busy"])]
+    by: String,
     /// The time that is counted: 1m, 10m or 1h.
     #[arg(long, default_value = "10m", value_parser = ["1m", "10m", "1h"])]
     window: String,
@@ -29,14 +29,6 @@ pub(crate) struct TopArguments {
     /// Prints the list again every two seconds, until you interrupt it.
     #[arg(long)]
     watch: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum RankBy {
-    /// Refused requests.
-    Limited,
-    /// All requests.
-    Busy,
 }
 
 /// The time between two lists of `top --watch`.
@@ -60,13 +52,7 @@ pub(crate) fn top(arguments: &TopArguments, api: &Api, is_json: bool) -> Ended {
     }
     let path = format!(
         "/v1/top?by={}&window={}&limit={}&show_keys={}",
-        match arguments.by {
-            RankBy::Limited => "limited",
-            RankBy::Busy => "busy",
-        },
-        arguments.window,
-        arguments.limit,
-        arguments.show_keys
+        arguments.by, arguments.window, arguments.limit, arguments.show_keys
     );
     let list = || {
         let top = api.get(&path)?;
@@ -82,13 +68,14 @@ pub(crate) fn top(arguments: &TopArguments, api: &Api, is_json: bool) -> Ended {
     let (_sender, pause) = mpsc::channel::<()>();
     loop {
         let _ = pause.recv_timeout(EVERY);
+        let next = list();
         if !is_json && io::stdout().is_terminal() {
             print!("{CLEAR_SCREEN}");
         }
-        match list() {
+        match next {
             // The service restarts, or the network has failed for a moment.
             Err(Failure::Unreachable(reason)) => eprintln!("error: {reason}"),
-            list => _ = list?.print(is_json)?,
+            next => _ = next?.print(is_json)?,
         }
     }
 }

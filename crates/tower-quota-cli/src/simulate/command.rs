@@ -128,7 +128,6 @@ fn replay(
     let evicted = sides.iter().map(|(replay, _)| replay.evicted()).sum();
     let tallies = sides.iter().map(|(_, tally)| mem::take(&mut *lock(tally)));
     let tallies: Vec<_> = tallies.collect();
-    let suggestion = suggestion.as_ref();
     let report = report(
         &lines,
         &tallies,

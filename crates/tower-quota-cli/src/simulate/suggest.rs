@@ -10,7 +10,7 @@ use core::mem;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use serde::Serialize;
+use serde_json::{Value, json};
 use tower_quota::{Decided, Limit};
 use tower_quota_rules::{CostText, Document, LimitRule, QuotaText, RouteRule, Rules, TextError};
 
@@ -22,28 +22,11 @@ use super::tally::hash;
 use crate::failure::Failure;
 
 /// A suggested quota.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default)]
 pub(super) struct Suggestion {
-    limit: String,
-    /// The lowest quota that refuses at most the share of clients.
-    quota: String,
-    /// The quota of the document.
-    now: String,
-    /// The clients that the limit counts, without those that are left out.
-    clients: u64,
-    /// The clients that the suggested quota refuses at least once.
-    hit: u64,
-    /// The same as a share of the clients.
-    share: Share,
-    /// The clients with too many requests to count.
-    left_out: u64,
-    /// The requests of the median client.
-    median_requests: u64,
-    /// The multiple of the median above which clients are left out.
-    leave_out: u32,
-    /// The share of clients that the quota may refuse.
-    #[serde(skip)]
-    most: Share,
+    pub(super) json: Value,
+    /// Reasons to read it with care.
+    pub(super) notes: Vec<String>,
 }
 
 /// The number of quotas that are tried in one pass.
@@ -106,18 +89,30 @@ pub(super) fn suggest(
                     low = *units;
                     continue;
                 }
-                let suggestion = Suggestion {
-                    limit: limit.to_owned(),
-                    quota: quota.to_string(),
-                    now: rule.quota.to_string(),
-                    clients: counted as u64,
-                    hit,
-                    share: Share::of(hit, counted as u64),
-                    left_out: (clients.len() - counted) as u64,
-                    median_requests,
-                    leave_out,
-                    most,
-                };
+                let mut suggestion = Suggestion::default();
+                suggestion.json = json!({
+                    "limit": limit,
+                    "quota": quota.to_string(),
+                    "now": rule.quota.to_string(),
+                    "clients": counted,
+                    "hit": hit,
+                    "share": Share::of(hit, counted as u64),
+                    "left_out": clients.len() - counted,
+                    "median_requests": median_requests,
+                });
+                if counted < clients.len() {
+                    suggestion.notes.push(format!(
+                        "the suggestion leaves out {} of the clients: each sent more than {leave_out} times the {median_requests} \
+                         requests of the median client",
+                        clients.len() - counted
+                    ));
+                }
+                if !most.covers(1, counted as u64) {
+                    suggestion.notes.push(format!(
+                        "{most} of {counted} clients is less than one client: the suggestion admits the busiest client that \
+                         counts"
+                    ));
+                }
                 best = Some((*units, suggestion));
                 break;
             }
@@ -138,26 +133,6 @@ pub(super) fn suggest(
             "no quota of {limit:?} refuses at most {most} of its clients"
         ))
     })
-}
-
-impl Suggestion {
-    /// Returns reasons to read the suggestion with care.
-    pub(super) fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        if self.left_out > 0 {
-            notes.push(format!(
-                "the suggestion leaves out {} of the clients: each sent more than {} times the {} requests of the median client",
-                self.left_out, self.leave_out, self.median_requests
-            ));
-        }
-        if !self.most.covers(1, self.clients) {
-            notes.push(format!(
-                "{} of {} clients is less than one client: the suggestion admits the busiest client that counts",
-                self.most, self.clients
-            ));
-        }
-        notes
-    }
 }
 
 /// Returns whether a quota can admit a request of a limit. No document may have another.

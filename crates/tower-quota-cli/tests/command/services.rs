@@ -54,7 +54,7 @@ fn change_rules(target: &TestTarget) {
     let bad = files.write("bad.yaml", "limits: [{ name: minute, quota: much }]");
     assert_eq!(
         target
-            .run(&["put", &first, "--comment", "the first"])
+            .run(&["put", &first, "--comment", "the first é"])
             .expect(0),
         "version 1 is in force\n"
     );
@@ -89,7 +89,7 @@ fn change_rules(target: &TestTarget) {
     let history = target.run(&["history", "--json"]).json(0);
     assert_eq!(
         (history.as_array().unwrap().len(), &history[2]["comment"]),
-        (3, &"the first".into())
+        (3, &"the first é".into())
     );
     assert!(target.run(&["history"]).expect(0).contains("the first"));
     let changes = target.run(&["diff", "1", "2"]).expect(1);

@@ -26,7 +26,7 @@ pub(super) fn report(
     lines: &Lines,
     tallies: &[Tally],
     turned: &Turned,
-    suggestion: Option<&Suggestion>,
+    suggestion: Option<Suggestion>,
     evicted: u64,
     top: usize,
 ) -> Value {
@@ -48,8 +48,8 @@ pub(super) fn report(
     }
     let mut notes = notes(lines, evicted);
     if let Some(suggestion) = suggestion {
-        report["suggestion"] = json!(suggestion);
-        notes.extend(suggestion.notes());
+        report["suggestion"] = suggestion.json;
+        notes.extend(suggestion.notes);
     }
     report["notes"] = notes.into();
     report
