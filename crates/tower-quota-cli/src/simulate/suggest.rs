@@ -22,7 +22,7 @@ use super::tally::hash;
 use crate::failure::Failure;
 
 /// A suggested quota.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Suggestion {
     pub(super) json: Value,
     /// Reasons to read it with care.
@@ -89,8 +89,7 @@ pub(super) fn suggest(
                     low = *units;
                     continue;
                 }
-                let mut suggestion = Suggestion::default();
-                suggestion.json = json!({
+                let json = json!({
                     "limit": limit,
                     "quota": quota.to_string(),
                     "now": rule.quota.to_string(),
@@ -100,20 +99,21 @@ pub(super) fn suggest(
                     "left_out": clients.len() - counted,
                     "median_requests": median_requests,
                 });
+                let mut notes = Vec::new();
                 if counted < clients.len() {
-                    suggestion.notes.push(format!(
+                    notes.push(format!(
                         "the suggestion leaves out {} of the clients: each sent more than {leave_out} times the {median_requests} \
                          requests of the median client",
                         clients.len() - counted
                     ));
                 }
                 if !most.covers(1, counted as u64) {
-                    suggestion.notes.push(format!(
+                    notes.push(format!(
                         "{most} of {counted} clients is less than one client: the suggestion admits the busiest client that \
                          counts"
                     ));
                 }
-                best = Some((*units, suggestion));
+                best = Some((*units, Suggestion { json, notes }));
                 break;
             }
         }
