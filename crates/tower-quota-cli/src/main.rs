@@ -9,7 +9,6 @@ mod remote;
 mod rules;
 mod simulate;
 
-use std::io::stdout;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
@@ -51,13 +50,15 @@ fn run(command: &Command, is_json: bool) -> Ended {
         Command::Health(target) => status::health(&target.connect()?),
         Command::Top(top) => top.run(|top, api| status::top(top, api, is_json)),
         Command::Completions { shell } => {
+            // A reader that has gone is no failure, so that the script goes through the output.
+            let mut script = Vec::new();
             clap_complete::generate(
                 *shell,
                 &mut Arguments::command(),
                 "tower-quota",
-                &mut stdout(),
+                &mut script,
             );
-            Ok(Output::default())
+            Output::document(&(), String::from_utf8_lossy(&script).into_owned())
         }
     }
 }

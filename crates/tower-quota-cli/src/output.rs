@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::failure::{Ended, Failure};
 
 /// The output of a command.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Output {
     /// The output for programs. If it is null, they get the text too.
     json: Value,
@@ -39,7 +39,7 @@ impl Output {
     /// Makes the output of a value, which the text shows as it is.
     pub(crate) fn answer(json: Value) -> Ended {
         Ok(Self {
-            text: describe(&json),
+            text: visible(&describe(&json), true),
             json,
             has_findings: false,
         })

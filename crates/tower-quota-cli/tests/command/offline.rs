@@ -181,6 +181,19 @@ fn schema_and_completions_are_printed() {
 }
 
 #[test]
+fn reader_that_has_gone_is_no_failure() {
+    for arguments in [["completions", "bash"].as_slice(), &["schema"]] {
+        let mut child = command(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        assert_eq!(Ran::of(child.wait_with_output().unwrap()).expect(0), "");
+    }
+}
+
+#[test]
 fn wrong_arguments_and_files_exit_with_two() {
     assert_eq!(run(&["chekc"]).code, 2);
     let missing = run(&["check", "/nowhere.yaml"]);
