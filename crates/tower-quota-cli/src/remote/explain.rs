@@ -62,14 +62,13 @@ impl ExplainArguments {
         for (name, value) in &self.headers {
             headers.entry(name).or_default().push(value);
         }
-        let mut sample = json!({ "method": self.method, "path": self.path, "headers": headers });
-        if let Some(host) = &self.host {
-            sample["host"] = host.as_str().into();
-        }
-        if let Some(address) = self.address {
-            sample["address"] = address.to_string().into();
-        }
-        sample
+        json!({
+            "method": self.method,
+            "path": self.path,
+            "headers": headers,
+            "host": self.host,
+            "address": self.address,
+        })
     }
 
     fn by_file(&self, path: &std::path::Path, sample: Value) -> Result<Value, Failure> {

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde::Serialize;
-use tower_quota_rules::Problems;
+use serde_json::json;
 
 use super::load::LoadArguments;
 use crate::failure::Ended;
@@ -23,48 +22,27 @@ pub(crate) struct CheckArguments {
     load: LoadArguments,
 }
 
-/// The findings in one file.
-#[derive(Debug, Serialize)]
-struct Checked {
-    file: String,
-    valid: bool,
-    #[serde(flatten)]
-    problems: Problems,
-    #[serde(skip)]
-    text: String,
-}
-
 pub(crate) fn run(arguments: &CheckArguments) -> Ended {
     let mut has_findings = false;
-    let mut all = Vec::new();
+    let (mut all, mut out) = (Vec::new(), String::new());
     for path in &arguments.files {
         let text = arguments.load.read(path)?;
-        let (valid, problems) = match arguments.load.check(&text) {
+        let (is_valid, problems) = match arguments.load.check(&text) {
             Ok(rules) => (true, rules.warnings().clone()),
             Err(problems) => (false, problems),
         };
-        has_findings |= !valid || (arguments.strict && !problems.is_empty());
-        all.push(Checked {
-            file: text.name,
-            valid,
-            problems,
-            text: text.text,
-        });
-    }
-    let text: String = all.iter().map(Checked::shown).collect();
-    Ok(Output::new(&all, &text)?.found(has_findings))
-}
-
-impl Checked {
-    fn shown(&self) -> String {
-        let rendered = self.problems.render(&self.text, &self.file);
-        let count = self.problems.iter().count() + self.problems.more();
-        let (result, noun) = match self.valid {
-            true if count == 0 => return format!("{}: ok\n", self.file),
-            true => ("ok, with ", "warning"),
-            false => ("", "problem"),
+        has_findings |= !is_valid || (arguments.strict && !problems.is_empty());
+        out += &problems.render(&text.text, &text.name);
+        let count = problems.iter().count() + problems.more();
+        out += &match (is_valid, count) {
+            (true, 0) => format!("{}: ok\n", text.name),
+            (true, _) => format!("{}: ok, warnings: {count}\n", text.name),
+            (false, _) => format!("{}: problems: {count}\n", text.name),
         };
-        let plural = if count == 1 { "" } else { "s" };
-        format!("{rendered}{}: {result}{count} {noun}{plural}\n", self.file)
+        let mut checked = json!(problems);
+        checked["file"] = text.name.into();
+        checked["valid"] = is_valid.into();
+        all.push(checked);
     }
+    Ok(Output::new(&all, &out)?.found(has_findings))
 }

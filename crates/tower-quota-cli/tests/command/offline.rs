@@ -43,7 +43,7 @@ fn check_shows_every_problem_with_its_line() {
         "bad.yaml:5:12",
         "qouta",
         "quota: much",
-        "2 problems",
+        "problems: 2",
         "help",
     ] {
         assert!(out.contains(part), "{part} is missing:\n{out}");
