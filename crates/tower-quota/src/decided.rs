@@ -75,8 +75,8 @@ impl<'a> Decided<'a> {
     /// Returns the decision as a word, for a label of your metrics.
     ///
     /// Admitted requests are `allowed`, `waiting`, or `uncounted` if the store failed. Refused requests are `refused`,
-    /// `never` (above the capacity), `blocked`, `missing_key`, `unauthenticated`, `no_peer_address`, `too_many_limits`
-    /// or `store_failure`.
+    /// `never` (above the capacity), `blocked`, `missing_key`, `unauthenticated`, `no_peer_address`, `too_many_limits`,
+    /// `undecidable` or `store_failure`.
     #[must_use]
     pub fn label(&self) -> &'static str {
         match self.reason {

@@ -230,7 +230,7 @@ pub mod store {
     pub use crate::store_call::StoreTimeout;
     pub use tower_quota_core::{
         BoxStoreError, Charge, Clock, Entry, Left, MemoryStats, MonotonicClock, Operation,
-        Overloaded, OwnedCharge, RefusalFuture, RefusalStats, Timestamp, decide,
+        Overloaded, OwnedCharge, RefusalFuture, RefusalStats, Timestamp, Undecidable, decide,
     };
 }
 

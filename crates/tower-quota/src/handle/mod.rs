@@ -74,7 +74,7 @@ impl<S: Store> RateLimitLayer<S> {
 }
 
 impl<S: Store> RateLimitHandle<S> {
-    /// Returns the names of the policy's limits.
+    /// Returns the names of the policy's limits, without the limits of a [split](Policy::split).
     #[must_use]
     pub fn limits(&self) -> Vec<Name> {
         self.shared
@@ -91,7 +91,7 @@ impl<S: Store> RateLimitHandle<S> {
         limit: &str,
         client: impl Into<ClientKey<'k>>,
     ) -> Result<Key<'static>, HandleError<S::Error>> {
-        find(&self.shared.rules().plan, limit, client.into()).map(|(_, key)| key)
+        find(&self.shared.rules(), limit, client.into()).map(|found| found.key)
     }
 
     /// Returns a limiter on the counters of a limit, to charge units while a request runs.
@@ -116,7 +116,7 @@ impl<S: Store> RateLimitHandle<S> {
     /// ```
     pub fn limiter(&self, limit: &str) -> Result<Limiter<RefusalCache<S>>, HandleError<S::Error>> {
         let rules = self.shared.rules();
-        let limit = named(&rules.plan, limit)?;
+        let (_, limit) = named(&rules, &rules, limit)?;
         let store = self.shared.store().clone();
         let longest_wait = limit.longest_wait.unwrap_or(Limit::DEFAULT_MAX_WAIT);
         // The policy has checked the name.
@@ -170,8 +170,7 @@ impl<S: Store> RateLimitHandle<S> {
     ) -> Result<LimitStatus, HandleError<S::Error>> {
         let client = client.into();
         let rules = self.shared.rules();
-        let plan = plan_of(&rules, client);
-        let (limit, key) = find(plan, limit, client)?;
+        let Found { plan, limit, key } = find(&rules, limit, client)?;
         let quota = quota_of(plan, limit, client, &key);
         if matches!(
             quota.algorithm(),
@@ -213,7 +212,7 @@ impl<S: Store> RateLimitHandle<S> {
         length: Duration,
     ) -> Result<(), HandleError<S::Error>> {
         let rules = self.shared.rules();
-        let (limit, key) = find(&rules.plan, limit, client.into())?;
+        let Found { limit, key, .. } = find(&rules, limit, client.into())?;
         if key.as_bytes().is_empty() && key != Key::EVERYONE {
             return Err(HandleError::UnreadableKey(limit.name));
         }
@@ -231,7 +230,7 @@ impl<S: Store> RateLimitHandle<S> {
         client: impl Into<ClientKey<'k>>,
     ) -> Result<bool, HandleError<S::Error>> {
         let rules = self.shared.rules();
-        let (limit, key) = find(&rules.plan, limit, client.into())?;
+        let Found { limit, key, .. } = find(&rules, limit, client.into())?;
         Ok(self.shared.blocks().remove(limit.name, &key))
     }
 
@@ -242,7 +241,7 @@ impl<S: Store> RateLimitHandle<S> {
         client: impl Into<ClientKey<'k>>,
     ) -> Result<Option<Duration>, HandleError<S::Error>> {
         let rules = self.shared.rules();
-        let (limit, key) = find(&rules.plan, limit, client.into())?;
+        let Found { limit, key, .. } = find(&rules, limit, client.into())?;
         Ok(self.shared.blocks().remaining(limit.name, &key))
     }
 
@@ -371,8 +370,7 @@ impl<S: Store> RateLimitHandle<S> {
         units: u64,
     ) -> Result<LimitStatus, HandleError<S::Error>> {
         let rules = self.shared.rules();
-        let plan = plan_of(&rules, client);
-        let (limit, key) = find(plan, limit, client)?;
+        let Found { plan, limit, key } = find(&rules, limit, client)?;
         let quota = quota_of(plan, limit, client, &key);
         self.status(operation, limit.charge(&quota, &key, units))
             .await
@@ -396,30 +394,43 @@ impl<S: Store> RateLimitHandle<S> {
     }
 }
 
-fn plan_of<'r>(rules: &'r Arc<Rules>, client: ClientKey<'_>) -> &'r Plan {
-    match client {
-        ClientKey::Request(head) => &rules.of_head(&head).plan,
-        _ => &rules.plan,
-    }
+struct Found<'r> {
+    plan: &'r Plan,
+    limit: &'r Limit,
+    key: Key<'static>,
 }
 
-fn find<'p, E>(
-    plan: &'p Plan,
+/// Finds a limit in the policy of a request, or else in the other policy of a split.
+fn find<'r, E>(
+    rules: &'r Arc<Rules>,
     name: &str,
     client: ClientKey<'_>,
-) -> Result<(&'p Limit, Key<'static>), HandleError<E>> {
-    let limit = named(plan, name)?;
+) -> Result<Found<'r>, HandleError<E>> {
+    let first = match client {
+        ClientKey::Request(head) => rules.of_head(&head),
+        _ => rules,
+    };
+    let (plan, limit) = named(first, rules, name)?;
     let key = client
         .read_by(&*limit.extractor)
         .ok_or(HandleError::UnreadableKey(limit.name))?;
-    Ok((limit, key))
+    Ok(Found { plan, limit, key })
 }
 
-fn named<'p, E>(plan: &'p Plan, name: &str) -> Result<&'p Limit, HandleError<E>> {
-    plan.limit_named(name)
-        .ok_or_else(|| HandleError::UnknownLimit {
-            name: name.to_owned(),
-            known: plan.limits().map(|limit| limit.name).collect(),
+fn named<'r, E>(
+    first: &'r Rules,
+    rules: &'r Rules,
+    name: &str,
+) -> Result<(&'r Plan, &'r Limit), HandleError<E>> {
+    let mut plans = core::iter::once(&first.plan).chain(rules.plans());
+    plans
+        .find_map(|plan| Some((plan, plan.limit_named(name)?)))
+        .ok_or_else(|| {
+            let limits = rules.plans().flat_map(Plan::limits);
+            HandleError::UnknownLimit {
+                name: name.to_owned(),
+                known: limits.map(|limit| limit.name).collect(),
+            }
         })
 }
 
@@ -428,9 +439,8 @@ fn quota_of(plan: &Plan, limit: &Limit, client: ClientKey<'_>, key: &Key<'_>) ->
         return limit.quota_by_key(key);
     };
     let mut ask = Ask::new(plan);
-    // Limits after a missing key keep their own quotas.
-    let _not_asked = ask.read(&head).err();
-    ask.other_quota(limit.name).copied().unwrap_or(limit.quota)
+    ask.read(&head);
+    *ask.quota(limit)
 }
 
 impl<S> Clone for RateLimitHandle<S> {

@@ -21,6 +21,7 @@ use crate::response::{
     GrpcStatus, HeaderStyle, IntoRefusal, OnRefused, Partitions, Refusal, Refused, ResponseSettings,
 };
 use crate::traced::SpanSettings;
+use crate::valid::valid;
 
 /// A tower layer that applies a [`Policy`] to services. The [front page](crate) has examples.
 ///
@@ -146,6 +147,10 @@ impl<S: Store> RateLimitLayer<S> {
     /// The layer refuses further requests without a charge. With 0, requests never wait. A key gets a place only while
     /// more places are free than the key holds. The shared key of limits without [`by`](crate::Limit::by) takes any
     /// place. A waiting request costs a few kilobytes, but no task.
+    ///
+    /// Turns are not bounded. If a client hangs up before its last request, the turn of a leaky bucket stays empty, and
+    /// later requests with the key wait longer, up to [`max_wait`](crate::Limit::max_wait). For a counter that clients
+    /// share, add a limit by address.
     pub fn max_waiting(self, requests: usize) -> Self {
         self.shared.queue.set_capacity(requests);
         self
@@ -306,14 +311,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// When two styles write the same field. See [`RateLimitLayer::try_headers`].
     #[track_caller]
     pub fn headers(self, styles: impl IntoIterator<Item = HeaderStyle>) -> Self {
-        match self.try_headers(styles) {
-            Ok(layer) => layer,
-            #[expect(
-                clippy::panic,
-                reason = "documented: a layer written in code fails at start"
-            )]
-            Err(error) => panic!("{error}"),
-        }
+        valid(self.try_headers(styles))
     }
 
     /// Works like [`RateLimitLayer::headers`], but returns an error for conflicting styles.

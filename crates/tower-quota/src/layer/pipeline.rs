@@ -11,7 +11,7 @@ use crate::checks::Mark;
 use crate::flagged::Flagged;
 use crate::head::RequestHead;
 use crate::metrics::Stopwatch;
-use crate::policy::{Ask, Listed, LookUps, NotAsked};
+use crate::policy::{Ask, Listed, LookUps};
 use crate::request::{RequestContext, Rules};
 use crate::response::{Reason, RefusalBody};
 use crate::settle::{ChargeRecord, InFlight, Settler};
@@ -83,11 +83,7 @@ impl<S: Store> Shared<S> {
             head = head.watched_by(&rules.watch);
         }
         match rules.plan.lists.find(&head) {
-            Listed::Skipped => {
-                rules.metrics.skipped(&head);
-                Step::Forward(Admission::default())
-            }
-            Listed::Allowed => {
+            Listed::Skipped | Listed::Allowed => {
                 rules.metrics.skipped(&head);
                 Step::Forward(Admission::default())
             }
@@ -131,28 +127,15 @@ impl<S: Store> Shared<S> {
             head = head.watched_by(&rules.watch);
         }
         let mut ask = Ask::new(&rules.plan);
-        let read = ask.read(&head);
-        if let Err(not_asked) = read {
-            let reason = match not_asked {
-                NotAsked::NoLimit => {
+        ask.read(&head);
+        if ask.is_empty() {
+            return match ask.refusal {
+                Some(reason) => Step::Respond(self.refuse_undecided(rules, reason, request)),
+                None => {
                     rules.metrics.skipped(&head);
-                    return Step::Forward(Admission::default());
-                }
-                NotAsked::MissingKey(scope) => Reason::MissingKey(scope),
-                NotAsked::Unauthenticated(scope) => Reason::Unauthenticated(scope),
-                NotAsked::NoPeerAddress => {
-                    // The watch already has the decision.
-                    if !rules.watch.is_open() {
-                        self.checks().no_peer_address();
-                    }
-                    Reason::NoPeerAddress
-                }
-                NotAsked::TooManyLimits => {
-                    self.checks().too_many_limits();
-                    Reason::TooManyLimits
+                    Step::Forward(Admission::default())
                 }
             };
-            return Step::Respond(self.refuse_undecided(rules, reason, request));
         }
         if rules.watch.is_open() {
             *mark = rules.watch.mark(&ask, &head);
@@ -177,7 +160,7 @@ impl<S: Store> Shared<S> {
             false => self.store.refusal(&charges),
         };
         if let Some(decision) = refusal {
-            if rules.ends_with_decision && decision.is_allowed() {
+            if rules.ends_with_decision && decision.is_allowed() && ask.refusal.is_none() {
                 rules.metrics.admitted(&head, &decision);
                 return Step::Forward(Admission::default());
             }
@@ -198,7 +181,10 @@ impl<S: Store> Shared<S> {
             .begin(rules.plan.version, &context.keys);
         let (answer, known_refusal) = context.span.within(|| self.store.send(&charges));
         context.fallback.known_refusal = known_refusal.map(Box::new);
-        let recorded = rules.plan.record_in_flight(&charges);
+        let recorded = match ask.refusal {
+            None => rules.plan.record_in_flight(&charges),
+            Some(_) => Vec::new(),
+        };
         let call = InFlight::new(answer, recorded, self.settler());
         context.watch = Stopwatch::start();
         Step::Wait(Stage::decide(call, rules.settings.store_timeout, context))
@@ -214,6 +200,10 @@ impl<S: Store> Shared<S> {
         let decision = context.report.decision.insert(decision);
         if !decision.is_allowed() {
             return Step::Respond(self.refuse_over_quota(context, request));
+        }
+        // The charges stay, so that limits bound the number of such requests.
+        if let Some(reason) = context.refusal {
+            return Step::Respond(self.refuse_undecided(&context.rules, reason, request));
         }
         let settings = &context.rules.settings;
         self.streaks
@@ -283,7 +273,7 @@ fn without_turn(mut context: Box<RequestContext>) -> Box<RequestContext> {
     context
 }
 
-fn random_up_to(longest: Duration) -> Duration {
+pub(super) fn random_up_to(longest: Duration) -> Duration {
     Duration::from_micros(fastrand::u64(
         ..=u64::try_from(longest.as_micros()).unwrap_or(u64::MAX),
     ))

@@ -36,7 +36,9 @@ impl OutcomeLabel {
     pub(super) fn of_request(decided: &Decided<'_>) -> Self {
         match decided.reason {
             Some(Reason::OverQuota(_)) => Self::Limited,
-            Some(Reason::NeverFits(_) | Reason::TooManyLimits) => Self::Never,
+            Some(Reason::NeverFits(_) | Reason::TooManyLimits | Reason::Undecidable(_)) => {
+                Self::Never
+            }
             Some(Reason::Blocked) => Self::Blocked,
             Some(Reason::MissingKey(_) | Reason::Unauthenticated(_) | Reason::NoPeerAddress) => {
                 Self::MissingKey

@@ -21,9 +21,10 @@ use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::KeyExtractor;
 use crate::limit::Limit;
+use crate::valid::valid;
 use crate::when::Condition;
 
-pub(crate) use self::ask::{Ask, Fallback, NotAsked};
+pub(crate) use self::ask::{Ask, Fallback};
 use self::beside::Split;
 use self::choose::Choice;
 pub use self::choose::Chosen;
@@ -37,6 +38,9 @@ use self::names::Names;
 pub(crate) use self::plan::Plan;
 
 /// The limits of a request, charged together in a single step or not at all.
+///
+/// In a Redis cluster, count all [concurrency limits](crate::Quota::concurrent) of a request by one key. With two keys, the
+/// request gets 500.
 ///
 /// ```
 /// use tower_quota::{Limit, Policy, Quota, key};
@@ -84,14 +88,7 @@ impl Policy {
     /// When the limit is invalid. See [`Policy::try_limit`].
     #[track_caller]
     pub fn limit(self, limit: Limit) -> Self {
-        match self.try_limit(limit) {
-            Ok(policy) => policy,
-            #[expect(
-                clippy::panic,
-                reason = "documented: a policy written in code fails at start"
-            )]
-            Err(error) => panic!("{error}"),
-        }
+        valid(self.try_limit(limit))
     }
 
     /// Works like [`Policy::limit`], but returns an error for an invalid limit.
@@ -145,14 +142,7 @@ impl Policy {
         limits: impl IntoIterator<Item = Limit>,
         choose: impl Fn(&RequestHead<'_>, &mut Chosen<'_>) + Send + Sync + 'static,
     ) -> Self {
-        match self.try_choose(limits, choose) {
-            Ok(policy) => policy,
-            #[expect(
-                clippy::panic,
-                reason = "documented: a policy written in code fails at start"
-            )]
-            Err(error) => panic!("{error}"),
-        }
+        valid(self.try_choose(limits, choose))
     }
 
     /// Works like [`Policy::choose`], but returns an error for an invalid limit.
@@ -247,7 +237,8 @@ impl Policy {
     /// Limits and handlers read the value from the request's extensions. After the deadline the value is missing.
     ///
     /// Your closure copies values out of the head and returns a future. All look-ups run at the same time, on tokio's
-    /// timer, and return different types. Refused requests cause look-ups too, so use a cache, even for unknown keys.
+    /// timer, and return different types. Refused requests cause look-ups too, so use a cache, even for unknown keys. Add a limit by address,
+    /// because guesses of API keys only [count](crate::MissingKey::Refuse) by address.
     ///
     /// ```
     /// use std::time::Duration;
@@ -322,14 +313,7 @@ impl Policy {
     /// When the number is invalid. See [`Policy::try_instances`].
     #[track_caller]
     pub fn instances(self, expected: u32) -> Self {
-        match self.try_instances(expected) {
-            Ok(policy) => policy,
-            #[expect(
-                clippy::panic,
-                reason = "documented: a policy written in code fails at start"
-            )]
-            Err(error) => panic!("{error}"),
-        }
+        valid(self.try_instances(expected))
     }
 
     /// Works like [`Policy::instances`], but returns an error for an invalid number.

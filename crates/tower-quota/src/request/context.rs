@@ -8,7 +8,7 @@ use super::rules::Rules;
 use crate::degraded::Degraded;
 use crate::metrics::Stopwatch;
 use crate::policy::{Ask, Fallback};
-use crate::response::Report;
+use crate::response::{Reason, Report};
 use crate::settle::{Counted, RecordedCharge};
 use crate::traced::StoreSpan;
 
@@ -18,6 +18,8 @@ pub(crate) struct RequestContext {
     /// The keys of the limits, if the request may be refused or a listener exists.
     pub(crate) keys: Vec<(Name, Key<'static>)>,
     pub(crate) recorded: Vec<RecordedCharge>,
+    /// The reason to refuse the request if the limits admit it.
+    pub(crate) refusal: Option<Reason<'static>>,
     pub(crate) fallback: Fallback,
     pub(crate) report: Report,
     pub(crate) watch: Stopwatch,
@@ -59,6 +61,7 @@ impl RequestContext {
                 rules,
                 keys,
                 recorded: Vec::new(),
+                refusal: ask.refusal,
                 fallback,
                 report,
                 watch,

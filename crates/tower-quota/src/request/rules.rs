@@ -82,6 +82,12 @@ impl Rules {
         }
     }
 
+    /// Returns the plan of the first policy, then the plan of the split.
+    pub(crate) fn plans(&self) -> impl Iterator<Item = &Plan> {
+        let split = self.split.iter().map(|(_, rules)| &rules.plan);
+        core::iter::once(&self.plan).chain(split)
+    }
+
     pub(crate) fn attach_to_request<B>(&self, decision: &Decision, request: &mut Request<B>) {
         if self.settings.attaches_decision {
             request.extensions_mut().insert(decision.clone());

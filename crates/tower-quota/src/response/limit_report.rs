@@ -85,7 +85,7 @@ impl<'a> LimitReport<'a> {
     /// Returns the time over which the client should spread its remaining units, the `t` of draft 11.
     ///
     /// A client at this rate is always admitted. A fixed window bounds the time. Without units, you get the time until
-    /// the next unit, and after a refusal [`retry_after`](Self::retry_after).
+    /// the next unit, and after a refusal [`retry_after`](Self::retry_after). A log may have its next unit earlier.
     #[must_use]
     pub fn effective_window(&self) -> Option<Duration> {
         if self.is_refused() {
@@ -96,8 +96,11 @@ impl<'a> LimitReport<'a> {
             (0, algorithm) if algorithm.is_bucket() => {
                 reset.saturating_sub(refill_of_all_but_one(quota))
             }
-            (0, Algorithm::FixedWindow) => reset,
-            (0, _) => reset.min(time_of(1, quota)),
+            // The window that ends last has given back one of its units.
+            (0, Algorithm::SlidingWindow) if self.status.debt() == 0 => {
+                (reset + time_of(1, quota)).saturating_sub(quota.period())
+            }
+            (0, _) => reset,
             (remaining, Algorithm::FixedWindow) => reset.min(time_of(remaining, quota)),
             (remaining, _) => time_of(remaining, quota),
         })

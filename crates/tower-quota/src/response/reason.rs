@@ -11,7 +11,7 @@ use tower_quota_core::{Decision, Name, Outcome};
 /// | `NeverFits`, `MissingKey` | 400 | `INVALID_ARGUMENT` |
 /// | `Unauthenticated` | 401 | `UNAUTHENTICATED` |
 /// | `Blocked` | 403 | `PERMISSION_DENIED` |
-/// | `NoPeerAddress`, `TooManyLimits` | 500 | `INTERNAL` |
+/// | `NoPeerAddress`, `TooManyLimits`, `Undecidable` | 500 | `INTERNAL` |
 /// | `StoreFailure` | 503 | `UNAVAILABLE` |
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -30,6 +30,10 @@ pub enum Reason<'a> {
     ///
     /// [`OnStoreFailure`](crate::OnStoreFailure) does not apply.
     TooManyLimits,
+    /// The policy is wrong. The store can [never decide](crate::store::Undecidable) the request.
+    ///
+    /// [`OnStoreFailure`](crate::OnStoreFailure) does not apply.
+    Undecidable(&'a (dyn Error + Send + Sync + 'static)),
     /// The policy or an operator [blocks](crate::Policy::block) the request.
     Blocked,
     /// The store failed, and a limit [refuses](crate::OnStoreFailure::Refuse) or its share is too small.
@@ -89,6 +93,12 @@ impl<'a> Reason<'a> {
                 13,
                 "TOO_MANY_RATE_LIMITS",
                 "too_many_limits",
+            ),
+            Self::Undecidable(_) => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                13,
+                "RATE_LIMITS_UNDECIDABLE",
+                "undecidable",
             ),
             Self::Blocked => (StatusCode::FORBIDDEN, 7, "CLIENT_BLOCKED", "blocked"),
             Self::StoreFailure(_) => (

@@ -195,6 +195,7 @@ impl<'a> Refused<'a> {
             Reason::TooManyLimits => {
                 out.push_str("The server has too many rate limits for the request")
             }
+            Reason::Undecidable(_) => out.push_str("The server cannot check its rate limits"),
             Reason::Blocked => out.push_str("Requests like this one are not served"),
             Reason::StoreFailure(_) => out.push_str("Rate limits cannot be checked at the moment"),
         }

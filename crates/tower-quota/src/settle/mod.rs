@@ -52,7 +52,11 @@
 //! # Holds
 //!
 //! A limit with [`Quota::concurrent`](crate::Quota::concurrent) holds units until the response's body ends, the client
-//! disconnects, or the handler panics. If the process dies, the hold expires after the [`ttl`](crate::Quota::ttl).
+//! disconnects, or the handler panics. The layer renews the hold, so a hold has no longest duration. If the process
+//! dies, the hold expires after the [`ttl`](crate::Quota::ttl).
+//!
+//! The renewal is a task on tokio's timer. Without a runtime, the layer cannot renew, so the hold of a request expires
+//! after the `ttl` even if the request runs on. On a runtime without a timer, the task panics, and the hold expires too.
 //!
 //! ```
 //! use tower_quota::{Limit, Policy, Quota, key};
