@@ -4,9 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::Args;
-use http::Request;
 use http::header::{CONTENT_TYPE, IF_MATCH};
 use http::request::Builder;
+use http::{Request, Response};
 use serde_json::json;
 use tower_quota_rules::Format;
 
@@ -63,11 +63,7 @@ pub(crate) fn audit(arguments: &HistoryArguments, api: &Api) -> Ended {
 }
 
 pub(crate) fn show(arguments: &ShowArguments, api: &Api) -> Ended {
-    let path = match arguments.version {
-        Some(number) => format!("/v1/rules/{number}"),
-        None => "/v1/rules".to_owned(),
-    };
-    let answer = api.send(Request::get(path), "")?;
+    let answer = document(api, arguments.version)?;
     let shown = json!({ "version": version(&answer), "text": answer.body() });
     let Some(path) = &arguments.output else {
         return Output::document(&shown, answer.into_body());
@@ -84,8 +80,7 @@ pub(crate) fn show(arguments: &ShowArguments, api: &Api) -> Ended {
 
 /// Returns the text of a version that a service has, or of the one in force.
 pub(crate) fn version_text(api: &Api, number: Option<u64>) -> Result<RulesText, Failure> {
-    let path = number.map_or("/v1/rules".into(), |number| format!("/v1/rules/{number}"));
-    let answer = api.send(Request::get(path), "")?;
+    let answer = document(api, number)?;
     let content_type = answer.headers().get(CONTENT_TYPE);
     let content_type = content_type.and_then(|value| value.to_str().ok());
     Ok(RulesText {
@@ -95,6 +90,11 @@ pub(crate) fn version_text(api: &Api, number: Option<u64>) -> Result<RulesText, 
             .unwrap_or(Format::Yaml),
         text: answer.into_body(),
     })
+}
+
+fn document(api: &Api, number: Option<u64>) -> Result<Response<String>, Failure> {
+    let path = number.map_or("/v1/rules".into(), |number| format!("/v1/rules/{number}"));
+    api.send(Request::get(path), "")
 }
 
 /// Shows the roll-out under way, with the counts of all instances.

@@ -12,10 +12,10 @@ use tower_quota_rules::Rules;
 
 use super::read::{Source, read};
 use super::replay::Replay;
-use super::report::{Turned, html, report};
+use super::report::{html, report};
 use super::share::Share;
 use super::suggest::suggest;
-use super::tally::{KeyNames, Tally};
+use super::tally::Tally;
 use crate::failure::{Ended, Failure};
 use crate::log::{HeaderSource, header_source};
 use crate::output::Output;
@@ -83,27 +83,24 @@ fn replay(
         path: &arguments.log,
         headers: &arguments.headers,
     };
-    let keys = KeyNames {
-        seed: core::array::from_fn(|_| fastrand::u8(..)),
-        show: arguments.show_keys,
-    };
+    let seed = core::array::from_fn(|_| fastrand::u8(..));
     let failure = Failure::at(source.path.display());
     let mut sides = Vec::new();
     for rules in documents {
-        let tally = Arc::new(Mutex::new(Tally::new(keys)));
+        let tally = Arc::new(Mutex::new(Tally::new(seed, arguments.show_keys)));
         let noted = Arc::clone(&tally);
         let note = move |decided: &Decided<'_>, micros| lock(&noted).note(decided, micros);
         sides.push((Replay::new(rules, note).map_err(&failure)?, tally));
     }
-    let mut turned = Turned::default();
+    let [mut newly_refused, mut newly_admitted] = [0; 2];
     let lines = read(source, |micros, request| {
         let mut outcomes = sides.iter_mut().map(|(replay, tally)| {
             replay.decide(micros, request.clone());
             lock(tally).finish(micros).is_admitted()
         });
         if let (Some(new), Some(old)) = (outcomes.next(), outcomes.next()) {
-            turned.refused += u64::from(old && !new);
-            turned.admitted += u64::from(new && !old);
+            newly_refused += u64::from(old && !new);
+            newly_admitted += u64::from(new && !old);
         }
     })
     .map_err(failure)?;
@@ -131,7 +128,7 @@ fn replay(
     let report = report(
         &lines,
         &tallies,
-        &turned,
+        [newly_refused, newly_admitted],
         suggestion,
         evicted,
         arguments.top,

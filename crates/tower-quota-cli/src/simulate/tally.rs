@@ -29,8 +29,11 @@ pub(super) struct Tally {
     /// The outcome of the request that was decided last.
     #[serde(skip)]
     last: Option<ReplayOutcome>,
+    /// Hides the keys of clients in their hashes.
     #[serde(skip)]
-    keys: KeyNames,
+    seed: [u8; 16],
+    #[serde(skip)]
+    shows_keys: bool,
 }
 
 /// The counts of one limit.
@@ -69,18 +72,12 @@ struct ClientTally {
     text: Option<Box<str>>,
 }
 
-/// The names of clients: a hash with a seed of this run, and the keys if the user wants them.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct KeyNames {
-    pub(super) seed: [u8; 16],
-    pub(super) show: bool,
-}
-
 impl Tally {
-    pub(super) fn new(keys: KeyNames) -> Self {
+    pub(super) fn new(seed: [u8; 16], shows_keys: bool) -> Self {
         Self {
             outcomes: ReplayOutcome::ALL.map(|outcome| (outcome, 0)).into(),
-            keys,
+            seed,
+            shows_keys,
             ..Self::default()
         }
     }
@@ -116,7 +113,7 @@ impl Tally {
             let limit = &mut self.limits[position as usize];
             limit.requests += 1;
             limit.peak_per_second = limit.second.count(micros);
-            let id = (position, hash(key, &self.keys.seed));
+            let id = (position, hash(key, &self.seed));
             let client = self.clients.entry(id).or_default();
             limit.clients += u64::from(client.requests == 0);
             client.requests = client.requests.saturating_add(1);
@@ -136,7 +133,7 @@ impl Tally {
             if client.limited == 0 {
                 limit.clients_hit += 1;
                 client.refused.0 = micros;
-                client.text = self.keys.show.then(|| text(key).into());
+                client.text = self.shows_keys.then(|| text(key).into());
             }
             client.limited = client.limited.saturating_add(1);
             client.refused.1 = micros;

@@ -12,20 +12,11 @@ use super::share::Share;
 use super::suggest::Suggestion;
 use super::tally::Tally;
 
-/// The requests whose outcome the new rules change.
-#[derive(Debug, Default)]
-pub(super) struct Turned {
-    /// The requests that the old rules admit and the new ones refuse.
-    pub(super) refused: u64,
-    /// The requests that the old rules refuse and the new ones admit.
-    pub(super) admitted: u64,
-}
-
 /// Returns the result of new rules, and of old ones if there are two, with the `top` clients that each refuses most.
 pub(super) fn report(
     lines: &Lines,
     tallies: &[Tally],
-    turned: &Turned,
+    [newly_refused, newly_admitted]: [u64; 2],
     suggestion: Option<Suggestion>,
     evicted: u64,
     top: usize,
@@ -41,8 +32,8 @@ pub(super) fn report(
     }
     if let [new, old] = tallies {
         report["change"] = json!({
-            "newly_refused": turned.refused,
-            "newly_admitted": turned.admitted,
+            "newly_refused": newly_refused,
+            "newly_admitted": newly_admitted,
             "limits": hit_changes(old, new),
         });
     }
