@@ -3,7 +3,6 @@
 mod client;
 mod error;
 
-use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -59,6 +58,7 @@ use crate::store_call::within;
 ///     }
 /// }
 /// ```
+#[derive(Debug)]
 pub struct RateLimitHandle<S> {
     shared: Arc<Shared<S>>,
 }
@@ -68,7 +68,7 @@ impl<S: Store> RateLimitLayer<S> {
     #[must_use]
     pub fn handle(&self) -> RateLimitHandle<S> {
         RateLimitHandle {
-            shared: Arc::clone(self.shared()),
+            shared: Arc::clone(&self.shared),
         }
     }
 }
@@ -117,7 +117,7 @@ impl<S: Store> RateLimitHandle<S> {
     pub fn limiter(&self, limit: &str) -> Result<Limiter<RefusalCache<S>>, HandleError<S::Error>> {
         let rules = self.shared.rules();
         let (_, limit) = named(&rules, &rules, limit)?;
-        let store = self.shared.store().clone();
+        let store = self.shared.store.clone();
         let longest_wait = limit.longest_wait.unwrap_or(Limit::DEFAULT_MAX_WAIT);
         // The policy has checked the name.
         Ok(Limiter::new(store, limit.name, limit.quota)
@@ -187,7 +187,7 @@ impl<S: Store> RateLimitHandle<S> {
         if granted.is_exact() || granted.counts_refusals() || granted.penalised_by().is_some() {
             refused = refused.exact();
         }
-        let refused = self.shared.store().apply(Operation::Refuse, &[refused]);
+        let refused = self.shared.store.apply(Operation::Refuse, &[refused]);
         let refused = within(self.shared.store_timeout(), refused).await?;
         self.status(
             Operation::Refund {
@@ -216,7 +216,7 @@ impl<S: Store> RateLimitHandle<S> {
         if key.as_bytes().is_empty() && key != Key::EVERYONE {
             return Err(HandleError::UnreadableKey(limit.name));
         }
-        if self.shared.blocks().insert(limit.name, &key, length) {
+        if self.shared.blocks.insert(limit.name, &key, length) {
             Ok(())
         } else {
             Err(HandleError::TooManyBlocks)
@@ -231,7 +231,7 @@ impl<S: Store> RateLimitHandle<S> {
     ) -> Result<bool, HandleError<S::Error>> {
         let rules = self.shared.rules();
         let Found { limit, key, .. } = find(&rules, limit, client.into())?;
-        Ok(self.shared.blocks().remove(limit.name, &key))
+        Ok(self.shared.blocks.remove(limit.name, &key))
     }
 
     /// Returns the remaining time of a [block](Self::block), if the client is blocked.
@@ -242,12 +242,12 @@ impl<S: Store> RateLimitHandle<S> {
     ) -> Result<Option<Duration>, HandleError<S::Error>> {
         let rules = self.shared.rules();
         let Found { limit, key, .. } = find(&rules, limit, client.into())?;
-        Ok(self.shared.blocks().remaining(limit.name, &key))
+        Ok(self.shared.blocks.remaining(limit.name, &key))
     }
 
     /// Returns the clients that this process refused most in a window, with the refusing limits.
     ///
-    /// The list holds at most [`TopClient::MOST`] clients, with keys up to [`TopClient::LONGEST_KEY`].
+    /// The list holds at most [`TopClient::MOST`] clients, with keys up to 1,024 bytes.
     ///
     /// ```
     /// use tower_quota::{MemoryStore, Policy, RateLimitLayer, TopWindow};
@@ -273,16 +273,10 @@ impl<S: Store> RateLimitHandle<S> {
         self.shared.top_busy.top(window, crate::clients::now())
     }
 
-    /// Returns your [version](Policy::version) of the policy.
-    #[must_use]
-    pub fn policy_version(&self) -> Option<u64> {
-        self.shared.rules().plan.version
-    }
-
     /// Returns the [refusal cache](RateLimitLayer::with_refusal_cache) figures of this process.
     #[must_use]
     pub fn refusal_stats(&self) -> RefusalStats {
-        self.shared.store().stats()
+        self.shared.store.stats()
     }
 
     /// Publishes the [metrics](crate::metrics) of this layer and its clones to the recorder.
@@ -304,7 +298,7 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Returns the decisions of each limit in this process since the policy came into force.
     ///
-    /// Limits follow the policy, up to [`MAX_LIMITS`](crate::metrics::MAX_LIMITS). Limits of a [split](Policy::split)
+    /// Limits follow the policy, up to 4,000. Limits of a [split](Policy::split)
     /// are added by name.
     ///
     /// ```
@@ -338,7 +332,7 @@ impl<S: Store> RateLimitHandle<S> {
     /// assert_eq!(handle.mistakes().count(Check::NoPeerAddress), 0);
     /// ```
     pub fn mistakes(&self) -> ChecksReport {
-        self.shared.checks().report()
+        self.shared.checks.report()
     }
 
     /// Replaces the policy. The old policy finishes the requests that have begun.
@@ -352,14 +346,14 @@ impl<S: Store> RateLimitHandle<S> {
     /// Returns the number of requests in the queue of this process.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.shared.queue().waiting()
+        self.shared.queue.waiting()
     }
 
     /// Refuses queued requests and requests that would queue. Call it at shutdown.
     ///
     /// The layer refunds the turns, and answers as for a full queue.
     pub fn close_queue(&self) {
-        self.shared.queue().close();
+        self.shared.queue.close();
     }
 
     async fn apply(
@@ -383,7 +377,7 @@ impl<S: Store> RateLimitHandle<S> {
     ) -> Result<LimitStatus, HandleError<S::Error>> {
         let decision = within(
             self.shared.store_timeout(),
-            self.shared.store().apply(operation, &[charge]),
+            self.shared.store.apply(operation, &[charge]),
         )
         .await?;
         decision
@@ -448,13 +442,5 @@ impl<S> Clone for RateLimitHandle<S> {
         Self {
             shared: Arc::clone(&self.shared),
         }
-    }
-}
-
-impl<S: fmt::Debug> fmt::Debug for RateLimitHandle<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RateLimitHandle")
-            .field("shared", &self.shared)
-            .finish()
     }
 }

@@ -15,6 +15,7 @@ use crate::policy::{Ask, Listed, LookUps};
 use crate::request::{RequestContext, Rules};
 use crate::response::{Reason, RefusalBody};
 use crate::settle::{ChargeRecord, InFlight, Settler};
+use crate::store_call::Deadline;
 
 pub(super) enum Step<S: Store> {
     Forward(Admission),
@@ -28,7 +29,7 @@ impl<S: Store> Shared<S> {
     pub(super) fn begin<B>(self: &Arc<Self>, request: &mut Request<B>) -> Step<S> {
         let rules = self.rules();
         let rules = rules.of_request(request);
-        if rules.plan.begins_with_limits() {
+        if rules.plan.begins_with_limits {
             self.ask(rules, request)
         } else {
             self.look_up(rules, request)
@@ -57,8 +58,9 @@ impl<S: Store> Shared<S> {
             }
             Event::Answered(Err(failure), context) => {
                 context.rules.metrics.answered(context.watch, None);
-                context.rules.metrics.store_failed(failure.kind());
-                context.span.failed(failure.name(), failure.error());
+                let kind = failure.kind();
+                context.rules.metrics.store_failed(kind);
+                context.span.failed(kind.label(), failure.error());
                 self.fall_back(failure.error(), context, request)
             }
             Event::Turn(Queued {
@@ -140,8 +142,7 @@ impl<S: Store> Shared<S> {
         if rules.watch.is_open() {
             *mark = rules.watch.mark(&ask, &head);
         }
-        if !self.blocks().are_empty()
-            && ask.any_key(&head, |limit, key| self.blocks().has(limit, key))
+        if !self.blocks.are_empty() && ask.any_key(&head, |limit, key| self.blocks.has(limit, key))
         {
             return Step::Respond(self.refuse_undecided(rules, Reason::Blocked, request));
         }
@@ -165,7 +166,7 @@ impl<S: Store> Shared<S> {
                 return Step::Forward(Admission::default());
             }
             let needs_keys =
-                !decision.is_allowed() || rules.plan.makes_wait() || rules.settings.reads_keys();
+                !decision.is_allowed() || rules.plan.makes_wait || rules.settings.reads_keys();
             let mut context = RequestContext::new(rules, &ask, needs_keys);
             context.recorded = rules.plan.record(&charges);
             // The charges borrow from the request.
@@ -175,6 +176,7 @@ impl<S: Store> Shared<S> {
         }
         let mut context = RequestContext::new(rules, &ask, true);
         context.fallback = ask.fallback();
+        context.report.only_shadows = ask.has_only_shadows();
         context.span = rules
             .settings
             .spans
@@ -187,7 +189,11 @@ impl<S: Store> Shared<S> {
         };
         let call = InFlight::new(answer, recorded, self.settler());
         context.watch = Stopwatch::start();
-        Step::Wait(Stage::decide(call, rules.settings.store_timeout, context))
+        Step::Wait(Stage::Decide {
+            call,
+            deadline: Deadline::new(rules.settings.store_timeout),
+            context: Some(context),
+        })
     }
 
     pub(super) fn decided<B>(
@@ -234,7 +240,12 @@ impl<S: Store> Shared<S> {
             }
             Some(place) => {
                 let wait = wait.saturating_add(random_up_to(jitter));
-                Step::Wait(Stage::queue(wait, place, Queued { admission, context }))
+                Step::Wait(Stage::Queue {
+                    turn: Deadline::new(wait),
+                    closed: place.closed(),
+                    place,
+                    queued: Some(Queued { admission, context }),
+                })
             }
         }
     }

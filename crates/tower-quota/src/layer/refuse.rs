@@ -49,7 +49,6 @@ impl<S: Store> Shared<S> {
         failure: Option<&(dyn Error + Send + Sync + 'static)>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
-        context.report.only_shadows = context.fallback.only_shadows;
         context.report.jitter = draw_jitter(&context);
         let (reason, closes) = match (failure, &context.report.decision) {
             (Some(error), _) => (Reason::StoreFailure(error), false),
@@ -58,8 +57,10 @@ impl<S: Store> Shared<S> {
             (None, None) => (Reason::TooManyLimits, false),
         };
         let refused = Refused::new(reason, RequestHead::of(request), context.report.jitter);
-        let responses = &context.rules.responses;
-        let mut response = responses.refuse(&refused, Some(&context.report));
+        let Rules {
+            plan, responses, ..
+        } = &*context.rules;
+        let mut response = responses.refuse(plan, &refused, Some(&context.report));
         context.attach(&mut response);
         if closes {
             response.extensions_mut().insert(CloseConnection);
@@ -104,9 +105,9 @@ impl<S: Store> Shared<S> {
     ) -> Response<RefusalBody> {
         match reason {
             // The watch already has the decision.
-            Reason::NoPeerAddress if !rules.watch.is_open() => self.checks().no_peer_address(),
-            Reason::TooManyLimits => self.checks().too_many_limits(),
-            Reason::Undecidable(error) => self.checks().undecidable(error),
+            Reason::NoPeerAddress if !rules.watch.is_open() => self.checks.no_peer_address(),
+            Reason::TooManyLimits => self.checks.too_many_limits(),
+            Reason::Undecidable(error) => self.checks.undecidable(error),
             _ => {}
         }
         let head = RequestHead::of(request);
@@ -119,7 +120,7 @@ impl<S: Store> Shared<S> {
         };
         self.notify(rules, &decided);
         let refused = Refused::new(reason, head, Duration::ZERO);
-        rules.responses.refuse(&refused, None)
+        rules.responses.refuse(&rules.plan, &refused, None)
     }
 
     /// Decides a request by the limits' choices for a failure of the store.

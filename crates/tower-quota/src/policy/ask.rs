@@ -75,7 +75,6 @@ pub(crate) struct Fallback {
     pub(crate) local: Vec<OwnedCharge>,
     /// The charges of limits without a choice.
     pub(crate) local_if_overloaded: Vec<OwnedCharge>,
-    pub(crate) only_shadows: bool,
 }
 
 impl<'p, 'r> Ask<'p, 'r> {
@@ -181,7 +180,7 @@ impl<'p, 'r> Ask<'p, 'r> {
                     self.read_limit(planned, quota, head);
                 }
             };
-            (choice.choose)(&head.in_doubt(true), &mut Chosen::new(&mut add));
+            (choice.choose)(&head.in_doubt(true), &mut Chosen { add: &mut add });
         }
     }
 
@@ -215,7 +214,7 @@ impl<'p, 'r> Ask<'p, 'r> {
         for part in &self.parts {
             charges.push(self.charge(part));
         }
-        if self.plan.makes_wait() {
+        if self.plan.makes_wait {
             bound_waits(&mut charges, has_room);
         }
         if charges.len() > Charge::MOST {
@@ -308,19 +307,20 @@ impl<'p, 'r> Ask<'p, 'r> {
         explained.collect()
     }
 
+    pub(crate) fn has_only_shadows(&self) -> bool {
+        let mut parts = self.parts.iter();
+        parts.all(|part| part.planned.limit.is_shadow())
+    }
+
     pub(crate) fn counted(&self) -> impl Iterator<Item = (Name, Name)> {
         let counted = self.parts.iter().filter(|part| part.units > 0);
         counted.map(|part| (part.planned.limit.name, self.key(part).scope()))
     }
 
     pub(crate) fn fallback(&self) -> Fallback {
-        let mut fallback = Fallback {
-            only_shadows: true,
-            ..Fallback::default()
-        };
+        let mut fallback = Fallback::default();
         for part in &self.parts {
             let limit = &part.planned.limit;
-            fallback.only_shadows &= limit.is_shadow();
             let choice = part.planned.on_store_failure;
             let local = match choice {
                 Some(OnStoreFailure::Allow) => continue,

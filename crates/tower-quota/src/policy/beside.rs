@@ -6,7 +6,7 @@ use super::Policy;
 use crate::limit::Limit;
 use crate::when::Condition;
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Split {
     pub(crate) condition: Arc<dyn Condition>,
     pub(crate) policy: Policy,

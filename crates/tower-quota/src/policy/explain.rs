@@ -23,7 +23,7 @@ use crate::response::Reason;
 /// ```
 #[derive(Debug)]
 pub struct Explainer {
-    plan: Plan,
+    pub(super) plan: Plan,
 }
 
 /// What a policy would do with a request, before any count.
@@ -41,10 +41,6 @@ pub enum Explained {
 }
 
 impl Explainer {
-    pub(crate) const fn new(plan: Plan) -> Self {
-        Self { plan }
-    }
-
     /// Returns what the policy would do with a request.
     #[must_use]
     pub fn explain(&self, head: &RequestHead<'_>) -> Explained {

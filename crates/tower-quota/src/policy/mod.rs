@@ -10,6 +10,7 @@ mod look_up;
 mod names;
 mod plan;
 
+use core::fmt;
 use core::future::Future;
 use core::time::Duration;
 use std::collections::HashSet;
@@ -51,7 +52,7 @@ pub(crate) use self::plan::Plan;
 ///     .limit(Limit::new("everyone", Quota::per_second(5_000)));
 /// # let _ = policy;
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use]
 pub struct Policy {
     limits: Vec<Limit>,
@@ -283,7 +284,7 @@ impl Policy {
 
     /// Sets a version number for operators. By default there is no number.
     ///
-    /// Read the number with [`RateLimitHandle::policy_version`](crate::RateLimitHandle::policy_version).
+    /// [`trace_store_calls`](crate::RateLimitLayer::trace_store_calls) reports the number.
     pub const fn version(mut self, number: u64) -> Self {
         self.version = Some(number);
         self
@@ -292,7 +293,9 @@ impl Policy {
     /// Returns an explainer of the policy's actions, for tests and operators.
     #[must_use]
     pub fn explainer(&self) -> Explainer {
-        Explainer::new(Plan::new(self.clone()))
+        Explainer {
+            plan: Plan::new(self.clone()),
+        }
     }
 
     /// Sets the choice of limits without their own while the store is unavailable.
@@ -336,5 +339,13 @@ impl Policy {
 impl Default for Policy {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+impl fmt::Debug for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Policy")
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
     }
 }

@@ -1,4 +1,3 @@
-use core::time::Duration;
 use std::sync::Arc;
 
 use http::Response;
@@ -34,19 +33,10 @@ impl RequestContext {
         } else {
             Vec::new()
         };
-        let partitions = rules.responses.partitions().map(|partitions| {
-            ask.parts()
-                .filter_map(|(limit, key)| Some((limit, partitions.of(key)?)))
-                .collect()
-        });
         let report = Report {
-            decision: None,
-            by: Counted::Shared,
             overrides: ask.overrides(),
             oversized: ask.oversized(),
-            partitions: partitions.unwrap_or_default(),
-            jitter: Duration::ZERO,
-            only_shadows: false,
+            ..Report::default()
         };
         let fallback = Fallback::default();
         // Written in place, because contexts are large.

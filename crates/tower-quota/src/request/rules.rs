@@ -48,7 +48,7 @@ impl Rules {
         if let Some((_, rules)) = &mut split {
             rules.metrics = Arc::clone(&metrics);
         }
-        let responses = Responses::new(&settings.responses, plan.limits());
+        let responses = Responses::new(&settings.responses, &plan);
         let has_listener = settings.reads_keys() || settings.traced_admissions.is_some();
         let ends_with_decision = !has_listener
             && !settings.attaches_decision

@@ -75,8 +75,7 @@ impl<'a> LimitReport<'a> {
     }
 
     /// Returns the Unix second at which the limit is full, by the deciding clock.
-    #[must_use]
-    pub fn reset_at_secs(&self) -> u64 {
+    pub(super) fn reset_at_secs(&self) -> u64 {
         self.report.decision.as_ref().map_or(0, |decision| {
             epoch_second(decision.at(), self.reset_after())
         })
@@ -104,12 +103,6 @@ impl<'a> LimitReport<'a> {
             (remaining, Algorithm::FixedWindow) => reset.min(time_of(remaining, quota)),
             (remaining, _) => time_of(remaining, quota),
         })
-    }
-
-    /// Returns the [partition](crate::RateLimitLayer::partition_keys) key in base64.
-    #[must_use]
-    pub fn partition_key(&self) -> Option<&'a str> {
-        self.report.partition_key(self.limit.name)
     }
 }
 

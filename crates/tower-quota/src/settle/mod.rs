@@ -8,8 +8,7 @@
 //! |---|---|
 //! | [`only_failures`] | 0 if the request succeeds |
 //! | [`only_successes`] | 0 if the request fails |
-//! | [`only_status`] | 0 unless your closure accepts the status |
-//! | [`cost_header`] | the number in a header of the response |
+//! //! | [`cost_header`] | the number in a header of the response |
 //! | [`body_bytes`] | the length of the response's body |
 //! | [`by_handler`] | the cost that your handler sets by a [`Reservation`] |
 //! | a closure, or your own [`Rule`] | your result for the head or the end of the response |
@@ -97,8 +96,6 @@ mod amount;
 mod charge_record;
 mod detach;
 mod end;
-#[cfg(feature = "axum")]
-mod extract;
 mod grpc_messages;
 mod hold;
 mod in_flight;
@@ -117,4 +114,4 @@ pub(crate) use self::meter::Meter;
 pub use self::reservation::Reservation;
 pub(crate) use self::rule::SettleRule;
 pub use self::rule::{Rule, Settle, by_handler};
-pub use self::status::{Status, only_failures, only_status, only_successes};
+pub use self::status::{only_failures, only_successes};
