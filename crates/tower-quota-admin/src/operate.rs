@@ -220,13 +220,8 @@ impl<S: Store> Operate for LiveRules<S> {
 
     #[cfg(feature = "redis")]
     fn merged_top(&self, is_busy: bool, window: TopWindow) -> Pending<'_, Option<MergedTop>> {
-        Box::pin(async move {
-            Ok(if is_busy {
-                self.merged_top_busy(window).await
-            } else {
-                self.merged_top_refused(window).await
-            })
-        })
+        // While Redis does not answer, the list of this instance is better than an error.
+        Box::pin(async move { Ok(Self::merged_top(self, is_busy, window).await.ok().flatten()) })
     }
 
     fn refusal_stats(&self) -> RefusalStats {

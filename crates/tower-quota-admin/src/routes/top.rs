@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
-use tower_quota::{TopClient, TopWindow};
+use tower_quota::{Key, TopClient, TopWindow};
 #[cfg(feature = "redis")]
 use tower_quota_rules::live::MergedClient;
 use utoipa::{IntoParams, ToSchema};
@@ -50,11 +50,38 @@ enum Window {
     Hour,
 }
 
+/// The clients that a counter counts.
+#[derive(Clone, Copy, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+#[schema(as = TopWho)]
+enum Who {
+    /// One client.
+    Client,
+    /// All clients, by a limit without a key.
+    Everyone,
+    /// All clients that send no key.
+    WithoutKey,
+}
+
+impl Who {
+    fn of(scope: &str, has_no_key: bool) -> Self {
+        if scope == Key::EVERYONE.scope().as_str() {
+            Self::Everyone
+        } else if has_no_key {
+            Self::WithoutKey
+        } else {
+            Self::Client
+        }
+    }
+}
+
 /// A client with many requests.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct TopEntry {
     /// The limit: of a limited client that which refused it.
     limit: String,
+    /// The clients that the counter counts. Only a single client can be blocked.
+    who: Who,
     /// The scope of the key, such as `header x-api-key`.
     scope: String,
     /// The hash of the key, under which audit records and blocks name it.
@@ -64,10 +91,12 @@ pub(crate) struct TopEntry {
     key: Option<String>,
     /// The number of its requests in the window, at least.
     at_least: u64,
-    /// The number of its requests in the window, at most.
-    at_most: u64,
-    /// The time until its last refused request would be admitted, in milliseconds.
-    retry_after_ms: u64,
+    /// The number of its requests in the window, at most; absent in sums of instances.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    at_most: Option<u64>,
+    /// The time until its last refused request would be admitted, in milliseconds; absent in sums of instances.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_ms: Option<u64>,
 }
 
 /// Clients with many requests, those with most first.
@@ -76,10 +105,7 @@ pub(crate) struct Top {
     clients: Vec<TopEntry>,
     /// The number of instances whose figures these are; absent if they are those of this instance alone.
     #[serde(skip_serializing_if = "Option::is_none")]
-    instances: Option<usize>,
-    /// The age of the oldest of these figures in milliseconds; absent if this instance is alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    age_ms: Option<u64>,
+    instances: Option<u64>,
 }
 
 /// Lists the clients that were refused most, or that asked most: of all instances that share them, or of this one.
@@ -119,7 +145,6 @@ pub(crate) async fn top(
         return Ok(Json(Top {
             clients,
             instances: Some(merged.instances),
-            age_ms: Some(millis(merged.age)),
         }));
     }
     let clients = match query.by {
@@ -134,32 +159,34 @@ pub(crate) async fn top(
     Ok(Json(Top {
         clients,
         instances: None,
-        age_ms: None,
     }))
 }
 
 #[cfg(feature = "redis")]
 fn merged_entry(client: MergedClient, show: bool) -> TopEntry {
     TopEntry {
+        who: Who::of(&client.scope, client.has_no_key),
         limit: client.limit,
         scope: client.scope,
         hash: client.hash,
         key: client.text.filter(|_| show),
         at_least: client.at_least,
-        at_most: client.at_most,
-        retry_after_ms: millis(client.retry_after),
+        at_most: None,
+        retry_after_ms: None,
     }
 }
 
 /// Returns a client as the API shows it.
 pub(crate) fn entry(api: &Api, client: &TopClient, show: bool) -> TopEntry {
+    let key = client.key();
     TopEntry {
         limit: client.limit().to_string(),
-        scope: client.key().scope().to_string(),
-        hash: api.live.hash(client.key()),
+        who: Who::of(key.scope().as_str(), key.as_bytes().is_empty()),
+        scope: key.scope().to_string(),
+        hash: api.live.hash(key),
         key: show.then(|| client.text()).flatten(),
         at_least: client.at_least(),
-        at_most: client.at_most(),
-        retry_after_ms: millis(client.retry_after()),
+        at_most: Some(client.at_most()),
+        retry_after_ms: Some(millis(client.retry_after())),
     }
 }

@@ -4,9 +4,8 @@ use clap::Args;
 use http::Request;
 use serde_json::{Value, json};
 
-use super::api::{encoded, json as read};
 use super::{Api, ChangeArguments};
-use crate::failure::Ended;
+use crate::failure::{Ended, Failure};
 use crate::output::{Output, describe};
 
 #[derive(Args, Debug)]
@@ -41,31 +40,28 @@ pub(super) const NEVER_SEEN: &str =
     "never seen: no limit has counted this key lately. Is it spelled right?\n";
 
 pub(crate) fn peek(arguments: &PeekArguments, api: &Api) -> Ended {
-    let status = api.get(&arguments.path())?;
+    let status = status(api, &arguments.limit, &arguments.key)?;
     let seen = if is_unseen(&status) { NEVER_SEEN } else { "" };
     shown(&status, seen)
 }
 
 pub(crate) fn reset(arguments: &ResetArguments, api: &Api) -> Ended {
-    let request = Request::delete(arguments.client.path());
-    shown(&read(&api.send(arguments.change.on(request), "")?)?, "")
+    let request = arguments.change.on(Request::post("/v1/clients/reset"));
+    let body = json!({ "limit": arguments.client.limit, "key": arguments.client.key });
+    shown(&api.send_json(request, &body)?, "")
 }
 
 pub(crate) fn grant(arguments: &GrantArguments, api: &Api) -> Ended {
-    let request = Request::post(arguments.client.path() + "/grant");
-    let body = json!({ "units": arguments.units });
-    shown(&api.send_json(arguments.change.on(request), &body)?, "")
+    let request = arguments.change.on(Request::post("/v1/clients/grant"));
+    let client = &arguments.client;
+    let body = json!({ "limit": client.limit, "key": client.key, "units": arguments.units });
+    shown(&api.send_json(request, &body)?, "")
 }
 
-impl PeekArguments {
-    fn path(&self) -> String {
-        path(&self.limit, &self.key)
-    }
-}
-
-/// Returns the path of a client.
-pub(super) fn path(limit: &str, key: &str) -> String {
-    format!("/v1/clients/{}/{}", encoded(limit), encoded(key))
+/// Returns the status of a client of a limit.
+pub(super) fn status(api: &Api, limit: &str, key: &str) -> Result<Value, Failure> {
+    let body = json!({ "limit": limit, "key": key });
+    api.send_json(Request::post("/v1/clients/peek"), &body)
 }
 
 /// Returns whether a limit has no units to give back to a client. It has not counted the client, or long ago.
