@@ -2,12 +2,11 @@
 
 use core::convert::Infallible;
 use core::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use serde::Deserialize;
-use tokio::sync::Semaphore;
 use tower_quota::RequestHead;
 use tower_quota::key::{ClientIp, client_ip};
 use utoipa::IntoParams;
@@ -17,14 +16,16 @@ use crate::extract::Query;
 use crate::figures::NamedFigures;
 use crate::operate::Operations;
 use crate::problem::{Problem, ProblemKind, Result};
+use crate::routes::events::LastSnapshot;
+use crate::streams::Streams;
 
 /// The state that all handlers share. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Api {
     pub(crate) live: Operations,
     pub(crate) figures: Arc<[NamedFigures]>,
-    /// The places for event streams.
-    pub(crate) streams: Arc<Semaphore>,
+    pub(crate) streams: Arc<Streams>,
+    pub(crate) last: Arc<Mutex<LastSnapshot>>,
     client_ip: ClientIp,
     show_keys: bool,
 }
@@ -49,7 +50,8 @@ impl Api {
         Self {
             live,
             figures: options.figures.clone().into(),
-            streams: Arc::new(Semaphore::new(AdminOptions::MOST_STREAMS)),
+            streams: Arc::default(),
+            last: Arc::default(),
             client_ip: options.client_ip.clone().unwrap_or_else(client_ip),
             show_keys: options.show_keys,
         }
