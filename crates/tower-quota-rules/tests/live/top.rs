@@ -124,3 +124,26 @@ async fn instance_without_shared_top_has_none() {
     assert!(merged(&instance).await.is_none());
     assert!(SharedTop::new("redis://127.0.0.1", "a name").is_err());
 }
+
+#[tokio::test]
+async fn documented_rights_suffice() {
+    let server = RedisServer::start();
+    let guide = include_str!("../../../../docs/guide/admin.md");
+    let rights = guide
+        .lines()
+        .find_map(|line| line.strip_prefix("ACL SETUSER top "))
+        .unwrap();
+    let granted = server
+        .command(&format!("ACL SETUSER top {rights}"))
+        .unwrap();
+    assert!(granted.starts_with("+OK"), "{granted}");
+    let url = format!("redis://top:password@127.0.0.1:{}/", server.port());
+    let one = instance(&url, "rights", LiveOptions::new()).await;
+    for _ in 0..3 {
+        one.ask("ann").await;
+    }
+    eventually("it is listed", async || {
+        merged(&one).await.is_some_and(|top| numbers(&top) == [2])
+    })
+    .await;
+}

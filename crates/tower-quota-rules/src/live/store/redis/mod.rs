@@ -215,26 +215,14 @@ impl RedisRules {
         let Answer::Done(parts) = self.run(&call).await? else {
             return Ok(None);
         };
-        let mut parts = parts.into_iter();
-        let [
-            revision,
-            began,
-            current,
-            candidate,
-            rollout,
-            is_complete,
-            has_more,
-        ]: [String; 7] = [
-            self.read(parts.next())?,
-            self.read(parts.next())?,
-            self.read(parts.next())?,
-            self.read(parts.next())?,
-            self.read(parts.next())?,
-            self.read(parts.next())?,
-            self.read(parts.next())?,
-        ];
-        let ids: Vec<String> = self.read(parts.next())?;
-        let stored: Vec<Option<String>> = self.read(parts.next())?;
+        let (numbers, is_complete, has_more, ids, stored): (
+            [String; 5],
+            bool,
+            bool,
+            Vec<String>,
+            Vec<Option<String>>,
+        ) = self.read(Some(Value::Array(parts)))?;
+        let [revision, began, current, candidate, rollout] = numbers;
         let candidate = match self.number(&candidate)? {
             Some(number) => Some(Candidate {
                 number,
@@ -251,12 +239,12 @@ impl RedisRules {
             current: self.number(&current)?,
             candidate,
             blocks: BlockChanges {
-                is_complete: !is_complete.is_empty(),
+                is_complete,
                 changed: changed.collect(),
             },
             failure: None,
         };
-        Ok(Some((state, !has_more.is_empty())))
+        Ok(Some((state, has_more)))
     }
 
     async fn end_rollout(&self, operation: &str, candidate: u64) -> Result<(), RuleStoreError> {

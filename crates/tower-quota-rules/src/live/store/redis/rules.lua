@@ -96,18 +96,16 @@ if operation == 'state' then
   local is_complete = not is_next_page and (not number or number < marked_since or number > tonumber(revision))
   local from = is_complete and '-inf' or '(' .. known
   local found = redis.call('ZRANGEBYSCORE', revisions, from, '+inf', 'WITHSCORES', 'LIMIT', 0, page)
-  local ids, has_more = {}, ''
+  local ids, has_more = {}, 0
   for i = 1, #found, 2 do
     ids[#ids + 1] = found[i]
   end
   if #ids == page then
-    revision, has_more = string.format('%.0f', tonumber(found[#found])), '1'
+    revision, has_more = string.format('%.0f', tonumber(found[#found])), 1
   end
   local changed = #ids > 0 and redis.call('HMGET', blocks, unpack(ids)) or {}
-  return {
-    'ok', revision, parts[2] or '0', parts[4] or '', parts[5] or '', parts[6] or '',
-    is_complete and '1' or '', has_more, ids, changed,
-  }
+  local numbers = { revision, parts[2] or '0', parts[4] or '', parts[5] or '', parts[6] or '' }
+  return { 'ok', numbers, is_complete and 1 or 0, has_more, ids, changed }
 end
 
 if operation == 'put' then
