@@ -27,34 +27,6 @@ fn three_lines_are_a_document() {
 }
 
 #[test]
-fn limit_with_other_choices_is_not_useless() {
-    let warnings = |choice: &str| {
-        let text = format!(
-            "limits:\n  - {{ name: minute, quota: 10/minute{choice} }}\n  - {{ name: hour, quota: 1000/hour }}\n"
-        );
-        Rules::parse(&text, Format::Yaml)
-            .expect("valid")
-            .warnings()
-            .to_string()
-    };
-    for same in ["", ", missing: share", ", max_wait: 0s"] {
-        assert!(
-            warnings(same).contains("\"hour\" never decides"),
-            "{same}: {}",
-            warnings(same)
-        );
-    }
-    // Requests without a key, without a store and in a queue reach the other limit.
-    for other in [
-        ", missing: skip",
-        ", on_store_failure: local",
-        ", max_wait: 5s",
-    ] {
-        assert_eq!(warnings(other), "", "{other}");
-    }
-}
-
-#[test]
 fn sketch_prints_back_in_each_format() {
     let rules = Rules::parse(SKETCH, Format::Yaml)
         .unwrap_or_else(|problems| panic!("{}", problems.render(SKETCH, "sketch.yaml")));

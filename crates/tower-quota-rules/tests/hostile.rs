@@ -59,8 +59,6 @@ fn deep_nesting_is_refused_in_each_format() {
         (deep.clone(), Format::Yaml),
         (format!("[{}", "{a: ".repeat(100_000)), Format::Yaml),
         (deep.clone(), Format::Json),
-        (format!("a = {deep}"), Format::Toml),
-        (format!("{}1 = 2", "a.".repeat(10_000)), Format::Toml),
     ] {
         assert!(problems(&text, format).has_errors());
     }
@@ -74,5 +72,5 @@ fn longer_document_than_allowed_is_refused() {
             .to_string()
             .contains("are read")
     );
-    assert!(Document::parse(&text, Format::Toml).is_err());
+    assert!(Document::parse(&text, Format::Json).is_err());
 }

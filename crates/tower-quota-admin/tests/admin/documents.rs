@@ -133,8 +133,8 @@ async fn check_reports_and_changes_nothing() {
         (&json!(true), &json!(0))
     );
     let good = check(
-        "application/toml; charset=utf-8",
-        "limits = [{ name = \"a\", quota = \"1/hour\" }]".to_owned(),
+        "application/yaml; charset=utf-8",
+        "limits: [{ name: a, quota: 1/hour }]".to_owned(),
     )
     .await;
     assert_eq!(good["valid"], true, "{good}");

@@ -14,7 +14,7 @@ pub(crate) struct ConvertArguments {
     /// The file of rules, or `-` for standard input.
     file: PathBuf,
     /// The format to print.
-    #[arg(long, value_name = "yaml|toml|json", value_parser = format)]
+    #[arg(long, value_name = "yaml|json", value_parser = format)]
     to: Format,
     #[command(flatten)]
     load: LoadArguments,

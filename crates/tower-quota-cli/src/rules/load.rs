@@ -19,7 +19,7 @@ pub(crate) struct LoadArguments {
     #[arg(long = "code", value_name = "KIND=NAME", value_parser = code_part)]
     pub(crate) code: Vec<CodePart>,
     /// The format of rules from standard input, or from a file whose name does not say.
-    #[arg(long, value_name = "yaml|toml|json", value_parser = format)]
+    #[arg(long, value_name = "yaml|json", value_parser = format)]
     pub(crate) format: Option<Format>,
 }
 
@@ -145,8 +145,7 @@ fn code_part(text: &str) -> Result<CodePart, String> {
 pub(crate) fn format(text: &str) -> Result<Format, String> {
     match text {
         "yaml" => Ok(Format::Yaml),
-        "toml" => Ok(Format::Toml),
         "json" => Ok(Format::Json),
-        _ => Err("give yaml, toml or json".into()),
+        _ => Err("give yaml or json, and convert TOML by `yq -p toml -o yaml`".into()),
     }
 }

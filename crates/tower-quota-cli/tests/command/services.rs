@@ -51,8 +51,8 @@ fn change_rules(target: &TestTarget) {
     let files = Files::new();
     let first = files.write("first.yaml", RULES);
     let second = files.write(
-        "second.toml",
-        "[[limits]]\nname = \"minute\"\nquota = \"5/minute\"\nkey = \"header x-api-key\"\n",
+        "second.json",
+        r#"{ "limits": [{ "name": "minute", "quota": "5/minute", "key": "header x-api-key" }] }"#,
     );
     let bad = files.write("bad.yaml", "limits: [{ name: minute, quota: much }]");
     assert_eq!(

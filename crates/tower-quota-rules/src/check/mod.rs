@@ -14,9 +14,7 @@ mod overrides;
 mod paths;
 mod routes;
 mod samples;
-mod stricter;
 mod tiers;
-mod useless;
 
 use std::collections::HashSet;
 
@@ -45,13 +43,11 @@ pub(crate) fn check(document: &Document, parts: &CodeParts, known: &KnownNames) 
         limits.entry(limit.rule.name.as_str()).or_insert(limit);
     }
     let problems = Problems::default();
-    let replaced = vec![false; limits.len()];
     let mut checker = Checker {
         document,
         parts,
         known,
         limits,
-        replaced,
         problems,
         budget: Budget::default(),
     };
@@ -64,8 +60,6 @@ pub(crate) fn check(document: &Document, parts: &CodeParts, known: &KnownNames) 
     checker.lists();
     checker.paths();
     checker.routes();
-    checker.useless();
-    checker.useless_for_tiers();
     checker.samples();
     checker.problems
 }
@@ -77,8 +71,6 @@ struct Checker<'d> {
     known: &'d KnownNames,
     /// The limits by name; of two with one name, the first.
     limits: IndexMap<&'d str, PlacedLimit<'d>>,
-    /// True for each limit whose quota a tier or a single key replaces.
-    replaced: Vec<bool>,
     problems: Problems,
     budget: Budget,
 }
@@ -93,19 +85,7 @@ struct PlacedLimit<'d> {
     route: Option<(usize, &'d RouteRule)>,
 }
 
-impl<'d> PlacedLimit<'d> {
-    /// Returns the limits of its route.
-    fn siblings(self) -> impl Iterator<Item = PlacedLimit<'d>> {
-        self.route.into_iter().flat_map(|(index, route)| {
-            let limits = route.limits.iter().enumerate();
-            limits.map(move |(position, rule)| PlacedLimit {
-                rule,
-                position,
-                route: Some((index, route)),
-            })
-        })
-    }
-
+impl PlacedLimit<'_> {
     fn place(&self) -> Place {
         match self.route {
             None => Place::of("limits").index(self.position),

@@ -49,13 +49,12 @@ impl<'d> Checker<'d> {
     /// Checks the quotas of a tier or a single key.
     pub(super) fn grants(&mut self, place: impl Fn() -> Place, grants: &'d Grants) {
         for (name, grant) in grants {
-            let Some((position, _, limit)) = self.limits.get_full(name.as_str()) else {
+            let Some(limit) = self.limits.get(name.as_str()) else {
                 if !self.is_limit(name.as_str()) {
                     self.unknown_limit(place().field("limits").field(name.as_str()), name.as_str());
                 }
                 continue;
             };
-            self.replaced[position] = true;
             let rule = limit.rule;
             if let Some(quota) = grant.quota() {
                 self.capacity(rule, quota, || place().field("limits").field(name.as_str()));

@@ -9,10 +9,10 @@ use tower_quota::{
 };
 
 use super::conditions::Context;
-use super::index::Matches;
 use super::key_source::KeySource;
 use super::keys::{Keys, client_ip};
 use super::limits::{Limits, default_key};
+use super::matches::Matches;
 use super::tiers::Tiers;
 use crate::code_parts::CodeParts;
 use crate::document::{Document, LimitRule, Match};

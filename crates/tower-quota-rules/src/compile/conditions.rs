@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use http::Method;
 use tower_quota::RequestHead;
 use tower_quota::key::{self, ClientIp};
 use tower_quota::when::{self, Condition};
@@ -12,7 +11,7 @@ use super::unknown::unknown_code;
 use crate::code_parts::CodeParts;
 use crate::document::{Many, Match, PathMatch};
 use crate::problem::{Place, Problem};
-use crate::text::{KeyPattern, MethodText};
+use crate::text::KeyPattern;
 
 /// The parts of a document that conditions refer to.
 #[derive(Clone, Copy)]
@@ -22,56 +21,30 @@ pub(crate) struct Context<'a> {
     pub(crate) default_key: &'a Arc<KeySource>,
 }
 
-/// A part of a match, by which an index can find it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Field<'m> {
-    Path,
-    Route,
-    GrpcMethod,
-    GrpcService,
-    Key,
-    Header(&'m str),
-    Host,
-    Network,
-    Code,
-    Method,
-}
-
 /// Returns the condition of a match.
 pub(crate) fn condition(
     matching: &Match,
     context: Context<'_>,
     place: &Place,
 ) -> Result<Box<dyn Condition>, Problem> {
-    Ok(when::every(conditions(matching, None, context, place)?))
-}
-
-/// Returns the conditions of a match, without that of a field by which it was found.
-pub(crate) fn conditions(
-    matching: &Match,
-    found_by: Option<Field<'_>>,
-    context: Context<'_>,
-    place: &Place,
-) -> Result<Vec<Box<dyn Condition>>, Problem> {
     let mut all: Vec<Box<dyn Condition>> = Vec::new();
-    let is_open = |field| found_by != Some(field);
     let invalid =
         |field: &str, error: &dyn core::fmt::Display| Problem::error(place.field(field), error);
-    if let Some(methods) = matching.method.as_ref().filter(|_| is_open(Field::Method)) {
-        let methods = methods.0.iter().map(MethodText::as_str);
-        all.push(when::method(methods.filter_map(method)));
+    if let Some(methods) = &matching.method {
+        let methods = methods.0.iter().map(|method| method.as_str().parse().ok());
+        all.push(when::method(methods.flatten()));
     }
-    if let Some(hosts) = matching.host.as_ref().filter(|_| is_open(Field::Host)) {
+    if let Some(hosts) = &matching.host {
         let hosts = any_of(hosts, |host| when::try_host(host.as_str()));
         all.push(hosts.map_err(|error| invalid("host", &error))?);
     }
-    if let Some(paths) = matching.path.as_ref().filter(|_| is_open(Field::Path)) {
+    if let Some(paths) = &matching.path {
         let paths = any_of(paths, path_condition);
         all.push(paths.map_err(|error| invalid("path", &error))?);
     }
     if let Some(routes) = &matching.route {
         #[cfg(feature = "axum")]
-        if is_open(Field::Route) {
+        {
             let routes = routes.0.iter().map(|route| when::route(&**route));
             all.push(when::any(routes));
         }
@@ -85,33 +58,28 @@ pub(crate) fn conditions(
         }
     }
     for (name, patterns) in &matching.header.0 {
-        if is_open(Field::Header(name.as_str())) {
-            let source = header_source(name.as_str()).map_err(|error| invalid("header", &error))?;
-            all.push(matches_any(Arc::new(source), &patterns.0));
-        }
+        let source = header_source(name.as_str()).map_err(|error| invalid("header", &error))?;
+        all.push(matches_any(Arc::new(source), &patterns.0));
     }
-    if let Some(patterns) = matching.key.as_ref().filter(|_| is_open(Field::Key)) {
+    if let Some(patterns) = &matching.key {
         all.push(matches_any(Arc::clone(context.default_key), &patterns.0));
     }
-    let networks = matching.network.as_ref();
-    if let Some(networks) = networks.filter(|_| is_open(Field::Network)) {
+    if let Some(networks) = &matching.network {
         let condition = when::try_address_in(context.client_ip.clone(), &networks.0);
         all.push(condition.map_err(|error| invalid("network", &error))?);
     }
-    let services = matching.grpc_service.as_ref();
-    if let Some(services) = services.filter(|_| is_open(Field::GrpcService)) {
+    if let Some(services) = &matching.grpc_service {
         let services = any_of(services, |name| when::try_grpc_service(name.as_str()));
         all.push(services.map_err(|error| invalid("grpc_service", &error))?);
     }
-    let methods = matching.grpc_method.as_ref();
-    if let Some(methods) = methods.filter(|_| is_open(Field::GrpcMethod)) {
+    if let Some(methods) = &matching.grpc_method {
         let methods = any_of(methods, |name| when::try_grpc_method(name.as_str()));
         all.push(methods.map_err(|error| invalid("grpc_method", &error))?);
     }
     if matching.cors_preflight {
         all.push(when::cors_preflight());
     }
-    if let Some(names) = matching.code.as_ref().filter(|_| is_open(Field::Code)) {
+    if let Some(names) = &matching.code {
         let given = any_of(names, |name| -> Result<Box<dyn Condition>, Problem> {
             let given = code_condition(name.as_str(), context, place)?;
             Ok(Box::new(move |head: &RequestHead<'_>| given(head)))
@@ -125,7 +93,10 @@ pub(crate) fn conditions(
             .collect();
         all.push(when::not(when::any(excluded?)));
     }
-    Ok(all)
+    Ok(match all.pop() {
+        Some(only) if all.is_empty() => only,
+        last => when::every(all.into_iter().chain(last)),
+    })
 }
 
 /// Returns the condition that one of these values matches.
@@ -138,7 +109,7 @@ fn any_of<T, E>(
 }
 
 /// Returns the condition that a program gives by this name.
-pub(crate) fn code_condition(
+fn code_condition(
     name: &str,
     context: Context<'_>,
     place: &Place,
@@ -153,11 +124,6 @@ pub(crate) fn header_source(name: &str) -> Result<KeySource, http::header::Inval
     let mut source = KeySource::new();
     source.push(Arc::new(key::try_header(name)?), true);
     Ok(source)
-}
-
-/// Returns the method of a text; `None` for what is no method.
-pub(crate) fn method(text: &str) -> Option<Method> {
-    Method::from_bytes(text.as_bytes()).ok()
 }
 
 fn path_condition(path: &PathMatch) -> Result<Box<dyn Condition>, when::PatternError> {

@@ -14,12 +14,10 @@
 
 mod cursor;
 mod elements;
-mod entry_lines;
 mod error;
 mod expressions;
 mod json;
 mod reading;
-mod toml;
 mod tree;
 mod yaml;
 

@@ -117,29 +117,6 @@ impl Tree {
         }
     }
 
-    /// Returns the number of nodes so far.
-    pub(super) const fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
-    /// Returns the number of lists and maps that are open.
-    pub(super) const fn depth(&self) -> usize {
-        self.open.len()
-    }
-
-    /// Returns whether the nodes from this one on are those of another tree.
-    pub(super) fn ends_with(&self, start: usize, tail: &Self) -> bool {
-        let nodes = self.nodes.get(start..).unwrap_or_default();
-        let is_same = |((node, number), tail_number): ((&Node, u32), u32)| {
-            let same_end = node.end.checked_sub(small(start)) == Some(tail.end(tail_number));
-            let same_place = tail
-                .node(tail_number)
-                .is_some_and(|tail| (tail.kind, tail.at) == (node.kind, node.at));
-            same_end && same_place && self.text(number) == tail.text(tail_number)
-        };
-        nodes.len() == tail.len() && nodes.iter().zip(small(start)..).zip(0..).all(is_same)
-    }
-
     fn add(&mut self, kind: Kind, at: At, start: u32, length: u32) -> Result<(), Exceeded> {
         if self.nodes.len() >= MAX_NODES {
             return Err(Exceeded {

@@ -14,9 +14,9 @@ use tower_quota::{Key, Name, RequestHead};
 
 pub(crate) use self::grants::Granted;
 use self::grants::{Quotas, TierQuota};
-use self::overrides::{Overrides, OverridesBuilder};
+use self::overrides::Overrides;
 pub use self::tier::Tier;
-use super::index::Globs;
+use super::key_patterns::KeyPatterns;
 use super::key_source::KeySource;
 use super::unknown::unknown_tier;
 use crate::document::{Document, Grants};
@@ -31,7 +31,7 @@ pub(crate) struct Tiers {
     tiers: Vec<TierGrants>,
     by_name: HashMap<Box<str>, u32>,
     /// The patterns of the assignments, in order.
-    patterns: Globs,
+    patterns: KeyPatterns,
     /// The tier of each pattern.
     assigned: Vec<u32>,
     overrides: Overrides,
@@ -72,7 +72,7 @@ impl Tiers {
             quotas,
             tiers,
             by_name,
-            patterns: Globs::default(),
+            patterns: KeyPatterns::default(),
             assigned: Vec::new(),
             overrides: Overrides::default(),
         };
@@ -82,7 +82,6 @@ impl Tiers {
     }
 
     fn assign(&mut self, document: &Document, problems: &mut Problems) {
-        let mut patterns = Vec::new();
         for (at, rule) in document.assign.iter().enumerate() {
             let Some(tier) = self.tier_named(rule.tier.as_str()) else {
                 problems.push(unknown_tier(
@@ -92,14 +91,10 @@ impl Tiers {
                 continue;
             };
             for pattern in &rule.key.0 {
-                patterns.push((
-                    pattern,
-                    u32::try_from(self.assigned.len()).unwrap_or(u32::MAX),
-                ));
+                self.patterns.push(pattern);
                 self.assigned.push(tier);
             }
         }
-        self.patterns = Globs::new(patterns);
     }
 
     fn override_keys(
@@ -108,8 +103,6 @@ impl Tiers {
         limits: &HashMap<&str, u32>,
         problems: &mut Problems,
     ) {
-        let mut overrides = OverridesBuilder::default();
-        overrides.reserve(document.overrides.len());
         let mut grants = Vec::new();
         for (text, rule) in &document.overrides {
             let place = || Place::of("overrides").field(text);
@@ -139,7 +132,7 @@ impl Tiers {
                 &place,
                 problems,
             );
-            if !overrides.insert(part, key.as_bytes(), tier, &grants) {
+            if !self.overrides.insert(part, key.as_bytes(), tier, &grants) {
                 problems.push(Problem::error(
                     place(),
                     format_args!(
@@ -148,7 +141,7 @@ impl Tiers {
                 ));
             }
         }
-        self.overrides = overrides.build();
+        self.overrides.finish();
         self.quotas.finish();
     }
 
@@ -203,11 +196,8 @@ impl Tiers {
         let by_code = || self.tier_named(attached()?.as_str());
         let by_pattern = || {
             let (_, key) = key.filter(|(part, _)| self.default_key.is_text(*part))?;
-            let mut first: Option<u32> = None;
-            self.patterns.find(key.as_bytes(), |at| {
-                first = Some(first.map_or(at, |first| first.min(at)))
-            });
-            self.assigned.get(usize::try_from(first?).ok()?).copied()
+            let first = self.patterns.first(key.as_bytes())?;
+            self.assigned.get(first).copied()
         };
         let tier = own_tier.or_else(by_code).or_else(by_pattern);
         let tier = tier.and_then(|tier| self.tiers.get(usize::try_from(tier).ok()?));
