@@ -27,6 +27,27 @@ fn three_lines_are_a_document() {
 }
 
 #[test]
+fn document_without_limits_is_refused() {
+    for text in [
+        "",
+        "# all commented out\n",
+        "limits:\n# - { name: minute, quota: 100/minute }\n",
+        "routes: [{ match: { path: /a }, limits: [] }]",
+        "block: [{ key: ann }]",
+    ] {
+        let problems = Rules::parse(text, Format::Yaml).expect_err(text);
+        let said = problems.to_string();
+        assert!(said.contains("allow_empty"), "{text}: {said}");
+        let meant = format!("allow_empty: true\n{text}");
+        Rules::parse(&meant, Format::Yaml).unwrap_or_else(|problems| panic!("{problems}"));
+    }
+    assert!(Rules::parse("{}", Format::Json).is_err());
+    let bad = Rules::parse("limits: [{ quota: 100/minute }]", Format::Yaml);
+    let said = bad.expect_err("no name").to_string();
+    assert!(!said.contains("allow_empty"), "{said}");
+}
+
+#[test]
 fn sketch_prints_back_in_each_format() {
     let rules = Rules::parse(SKETCH, Format::Yaml)
         .unwrap_or_else(|problems| panic!("{}", problems.render(SKETCH, "sketch.yaml")));

@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &TestArguments, is_json: bool) -> Ended {
             out.push_str(&format!(
                 "{file}: {} passed, {} failed\n",
                 report.passed,
-                report.failures.len()
+                report.failures.len() + report.more
             ));
         }
         out

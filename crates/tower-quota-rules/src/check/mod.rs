@@ -186,6 +186,13 @@ impl<'d> Checker<'d> {
                 format_args!("version {version} of the format is not known: write 1"),
             );
         }
+        // Limits that could not be read are reported already.
+        if self.limits.is_empty() && !self.document.allow_empty && !self.known.is_partial {
+            self.error(
+                Place::default(),
+                "the document has no limit, so that it admits every request: add a limit, or set \"allow_empty\" to true",
+            );
+        }
         if self.document.instances == Some(0) {
             self.error(
                 Place::of("instances"),

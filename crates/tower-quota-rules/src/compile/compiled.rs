@@ -95,7 +95,7 @@ impl Index {
 struct Compiler<'a> {
     document: &'a Arc<Document>,
     code: &'a CodeParts,
-    client_ip: tower_quota::key::ClientIp,
+    client_ip: Arc<tower_quota::key::ClientIp>,
     default_key: Arc<KeySource>,
 }
 
@@ -117,7 +117,7 @@ impl<'a> Compiler<'a> {
             Ok(Self {
                 document,
                 code,
-                client_ip,
+                client_ip: Arc::new(client_ip),
                 default_key: Arc::new(source),
             })
         });

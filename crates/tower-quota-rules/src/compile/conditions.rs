@@ -7,6 +7,7 @@ use tower_quota::key::{self, ClientIp};
 use tower_quota::when::{self, Condition};
 
 use super::key_source::KeySource;
+use super::networks::{Networks, network_of};
 use super::unknown::unknown_code;
 use crate::code_parts::CodeParts;
 use crate::document::{Many, Match, PathMatch};
@@ -17,7 +18,7 @@ use crate::text::KeyPattern;
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) code: &'a CodeParts,
-    pub(crate) client_ip: &'a ClientIp,
+    pub(crate) client_ip: &'a Arc<ClientIp>,
     pub(crate) default_key: &'a Arc<KeySource>,
 }
 
@@ -65,8 +66,17 @@ pub(crate) fn condition(
         all.push(matches_any(Arc::clone(context.default_key), &patterns.0));
     }
     if let Some(networks) = &matching.network {
-        let condition = when::try_address_in(context.client_ip.clone(), &networks.0);
-        all.push(condition.map_err(|error| invalid("network", &error))?);
+        let networks = networks
+            .0
+            .iter()
+            .map(|text| Ok((network_of(text.as_str())?, ())));
+        let networks: Result<Networks<()>, when::PatternError> = networks.collect();
+        let networks = networks.map_err(|error| invalid("network", &error))?;
+        let client_ip = Arc::clone(context.client_ip);
+        all.push(Box::new(move |head: &RequestHead<'_>| {
+            let address = client_ip.address(head);
+            address.is_some_and(|address| networks.find(address).next().is_some())
+        }));
     }
     if let Some(services) = &matching.grpc_service {
         let services = any_of(services, |name| when::try_grpc_service(name.as_str()));

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use foldhash::quality::RandomState;
+
 use crate::text::KeyPattern;
 
 /// Patterns by their literal beginnings. A look-up takes one hash for each length of a beginning.
@@ -9,7 +11,7 @@ use crate::text::KeyPattern;
 pub(crate) struct KeyPatterns {
     patterns: Vec<KeyPattern>,
     /// The positions of the patterns with this beginning.
-    positions: HashMap<Vec<u8>, Vec<usize>>,
+    positions: HashMap<Vec<u8>, Vec<usize>, RandomState>,
     lengths: BTreeSet<usize>,
 }
 

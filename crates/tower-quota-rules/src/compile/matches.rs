@@ -6,20 +6,22 @@
 
 use core::fmt;
 use core::hash::BuildHasher;
-use core::net::IpAddr;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use foldhash::quality::RandomState;
 use ipnet::IpNet;
-use tower_quota::key::{self, ClientIp, KeyExtractor};
+use tower_quota::RequestHead;
+#[cfg(feature = "axum")]
+use tower_quota::key::KeyExtractor as _;
+use tower_quota::key::{self, ClientIp};
 use tower_quota::when::Condition;
-use tower_quota::{RequestHead, when};
 
 use super::conditions::{Context, condition, header_source};
 use super::key_source::KeySource;
 use super::literals::{segments_of_pattern, segments_of_regex};
-use crate::document::{HeaderMatches, Many, Match, PathMatch};
+use super::networks::network_of;
+use crate::document::{Many, Match, PathMatch};
 use crate::problem::{Place, Problem, Problems};
 use crate::text::KeyPattern;
 
@@ -29,9 +31,9 @@ pub(crate) struct Matches<T> {
     /// The entries without a feature, which every request is a candidate for.
     always: Vec<u32>,
     /// The entries under the hash of their feature. Conditions decide, so that a collision does no harm.
-    listed: HashMap<u64, Vec<u32>>,
+    listed: HashMap<u64, Vec<u32>, RandomState>,
     features: Features,
-    client_ip: ClientIp,
+    client_ip: Arc<ClientIp>,
 }
 
 struct Entry<T> {
@@ -56,25 +58,31 @@ enum Feature<'a> {
 #[derive(Default)]
 struct Features {
     hasher: RandomState,
-    /// The default key and headers, with the lengths of the beginnings that are listed.
-    sources: Vec<(Source, BTreeSet<usize>)>,
+    sources: Vec<Source>,
     lengths_of_networks: BTreeSet<u8>,
+    /// The number of segments, from the first one on, that matches look at.
+    segments: usize,
     has_hosts: bool,
     has_routes: bool,
 }
 
+/// The default key or a header.
 struct Source {
-    /// The name of the header; `None` for the default key.
+    /// The name of the header.
     header: Option<Box<str>>,
     key: Arc<KeySource>,
+    /// The lengths of the beginnings that are listed.
+    lengths: BTreeSet<usize>,
 }
 
 /// A match by one of its fields.
-struct Split {
-    /// A match for each value of the field, with the hashes of its features.
-    values: Vec<(Match, Vec<u64>)>,
+struct Split<'m> {
+    /// The hashes of the features of each value.
+    features: Vec<Vec<u64>>,
+    /// A match for each value, in the same order.
+    singles: Box<dyn Iterator<Item = Match> + 'm>,
     /// The other fields.
-    rest: Match,
+    rest: Box<dyn Fn() -> Match + 'm>,
 }
 
 impl<T: Copy> Matches<T> {
@@ -85,12 +93,14 @@ impl<T: Copy> Matches<T> {
         problems: &mut Problems,
     ) -> Self {
         let mut features = Features::default();
-        let mut shared: HashMap<u64, usize> = HashMap::new();
+        let mut shared: HashMap<u64, usize, RandomState> = HashMap::default();
         let mut all = Vec::new();
         for (matching, place, value) in matches {
-            let splits = splits(matching, context, &mut features);
-            let values = splits.iter().flat_map(|split| &split.values);
-            for feature in values.flat_map(|(_, features)| features) {
+            let splits = features.splits(matching, context);
+            for feature in splits
+                .iter()
+                .flat_map(|split| split.features.iter().flatten())
+            {
                 *shared.entry(*feature).or_default() += 1;
             }
             all.push((matching, place, value, splits));
@@ -98,9 +108,9 @@ impl<T: Copy> Matches<T> {
         let mut index = Self {
             entries: Vec::with_capacity(all.len()),
             always: Vec::new(),
-            listed: HashMap::new(),
+            listed: HashMap::default(),
             features,
-            client_ip: context.client_ip.clone(),
+            client_ip: Arc::clone(context.client_ip),
         };
         let rarest = |features: &[u64]| {
             features
@@ -108,18 +118,18 @@ impl<T: Copy> Matches<T> {
                 .map(|feature| (shared[feature], *feature))
                 .min()
         };
+        // `None` if a value has no feature, so that the field does not find the match.
+        let sharing = |split: &Split<'_>| {
+            let features = split.features.iter();
+            features
+                .map(|features| Some(rarest(features)?.0))
+                .sum::<Option<usize>>()
+        };
         for (matching, place, value, splits) in all {
-            // A field with a value that has no feature finds nothing.
-            let sharing = |split: &Split| {
-                let sharing = split
-                    .values
-                    .iter()
-                    .map(|(_, features)| Some(rarest(features)?.0));
-                sharing.sum::<Option<usize>>().unwrap_or(usize::MAX)
-            };
-            let split = splits.into_iter().min_by_key(sharing);
-            let added = match split.filter(|split| sharing(split) < usize::MAX) {
-                Some(split) => index.add_split(split, value, context, &place, &rarest),
+            let splits = splits.into_iter();
+            let found = splits.filter_map(|split| Some((sharing(&split)?, split)));
+            let added = match found.min_by_key(|(sharing, _)| *sharing) {
+                Some((_, split)) => index.add_split(split, value, context, &place, &rarest),
                 None => condition(matching, context, &place).map(|holds| {
                     let entry = index.add(value, holds);
                     index.always.push(entry);
@@ -134,18 +144,19 @@ impl<T: Copy> Matches<T> {
 
     fn add_split(
         &mut self,
-        split: Split,
+        split: Split<'_>,
         value: T,
         context: Context<'_>,
         place: &Place,
         rarest: &dyn Fn(&[u64]) -> Option<(usize, u64)>,
     ) -> Result<(), Problem> {
-        let rest = match split.rest.is_empty() {
+        let rest = (split.rest)();
+        let rest = match rest.is_empty() {
             true => None,
-            false => Some(Arc::new(condition(&split.rest, context, place)?)),
+            false => Some(Arc::new(condition(&rest, context, place)?)),
         };
-        for (single, features) in &split.values {
-            let single = condition(single, context, place)?;
+        for (single, features) in split.singles.zip(&split.features) {
+            let single = condition(&single, context, place)?;
             let holds = match rest.clone() {
                 None => single,
                 Some(rest) => Box::new(move |head: &RequestHead<'_>| single(head) && rest(head)),
@@ -206,7 +217,7 @@ impl Features {
     fn each_of(&self, head: &RequestHead<'_>, client_ip: &ClientIp, visit: &mut dyn FnMut(u64)) {
         let in_doubt = head.holds_in_doubt();
         let mut each_segment = |path: &str| {
-            let segments = path.split('/').skip(1).enumerate();
+            let segments = path.split('/').skip(1).take(self.segments).enumerate();
             segments
                 .for_each(|(at, text)| visit(self.hash(&Feature::Segment(at, text.as_bytes()))));
         };
@@ -233,9 +244,9 @@ impl Features {
                 !in_doubt
             });
         }
-        for (at, (source, lengths)) in self.sources.iter().enumerate() {
+        for (at, source) in self.sources.iter().enumerate() {
             source.key.each_text(head, &mut |text| {
-                for length in lengths.range(..=text.len()) {
+                for length in source.lengths.range(..=text.len()) {
                     visit(self.hash(&Feature::Text(at, &text[..*length])));
                 }
             });
@@ -250,160 +261,174 @@ impl Features {
         }
     }
 
-    /// Returns the hashes of the features that a match with one value needs.
-    fn of(&mut self, single: &Match, context: Context<'_>) -> Vec<u64> {
-        let mut hashes = Vec::new();
-        let segments = |hashes: &mut Vec<u64>, all: &[Option<String>]| {
-            let literals = all.iter().enumerate();
-            let literals = literals.filter_map(|(at, text)| Some((at, text.as_ref()?.as_bytes())));
-            hashes.extend(literals.map(|(at, text)| self.hash(&Feature::Segment(at, text))));
-        };
-        let grpc = |name: &str| -> Vec<Option<String>> {
-            name.split('/').map(|part| Some(part.into())).collect()
-        };
-        for path in single.path.iter().flat_map(|many| &many.0) {
-            segments(
-                &mut hashes,
-                &match path {
-                    PathMatch::Pattern(pattern) => segments_of_pattern(pattern.as_str()),
-                    PathMatch::Regex(regex) => segments_of_regex(regex.as_str()),
-                },
-            );
-        }
-        for service in single.grpc_service.iter().flat_map(|many| &many.0) {
-            segments(&mut hashes, &grpc(service.as_str()));
-        }
-        for method in single.grpc_method.iter().flat_map(|many| &many.0) {
-            segments(&mut hashes, &grpc(method.as_str()));
-        }
-        for route in single.route.iter().flat_map(|many| &many.0) {
-            self.has_routes = true;
-            hashes.push(self.hash(&Feature::Route(route.as_bytes())));
-        }
-        for host in single.host.iter().flat_map(|many| &many.0) {
-            self.has_hosts = true;
-            let name = host.as_str();
-            let (name, dot) = name
-                .strip_prefix("*.")
-                .map_or((name, ""), |domain| (domain, "."));
-            let name = key::host().key_of(name);
-            let host = [dot.as_bytes(), name.as_bytes()].concat();
-            hashes.push(self.hash(&Feature::Host(&host)));
-        }
-        for pattern in single.key.iter().flat_map(|many| &many.0) {
-            hashes.extend(self.of_text(None, pattern, context));
-        }
-        for (name, many) in &single.header.0 {
-            hashes.extend(
-                many.0
-                    .iter()
-                    .filter_map(|pattern| self.of_text(Some(name.as_str()), pattern, context)),
-            );
-        }
-        for network in single.network.iter().flat_map(|many| &many.0) {
-            if let Some(network) = network_of(network.as_str()) {
-                self.lengths_of_networks.insert(network.prefix_len());
-                hashes.push(self.hash(&Feature::Network(network)));
-            }
-        }
-        hashes
+    fn of_path(&mut self, path: &PathMatch) -> Vec<u64> {
+        self.of_segments(&match path {
+            PathMatch::Pattern(pattern) => segments_of_pattern(pattern.as_str()),
+            PathMatch::Regex(regex) => segments_of_regex(regex.as_str()),
+        })
     }
 
-    /// Returns the hash of the beginning of a pattern, unless that is empty.
+    /// Returns the features of a gRPC service or method, which is the beginning of a path.
+    fn of_call(&mut self, name: &str) -> Vec<u64> {
+        let parts = name.split('/').map(|part| Some(part.into()));
+        self.of_segments(&parts.collect::<Vec<_>>())
+    }
+
+    fn of_segments(&mut self, segments: &[Option<String>]) -> Vec<u64> {
+        self.segments = self.segments.max(segments.len());
+        let hash = |(at, text): (usize, &Option<String>)| {
+            Some(self.hash(&Feature::Segment(at, text.as_ref()?.as_bytes())))
+        };
+        segments.iter().enumerate().filter_map(hash).collect()
+    }
+
+    fn of_host(&self, pattern: &str) -> Vec<u64> {
+        let domain = pattern.strip_prefix("*.");
+        let name = key::host().key_of(domain.unwrap_or(pattern));
+        let dot: &[u8] = if domain.is_some() { b"." } else { b"" };
+        let end = [dot, name.as_bytes()].concat();
+        vec![self.hash(&Feature::Host(&end))]
+    }
+
+    fn of_network(&mut self, text: &str) -> Vec<u64> {
+        let network = network_of(text).ok();
+        let lengths = network.iter().map(IpNet::prefix_len);
+        self.lengths_of_networks.extend(lengths);
+        let hash = |network| self.hash(&Feature::Network(network));
+        network.map(hash).into_iter().collect()
+    }
+
+    /// Returns the literal beginning of a pattern, unless that is empty.
     fn of_text(
         &mut self,
         header: Option<&str>,
         pattern: &KeyPattern,
         context: Context<'_>,
-    ) -> Option<u64> {
+    ) -> Vec<u64> {
         let (prefix, _) = pattern.literal_prefix();
         if prefix.is_empty() {
-            return None;
+            return Vec::new();
         }
-        let known = self
-            .sources
-            .iter()
-            .position(|(source, _)| source.header.as_deref() == header);
-        let at = match known {
+        let mut sources = self.sources.iter();
+        let at = match sources.position(|source| source.header.as_deref() == header) {
             Some(at) => at,
             None => {
-                let key = match header {
+                let key = match header.map(header_source) {
                     None => Arc::clone(context.default_key),
-                    Some(name) => Arc::new(header_source(name).ok()?),
+                    Some(Ok(source)) => Arc::new(source),
+                    Some(Err(_)) => return Vec::new(),
                 };
-                let header = header.map(Into::into);
-                self.sources.push((Source { header, key }, BTreeSet::new()));
+                self.sources.push(Source {
+                    header: header.map(Into::into),
+                    key,
+                    lengths: BTreeSet::new(),
+                });
                 self.sources.len() - 1
             }
         };
-        self.sources[at].1.insert(prefix.len());
-        Some(self.hash(&Feature::Text(at, &prefix)))
+        self.sources[at].lengths.insert(prefix.len());
+        vec![self.hash(&Feature::Text(at, &prefix))]
+    }
+
+    /// Splits a match by each field that requests are found by.
+    fn splits<'m>(&mut self, matching: &'m Match, context: Context<'_>) -> Vec<Split<'m>> {
+        let mut splits = Vec::new();
+        let mut add = |split: Option<Split<'m>>| splits.extend(split);
+        add(split(
+            matching,
+            |all| &mut all.path,
+            &matching.path,
+            |path| self.of_path(path),
+        ));
+        add(split(
+            matching,
+            |all| &mut all.route,
+            &matching.route,
+            |route| {
+                self.has_routes = true;
+                vec![self.hash(&Feature::Route(route.as_bytes()))]
+            },
+        ));
+        add(split(
+            matching,
+            |all| &mut all.grpc_method,
+            &matching.grpc_method,
+            |name| self.of_call(name.as_str()),
+        ));
+        add(split(
+            matching,
+            |all| &mut all.grpc_service,
+            &matching.grpc_service,
+            |name| self.of_call(name.as_str()),
+        ));
+        add(split(
+            matching,
+            |all| &mut all.key,
+            &matching.key,
+            |pattern| self.of_text(None, pattern, context),
+        ));
+        add(split(
+            matching,
+            |all| &mut all.host,
+            &matching.host,
+            |host| {
+                self.has_hosts = true;
+                self.of_host(host.as_str())
+            },
+        ));
+        add(split(
+            matching,
+            |all| &mut all.network,
+            &matching.network,
+            |network| self.of_network(network.as_str()),
+        ));
+        for (name, patterns) in &matching.header.0 {
+            let features = patterns
+                .0
+                .iter()
+                .map(|pattern| self.of_text(Some(name.as_str()), pattern, context));
+            let features = features.collect();
+            let singles = Box::new(patterns.0.iter().map(move |pattern| {
+                let mut single = Match::default();
+                single.header.0.insert(name.clone(), pattern.clone().into());
+                single
+            }));
+            let rest = Box::new(move || {
+                let mut rest = matching.clone();
+                rest.header.0.shift_remove(name);
+                rest
+            });
+            add(Some(Split {
+                features,
+                singles,
+                rest,
+            }));
+        }
+        splits
     }
 }
 
-/// Returns the network of a text.
-fn network_of(text: &str) -> Option<IpNet> {
-    let (first, last) = when::try_network_range(text).ok()?;
-    let length = match (first, last) {
-        (IpAddr::V4(first), IpAddr::V4(last)) => (first.to_bits() ^ last.to_bits()).leading_zeros(),
-        (IpAddr::V6(first), IpAddr::V6(last)) => (first.to_bits() ^ last.to_bits()).leading_zeros(),
-        _ => return None,
-    };
-    IpNet::new(first, u8::try_from(length).ok()?).ok()
-}
-
-/// Splits a match by each field that requests are found by.
-fn splits(matching: &Match, context: Context<'_>, features: &mut Features) -> Vec<Split> {
-    let mut splits: Vec<Split> = Vec::new();
-    let mut add = |values: Vec<Match>, rest: Match| {
-        let values = values.into_iter().map(|single| {
-            let features = features.of(&single, context);
-            (single, features)
-        });
-        splits.push(Split {
-            values: values.collect(),
-            rest,
-        });
-    };
-    split(matching, |matching| &mut matching.path, &mut add);
-    split(matching, |matching| &mut matching.route, &mut add);
-    split(matching, |matching| &mut matching.grpc_method, &mut add);
-    split(matching, |matching| &mut matching.grpc_service, &mut add);
-    split(matching, |matching| &mut matching.key, &mut add);
-    split(matching, |matching| &mut matching.host, &mut add);
-    split(matching, |matching| &mut matching.network, &mut add);
-    for (name, patterns) in &matching.header.0 {
-        let mut rest = matching.clone();
-        rest.header.0.shift_remove(name);
-        let values = patterns.0.iter().map(|pattern| Match {
-            header: HeaderMatches(
-                [(name.clone(), pattern.clone().into())]
-                    .into_iter()
-                    .collect(),
-            ),
-            ..Match::default()
-        });
-        add(values.collect(), rest);
-    }
-    splits
-}
-
-/// Splits a match by a field, if it has that.
-fn split<V: Clone>(
-    matching: &Match,
+/// Splits a match by a field, if the match has that field.
+fn split<'m, V: Clone>(
+    matching: &'m Match,
     field: fn(&mut Match) -> &mut Option<Many<V>>,
-    add: &mut dyn FnMut(Vec<Match>, Match),
-) {
-    let mut rest = matching.clone();
-    let Some(values) = field(&mut rest).take() else {
-        return;
-    };
-    let singles = values.0.into_iter().map(|value| {
-        let mut single = Match::default();
-        *field(&mut single) = Some(value.into());
-        single
-    });
-    add(singles.collect(), rest);
+    values: &'m Option<Many<V>>,
+    features: impl FnMut(&V) -> Vec<u64>,
+) -> Option<Split<'m>> {
+    let values = values.as_ref()?.0.iter();
+    Some(Split {
+        features: values.clone().map(features).collect(),
+        singles: Box::new(values.map(move |value| {
+            let mut single = Match::default();
+            *field(&mut single) = Some(value.clone().into());
+            single
+        })),
+        rest: Box::new(move || {
+            let mut rest = matching.clone();
+            *field(&mut rest) = None;
+            rest
+        }),
+    })
 }
 
 impl<T> fmt::Debug for Matches<T> {

@@ -22,7 +22,7 @@ const MAX_READS_OF_LARGE: usize = 10;
 const LARGE: u32 = 10_000;
 
 /// The names of a document's fields.
-const FIELDS: [&str; 15] = [
+const FIELDS: [&str; 16] = [
     "version",
     "defaults",
     "client_ip",
@@ -36,6 +36,7 @@ const FIELDS: [&str; 15] = [
     "skip",
     "allow",
     "block",
+    "allow_empty",
     "adaptive_block",
     "tests",
 ];
@@ -71,11 +72,13 @@ impl<'t> Elements<'t> {
                 "a document is a map of fields, and this is none".into(),
                 Some(help.into()),
             );
+            self.left_out.insert(0);
             return document;
         }
         // Before they are compiled, which takes more time and memory than to read them.
         if let Some((message, help)) = expressions::excess(self.tree) {
             self.report(0, message, Some(help.into()));
+            self.left_out.insert(0);
             return document;
         }
         let entries: Vec<(u32, u32)> = self.tree.entries(0).collect();
@@ -102,6 +105,7 @@ impl<'t> Elements<'t> {
                 "skip" => document.skip = self.list(value),
                 "allow" => document.allow = self.list(value),
                 "block" => document.block = self.list(value),
+                "allow_empty" => document.allow_empty = self.element(value).unwrap_or_default(),
                 "adaptive_block" => {
                     document.adaptive_block = self.element(value).unwrap_or_default()
                 }

@@ -14,7 +14,7 @@ use super::grants::TierQuota;
 #[derive(Default)]
 pub(super) struct Overrides {
     /// The numbers of the keys that a part finds. `None` stands for all parts that find texts.
-    numbers: HashMap<Option<usize>, HashMap<Box<[u8]>, u32, RandomState>>,
+    numbers: HashMap<Option<usize>, HashMap<Box<[u8]>, u32, RandomState>, RandomState>,
     bodies: Vec<Body>,
     known: HashMap<Body, u32>,
 }
