@@ -1,17 +1,14 @@
 //! Checks of what a document says and cannot mean.
 //!
-//! Errors are what a policy refuses, what names nothing, and what refuses every request. Warnings are what never
-//! decides. Comparisons of rules with each other are bounded, see [`Budget`]: what lies beyond is not compared.
+//! Errors are what a policy refuses, what names nothing, and what refuses every request. Warnings are what does nothing.
 
 mod address;
-mod budget;
 mod code;
-mod coverage;
 mod limits;
 mod lists;
+mod matches;
 mod names;
 mod overrides;
-mod paths;
 mod routes;
 mod samples;
 mod tiers;
@@ -20,7 +17,6 @@ use std::collections::HashSet;
 
 use indexmap::IndexMap;
 
-use self::budget::Budget;
 pub(crate) use self::names::repeated_limit;
 use crate::code_parts::CodeParts;
 use crate::document::{Document, KeyRule, LimitRule, RouteRule};
@@ -49,7 +45,6 @@ pub(crate) fn check(document: &Document, parts: &CodeParts, known: &KnownNames) 
         known,
         limits,
         problems,
-        budget: Budget::default(),
     };
     checker.root();
     checker.names();
@@ -58,7 +53,7 @@ pub(crate) fn check(document: &Document, parts: &CodeParts, known: &KnownNames) 
     checker.tiers();
     checker.overrides();
     checker.lists();
-    checker.paths();
+    checker.matches();
     checker.routes();
     checker.samples();
     checker.problems
@@ -72,7 +67,6 @@ struct Checker<'d> {
     /// The limits by name; of two with one name, the first.
     limits: IndexMap<&'d str, PlacedLimit<'d>>,
     problems: Problems,
-    budget: Budget,
 }
 
 /// A limit and where it is.

@@ -16,6 +16,9 @@ pub(crate) struct KeyPatterns {
 }
 
 impl KeyPatterns {
+    /// The most patterns with the same beginning that another pattern is compared with.
+    const MOST_COMPARED: usize = 100;
+
     /// Adds a pattern behind all others.
     pub(crate) fn push(&mut self, pattern: &KeyPattern) {
         let (prefix, _) = pattern.literal_prefix();
@@ -27,10 +30,26 @@ impl KeyPatterns {
 
     /// Returns the position of the first pattern that matches a key.
     pub(crate) fn first(&self, key: &[u8]) -> Option<usize> {
-        let lengths = self.lengths.range(..=key.len());
-        let positions = lengths.filter_map(|length| self.positions.get(&key[..*length]));
         let matches = |at: &&usize| self.patterns[**at].matches(key);
-        let first_of_each = positions.filter_map(|positions| positions.iter().find(matches));
+        let first_of_each = self
+            .candidates(key)
+            .filter_map(|all| all.iter().find(matches));
         first_of_each.min().copied()
+    }
+
+    /// Returns a pattern that matches every key of another one, if one is found quickly.
+    pub(crate) fn covering(&self, other: &KeyPattern) -> Option<&KeyPattern> {
+        let (prefix, _) = other.literal_prefix();
+        let few = self
+            .candidates(&prefix)
+            .flat_map(|all| all.iter().take(Self::MOST_COMPARED));
+        let mut patterns = few.map(|at| &self.patterns[*at]);
+        patterns.find(|pattern| pattern.covers(other))
+    }
+
+    /// Returns the positions of the patterns whose literal beginning is that of a text.
+    fn candidates(&self, text: &[u8]) -> impl Iterator<Item = &Vec<usize>> {
+        let lengths = self.lengths.range(..=text.len());
+        lengths.filter_map(|length| self.positions.get(&text[..*length]))
     }
 }

@@ -22,8 +22,7 @@ use super::key_source::KeySource;
 use super::literals::{segments_of_pattern, segments_of_regex};
 use super::networks::network_of;
 use crate::document::{Many, Match, PathMatch};
-use crate::problem::{Place, Problem, Problems};
-use crate::text::KeyPattern;
+use crate::text::{KeyPattern, Network};
 
 /// Finds all matches that a request meets.
 pub(crate) struct Matches<T> {
@@ -88,14 +87,13 @@ struct Split<'m> {
 impl<T: Copy> Matches<T> {
     /// Makes the index of these matches: each with its path in the document, and the value that it stands for.
     pub(crate) fn new<'m>(
-        matches: impl IntoIterator<Item = (&'m Match, Place, T)>,
+        matches: impl IntoIterator<Item = (&'m Match, T)>,
         context: Context<'_>,
-        problems: &mut Problems,
     ) -> Self {
         let mut features = Features::default();
         let mut shared: HashMap<u64, usize, RandomState> = HashMap::default();
         let mut all = Vec::new();
-        for (matching, place, value) in matches {
+        for (matching, value) in matches {
             let splits = features.splits(matching, context);
             for feature in splits
                 .iter()
@@ -103,7 +101,7 @@ impl<T: Copy> Matches<T> {
             {
                 *shared.entry(*feature).or_default() += 1;
             }
-            all.push((matching, place, value, splits));
+            all.push((matching, value, splits));
         }
         let mut index = Self {
             entries: Vec::with_capacity(all.len()),
@@ -125,18 +123,15 @@ impl<T: Copy> Matches<T> {
                 .map(|features| Some(rarest(features)?.0))
                 .sum::<Option<usize>>()
         };
-        for (matching, place, value, splits) in all {
+        for (matching, value, splits) in all {
             let splits = splits.into_iter();
             let found = splits.filter_map(|split| Some((sharing(&split)?, split)));
-            let added = match found.min_by_key(|(sharing, _)| *sharing) {
-                Some((_, split)) => index.add_split(split, value, context, &place, &rarest),
-                None => condition(matching, context, &place).map(|holds| {
-                    let entry = index.add(value, holds);
+            match found.min_by_key(|(sharing, _)| *sharing) {
+                Some((_, split)) => index.add_split(split, value, context, &rarest),
+                None => {
+                    let entry = index.add(value, condition(matching, context));
                     index.always.push(entry);
-                }),
-            };
-            if let Err(problem) = added {
-                problems.push(problem);
+                }
             }
         }
         index
@@ -147,16 +142,12 @@ impl<T: Copy> Matches<T> {
         split: Split<'_>,
         value: T,
         context: Context<'_>,
-        place: &Place,
         rarest: &dyn Fn(&[u64]) -> Option<(usize, u64)>,
-    ) -> Result<(), Problem> {
+    ) {
         let rest = (split.rest)();
-        let rest = match rest.is_empty() {
-            true => None,
-            false => Some(Arc::new(condition(&rest, context, place)?)),
-        };
+        let rest = (!rest.is_empty()).then(|| Arc::new(condition(&rest, context)));
         for (single, features) in split.singles.zip(&split.features) {
-            let single = condition(&single, context, place)?;
+            let single = condition(&single, context);
             let holds = match rest.clone() {
                 None => single,
                 Some(rest) => Box::new(move |head: &RequestHead<'_>| single(head) && rest(head)),
@@ -166,7 +157,6 @@ impl<T: Copy> Matches<T> {
                 self.listed.entry(feature).or_default().push(entry);
             }
         }
-        Ok(())
     }
 
     fn add(&mut self, value: T, holds: Box<dyn Condition>) -> u32 {
@@ -290,12 +280,10 @@ impl Features {
         vec![self.hash(&Feature::Host(&end))]
     }
 
-    fn of_network(&mut self, text: &str) -> Vec<u64> {
-        let network = network_of(text).ok();
-        let lengths = network.iter().map(IpNet::prefix_len);
-        self.lengths_of_networks.extend(lengths);
-        let hash = |network| self.hash(&Feature::Network(network));
-        network.map(hash).into_iter().collect()
+    fn of_network(&mut self, network: &Network) -> Vec<u64> {
+        let network = network_of(network);
+        self.lengths_of_networks.insert(network.prefix_len());
+        vec![self.hash(&Feature::Network(network))]
     }
 
     /// Returns the literal beginning of a pattern, unless that is empty.
@@ -313,10 +301,9 @@ impl Features {
         let at = match sources.position(|source| source.header.as_deref() == header) {
             Some(at) => at,
             None => {
-                let key = match header.map(header_source) {
+                let key = match header {
                     None => Arc::clone(context.default_key),
-                    Some(Ok(source)) => Arc::new(source),
-                    Some(Err(_)) => return Vec::new(),
+                    Some(name) => Arc::new(header_source(name)),
                 };
                 self.sources.push(Source {
                     header: header.map(Into::into),
@@ -380,7 +367,7 @@ impl Features {
             matching,
             |all| &mut all.network,
             &matching.network,
-            |network| self.of_network(network.as_str()),
+            |network| self.of_network(network),
         ));
         for (name, patterns) in &matching.header.0 {
             let features = patterns

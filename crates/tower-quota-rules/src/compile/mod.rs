@@ -20,9 +20,9 @@ mod literals;
 mod matches;
 mod networks;
 mod tiers;
-mod unknown;
 
 pub(crate) use self::compiled::{Compiled, compile};
+pub(crate) use self::key_patterns::KeyPatterns;
 pub(crate) use self::keys::client_ip;
 pub(crate) use self::networks::Networks;
 pub use self::tiers::Tier;

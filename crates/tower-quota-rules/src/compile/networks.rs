@@ -1,11 +1,13 @@
 //! The index of networks.
 
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv4Addr};
 use std::collections::{BTreeSet, HashMap};
 
 use foldhash::quality::RandomState;
 use ipnet::IpNet;
-use tower_quota::when::{self, PatternError};
+use tower_quota::when;
+
+use crate::text::Network;
 
 /// Values by network. A look-up takes one hash for each length of a prefix.
 #[derive(Debug)]
@@ -40,14 +42,20 @@ impl<T> Networks<T> {
     }
 }
 
-/// Returns the network of a text.
-pub(super) fn network_of(text: &str) -> Result<IpNet, PatternError> {
-    let (first, last) = when::try_network_range(text)?;
-    let length = match (first, last) {
-        (IpAddr::V4(first), IpAddr::V4(last)) => (first.to_bits() ^ last.to_bits()).leading_zeros(),
-        (IpAddr::V6(first), IpAddr::V6(last)) => (first.to_bits() ^ last.to_bits()).leading_zeros(),
-        _ => 0,
+/// Returns a network. IPv6 addresses that stand for IPv4 become IPv4, as in conditions of the layer.
+pub(super) fn network_of(text: &Network) -> IpNet {
+    let bits = |same: u32| u8::try_from(same).unwrap_or(u8::MAX);
+    let network = match when::try_network_range(text.as_str()) {
+        Ok((IpAddr::V4(first), IpAddr::V4(last))) => {
+            let same = (first.to_bits() ^ last.to_bits()).leading_zeros();
+            IpNet::new(first.into(), bits(same)).ok()
+        }
+        Ok((IpAddr::V6(first), IpAddr::V6(last))) => {
+            let same = (first.to_bits() ^ last.to_bits()).leading_zeros();
+            IpNet::new(first.into(), bits(same)).ok()
+        }
+        _ => None,
     };
-    let network = IpNet::new(first, u8::try_from(length).unwrap_or_default());
-    network.map_err(|_| PatternError::Network(text.to_owned()))
+    // Texts are valid networks.
+    network.unwrap_or(IpNet::from(IpAddr::V4(Ipv4Addr::BROADCAST)))
 }

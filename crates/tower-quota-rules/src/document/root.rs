@@ -73,3 +73,14 @@ pub struct Document {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tests: Vec<Sample>,
 }
+
+impl Document {
+    /// Returns the lists of matches with their fields.
+    pub(crate) fn lists(&self) -> [(&'static str, &[Match]); 3] {
+        [
+            ("skip", &self.skip),
+            ("allow", &self.allow),
+            ("block", &self.block),
+        ]
+    }
+}

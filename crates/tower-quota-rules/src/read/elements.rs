@@ -1,7 +1,7 @@
 //! The elements of a document, read one by one, and every error in them.
 
 use core::hash::Hash;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -96,9 +96,9 @@ impl<'t> Elements<'t> {
                 "tiers" => document.tiers = self.map(value, Self::element),
                 "assign" => document.assign = self.list(value),
                 "overrides" => {
-                    let (mut read, mut known) = (HashMap::new(), HashSet::new());
+                    let mut known = HashSet::new();
                     document.overrides = self.map(value, |elements, node| {
-                        elements.single(node, &mut read, &mut known)
+                        Some(shared(&mut known, elements.element(node)?))
                     });
                 }
                 "routes" => document.routes = self.list(value),
@@ -170,27 +170,6 @@ impl<'t> Elements<'t> {
             }
         }
         read
-    }
-
-    /// Reads an override as an earlier one, if that is written in the same way: there may be a million.
-    fn single(
-        &mut self,
-        node: u32,
-        read: &mut HashMap<&'t str, (u32, OverrideRule)>,
-        known: &mut HashSet<Grants>,
-    ) -> Option<OverrideRule> {
-        let (tree, text) = (self.tree, self.tree.texts(node));
-        match read.get(text) {
-            // What is left out is left out of one only.
-            Some((same, single)) if self.left_out.is_empty() && tree.are_same(*same, node) => {
-                Some(single.clone())
-            }
-            _ => {
-                let single = shared(known, self.element(node)?);
-                read.insert(text, (node, single.clone()));
-                Some(single)
-            }
-        }
     }
 
     /// Reads an element until what is left of it has no error.

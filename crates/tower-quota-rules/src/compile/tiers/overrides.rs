@@ -1,82 +1,56 @@
 //! Overrides of single keys.
 //!
-//! A key is stored once, as its bytes; its tier and quotas are a number into a table of distinct ones.
+//! A key is stored once, as its bytes. Keys with the same tier and quotas share them.
 
 use core::fmt;
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use foldhash::quality::RandomState;
 
-use super::grants::TierQuota;
+use super::Grant;
+
+type ByKey = HashMap<Box<[u8]>, Arc<Grant>, RandomState>;
 
 /// The overrides by key.
 #[derive(Default)]
 pub(super) struct Overrides {
-    /// The numbers of the keys that a part finds. `None` stands for all parts that find texts.
-    numbers: HashMap<Option<usize>, HashMap<Box<[u8]>, u32, RandomState>, RandomState>,
-    bodies: Vec<Body>,
-    known: HashMap<Body, u32>,
-}
-
-/// The tier and quotas of a key.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Body {
-    tier: Option<u32>,
-    grants: Box<[TierQuota]>,
+    /// The keys that a part finds. `None` stands for all parts that find texts.
+    by_part: HashMap<Option<usize>, ByKey, RandomState>,
+    shared: HashSet<Arc<Grant>>,
 }
 
 impl Overrides {
     /// Adds the override of a key that this part finds.
     ///
     /// Returns false if another text has named this key.
-    pub(super) fn insert(
-        &mut self,
-        part: Option<usize>,
-        key: &[u8],
-        tier: Option<u32>,
-        grants: &[TierQuota],
-    ) -> bool {
-        let Entry::Vacant(entry) = self.numbers.entry(part).or_default().entry(key.into()) else {
+    pub(super) fn insert(&mut self, part: Option<usize>, key: &[u8], grant: Grant) -> bool {
+        let keys = self.by_part.entry(part).or_default();
+        let Entry::Vacant(entry) = keys.entry(key.into()) else {
             return false;
         };
-        let body = Body {
-            tier,
-            grants: grants.into(),
+        let shared = match self.shared.get(&grant) {
+            Some(shared) => Arc::clone(shared),
+            None => Arc::new(grant),
         };
-        let next = u32::try_from(self.bodies.len()).unwrap_or(u32::MAX);
-        let number = *self.known.entry(body).or_insert_with_key(|body| {
-            self.bodies.push(body.clone());
-            next
-        });
-        entry.insert(number);
+        self.shared.insert(Arc::clone(&shared));
+        entry.insert(shared);
         true
     }
 
-    /// Frees what is needed to collect overrides only.
-    pub(super) fn finish(&mut self) {
-        self.known = HashMap::new();
-        self.numbers.values_mut().for_each(HashMap::shrink_to_fit);
-    }
-
-    pub(super) const fn is_empty(&self) -> bool {
-        self.bodies.is_empty()
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_part.is_empty()
     }
 
     /// Returns the tier and the quotas of a key that this part found.
-    pub(super) fn find(
-        &self,
-        part: Option<usize>,
-        key: &[u8],
-    ) -> Option<(Option<u32>, &[TierQuota])> {
-        let number = self.numbers.get(&part)?.get(key)?;
-        let body = self.bodies.get(usize::try_from(*number).ok()?)?;
-        Some((body.tier, &body.grants))
+    pub(super) fn find(&self, part: Option<usize>, key: &[u8]) -> Option<&Grant> {
+        Some(self.by_part.get(&part)?.get(key)?)
     }
 }
 
 impl fmt::Debug for Overrides {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Overrides({})", self.bodies.len())
+        write!(f, "Overrides({})", self.shared.len())
     }
 }
