@@ -37,7 +37,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let throttle = ThrottleLayer::new(limiter, host)
         .max_wait(Duration::from_secs(5))
         // `remote_headers()` reads responses of the crate `http`; reqwest has its own.
-        .heed(|response: &reqwest::Response| {
+        .pushback(|response: &reqwest::Response| {
             throttle::pushback(response.status(), response.headers())
         });
     let mut client = throttle.layer(reqwest::Client::new());

@@ -1,4 +1,4 @@
-//! Several limits on one request, decided together: per second, per minute and per hour by API key, per second by
+//! Several limits on one request, decided together: per second, per minute and per hour by API key, per hour by
 //! address, and one for everyone. If any of them refuses, none is charged.
 //!
 //!     cargo run --release -p tower-quota-examples --example compose
@@ -20,8 +20,8 @@ use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer,
 #[tokio::main]
 async fn main() -> io::Result<()> {
     let policy = Policy::new()
-        // By address, with or without an API key: bounds made-up keys.
-        .limit(Limit::new("address", Quota::per_second(5_000)).by(key::client_ip()))
+        // By address: made-up keys get no more than five keys of the contract.
+        .limit(Limit::new("address", Quota::per_hour(5_000).burst(600)).by(key::client_ip()))
         // By API key; a request without one is refused with 400.
         .limit(
             Limit::new("second", Quota::per_second(500).burst(600))

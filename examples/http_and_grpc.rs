@@ -34,7 +34,7 @@ async fn main() -> io::Result<()> {
                 .by(key::all((client(), key::grpc_method())))
                 .when(when::grpc_service("grpc.health.v1.Health")),
         );
-    // With two ports, give each service a clone of this layer: clones share one store and one policy.
+    // With two ports, make a layer for each, over clones of one store: a layer and its clones share all settings.
     let limits = RateLimitLayer::new(MemoryStore::new(), policy)
         // Calls are refused in gRPC, and requests in HTTP.
         .protocol(Protocol::Both)

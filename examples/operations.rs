@@ -10,7 +10,7 @@
 //!
 //! In `Cargo.toml`:
 //!
-//!     tower-quota = { version = "0.1", features = ["axum", "redis"] }
+//!     tower-quota = { version = "0.1", features = ["axum", "redis", "top"] }
 //!     axum = "0.8"
 //!     serde_json = "1"
 //!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread", "signal"] }
@@ -224,7 +224,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
         Err(_) => BoxStore::new(MemoryStore::new()),
     };
     let layer = RateLimitLayer::new(store.clone(), policy(3).ok_or("no such quota")?);
-    // Taken last: a layer that a method of the builder changes is another one.
     let limits = layer.handle();
 
     let app = Router::new()

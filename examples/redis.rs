@@ -30,7 +30,7 @@ async fn main() -> std::io::Result<ExitCode> {
 
     let policy = Policy::new()
         // Made-up keys get a fresh counter each: their address is counted too.
-        .limit(Limit::new("address", Quota::per_second(10_000)).by(key::client_ip()))
+        .limit(Limit::new("address", Quota::per_day(50_000).burst(600)).by(key::client_ip()))
         .limit(
             Limit::new("second", Quota::per_second(5_000))
                 // Requests without the header get 400.

@@ -11,6 +11,7 @@
 //!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread", "time"] }
 
 use std::io;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
@@ -106,9 +107,11 @@ async fn main() -> io::Result<()> {
         "messages",
         Quota::per_minute(20).burst(5),
     );
-    let connections =
-        Limit::new("connections", Quota::concurrent(2)).by(key::path_parameter("user"));
-    let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new().limit(connections));
+    let policy = Policy::new()
+        .limit(Limit::new("connections", Quota::concurrent(2)).by(key::path_parameter("user")))
+        // A made-up user gets a counter, so the connections of an address are counted too.
+        .limit(Limit::new("address", Quota::concurrent(20)).by(key::client_ip()));
+    let layer = RateLimitLayer::new(MemoryStore::new(), policy);
     let app = Router::new()
         .route("/chat/{user}", get(connect).layer(layer))
         .with_state(limiter);
@@ -122,7 +125,13 @@ async fn main() -> io::Result<()> {
         .inspect_err(|_| eprintln!("cannot listen on {address}; set PORT to another port"))?;
     let address = listener.local_addr()?;
     println!("listening on http://{address}");
-    println!("two connections for each user, and 20 messages a minute, 5 at once");
+    println!(
+        "two connections for each user, 20 for each address, and 20 messages a minute, 5 at once"
+    );
     println!("try:  websocat ws://{address}/chat/ann");
-    axum::serve(listener, app).await
+    axum::serve(
+        listener,
+        app.into_make_service_with_connect_info::<SocketAddr>(),
+    )
+    .await
 }

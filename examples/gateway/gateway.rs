@@ -7,6 +7,15 @@
 //!
 //! Serves on 127.0.0.1:3000, and admins on 127.0.0.1:3001; set `PORT` and `ADMIN_PORT` for others (0 takes any that is
 //! free). Requests go to the service at `UPSTREAM`, such as `http://127.0.0.1:8080`; without it the gateway answers.
+//!
+//! In `Cargo.toml`:
+//!
+//!     tower-quota = { version = "0.1", features = ["axum", "tls", "top"] }
+//!     tower-quota-admin = { version = "0.1", features = ["redis"] }
+//!     tower-quota-rules = { version = "0.1", features = ["axum", "file", "tls"] }
+//!     axum = "0.8"
+//!     hyper-util = { version = "0.1", features = ["client-legacy", "http1", "tokio"] }
+//!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread", "signal"] }
 
 use std::error::Error;
 use std::net::SocketAddr;

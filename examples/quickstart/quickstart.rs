@@ -3,6 +3,12 @@
 //!     cargo run --release --example quickstart
 //!
 //! Serves on 127.0.0.1:3000; set `PORT` for another one (0 takes any that is free).
+//!
+//! In `Cargo.toml`:
+//!
+//!     tower-quota = { version = "0.1", features = ["axum"] }
+//!     axum = "0.8"
+//!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread"] }
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,6 +19,7 @@ use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 #[tokio::main]
 async fn main() -> io::Result<()> {
     let policy = Policy::new()
+        // A bucket, which refills while clients use it: 5 at once, and 2 more each second.
         .limit(Limit::new("burst", Quota::per_second(2).burst(5)).by(key::client_ip()))
         .limit(Limit::new("minute", Quota::per_minute(30).fixed_window()).by(key::client_ip()))
         .limit(Limit::new("everyone", Quota::per_second(1_000))); // no key: all clients together

@@ -67,39 +67,84 @@ fn clients_guide_shows_tested_files() {
     }
 }
 
+/// What needs a feature of a crate.
+const FEATURES: [(&str, &str, &str); 24] = [
+    ("RequestDecision", "tower-quota", "axum"),
+    ("with_connect_info", "tower-quota", "axum"),
+    ("path_parameter(", "tower-quota", "axum"),
+    ("key::route(", "tower-quota", "axum"),
+    (": Flagged", "tower-quota", "axum"),
+    (": Reservation", "tower-quota", "axum"),
+    ("tonic::", "tower-quota", "tonic"),
+    (".calendar(", "tower-quota", "calendar"),
+    ("jwt_claim(", "tower-quota", "jwt"),
+    ("Leased", "tower-quota", "lease"),
+    ("Regional", "tower-quota", "lease"),
+    ("publish_metrics", "tower-quota", "metrics"),
+    ("RedisStore", "tower-quota", "redis"),
+    ("ThrottleLayer", "tower-quota", "throttle"),
+    ("TopWindow", "tower-quota", "top"),
+    ("count_busy_clients", "tower-quota", "top"),
+    ("extract::ws", "axum", "ws"),
+    ("#[tokio::main]", "tokio", "macros"),
+    ("#[tokio::main]", "tokio", "rt-multi-thread"),
+    ("TcpListener", "tokio", "net"),
+    ("tokio::signal", "tokio", "signal"),
+    ("tokio::sync", "tokio", "sync"),
+    ("tokio::time", "tokio", "time"),
+    ("tower::ServiceExt", "tower", "util"),
+];
+
 #[test]
 fn examples_name_their_dependencies() {
     let manifest = read("crates/tower-quota/Cargo.toml");
-    let dependencies = read("examples/Cargo.toml");
-    let known: Vec<_> = dependencies
-        .lines()
-        .filter_map(|line| line.split_once(" = "))
-        .map(|(name, _)| name)
-        .filter(|name| !["name", "version", "path"].contains(name))
-        .collect();
-    let examples = fs::read_dir(root().join("examples")).unwrap();
-    for path in examples.map(|file| file.unwrap().path()) {
-        if path.extension().is_none_or(|kind| kind != "rs") || path.ends_with("lib.rs") {
-            continue;
-        }
-        let code = fs::read_to_string(&path).unwrap();
-        let lines: Vec<_> = code
+    for folder in ["examples", "examples/quickstart", "examples/gateway"] {
+        let dependencies = read(Path::new(folder).join("Cargo.toml"));
+        let known: Vec<_> = dependencies
             .lines()
-            .filter_map(|line| line.strip_prefix("//!     "))
             .filter_map(|line| line.split_once(" = "))
+            .map(|(name, _)| name)
+            .filter(|name| !["name", "version", "path"].contains(name))
             .collect();
-        let named = |name: &str| lines.iter().find(|(named, _)| *named == name);
-        let (_, version) =
-            named("tower-quota").unwrap_or_else(|| panic!("{} names no crate", path.display()));
-        for feature in features(version) {
-            assert!(
-                manifest.contains(&format!("\n{feature} = [")),
-                "{}: no feature {feature}",
-                path.display()
-            );
+        let examples = fs::read_dir(root().join(folder)).unwrap();
+        for path in examples.map(|file| file.unwrap().path()) {
+            if path.extension().is_some_and(|kind| kind == "rs") && !path.ends_with("lib.rs") {
+                check_example(&path, &known, &manifest);
+            }
         }
-        for name in known.iter().filter(|name| uses(&code, name)) {
-            assert!(named(name).is_some(), "{} lacks {name}", path.display());
+    }
+}
+
+/// Checks that an example names the crates and the features that its code uses.
+fn check_example(path: &Path, known: &[&str], manifest: &str) {
+    let code = fs::read_to_string(path).unwrap();
+    let path = path.display();
+    let lines: Vec<_> = code
+        .lines()
+        .filter_map(|line| line.strip_prefix("//!     "))
+        .filter_map(|line| line.split_once(" = "))
+        .collect();
+    let named = |name: &str| {
+        let line = lines.iter().find(|(named, _)| *named == name);
+        line.map(|(_, version)| *version)
+    };
+    let version = named("tower-quota").unwrap_or_else(|| panic!("{path} names no crate"));
+    for feature in features(version) {
+        assert!(
+            manifest.contains(&format!("\n{feature} = [")),
+            "{path}: no feature {feature}"
+        );
+    }
+    for name in known.iter().filter(|name| uses(&code, name)) {
+        assert!(named(name).is_some(), "{path} lacks {name}");
+    }
+    let is_code = |line: &&str| !line.trim_start().starts_with("//");
+    for (item, name, feature) in FEATURES {
+        if code.lines().filter(is_code).any(|line| line.contains(item)) {
+            // `tls` enables `redis`.
+            let is_named = features(named(name).unwrap_or_default())
+                .any(|named| named == feature || (named, feature) == ("tls", "redis"));
+            assert!(is_named, "{path}: {item} needs {feature} of {name}");
         }
     }
 }

@@ -19,7 +19,7 @@ use tower_http::cors::CorsLayer;
 use tower_http::normalize_path::NormalizePathLayer;
 use tower_http::timeout::TimeoutLayer;
 use tower_http::trace::TraceLayer;
-use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, when};
+use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key, when};
 use tower_quota_rules::{Format, Rules};
 
 use crate::each_layer::LONG;
@@ -283,6 +283,27 @@ async fn rewritten_path_does_not_evade_limit() {
         for path in ["/login/", "/login", "/login///"] {
             let answer = server.get(&format!("{prefix}{path}")).await;
             assert_eq!(answer.status(), 429, "{path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn extra_slashes_share_the_path_counter() {
+    for by in [key::path(), key::path_segment(0)] {
+        let inner = Router::new()
+            .route("/login", get(|| async { "hello" }))
+            .layer(limited_by(three_per_minute().by(by), false));
+        let normalized = NormalizePathLayer::trim_trailing_slash().layer(inner);
+        let server = Server::of_app(Router::new().fallback_service(normalized)).await;
+        for (path, expected) in [
+            ("/login", 200),
+            ("//login", 200),
+            ("///login/", 200),
+            ("////login", 429),
+            ("/////login", 429),
+            ("/login", 429),
+        ] {
+            assert_eq!(server.get(path).await.status(), expected, "{path}");
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod axum_apps;
 mod axum_streams;
+mod close_connection;
 mod each_layer;
 mod grpc;
 mod handler;

@@ -19,9 +19,8 @@ const FIELDS: [(&str, &str); 2] = [
     ("ratelimit", "\"first\";r=14999999;t=60"),
     ("ratelimit-policy", "\"first\";q=15000000;w=900000000"),
 ];
-const MORE: [(&str, &str); 4] = [
+const MORE: [(&str, &str); 3] = [
     ("content-type", "application/problem+json"),
-    ("vary", "accept"),
     ("cache-control", "no-store"),
     ("retry-after", "86400"),
 ];

@@ -68,13 +68,11 @@ impl Breaker {
     #[must_use]
     pub(crate) fn admit(&mut self, now: Instant) -> bool {
         let is_admitted = self.would_admit(now);
-        match self.state {
-            BreakerState::Open { trials, .. } | BreakerState::Trial { trials, .. }
-                if is_admitted =>
-            {
-                self.state = BreakerState::Trial { since: now, trials };
-            }
-            _ => {}
+        if is_admitted
+            && let BreakerState::Open { trials, .. } | BreakerState::Trial { trials, .. } =
+                self.state
+        {
+            self.state = BreakerState::Trial { since: now, trials };
         }
         is_admitted
     }

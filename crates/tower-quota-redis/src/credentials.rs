@@ -9,7 +9,7 @@ use futures_util::stream::{BoxStream, StreamExt, unfold};
 use redis::auth::{BasicAuth, StreamingCredentialsProvider};
 use redis::{ErrorKind, RedisResult};
 
-/// The pause after a failure of the provider.
+/// The pause after a failure of the provider, and the shortest pause between renewals.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// A user and a password, for example a token of a cloud provider.
@@ -29,7 +29,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Creates credentials with a lifetime. The store renews them after three quarters of it.
+    /// Creates credentials with a lifetime. The store renews them after three quarters of the lifetime, at least a second.
     #[must_use]
     pub fn new(user: impl Into<String>, password: impl Into<String>, lifetime: Duration) -> Self {
         Self {
@@ -100,11 +100,32 @@ impl StreamingCredentialsProvider for Provider {
                         user,
                         password,
                         lifetime,
-                    }) => (Ok(BasicAuth::new(user, password)), lifetime * 3 / 4),
+                    }) => (
+                        Ok(BasicAuth::new(user, password)),
+                        (lifetime / 4 * 3).max(RETRY),
+                    ),
                     Err(error) => (Err(error), RETRY),
                 })
             }
         });
         renewed.boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn renewals_pause_for_any_lifetime() {
+        for lifetime in [Duration::ZERO, Duration::MAX] {
+            let provider = Provider::new(move || {
+                core::future::ready(Ok::<_, std::io::Error>(Credentials::new("", "", lifetime)))
+            });
+            let mut renewed = provider.subscribe();
+            assert!(renewed.next().await.is_some());
+            let second = tokio::time::timeout(RETRY / 10, renewed.next()).await;
+            assert!(second.is_err(), "{lifetime:?}");
+        }
     }
 }

@@ -19,6 +19,8 @@ pub enum RedisStoreError {
     #[error(transparent)]
     Config(#[from] RedisConfigError),
     /// The store has no connection.
+    ///
+    /// The source is a broken pipe if the server has closed the new connection, for example at its `maxclients`.
     #[error("no connection to Redis at {server}: {}", words_of(source))]
     Connect {
         /// The server.
@@ -167,23 +169,16 @@ impl RedisStoreError {
 
     pub(crate) fn of_call(server: &Arc<str>, error: RedisError) -> Self {
         let server = Arc::clone(server);
-        match error.kind() {
-            ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => Self::Lost {
-                server,
-                source: Arc::new(error),
-            },
+        let (kind, is_moving) = (error.kind(), is_slot_moving(&error));
+        let source = Arc::new(error);
+        match kind {
+            ErrorKind::Io | ErrorKind::ClusterConnectionNotFound => Self::Lost { server, source },
             ErrorKind::Parse | ErrorKind::UnexpectedReturnType => Self::Garbled {
                 server,
-                source: Some(Arc::new(error)),
+                source: Some(source),
             },
-            _ if is_slot_moving(&error) => Self::Moving {
-                server,
-                source: Arc::new(error),
-            },
-            _ => Self::Refused {
-                server,
-                source: Arc::new(error),
-            },
+            _ if is_moving => Self::Moving { server, source },
+            _ => Self::Refused { server, source },
         }
     }
 }

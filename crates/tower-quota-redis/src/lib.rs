@@ -46,8 +46,13 @@
 //! reads and writes the whole log. With 10,000 stamps, a decision takes 1 ms.
 //!
 //! A key expires when all limits of the client are full, so expiry loses no counts. Peeks and refusals are not written,
-//! unless a limit counts refusals. Instances with the old and the new quota of a limit may run together. If a value has
-//! another format, decisions about the client fail with [`RedisStoreError::State`], and the value stays unchanged.
+//! unless a limit counts refusals. If a value has another format, decisions about the client fail with
+//! [`RedisStoreError::State`], and the value stays unchanged.
+//!
+//! Instances with the old and the new quota of a limit may run together. The store converts the entry whenever the
+//! quotas take turns, and rounds against the client. Two buckets together admit at most
+//! `larger + refill + n * (larger - smaller)` units. `larger` and `smaller` are the capacities, and `n` counts how often
+//! a bucket is full under the smaller quota, so that its key expires and the larger quota starts full.
 //!
 //! If most of your clients come only once, set `CONFIG SET hz 100`. Redis then deletes expired keys in shorter pauses,
 //! and p99 was 3 ms instead of 14.
@@ -89,8 +94,8 @@
 //! nodes differ a little. A bucket may therefore get back fewer units than were taken, and a window or a sliding log no
 //! units.
 //!
-//! While the cluster moves a slot, decisions about its keys fail with [`RedisStoreError::Moving`], because half of the
-//! keys are not enough to decide.
+//! Each partition is a hash slot. While the cluster moves a slot, decisions about a twelfth of your clients fail with
+//! [`RedisStoreError::Moving`]. The store does not follow `ASK`, because half of the keys are not enough to decide.
 //!
 //! # Runtimes
 //!

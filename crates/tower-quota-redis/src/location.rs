@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 #[cfg(feature = "pool")]
 use deadpool_redis::Pool;
-use redis::{ConnectionInfo, RedisError};
+use redis::ConnectionInfo;
 
 use crate::config_error::RedisConfigError;
 use crate::link::{self, Certificates, Link, LinkSettings, Servers};
@@ -19,20 +19,6 @@ pub(crate) struct Location {
 impl Location {
     /// Parses a URL of a server, of sentinels or of a cluster.
     pub(crate) fn parse(url: &str, certificates: &Certificates) -> Result<Self, RedisConfigError> {
-        Self::parse_parts(url, certificates).map_err(|error| match error {
-            // A part may end within the password, which then looks like a host.
-            RedisConfigError::Url { source, .. } => RedisConfigError::Url {
-                url: without_credentials(url),
-                source,
-            },
-            RedisConfigError::Unencoded { .. } => RedisConfigError::Unencoded {
-                url: without_credentials(url),
-            },
-            other => other,
-        })
-    }
-
-    fn parse_parts(url: &str, certificates: &Certificates) -> Result<Self, RedisConfigError> {
         match url
             .split_once("://")
             .and_then(|(scheme, rest)| Some((scheme.split_once('+')?, rest)))
@@ -109,7 +95,10 @@ impl Location {
     }
 
     pub(crate) fn link(&self, settings: LinkSettings) -> Result<Link, RedisConfigError> {
-        Link::new(self.servers.clone(), settings).map_err(|error| wrong(&self.name, error))
+        Link::new(self.servers.clone(), settings).map_err(|error| RedisConfigError::Url {
+            url: self.name.clone(),
+            source: Arc::new(error),
+        })
     }
 }
 
@@ -119,9 +108,7 @@ fn each_host(
     settings: &str,
     port: Option<u16>,
 ) -> Result<Vec<String>, RedisConfigError> {
-    let (credentials, hosts) = hosts
-        .rsplit_once('@')
-        .map_or(("", hosts), |(user, hosts)| (user, hosts));
+    let (credentials, hosts) = hosts.rsplit_once('@').unwrap_or(("", hosts));
     if credentials.contains('@') && credentials.contains(',') {
         // The second user would be taken for a part of the first password.
         return Err(RedisConfigError::RepeatedUser {
@@ -165,14 +152,10 @@ fn address(url: &str, certificates: &Certificates) -> Result<ConnectionInfo, Red
             url: without_credentials(url),
         });
     }
-    link::address(url, certificates).map_err(|error| wrong(url, error))
-}
-
-fn wrong(url: &str, error: RedisError) -> RedisConfigError {
-    RedisConfigError::Url {
+    link::address(url, certificates).map_err(|error| RedisConfigError::Url {
         url: without_credentials(url),
         source: Arc::new(error),
-    }
+    })
 }
 
 /// Returns the scheme and the host of a URL, or the path of a socket.
@@ -182,11 +165,13 @@ fn without_credentials(url: &str) -> String {
     let is_path = is_of_socket(url) && (rest.starts_with('/') || scheme.is_empty());
     let before_settings = rest.split('?').next().unwrap_or_default();
     let shown = match rest.rsplit_once('@') {
-        None => before_settings.to_owned(),
-        Some(_) if is_path => before_settings.to_owned(),
-        // The @ may belong to a password among the settings.
-        Some((before, _)) if before.contains('?') => "...".to_owned(),
-        Some((_, host)) => format!("...@{}", host.split('?').next().unwrap_or_default()),
+        _ if is_path => before_settings.to_owned(),
+        None if link::address(url, &Certificates::default()).is_ok() => before_settings.to_owned(),
+        Some((before, host)) if !before.contains('?') => {
+            format!("...@{}", host.split('?').next().unwrap_or_default())
+        }
+        // The @ may belong to a password among the settings, or may be encoded behind a password.
+        _ => "...".to_owned(),
     };
     format!("{scheme}{separator}{shown}")
 }
@@ -209,6 +194,10 @@ mod tests {
             "redis://...@host"
         );
         assert_eq!(without_credentials("user:pass@host"), "...@host");
+        assert_eq!(
+            without_credentials("redis://user:pass%40host:1"),
+            "redis://..."
+        );
         assert_eq!(
             without_credentials("redis://:pass@host/?protocol=resp3"),
             "redis://...@host/"
@@ -247,6 +236,13 @@ mod tests {
     fn errors_of_urls_show_no_password() {
         for url in [
             "redis+sentinel://finder:s3cr/et@one/mymaster",
+            "redis+sentinel://finder:s3cr?et@one/mymaster",
+            "redis+sentinel://finder:s3cr#et@one/mymaster",
+            "redis+sentinel://one/app:s3cr/et@mymaster",
+            "redis+sentinel://one/app:s3cr?et@mymaster",
+            "redis+cluster://finder:s3cr?et@one",
+            "redis+cluster://finder:s3cr#et@one",
+            "redis+cluster://finder:s3cr,et@one:x",
             "redis+cluster://finder:s3cr/et@one",
             "redis://finder:s3cr/et@one",
             "redis+unix:///run/redis.sock?db=cache&pass=s3cret",
@@ -254,12 +250,19 @@ mod tests {
             "redis+unix://:s3cret@127.0.0.1",
             "redis:///run/x?user=u&pass=a@s3cret",
             "redis://:s3cr?et@host:port",
+            "redis://limiter:s3cret%40host:6379",
+            "redis+unix://:s3cret%40host",
+            "redis+cluster://limiter:s3cret%40one:1,two:2",
+            "redis+sentinel://finder:s3cret%40one/mymaster",
+            "redis+sentinel://one/limiter:s3cret%40mymaster",
+            "redis+sentinel://finder:s3cret%40one",
+            "limiter:s3cret%40host:6379",
         ] {
             let error = Location::parse(url, &Certificates::default())
                 .err()
-                .unwrap()
-                .to_string();
-            assert!(!error.contains("s3cr"), "{error}");
+                .unwrap();
+            let shown = format!("{error} {error:?}");
+            assert!(!shown.contains("s3cr"), "{shown}");
         }
     }
 

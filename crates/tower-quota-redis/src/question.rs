@@ -70,12 +70,11 @@ impl Question {
 
     pub(crate) fn capped(&self, most: u64) -> Self {
         let mut capped = self.clone();
-        let takes_what_is_left = capped
-            .template
-            .charges
-            .iter_mut()
-            .filter(|part| part.is_at_most);
-        takes_what_is_left.for_each(|part| part.cost = part.cost.min(most));
+        for part in &mut capped.template.charges {
+            if part.is_at_most {
+                part.cost = part.cost.min(most);
+            }
+        }
         capped
     }
 
@@ -84,13 +83,11 @@ impl Question {
         let mut refusal = self.clone();
         refusal.template.operation = Operation::Refuse;
         refusal.template.is_plain = false;
-        let counted = refusal
-            .template
-            .charges
-            .iter_mut()
-            .zip(counted)
-            .filter(|(_, counted)| *counted);
-        counted.for_each(|(part, _)| part.cost = 0);
+        for (part, has_counted) in refusal.template.charges.iter_mut().zip(counted) {
+            if has_counted {
+                part.cost = 0;
+            }
+        }
         refusal
     }
 

@@ -48,16 +48,14 @@ fn slot(tag: &[u8]) -> usize {
 
 /// Computes CRC-16/XMODEM with polynomial 0x1021 and initial value 0, not reflected.
 fn crc16(bytes: &[u8]) -> u16 {
-    let shifted = |crc: u16, _| {
-        if crc & 0x8000 == 0 {
-            crc << 1
-        } else {
-            crc << 1 ^ 0x1021
+    let mut crc = 0;
+    for &byte in bytes {
+        crc ^= u16::from(byte) << 8;
+        for _ in 0..8 {
+            crc = (crc << 1) ^ ((crc >> 15) * 0x1021);
         }
-    };
-    bytes.iter().fold(0, |crc, &byte| {
-        (0..8).fold(crc ^ u16::from(byte) << 8, shifted)
-    })
+    }
+    crc
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ pub(crate) struct Spread {
 
 struct Part {
     partition: usize,
+    has_global_limit: bool,
     question: Question,
     positions: SmallVec<[usize; 4]>,
 }
@@ -62,28 +63,24 @@ impl Spread {
         if groups.len() == 1 {
             return None;
         }
-        let has_hold = |positions: &[usize]| {
-            let mut positions = positions.iter();
-            positions.any(|position| charges[*position].is_hold())
-        };
+        let parts = groups
+            .into_iter()
+            .map(|(has_global_limit, partition, positions)| {
+                let charges: SmallVec<[Charge<'_>; 4]> = positions
+                    .iter()
+                    .map(|&position| charges[position])
+                    .collect();
+                Part {
+                    partition,
+                    has_global_limit,
+                    question: Question::new(operation, &charges, keys),
+                    positions,
+                }
+            });
+        let mut parts: Vec<Part> = parts.collect();
         // Holds come first, because the decision has their instant.
-        groups.sort_by_key(|(is_wide, _, positions)| (!has_hold(positions), *is_wide));
-        let parts = groups.into_iter().map(|(_, partition, positions)| {
-            let charges: SmallVec<[Charge<'_>; 4]> = positions
-                .iter()
-                .map(|&position| charges[position])
-                .collect();
-            let question = Question::new(operation, &charges, keys);
-            Part {
-                partition,
-                question,
-                positions,
-            }
-        });
-        Some(Self {
-            operation,
-            parts: parts.collect(),
-        })
+        parts.sort_by_key(|part| (part.hold().is_none(), part.has_global_limit));
+        Some(Self { operation, parts })
     }
 
     pub(crate) fn second_hold(&self) -> Option<Name> {

@@ -16,7 +16,8 @@ macro_rules! guides {
             $(#[cfg(any(not(doctest), $needs))])?
             #[doc = links! {
                 "from_governor" "from_tower_governor" "from_express_rate_limit" "from_limitador_or_envoy"
-                "behind_a_proxy" "nesting_in_axum" "choosing_an_algorithm" "without_http" "clients" "grpc" "operations" "metrics"
+                "behind_a_proxy" "nesting_in_axum" "choosing_an_algorithm" "holds_and_soft_limits" "without_http" "clients" "grpc"
+                "operations" "metrics"
                 "outages" "leases" "regions" "live_rules" "admin" "command_line" "testing_your_limits" "writing_a_store"
                 "adding_an_algorithm"
             }]
@@ -37,6 +38,7 @@ guides! {
     #[feature = "axum"] behind_a_proxy;
     #[feature = "axum"] nesting_in_axum;
     choosing_an_algorithm;
+    #[feature = "axum"] holds_and_soft_limits;
     #[all(feature = "axum", feature = "throttle")] without_http;
     clients;
     #[feature = "tonic"] grpc;

@@ -69,9 +69,8 @@ impl<'a> RequestHead<'a> {
     /// [`path_matches`](Self::path_matches).
     #[must_use]
     pub fn path(&self) -> &'a str {
-        let original = self.original_path();
-        if original.ends_with(self.uri.path()) {
-            original
+        if self.is_nested() {
+            self.original_path()
         } else {
             self.uri.path()
         }
@@ -86,8 +85,15 @@ impl<'a> RequestHead<'a> {
         if self.holds_in_doubt {
             matches(original) || original != present && matches(present)
         } else {
-            matches(original) && (original.ends_with(present) || matches(present))
+            matches(original) && (self.is_nested() || matches(present))
         }
+    }
+
+    /// Returns whether a router only removed a prefix.
+    fn is_nested(&self) -> bool {
+        let prefix = self.original_path().strip_suffix(self.uri.path());
+        // Layers that merge slashes turn `//login` into `/login`. Routers leave a slash only at the start of the rest.
+        prefix.is_some_and(|prefix| !prefix.ends_with('/'))
     }
 
     fn original_path(&self) -> &'a str {

@@ -14,6 +14,9 @@
 //!     .layer(RateLimitLayer::new(MemoryStore::new(), policy));
 //! ```
 //!
+//! A limit without `fixed_window()` is a bucket, which refills while clients use it. In the first period, a bucket admits
+//! up to twice the quota, or its `burst` and the refill.
+//!
 //! # Guides
 //!
 //! | guide | content |
@@ -22,6 +25,7 @@
 //! | [Behind a proxy](guide::behind_a_proxy) | trusted proxies, hops, IPv6 |
 //! | [Nesting in Axum](guide::nesting_in_axum) | `layer` and `route_layer`, limits per route, the order of layers |
 //! | [Choosing an algorithm](guide::choosing_an_algorithm) | admitted traffic, guarantees, costs |
+//! | [Holds and soft limits](guide::holds_and_soft_limits) | requests in progress, challenges, tarpits, closed connections |
 //! | [Without HTTP](guide::without_http) | jobs, messages, calls to remote APIs |
 //! | [Clients that retry](guide::clients) | `Retry-After`, jitter, and giving up in JavaScript, Python and Go |
 //! | [gRPC](guide::grpc) | tonic servers, streams, both protocols in a service |

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tokio_tungstenite::connect_async;
+use tokio_tungstenite::tungstenite::Error;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tonic::Code;
 use tonic::transport::Endpoint;
@@ -33,7 +35,7 @@ fn flood_of_keys_is_not_looked_up() {
 
 #[test]
 fn made_up_keys_share_the_address() {
-    for name in ["custom_refusal", "http_and_grpc", "operations"] {
+    for name in ["compose", "custom_refusal", "http_and_grpc", "operations"] {
         assert_counts_address(&Example::start(name, &[("ADMIN_PORT", "0")]), || get("/"));
     }
     assert_counts_address(&Example::start("llm_tokens", &[]), || post("/", "hello"));
@@ -183,6 +185,24 @@ fn websocket_frame_is_refused_by_its_header() {
             .begin(&example.address)
             .ends_after(&frame, Duration::from_secs(10))
     );
+}
+
+#[tokio::test]
+async fn made_up_users_share_the_address() {
+    let example = Example::start("websocket", &[]);
+    let mut open = Vec::new();
+    for user in 0..100 {
+        let url = format!("ws://{}/chat/made-up-{user}", example.address);
+        match connect_async(url).await {
+            Ok((socket, _)) => open.push(socket),
+            Err(Error::Http(refused)) => {
+                assert_eq!((refused.status().as_u16(), open.len()), (429, 20));
+                return;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    panic!("100 connections are served");
 }
 
 #[cfg(target_os = "linux")]

@@ -38,6 +38,16 @@ fn redis_instances_share_a_budget() {
 }
 
 #[test]
+fn redis_counts_made_up_keys_by_address() {
+    let server = RedisServer::start();
+    let example = Example::start("redis", &[("REDIS_URL", &server.url())]);
+    example.until(
+        |i| get("/").header(&format!("x-api-key: made-up-{i}")),
+        |status, _| status == 429,
+    );
+}
+
+#[test]
 fn redis_names_missing_server() {
     let output = Command::new(program("redis"))
         .env("REDIS_URL", "redis://127.0.0.1:1")

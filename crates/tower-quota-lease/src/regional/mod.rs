@@ -51,6 +51,10 @@ pub use self::shares::{RegionShares, RegionSharesError};
 /// * The home store counts the whole quota if a region would get less than one unit, and for
 ///   [penalties](Charge::penalty) and [counted refusals](Charge::count_refusals), because a refusal by a floor is not
 ///   final.
+///   The home store then decides the whole request, so the other limits of the request have only their pool. Count such
+///   a limit in a layer of its own.
+/// * A [shadow](Charge::shadow) never sends a request home, so the floor judges shadows. To try a whole quota, count the
+///   shadow in a layer on the home store alone.
 /// * [`Charge`](Operation::Charge) and requests with [forced](ChargeMode::Forced) charges use the floor only.
 /// * Refunds and renewals reach the store that was charged. A reset reaches both stores.
 ///

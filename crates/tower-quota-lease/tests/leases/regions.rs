@@ -302,6 +302,46 @@ fn small_or_penalised_quota_is_counted_at_home() {
 }
 
 #[test]
+fn limit_counted_at_home_takes_request_home() {
+    run(async {
+        let world = World::new(&[("eu", 30), ("us", 20)], 1);
+        let eu = world.region("eu");
+        let (quota, penalty) = (Quota::per_hour(100).fixed_window(), Penalty::after(3));
+        let key = key(0);
+        let plain = Charge::new(LIMIT, &quota, &key);
+        let penalised = Charge::new("logins", &quota, &key).penalty(&penalty);
+        let mut admitted_by_pool = 0;
+        for _ in 0..100 {
+            let decision = eu.store.check(&[plain, penalised]).await.unwrap();
+            admitted_by_pool += u64::from(decision.is_allowed());
+        }
+        assert_eq!(admitted_by_pool, 50);
+        // The floor is left for requests without the other limit.
+        assert_eq!(admitted(&eu, &quota, 100).await, 30);
+    });
+}
+
+#[test]
+fn shadow_is_judged_by_floor() {
+    run(async {
+        let world = World::new(&[("eu", 30), ("us", 20)], 1);
+        let eu = world.region("eu");
+        let (quota, tried) = (Quota::per_hour(1_000), Quota::per_hour(100).fixed_window());
+        let key = key(0);
+        let charges = [
+            Charge::new(LIMIT, &quota, &key),
+            Charge::new("tried", &tried, &key).shadow(),
+        ];
+        for number in 1..=100 {
+            let decision = eu.store.check(&charges).await.unwrap();
+            assert!(decision.is_allowed());
+            let is_within_floor = decision.would_refuse().next().is_none();
+            assert_eq!(is_within_floor, number <= 30, "{number}");
+        }
+    });
+}
+
+#[test]
 fn refusal_has_shorter_retry_time_and_whole_limit() {
     run(async {
         let world = World::new(&[("eu", 10)], 1);

@@ -84,11 +84,8 @@ impl Caller {
         key: &str,
         request: &impl LinkRequest,
     ) -> Result<Value, RedisStoreError> {
-        match tokio::time::timeout(self.deadline, link.run(key, request)).await {
-            Ok(Ok(reply)) => Ok(reply),
-            Ok(Err(error)) => Err(self.error_of(link, error)),
-            Err(_) => Err(self.too_late()),
-        }
+        let reply = link.run(key, request).await;
+        reply.map_err(|error| self.error_of(link, error))
     }
 
     fn error_of(&self, link: &Link, error: CallError) -> RedisStoreError {

@@ -16,6 +16,7 @@ use crate::wire::Reply;
 
 /// How long a late answer is awaited, and how long its refund may wait for the server.
 const LATEST: Duration = Duration::from_secs(10);
+const RETRY: Duration = Duration::from_millis(50);
 
 impl Batcher {
     /// Answers a decision, and refunds it if the caller has left.
@@ -72,7 +73,7 @@ impl Batcher {
                     }
                 }
                 #[expect(clippy::disallowed_methods, reason = "the server is waited for")]
-                tokio::time::sleep(batcher.caller.deadline).await;
+                tokio::time::sleep(RETRY).await;
             }
         });
     }

@@ -165,7 +165,10 @@ impl Queue {
         if !is_regular && !self.window.is_calm(now) {
             return Step::End;
         }
-        let pace = self.shortest_pace.max(self.last_took / PACED_CALLS);
+        // A decision that waits longer would be late at a server near the deadline.
+        let longest_pace = self.deadline.saturating_sub(self.last_took) / 2;
+        let pace = (self.last_took / PACED_CALLS).min(longest_pace);
+        let pace = self.shortest_pace.max(pace);
         let due = self.last_sent.map_or(now, |last_sent| last_sent + pace);
         if is_regular || self.waiting_weight >= MOST_WEIGHT || due <= now {
             return Step::Send(self.take_batch(now));

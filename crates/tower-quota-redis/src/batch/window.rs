@@ -1,6 +1,7 @@
 //! Limits the weight in flight, as a congestion window of TCP does.
 //!
-//! The window shrinks while calls are slow, until the calls of all stores fit into the queue of the server.
+//! The window shrinks while calls are slow for the distance of the server, until the calls of all stores fit into the
+//! queue of the server.
 
 use core::time::Duration;
 use std::time::Instant;
@@ -19,8 +20,9 @@ const GROWTH: usize = 8;
 #[derive(Debug)]
 pub(super) struct Window {
     limit: usize,
-    /// A slower call leaves too little of the deadline.
-    slow: Duration,
+    deadline: Duration,
+    /// The time of the fastest call.
+    distance: Duration,
     shrunk_at: Option<Instant>,
 }
 
@@ -28,7 +30,8 @@ impl Window {
     pub(super) fn new(deadline: Duration) -> Self {
         Self {
             limit: START,
-            slow: deadline * 3 / 4,
+            deadline,
+            distance: deadline,
             shrunk_at: None,
         }
     }
@@ -37,17 +40,26 @@ impl Window {
         self.limit
     }
 
+    /// Returns whether more than the regular senders may send.
     pub(super) fn is_calm(&self, now: Instant) -> bool {
-        self.shrunk_at
-            .is_none_or(|shrunk_at| now.saturating_duration_since(shrunk_at) > CALM)
+        // A decision that waits for one of two distant calls would always be late.
+        self.distance * 3 / 2 > self.deadline
+            || self
+                .shrunk_at
+                .is_none_or(|shrunk_at| now.saturating_duration_since(shrunk_at) > CALM)
     }
 
     pub(super) fn restart(&mut self) {
         self.limit = RESTART;
+        self.distance = self.deadline;
     }
 
     pub(super) fn note(&mut self, call: &CallSpan, ended: Instant, under_way: usize) {
-        if ended.saturating_duration_since(call.began) < self.slow {
+        let took = ended.saturating_duration_since(call.began);
+        self.distance = self.distance.min(took);
+        // A slower call has waited for most of the time that the distance leaves.
+        let slow = self.distance + (self.deadline - self.distance) * 3 / 4;
+        if took < slow {
             // A small load shows no need for a larger window.
             if 2 * under_way >= self.limit {
                 self.limit = MOST.min(self.limit + (call.weight / GROWTH).max(1));

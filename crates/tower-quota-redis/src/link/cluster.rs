@@ -171,7 +171,10 @@ impl Backend for Cluster {
 impl LinkConnection for Connected {
     async fn run(&mut self, key: &str, request: &impl LinkRequest) -> RedisResult<Value> {
         let answer = request.send(&mut self.client, key).await;
-        if has_moved(&answer) && request.may_repeat() {
+        // The error may also come as a value.
+        let answer = answer.and_then(Value::extract_error);
+        let moved = ErrorKind::Server(ServerErrorKind::Moved);
+        if answer.as_ref().is_err_and(|error| error.kind() == moved) && request.may_repeat() {
             request.send(&mut self.client, key).await
         } else {
             answer
@@ -233,16 +236,6 @@ fn slot_of_each_primary(owners: &Owners, start: usize) -> Vec<u16> {
     let count = primaries.len().max(1);
     primaries.rotate_left(start % count);
     primaries.into_iter().map(|(_, slot)| slot).collect()
-}
-
-fn has_moved(answer: &RedisResult<Value>) -> bool {
-    let moved = ErrorKind::Server(ServerErrorKind::Moved);
-    match answer {
-        Err(error) => error.kind() == moved,
-        // The error may also come as a value.
-        Ok(Value::ServerError(error)) => RedisError::from(error.clone()).kind() == moved,
-        Ok(_) => false,
-    }
 }
 
 async fn ask_node(

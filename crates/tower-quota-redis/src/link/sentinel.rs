@@ -72,10 +72,7 @@ impl Sentinels {
     }
 }
 
-struct Found {
-    connection: MultiplexedConnection,
-    address: Address,
-}
+type Found = (MultiplexedConnection, Address);
 
 async fn ask(sentinel: ConnectionInfo, name: String, timeout: Duration) -> RedisResult<Address> {
     let mut connection = Server::new(sentinel, timeout, None)?.dial().await?;
@@ -104,10 +101,7 @@ async fn connect(server: RedisResult<Server>, address: Address) -> RedisResult<F
         }
         // If the user may not call `ROLE`, the store trusts the sentinels.
         Err(error) if error.code() != Some("NOPERM") => Err(error),
-        _ => Ok(Found {
-            connection,
-            address,
-        }),
+        _ => Ok((connection, address)),
     }
 }
 
@@ -124,11 +118,12 @@ impl Backend for Sentinels {
     type Connection = MultiplexedConnection;
 
     async fn dial(&self) -> RedisResult<MultiplexedConnection> {
-        Ok(self.find().await?.connection)
+        Ok(self.find().await?.0)
     }
 
     async fn subscriber(&self) -> RedisResult<PubSub> {
-        let primary = super::at_address(self.primary.clone(), self.find().await?.address);
+        let (_, address) = self.find().await?;
+        let primary = super::at_address(self.primary.clone(), address);
         let (timeout, credentials) = (self.connect_timeout / 2, self.credentials.clone());
         Server::new(primary, timeout, credentials)?
             .subscriber()

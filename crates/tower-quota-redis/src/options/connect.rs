@@ -1,4 +1,5 @@
 use core::num::NonZeroUsize;
+use core::time::Duration;
 use std::sync::Arc;
 
 #[cfg(feature = "pool")]
@@ -24,6 +25,9 @@ const SHARED_SLOTS: usize = 6;
 /// Divides evenly among two, three, four and six nodes. With more partitions, calls carry fewer decisions.
 const CLUSTER_PARTITIONS: NonZeroUsize = NonZeroUsize::new(12).unwrap();
 
+/// Keeps sums with instants in range.
+const LONGEST_DEADLINE: Duration = Duration::from_secs(24 * 60 * 60);
+
 impl RedisOptions {
     /// Connects to the server, the primary of sentinels, or the cluster at a URL.
     ///
@@ -36,7 +40,7 @@ impl RedisOptions {
     /// In the second form, the first user and password belong to the sentinels. Write `rediss` for TLS.
     ///
     /// `connect` runs the script and writes keys that live for a millisecond, so you learn of missing rights at
-    /// start-up. Transient errors, such as a full server, are ignored.
+    /// start-up. These checks share the connect timeout. Transient errors, such as a full server, are ignored.
     ///
     /// # Errors
     /// * [`RedisStoreError::Config`] for a wrong URL or option, or for a node of a cluster or a replica in place of a
@@ -147,18 +151,16 @@ impl RedisOptions {
             for link in links.iter() {
                 link.connect().await?;
             }
-            RedisResult::Ok(())
+            RedisResult::Ok(store.probe().await)
         };
         let source = match tokio::time::timeout(timeout, connect).await {
-            Ok(Ok(())) => match store.probe().await {
-                Err(error) if error.is_read_only() && is_one => {
-                    let server = name.as_ref().to_owned();
-                    return Err(RedisConfigError::Replica { server }.into());
-                }
-                // A transient error is no reason to stay down.
-                Err(error) if !error.is_transient() => return Err(error),
-                _ => return Ok(store),
-            },
+            Ok(Ok(Err(error))) if error.is_read_only() && is_one => {
+                let server = name.as_ref().to_owned();
+                return Err(RedisConfigError::Replica { server }.into());
+            }
+            // A transient error is no reason to stay down.
+            Ok(Ok(Err(error))) if !error.is_transient() => return Err(error),
+            Ok(Ok(_)) => return Ok(store),
             Ok(Err(error)) => error,
             Err(_) => (ErrorKind::Io, "no answer within the connect timeout").into(),
         };
@@ -169,7 +171,8 @@ impl RedisOptions {
     }
 
     fn store(self, links: Arc<[Link]>, location: Location) -> Result<RedisStore, RedisStoreError> {
-        if self.deadline.is_zero() {
+        let deadline = self.deadline.min(LONGEST_DEADLINE);
+        if deadline.is_zero() {
             return Err(RedisConfigError::ZeroDeadline.into());
         }
         if self.connect_timeout.is_zero() {
@@ -198,7 +201,7 @@ impl RedisOptions {
                 let caller = Caller {
                     links: Arc::clone(&links),
                     partition_key: keys.partition_key(partition).into(),
-                    deadline: self.deadline,
+                    deadline,
                     clock: self.clock.clone(),
                     server: Arc::clone(&server),
                     shared_slots: shared_slots.clone(),
@@ -208,17 +211,12 @@ impl RedisOptions {
                     caller,
                     links.len() * senders,
                     keys.partitions(),
-                    Breaker::new(self.failures, self.deadline),
+                    Breaker::new(self.failures, deadline),
                 )
             })
             .collect();
         Ok(RedisStore::new(
-            batchers,
-            keys,
-            self.deadline,
-            server,
-            location,
-            settings,
+            batchers, keys, deadline, server, location, settings,
         ))
     }
 }

@@ -71,8 +71,8 @@ impl RedisOptions {
 
     /// Sets the deadline of a decision; 50 ms by default.
     ///
-    /// The deadline includes connecting and the time in the queue. Give at least twice the round trip time to your
-    /// server.
+    /// The deadline includes connecting and the time in the queue, and is at most a day. Give at least twice the round
+    /// trip time to your server.
     #[must_use]
     pub const fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
@@ -189,9 +189,12 @@ impl RedisOptions {
 
     /// Takes user and password from your provider, such as tokens of cloud IAM.
     ///
-    /// Each new connection calls the provider, and calls again after three quarters of the lifetime. If the provider
-    /// fails, the connection keeps its credentials and tries again after a second. Sentinels use the credentials in
-    /// their URLs.
+    /// Each new connection calls the provider twice at once, to log in and to begin its renewals, and again after three
+    /// quarters of the lifetime. Cache tokens that are expensive. If the provider fails, the connection keeps its
+    /// credentials and tries again after a second. Sentinels use the credentials in their URLs.
+    ///
+    /// If the server refuses renewed credentials, the connection keeps the former credentials and ends its renewals. The
+    /// connection serves until the server closes it. The store then connects with new credentials from your provider.
     ///
     /// ```no_run
     /// use std::time::Duration;
@@ -235,15 +238,9 @@ impl fmt::Debug for RedisOptions {
             .field("prefix", &self.prefix)
             .field("deadline", &self.deadline)
             .field("connect_timeout", &self.connect_timeout)
-            .field("secret", &self.secret.as_ref().map(|_| "..."))
-            .field("readable_keys", &self.readable_keys)
-            .field("clock", &self.clock)
-            .field("server_name", &self.server_name)
-            .field("lazy", &self.lazy)
             .field("connections", &self.connections)
             .field("partitions", &self.partitions)
-            .field("breaker", &self.failures)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

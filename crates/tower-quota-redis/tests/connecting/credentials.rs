@@ -8,9 +8,10 @@ use tower_quota_core::{Clock, MonotonicClock};
 use tower_quota_redis::{Credentials, RedisStore, RedisStoreError};
 use tower_quota_testkit::{RedisCluster, RedisSentinel, RedisServer};
 
-use crate::common::{check, options, until_answered};
+use crate::common::{TEST_TIMEOUT, calls, check, options, until_answered};
 
-const LIFETIME: Duration = Duration::from_millis(200);
+/// Renewed after a second, the shortest pause.
+const LIFETIME: Duration = Duration::from_secs(1);
 
 /// The token that a cloud gives out. `None` if the cloud is away.
 #[derive(Clone)]
@@ -75,11 +76,12 @@ async fn credentials_change_under_load() {
     }
     let clock = MonotonicClock::new();
     let mut asked = 0;
-    for token in 1..=10 {
+    let connected = calls(&server, "auth");
+    for token in 1..=8 {
         set(&format!(">secret{token}"));
         cloud.give(Some(token));
         let changed = clock.now();
-        while clock.now().since(changed) < 2 * LIFETIME {
+        while clock.now().since(changed) < LIFETIME / 2 {
             for store in &stores {
                 let _ = check(store).await.unwrap();
                 asked += 1;
@@ -88,6 +90,7 @@ async fn credentials_change_under_load() {
         set(&format!("<secret{}", token - 1));
     }
     assert!(asked > 0);
+    assert!(calls(&server, "auth") >= connected + 2);
     // Lost connections are made anew with the present token. The former ones are refused.
     for server in &servers {
         server.command("CLIENT KILL USER limiter").unwrap();
@@ -95,7 +98,7 @@ async fn credentials_change_under_load() {
     for store in &stores {
         until_answered(store).await;
     }
-    let url = format!("redis://limiter:secret9@127.0.0.1:{}/", server.port());
+    let url = format!("redis://limiter:secret7@127.0.0.1:{}/", server.port());
     assert!(options().connect(&url).await.is_err());
 }
 
@@ -129,4 +132,28 @@ async fn connection_outlives_missing_credentials() {
     assert!(!error.to_string().contains("secret"), "no secret: {error}");
     cloud.give(Some(0));
     until_answered(&store).await;
+}
+
+// A connection logs in twice at once, and renews no more after a refusal.
+#[tokio::test]
+async fn refused_renewal_is_healed_by_next_connection() {
+    let (server, cloud) = (RedisServer::start(), Cloud::new());
+    set_user(&server, "on ~* &* +@all >secret0");
+    let store = cloud.connect(&server.url()).await.unwrap();
+    decide_until_logins(&store, &server, 2).await;
+    cloud.give(Some(1));
+    decide_until_logins(&store, &server, 3).await;
+    check(&store).await.unwrap();
+    set_user(&server, ">secret1");
+    server.command("CLIENT KILL USER limiter").unwrap();
+    until_answered(&store).await;
+}
+
+async fn decide_until_logins(store: &RedisStore, server: &RedisServer, logins: u64) {
+    let clock = MonotonicClock::new();
+    let began = clock.now();
+    while calls(server, "auth") < logins {
+        assert!(clock.now().since(began) < TEST_TIMEOUT);
+        check(store).await.unwrap();
+    }
 }

@@ -15,6 +15,7 @@ mod credentials;
 mod lazily;
 #[cfg(feature = "pool")]
 mod pool;
+mod refusing;
 mod rights;
 #[cfg(feature = "tls")]
 mod tls;

@@ -1,6 +1,6 @@
 //! Tests of connecting, and of servers that are away or silent.
 
-use core::num::{NonZeroU32, NonZeroUsize};
+use core::num::NonZeroUsize;
 use std::error::Error;
 use std::net::TcpListener;
 use std::time::Duration;
@@ -63,61 +63,6 @@ async fn node_of_cluster_is_wrong_single_server() {
             Err(error) => panic!("{error:?}"),
         }
     }
-}
-
-#[tokio::test]
-async fn replica_is_wrong_single_server() {
-    let primary = RedisServer::start();
-    let port = primary.port().to_string();
-    let replica = RedisServer::start_with(&["--replicaof", "127.0.0.1", &port]);
-    // A replica that has not found its primary loads data.
-    while !replica
-        .command("INFO replication")
-        .unwrap()
-        .contains("master_link_status:up")
-    {
-        tokio::task::yield_now().await;
-    }
-    let error = options().connect(&replica.url()).await.unwrap_err();
-    let wrong = matches!(
-        error,
-        RedisStoreError::Config(RedisConfigError::Replica { .. })
-    );
-    assert!(wrong && error.to_string().contains("primary"), "{error:?}");
-    assert_eq!(check(&store_on(&primary).await).await.unwrap(), 999);
-}
-
-/// A server that runs somebody's endless script answers every call at once, and decides nothing.
-#[tokio::test]
-async fn busy_server_opens_breaker() {
-    let server = RedisServer::start_with(&["--lua-time-limit", "1"]);
-    let store = options()
-        .breaker(NonZeroU32::MIN)
-        .connect(&server.url())
-        .await
-        .unwrap();
-    let port = server.port();
-    let endless = std::thread::spawn(move || {
-        let client = redis::Client::open(format!("redis://127.0.0.1:{port}/")).unwrap();
-        let mut connection = client.get_connection().unwrap();
-        let script = redis::cmd("EVAL").arg("while true do end").arg(0).clone();
-        script.query::<()>(&mut connection).unwrap_err();
-    });
-    let mut errors = Vec::new();
-    while !matches!(errors.last(), Some(RedisStoreError::BreakerOpen { .. })) {
-        errors.extend(check(&store).await.err());
-    }
-    // The words of the server go on with its name, which may be Valkey.
-    let busy = errors
-        .iter()
-        .find(|error| error.to_string().contains("the call: BUSY "));
-    assert!(
-        busy.is_some_and(RedisStoreError::is_transient),
-        "{errors:?}"
-    );
-    server.command("SCRIPT KILL").unwrap();
-    endless.join().unwrap();
-    until_answered(&store).await;
 }
 
 #[tokio::test]
@@ -441,6 +386,23 @@ async fn invalid_options_are_named() {
         ),
         "{error:?}"
     );
+}
+
+#[tokio::test]
+async fn longest_durations_are_accepted() {
+    let server = RedisServer::start();
+    let options = RedisStore::options()
+        .deadline(Duration::MAX)
+        .connect_timeout(Duration::MAX);
+    let store = options.connect(&server.url()).await.unwrap();
+    assert_eq!(check(&store).await.unwrap(), 999);
+    let connection = store.connection(Duration::MAX).unwrap();
+    let ping =
+        |mut connection| async move { redis::cmd("PING").query_async(&mut connection).await };
+    let reply: String = connection.call(ping).await.unwrap();
+    assert_eq!(reply, "PONG");
+    connection.subscribe("news").await.unwrap();
+    assert!(store.close(Duration::MAX).await);
 }
 
 #[tokio::test]

@@ -14,5 +14,6 @@ mod cluster;
 mod decisions;
 mod differential;
 mod refusals;
+mod reshard;
 mod spread;
 mod stored;

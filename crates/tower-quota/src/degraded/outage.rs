@@ -8,6 +8,8 @@ use tower_quota_core::Timestamp;
 const REPEAT: Duration = Duration::from_secs(60);
 /// The time between two comparisons of the error's text, because a breaker changes the text.
 const LOOK: Duration = Duration::from_secs(1);
+/// More texts in a minute, for example with port numbers, are not logged.
+const MOST_TEXTS: usize = 8;
 /// The time without failures before a recovery, because an overloaded store fails only some calls.
 const CALM: Duration = Duration::from_secs(5);
 
@@ -24,7 +26,8 @@ struct Outage {
     last_failure: Timestamp,
     last_look: Timestamp,
     last_warning: Timestamp,
-    text: String,
+    /// The logged texts since the last repetition, because the nodes of a store fail differently.
+    texts: Vec<String>,
     failed: u64,
     uncounted: u64,
 }
@@ -54,23 +57,27 @@ impl OutageLog {
             return None;
         }
         outage.last_look = now;
+        if now.since(outage.last_warning) >= REPEAT {
+            outage.texts.clear();
+        }
         let text = error.to_string();
+        if outage.texts.len() >= MOST_TEXTS || outage.texts.contains(&text) {
+            return None;
+        }
         let warning = if is_first {
             format!(
                 "the store of the rate limits fails, and limits do what `on_store_failure` says: {text}"
             )
-        } else if text != outage.text || now.since(outage.last_warning) >= REPEAT {
+        } else {
             format!(
                 "the store of the rate limits has failed {} requests in {:.0?}, of which {} passed uncounted: {text}",
                 outage.failed,
                 now.since(outage.began),
                 outage.uncounted,
             )
-        } else {
-            return None;
         };
         outage.last_warning = now;
-        outage.text = text;
+        outage.texts.push(text);
         Some(warning)
     }
 
@@ -104,7 +111,7 @@ impl Outage {
             last_failure: now,
             last_look: now,
             last_warning: now,
-            text: String::new(),
+            texts: Vec::new(),
             failed: 0,
             uncounted: 0,
         }

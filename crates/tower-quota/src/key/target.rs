@@ -59,6 +59,6 @@ pub(super) fn known(method: &Method) -> &str {
         | Method::OPTIONS
         | Method::TRACE
         | Method::PATCH => method.as_str(),
-        _ => "",
+        _ => "other",
     }
 }

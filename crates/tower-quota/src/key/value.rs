@@ -66,13 +66,11 @@ impl KeyExtractor for ValueKey {
             None => first = Some(value),
         });
         let first = first?;
-        let shared = Some(Key::new(self.scope, &[]));
         if is_shared {
-            return shared;
+            return Some(Key::new(self.scope, &[]));
         }
         match first? {
-            // Unknown methods are empty, and share one counter.
-            empty if empty.is_empty() => shared.filter(|_| self.place == Place::Method),
+            empty if empty.is_empty() => None,
             Cow::Borrowed(bytes) => Some(Key::new(self.scope, bytes)),
             Cow::Owned(bytes) => Some(Key::owned(self.scope, bytes)),
         }

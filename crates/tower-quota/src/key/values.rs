@@ -91,7 +91,7 @@ pub fn host() -> ValueKey {
 
 /// Counts by the method, like `GET` or `POST`.
 ///
-/// Methods outside RFC 9110, except `PATCH`, share one counter.
+/// Methods outside RFC 9110, except `PATCH`, share the counter of `other`.
 #[doc(alias = "verb")]
 pub fn method() -> ValueKey {
     ValueKey::of(Place::Method)

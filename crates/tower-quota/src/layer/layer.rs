@@ -24,7 +24,8 @@ use crate::traced::SpanSettings;
 
 /// A tower layer that applies a [`Policy`] to services. The [front page](crate) has examples.
 ///
-/// Clones, their services and handles share the store, the policy and the settings.
+/// Clones, their services and handles share the store, the policy and the settings. A method on a clone also changes the
+/// original, so make another layer over a clone of the store for other settings.
 #[must_use]
 pub struct RateLimitLayer<S> {
     shared: Arc<Shared<S>>,
@@ -211,7 +212,11 @@ impl<S: Store> RateLimitLayer<S> {
     /// Closes the connections of clients after this many refusals in a row. Defaults to 0, for never.
     ///
     /// Refusals have `Connection: close` in HTTP/1, and [`CloseConnection`](crate::CloseConnection) in the extensions
-    /// for your HTTP/2 server. Only refusals by limits with a key count, and an admitted request resets the count.
+    /// for your HTTP/2 server. Only refusals by limits with a key count. An admitted request resets the count, and every
+    /// five minutes the layer resets all counts.
+    ///
+    /// Do not use `close_after` behind a proxy that sends many clients over one connection. All of them would lose the
+    /// connection.
     ///
     /// ```
     /// use tower_quota::{MemoryStore, Policy, RateLimitLayer};
@@ -234,7 +239,7 @@ impl<S: Store> RateLimitLayer<S> {
     /// ```
     pub fn without_check(self, check: Check) -> Self {
         self.shared.checks().turn_off(check);
-        self.with(|_| {})
+        self
     }
 
     /// Sets the [`Refusal`] for HTTP to this closure. Defaults to problem details.
@@ -279,7 +284,7 @@ impl<S: Store> RateLimitLayer<S> {
         })
     }
 
-    /// Sets which refusals are gRPC responses. Defaults to [`Protocol::Auto`].
+    /// Sets which refusals are gRPC responses, also for all clones. Defaults to [`Protocol::Auto`].
     pub fn protocol(self, protocol: Protocol) -> Self {
         self.responding(|settings| settings.protocol = protocol)
     }
@@ -392,6 +397,7 @@ impl<Svc: Clone, S> Layer<Svc> for RateLimitLayer<S> {
     }
 }
 
+/// A clone has the state and the settings of the original, and a method on either one changes both.
 impl<S> Clone for RateLimitLayer<S> {
     fn clone(&self) -> Self {
         Self {

@@ -215,7 +215,9 @@ impl<S: Store> Shared<S> {
         if !decision.is_allowed() {
             return Step::Respond(self.refuse_over_quota(context, request));
         }
-        self.streaks.admitted(&context.keys);
+        let settings = &context.rules.settings;
+        self.streaks
+            .admitted(&context.keys, || settings.local.now());
         let (recorded, by) = (core::mem::take(&mut context.recorded), context.report.by);
         let record = (!recorded.is_empty())
             .then(|| ChargeRecord::new(self.settler(), by, decision, recorded));

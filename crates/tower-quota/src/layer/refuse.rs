@@ -83,9 +83,12 @@ impl<S: Store> Shared<S> {
             self.top_refused
                 .count(*limit, key, 1, now, until.unwrap_or(now));
         }
-        let most = context.rules.settings.close_after;
+        let settings = &context.rules.settings;
+        let streak = || self.streaks.refused(*limit, key, settings.local.now());
         *key != Key::EVERYONE
-            && most.is_some_and(|most| self.streaks.refused(*limit, key) >= most.get())
+            && settings
+                .close_after
+                .is_some_and(|most| streak() >= most.get())
     }
 
     /// Returns the response to a request that is refused without a decision.

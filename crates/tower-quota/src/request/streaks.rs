@@ -1,43 +1,48 @@
 use core::sync::atomic::{AtomicBool, Ordering};
+use core::time::Duration;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tower_quota_core::{Key, Name};
+use tower_quota_core::{Key, Name, Timestamp};
 
 /// When more clients are refused, all are forgotten.
 const MAX_CLIENTS: usize = 65_536;
+/// All are forgotten so often. Otherwise a client that never returns would cost each admission a lock.
+const FORGET: Duration = Duration::from_secs(300);
 
 #[derive(Debug, Default)]
 pub(crate) struct Streaks {
     /// False while no client is refused, so that admitted requests take no lock.
     any: AtomicBool,
-    lengths: Mutex<HashMap<u64, u32>>,
+    lengths: Mutex<Lengths>,
     hasher: RandomState,
 }
 
+#[derive(Debug, Default)]
+struct Lengths {
+    began: Timestamp,
+    of: HashMap<u64, u32>,
+}
+
 impl Streaks {
-    pub(crate) fn refused(&self, limit: Name, key: &Key<'_>) -> u32 {
-        let client = self.number(limit, key);
-        let mut lengths = self.lock();
-        if lengths.len() >= MAX_CLIENTS && !lengths.contains_key(&client) {
-            lengths.clear();
-        }
-        let length = lengths.entry(client).or_default();
+    pub(crate) fn refused(&self, limit: Name, key: &Key<'_>, now: Timestamp) -> u32 {
+        let mut lengths = self.lock(now);
+        let length = lengths.of.entry(self.number(limit, key)).or_default();
         *length = length.saturating_add(1);
         self.any.store(true, Ordering::Relaxed);
         *length
     }
 
-    pub(crate) fn admitted(&self, keys: &[(Name, Key<'static>)]) {
+    pub(crate) fn admitted(&self, keys: &[(Name, Key<'static>)], now: impl FnOnce() -> Timestamp) {
         if !self.any.load(Ordering::Relaxed) {
             return;
         }
-        let mut lengths = self.lock();
+        let mut lengths = self.lock(now());
         for (limit, key) in keys {
-            lengths.remove(&self.number(*limit, key));
+            lengths.of.remove(&self.number(*limit, key));
         }
-        self.any.store(!lengths.is_empty(), Ordering::Relaxed);
+        self.any.store(!lengths.of.is_empty(), Ordering::Relaxed);
     }
 
     fn number(&self, limit: Name, key: &Key<'_>) -> u64 {
@@ -45,8 +50,13 @@ impl Streaks {
             .hash_one((limit.id(), key.scope().id(), key.as_bytes()))
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<u64, u32>> {
+    fn lock(&self, now: Timestamp) -> MutexGuard<'_, Lengths> {
         // Each length is written in a single step, so a poisoned map is still valid.
-        self.lengths.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut lengths = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
+        if lengths.of.len() >= MAX_CLIENTS || now.since(lengths.began) >= FORGET {
+            lengths.of.clear();
+            lengths.began = now;
+        }
+        lengths
     }
 }

@@ -16,7 +16,7 @@ impl Limits {
     pub(super) fn new<'a>(limits: impl IntoIterator<Item = &'a Limit>) -> Self {
         let (mut list, mut hidden) = (Vec::new(), Vec::new());
         for limit in limits {
-            if limit.is_hidden() {
+            if limit.is_hidden() || limit.flags() {
                 hidden.push(limit.name);
             } else if !limit.is_shadow() {
                 list.push(limit.clone());

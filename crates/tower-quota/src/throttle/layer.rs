@@ -25,7 +25,7 @@ pub struct ThrottleLayer<
     pub(super) gate: Gate<S>,
     pub(super) key: K,
     pub(super) cost: C,
-    pub(super) heed: H,
+    pub(super) pushback: H,
     pub(super) retries: Retries<Q, P>,
 }
 
@@ -45,12 +45,13 @@ impl<S: Store + Clone, K> ThrottleLayer<S, K> {
             places: Arc::new(Semaphore::new(Self::DEFAULT_MAX_WAITING)),
             on_store_failure: StoreFailure::default(),
             on_store_error: None,
+            last_warning: Arc::default(),
         };
         Self {
             gate,
             key,
             cost: Constant(1),
-            heed: Constant(None),
+            pushback: Constant(None),
             retries: Retries::new(NoCopies, Constant(None)),
         }
     }
@@ -92,7 +93,7 @@ impl<S: Store + Clone, K, C, H, Q, P> ThrottleLayer<S, K, C, H, Q, P> {
             gate: self.gate,
             key: self.key,
             cost,
-            heed: self.heed,
+            pushback: self.pushback,
             retries: self.retries,
         }
     }
@@ -112,18 +113,18 @@ impl<S: Store + Clone, K, C, H, Q, P> ThrottleLayer<S, K, C, H, Q, P> {
     /// }
     ///
     /// let limiter = Limiter::new(MemoryStore::new(), "deliveries", Quota::per_second(50));
-    /// let throttle = ThrottleLayer::global(limiter).heed(|delivery: &Delivery| match delivery {
+    /// let throttle = ThrottleLayer::global(limiter).pushback(|delivery: &Delivery| match delivery {
     ///     Delivery::Done => None,
     ///     Delivery::Busy { seconds } => Some(Duration::from_secs(*seconds)),
     /// });
     /// # let _ = (throttle, [Delivery::Done, Delivery::Busy { seconds: 1 }]);
     /// ```
-    pub fn heed<N>(self, pushback: N) -> ThrottleLayer<S, K, C, N, Q, P> {
+    pub fn pushback<N>(self, pushback: N) -> ThrottleLayer<S, K, C, N, Q, P> {
         ThrottleLayer {
             gate: self.gate,
             key: self.key,
             cost: self.cost,
-            heed: pushback,
+            pushback,
             retries: self.retries,
         }
     }
@@ -138,7 +139,7 @@ impl<S: Store + Clone, K, C, H, Q, P> ThrottleLayer<S, K, C, H, Q, P> {
     ///
     /// let limiter = Limiter::new(MemoryStore::new(), "remote", Quota::per_second(50));
     /// let throttle = ThrottleLayer::global(limiter)
-    ///     .heed(remote_headers())
+    ///     .pushback(remote_headers())
     ///     .retries(Retries::http().max_attempts(4));
     /// # let _ = throttle;
     /// ```
@@ -147,7 +148,7 @@ impl<S: Store + Clone, K, C, H, Q, P> ThrottleLayer<S, K, C, H, Q, P> {
             gate: self.gate,
             key: self.key,
             cost: self.cost,
-            heed: self.heed,
+            pushback: self.pushback,
             retries,
         }
     }
@@ -166,7 +167,7 @@ impl<S: Store + Clone, K, C, H, Q, P> ThrottleLayer<S, K, C, H, Q, P> {
 
     /// Calls your closure with every store error. Do not block.
     ///
-    /// Without a closure, no log tells you that requests pass unlimited.
+    /// At most once a minute, the layer also logs a warning through `tracing` with the target `tower_quota`.
     pub fn on_store_error(
         mut self,
         listener: impl Fn(&(dyn Error + 'static)) + Send + Sync + 'static,

@@ -36,7 +36,7 @@
 //! 1. `call` takes a turn. If the turn is now, the layer calls the inner service.
 //! 2. Otherwise the request waits within [`max_wait`](ThrottleLayer::max_wait) and
 //!    [`max_waiting`](ThrottleLayer::max_waiting), or fails. If you drop the request, the turn is refunded.
-//! 3. The response may [hold back](ThrottleLayer::heed) the key's next requests.
+//! 3. The response may [hold back](ThrottleLayer::pushback) the key's next requests.
 //! 4. The layer may [retry](ThrottleLayer::retries) refused requests.
 //!
 //! # Customised: waits and retries for a remote
@@ -53,7 +53,7 @@
 //! let throttle = ThrottleLayer::global(limiter)
 //!     .cost_with(|request: &Request<Full<Bytes>>| if request.uri().path() == "/search" { 5 } else { 1 })
 //!     // `Retry-After` and spent `RateLimit` fields hold back the next requests of the key.
-//!     .heed(remote_headers())
+//!     .pushback(remote_headers())
 //!     .max_pushback(Duration::from_secs(60))
 //!     // The remote's refusals are retried, within a budget.
 //!     .retries(Retries::http());

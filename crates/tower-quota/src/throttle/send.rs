@@ -68,7 +68,7 @@ where
         drop(turn.map(Turn::spend));
         pending_if(mem::take(&mut is_immediate)).await;
         let response = response.await.map_err(ThrottleError::Inner)?;
-        if let Some(pause) = layer.heed.read(&response) {
+        if let Some(pause) = layer.pushback.read(&response) {
             gate.push_back(key.clone(), pause);
         }
 

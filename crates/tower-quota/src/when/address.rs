@@ -7,14 +7,19 @@ use crate::valid::valid;
 
 /// Matches clients whose address is in one of these networks.
 ///
+/// Behind a proxy, name your [proxies](crate::key::ClientIp::behind). Otherwise the address of the proxy is compared, and
+/// a match applies to every client.
+///
 /// IPv6 networks, even `::/0`, never contain the IPv4 addresses that [`client_ip`](crate::key::client_ip) reads from
 /// IPv6 addresses.
 ///
 /// ```
-/// use tower_quota::{Policy, key, when};
+/// use tower_quota::key::{self, Proxies, Source};
+/// use tower_quota::{Policy, when};
 ///
 /// // Our own monitoring is never refused.
-/// let policy = Policy::new().allow(when::address_in(key::client_ip(), ["10.20.0.0/16", "192.0.2.44"]));
+/// let client = key::client_ip().behind(Proxies::networks(["10.0.0.0/24"]), Source::XForwardedFor);
+/// let policy = Policy::new().allow(when::address_in(client, ["10.20.0.0/16", "192.0.2.44"]));
 /// # let _ = policy;
 /// ```
 ///

@@ -55,6 +55,27 @@ async fn outage_is_logged_with_its_counts() {
 }
 
 #[tokio::test]
+async fn alternating_errors_warn_once_a_minute() {
+    let (log, mut seen) = (Log::default(), 0);
+    let _guard = set_default(log.clone());
+    let (store, clock) = (ScriptedStore::new(), ManualClock::default());
+    let layer = RateLimitLayer::new(store.clone(), Policy::new().limit(minute()))
+        .local_store(MemoryStore::with_clock(100, clock.clone()));
+    let mut client = Client::of(app().layer(layer)).await;
+    for _ in 0..2 {
+        for second in 0..60 {
+            let text = ["first node is away", "second node is away"][second % 2];
+            store.set_default(ScriptedAnswer::error(text));
+            client.get_paths(1, "").await;
+            clock.advance(Duration::from_secs(1));
+        }
+        let warnings = lines(&log, &mut seen);
+        assert_eq!(warnings.len(), 2, "{warnings:?}");
+        clock.advance(Duration::from_secs(1));
+    }
+}
+
+#[tokio::test]
 async fn refused_requests_are_not_uncounted() {
     let (log, mut seen) = (Log::default(), 0);
     let _guard = set_default(log.clone());

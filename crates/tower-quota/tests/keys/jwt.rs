@@ -2,6 +2,7 @@
 
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use serde_json::{Value, json};
+use tower_quota::RequestHead;
 use tower_quota::key::{self, JwtClaim, JwtKey, KeyExtractor};
 
 use crate::{SHARED, one, read, with};
@@ -230,4 +231,29 @@ fn token_is_read_from_other_places() {
     );
     assert_eq!(key_of_token(&by, &token), None);
     assert_eq!(by.scope().as_str(), "jwt claim sub of cookie token");
+}
+
+#[test]
+fn surplus_tokens_are_visited_unverified() {
+    let by = key::jwt_claim("sub", hmac());
+    let forged = |number: usize| {
+        let claims = json!({ "sub": "ann", "jti": number });
+        let other = EncodingKey::from_secret(b"another secret");
+        encode(&Header::default(), &claims, &other).unwrap()
+    };
+    for (tokens, expected) in [(4, 0), (5, 1), (100, 96)] {
+        let mut request = with(&[]);
+        for number in 0..tokens {
+            let value = format!("Bearer {}", forged(number)).parse().unwrap();
+            request.headers_mut().append("authorization", value);
+        }
+        let head = RequestHead::of(&request);
+        let mut visited = 0;
+        by.each_key(&head, &mut |key| {
+            assert_eq!(key.as_bytes(), b"ann");
+            visited += 1;
+        });
+        assert_eq!(visited, expected);
+        assert_eq!(read(&by, &request), SHARED, "no token is verified to count");
+    }
 }

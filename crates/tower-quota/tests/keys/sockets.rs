@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use axum::Router;
 use axum::extract::connect_info::MockConnectInfo;
-use axum::routing::get;
+use axum::routing::{any, get};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket};
 #[cfg(feature = "tonic")]
@@ -57,11 +57,16 @@ async fn status(app: SocketAddr, path: &str, lines: &[&str]) -> u16 {
 
 /// Returns the status for a client with this local address.
 async fn status_from(client: &str, app: SocketAddr, path: &str, lines: &[&str]) -> u16 {
+    let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
+    let head = format!("GET {path} HTTP/1.1\r\nhost: test\r\n{lines}");
+    status_of_head(client, app, &head).await
+}
+
+async fn status_of_head(client: &str, app: SocketAddr, head: &str) -> u16 {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(format!("{client}:0").parse().unwrap()).unwrap();
     let mut stream = socket.connect(app).await.unwrap();
-    let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
-    let request = format!("GET {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n{lines}\r\n");
+    let request = format!("{head}connection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
@@ -102,6 +107,27 @@ async fn client_behind_a_proxy_keeps_its_address() {
         "x-y: z",
     ] {
         assert_eq!(status(app, "/", &[spoiled]).await, 429, "{spoiled}");
+    }
+}
+
+#[tokio::test]
+async fn unknown_methods_share_one_counter() {
+    let app = Router::new()
+        .route("/", any(|| async {}))
+        .layer(once(key::all((key::client_ip(), key::method()))));
+    let app = served(app).await;
+    for (method, expected) in [
+        ("GET", 200),
+        ("PROPFIND", 200),
+        ("REPORT", 429),
+        ("QUERY", 429),
+        ("propfind", 429),
+        ("POST", 200),
+        ("GET", 429),
+    ] {
+        let head = format!("{method} / HTTP/1.1\r\nhost: test\r\n");
+        let status = status_of_head("127.0.0.1", app, &head).await;
+        assert_eq!(status, expected, "{method}");
     }
 }
 

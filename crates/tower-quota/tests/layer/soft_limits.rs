@@ -30,7 +30,8 @@ fn tarpit() -> Limit {
 async fn flagged_request_goes_ahead() {
     let limit = Limit::new("challenge", THREE).over(Over::Flag);
     let handler = |flagged: Flagged| async move { format!("{:?}", flagged.by("challenge")) };
-    let app = served(Router::new().route("/", get(handler)).layer(layer(limit))).await;
+    let layer = layer(limit).shadow_header();
+    let app = served(Router::new().route("/", get(handler)).layer(layer)).await;
     for expected in ["false", "false", "false", "true", "true"] {
         let answer = ask(app, "GET", "/").await;
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -153,4 +154,24 @@ async fn admission_ends_row_of_refusals() {
     assert_eq!(closes("bob", Version::HTTP_2).await, (429, false, None));
     // The field is forbidden in HTTP/2.
     assert_eq!(closes("bob", Version::HTTP_2).await, (429, true, None));
+}
+
+#[tokio::test]
+async fn old_refusals_do_not_close() {
+    let clock = ManualClock::default();
+    let local = MemoryStore::with_clock(100, clock.clone());
+    let limit = Limit::new("hour", THREE).by(key::header("k"));
+    let layer = layer(limit).close_after(2).local_store(local);
+    let service = layer.layer(Inner::default());
+    let closes = async || {
+        let request = Request::get("/").header("k", "ann").body(()).unwrap();
+        let answer = service.clone().oneshot(request).await.unwrap();
+        answer.extensions().get::<CloseConnection>().is_some()
+    };
+    for _ in 0..4 {
+        assert!(!closes().await);
+    }
+    clock.advance(Duration::from_secs(300));
+    assert!(!closes().await);
+    assert!(closes().await);
 }

@@ -4,9 +4,10 @@ use http::{Method, Request, Response, StatusCode, Version};
 use http_body::Body as _;
 use tower::{Layer, ServiceExt};
 use tower_quota::{
-    Limit, MissingKey, OnStoreFailure, Policy, Protocol, Quota, RateLimitLayer, key,
+    Limit, MemoryStore, MissingKey, OnStoreFailure, Policy, Protocol, Quota, RateLimitLayer, key,
     response::GrpcStatus,
 };
+use tower_quota_testkit::ManualClock;
 
 use crate::shared::{Answer, Inner, Limited, failing_store, field};
 
@@ -252,6 +253,34 @@ async fn protocol_decides_form_of_refusals() {
             field(&response, "grpc-status").is_some()
         );
     }
+}
+
+/// Calls both layers, and returns the statuses of their refusals over HTTP.
+async fn refused_by(layers: [RateLimitLayer<MemoryStore>; 2]) -> [StatusCode; 2] {
+    let [first, second] = layers.map(|layer| layer.layer(Inner::default()));
+    let get = || Request::get("/").body(()).unwrap();
+    assert_eq!(first.clone().oneshot(get()).await.unwrap().status(), 200);
+    [
+        first.oneshot(get()).await.unwrap().status(),
+        second.oneshot(get()).await.unwrap().status(),
+    ]
+}
+
+#[tokio::test]
+async fn layers_on_one_store_keep_settings() {
+    let store = MemoryStore::with_clock(10, ManualClock::default());
+    let http = RateLimitLayer::new(store.clone(), once());
+    let grpc = RateLimitLayer::new(store, once()).protocol(Protocol::Grpc);
+    let statuses = refused_by([http, grpc]).await;
+    assert_eq!(statuses, [StatusCode::TOO_MANY_REQUESTS, StatusCode::OK]);
+}
+
+#[tokio::test]
+async fn clones_of_layer_share_settings() {
+    let store = MemoryStore::with_clock(10, ManualClock::default());
+    let layer = RateLimitLayer::new(store, once());
+    let clone = layer.clone().protocol(Protocol::Grpc);
+    assert_eq!(refused_by([layer, clone]).await, [StatusCode::OK; 2]);
 }
 
 #[tokio::test]

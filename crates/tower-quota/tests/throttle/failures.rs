@@ -11,6 +11,7 @@ use tower_quota::{Limiter, Quota, ThrottleLayer, throttle::ThrottleError};
 use tower_quota_testkit::{ScriptedAnswer, ScriptedStore};
 
 use crate::fixture::{Order, Printer, SECOND, limiter, user};
+use crate::log::Log;
 
 fn unavailable() -> Limiter<ScriptedStore> {
     let store = ScriptedStore::new();
@@ -29,6 +30,25 @@ async fn failed_store_allows_by_default() {
         service.clone().oneshot(Order::of("ann")).await.unwrap();
     }
     assert_eq!((printer.calls(), reported.lock().unwrap().len()), (3, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn failed_store_is_logged_once_a_minute() {
+    let log = Log::default();
+    let _guard = tracing::subscriber::set_default(log.clone());
+    let service = ThrottleLayer::new(unavailable(), user).layer(Printer::default());
+    for warnings in [1, 2] {
+        for _ in 0..59 {
+            service.clone().oneshot(Order::of("ann")).await.unwrap();
+            tokio::time::advance(SECOND).await;
+        }
+        tokio::time::advance(SECOND).await;
+        let lines = log.lines();
+        assert_eq!(lines.len(), warnings, "{lines:?}");
+        let (level, line) = &lines[0];
+        assert_eq!(*level, tracing::Level::WARN);
+        assert!(line.contains("connection refused"), "{line}");
+    }
 }
 
 #[tokio::test]

@@ -8,6 +8,9 @@
 
 mod failures;
 mod fixture;
+#[path = "../checks/log.rs"]
+#[allow(dead_code, reason = "throttles record no spans")]
+mod log;
 mod pushbacks;
 mod readiness;
 mod retries;

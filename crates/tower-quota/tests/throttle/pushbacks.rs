@@ -11,7 +11,7 @@ use crate::fixture::{Order, Printer, SECOND, TICK, limiter, now, pause, poll, us
 async fn pushback_holds_next_requests_of_key() {
     let printer = Printer::default();
     let service = ThrottleLayer::new(limiter(Quota::per_second(10)), user)
-        .heed(pause)
+        .pushback(pause)
         .layer(printer.clone());
     let start = now();
     service
@@ -34,7 +34,7 @@ async fn pushback_holds_next_requests_of_key() {
 async fn longer_pushback_fails_with_its_time() {
     let limiter = limiter(Quota::per_hour(10));
     let throttle = ThrottleLayer::new(limiter.clone(), user)
-        .heed(pause)
+        .pushback(pause)
         .max_wait(SECOND * 5);
     let printer = Printer::default();
     let service = throttle.layer(printer.clone());
@@ -80,7 +80,7 @@ async fn hostile_pushback_is_bounded() {
         ),
     ] {
         let service = throttle
-            .heed(pause)
+            .pushback(pause)
             .max_wait(Duration::ZERO)
             .layer(Printer::default());
         service
@@ -96,7 +96,7 @@ async fn hostile_pushback_is_bounded() {
 #[tokio::test(start_paused = true)]
 async fn shorter_pushback_changes_nothing() {
     let service = ThrottleLayer::global(limiter(Quota::per_second(10)))
-        .heed(pause)
+        .pushback(pause)
         .layer(Printer::default());
     let mut calls: Vec<_> = [7, 2, 0]
         .map(|seconds| {
@@ -116,9 +116,9 @@ async fn shorter_pushback_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn waiting_request_heeds_later_pushback() {
+async fn waiting_request_obeys_later_pushback() {
     let printer = Printer::default();
-    let throttle = ThrottleLayer::new(limiter(Quota::per_second(1).burst(1)), user).heed(pause);
+    let throttle = ThrottleLayer::new(limiter(Quota::per_second(1).burst(1)), user).pushback(pause);
     let mut service = throttle.layer(printer.clone());
     let start = now();
     let first = service.call(Order::of("ann").pushes_back(SECOND * 7));
@@ -137,7 +137,7 @@ async fn waiting_request_heeds_later_pushback() {
 async fn turn_pushed_back_too_far_is_returned() {
     let limiter = limiter(Quota::per_second(1).burst(1));
     let throttle = ThrottleLayer::new(limiter.clone(), user)
-        .heed(pause)
+        .pushback(pause)
         .max_wait(SECOND * 5);
     let mut service = throttle.layer(Printer::default());
     let first = service.call(Order::of("ann").pushes_back(SECOND * 7));
@@ -158,7 +158,7 @@ async fn turn_pushed_back_too_far_is_returned() {
 #[tokio::test(start_paused = true)]
 async fn pushed_back_requests_keep_their_rate() {
     let printer = Printer::default();
-    let throttle = ThrottleLayer::new(limiter(Quota::per_second(1).burst(1)), user).heed(pause);
+    let throttle = ThrottleLayer::new(limiter(Quota::per_second(1).burst(1)), user).pushback(pause);
     let mut service = throttle.layer(printer.clone());
     let first = service.call(Order::of("ann").pushes_back(SECOND * 7));
     let others: Vec<_> = (0..5)

@@ -46,7 +46,7 @@ fn times(printer: &Printer) -> Vec<Duration> {
 async fn retry_waits_as_the_remote_asks() {
     let printer = Printer::default();
     let service = ThrottleLayer::global(limiter(Quota::per_second(100)))
-        .heed(pause)
+        .pushback(pause)
         .retries(orders())
         .layer(printer.clone());
     let refused = service
@@ -299,7 +299,7 @@ async fn retry_info_of_tonic_server_is_obeyed() {
 
     let retries = Retries::new(|call: &Outbound| Some(call.clone()), RemoteRefusals);
     let client = ThrottleLayer::global(many())
-        .heed(remote_headers())
+        .pushback(remote_headers())
         .retries(retries);
     let http2 = Client::builder(TokioExecutor::new())
         .http2_only(true)

@@ -56,7 +56,7 @@ async fn remote(
 async fn send_two(url: &str) -> [Result<StatusCode, Throttled>; 2] {
     let limiter = Limiter::new(MemoryStore::new(), "remote", Quota::per_minute(100));
     let throttle = ThrottleLayer::new(limiter, host)
-        .heed(remote_headers())
+        .pushback(remote_headers())
         .max_wait(Duration::ZERO);
     let client = throttle.layer(Client::builder(TokioExecutor::new()).build_http());
     let send = async || {
@@ -143,7 +143,7 @@ async fn invalid_fields_of_remote_are_ignored() {
 }
 
 #[tokio::test]
-async fn spent_quota_of_remote_is_heeded() {
+async fn spent_quota_of_remote_holds_back() {
     let limits = Policy::new().limit(Limit::new("minute", Quota::per_minute(1)));
     let app = Router::new()
         .route("/", get(|| async { "hello" }))

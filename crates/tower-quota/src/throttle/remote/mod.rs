@@ -14,7 +14,7 @@ use super::reader::Reader;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RemoteHeaders(());
 
-/// Returns a reader of [`pushback`] for [`heed`](crate::ThrottleLayer::heed).
+/// Returns a reader of [`pushback`] for [`ThrottleLayer::pushback`](crate::ThrottleLayer::pushback).
 #[must_use]
 pub const fn remote_headers() -> RemoteHeaders {
     RemoteHeaders(())

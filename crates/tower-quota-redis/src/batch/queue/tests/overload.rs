@@ -9,12 +9,15 @@ const DEADLINE: Duration = Duration::from_millis(50);
 const SENDERS: usize = 2;
 const SPAN: Duration = Duration::from_secs(3);
 /// The time that a call and its answer travel.
-const DISTANCE: Duration = Duration::from_micros(200);
+const NEAR: Duration = Duration::from_micros(200);
 
 #[derive(Clone, Copy)]
 struct SlowServer {
     per_call: Duration,
     per_decision: Duration,
+    distance: Duration,
+    /// Added to one answer in a hundred.
+    lateness: Duration,
     /// Stops for the first duration in every second duration.
     stalls: Option<(Duration, Duration)>,
 }
@@ -143,7 +146,10 @@ impl Simulation {
             let since_stall = Duration::from_nanos(u64::try_from(since_stall).unwrap());
             self.free_at += stall.saturating_sub(since_stall);
         }
-        let answer_at = self.free_at + DISTANCE;
+        let mut answer_at = self.free_at + self.server.distance;
+        if !self.server.lateness.is_zero() && self.random(99) == 0 {
+            answer_at += self.server.lateness;
+        }
         let end = if answer_at <= at + DEADLINE {
             CallEnd::Answered
         } else {
@@ -179,6 +185,8 @@ fn goodput_lasts_under_overload() {
         let server = SlowServer {
             per_call: Duration::from_micros(per_call),
             per_decision: Duration::from_micros(150),
+            distance: NEAR,
+            lateness: Duration::ZERO,
             stalls: None,
         };
         for multiple in [2, 4, 8] {
@@ -197,9 +205,42 @@ fn stalls_below_half_the_deadline_fail_no_decision() {
         let server = SlowServer {
             per_call: Duration::from_micros(100),
             per_decision: Duration::from_micros(3),
+            distance: NEAR,
+            lateness: Duration::ZERO,
             stalls: Some((Duration::from_millis(stall), Duration::from_millis(110))),
         };
         let simulation = Simulation::run(server, 1, offered);
         assert_eq!(simulation.answered, simulation.asked, "{stall} ms");
+    }
+}
+
+#[test]
+fn server_near_the_deadline_answers_every_decision() {
+    for (millis, offered) in [(38, 100), (38, 2_000), (45, 100), (45, 1_000), (47, 500)] {
+        let simulation = Simulation::run(distant(millis, 0), 1, offered);
+        let (answered, asked) = (simulation.answered, simulation.asked);
+        assert_eq!(answered, asked, "{millis} ms, {offered} a second");
+    }
+}
+
+#[test]
+fn late_answers_near_the_deadline_fail_few_decisions() {
+    for (millis, offered) in [(38, 100), (38, 2_000), (45, 100), (45, 1_000)] {
+        let simulation = Simulation::run(distant(millis, 12), 1, offered);
+        let (answered, asked) = (simulation.answered, simulation.asked);
+        assert!(
+            answered * 100 >= asked * 95,
+            "{millis} ms, {offered} a second: {answered} of {asked}"
+        );
+    }
+}
+
+fn distant(millis: u64, late_millis: u64) -> SlowServer {
+    SlowServer {
+        per_call: Duration::from_micros(100),
+        per_decision: Duration::from_micros(3),
+        distance: Duration::from_millis(millis),
+        lateness: Duration::from_millis(late_millis),
+        stalls: None,
     }
 }
