@@ -19,7 +19,7 @@ use indexmap::IndexMap;
 
 pub(crate) use self::names::repeated_limit;
 use crate::code_parts::CodeParts;
-use crate::document::{Document, KeyRule, LimitRule, RouteRule};
+use crate::document::{Document, KeyRule, LimitRule};
 use crate::problem::{Place, Problem, Problems, nearest};
 use crate::text::KeyText;
 
@@ -75,15 +75,15 @@ struct PlacedLimit<'d> {
     rule: &'d LimitRule,
     /// The position in its list.
     position: usize,
-    /// The route that it belongs to, and the route's position.
-    route: Option<(usize, &'d RouteRule)>,
+    /// The position of the route that it belongs to.
+    route: Option<usize>,
 }
 
 impl PlacedLimit<'_> {
     fn place(&self) -> Place {
         match self.route {
             None => Place::of("limits").index(self.position),
-            Some((route, _)) => Place::of("routes")
+            Some(route) => Place::of("routes")
                 .index(route)
                 .field("limits")
                 .index(self.position),
@@ -93,25 +93,17 @@ impl PlacedLimit<'_> {
 
 /// Returns all limits of a document, those of every request first.
 fn all_limits(document: &Document) -> impl Iterator<Item = PlacedLimit<'_>> {
-    let global = document.limits.iter().enumerate();
-    let global = global.map(|(position, rule)| PlacedLimit {
-        rule,
-        position,
-        route: None,
-    });
-    let routed = document
-        .routes
-        .iter()
-        .enumerate()
-        .flat_map(|(index, route)| {
-            let limits = route.limits.iter().enumerate();
-            limits.map(move |(position, rule)| PlacedLimit {
-                rule,
-                position,
-                route: Some((index, route)),
-            })
-        });
-    global.chain(routed)
+    let routes = document.routes.iter().enumerate();
+    let lists = core::iter::once((None, &document.limits))
+        .chain(routes.map(|(index, route)| (Some(index), &route.limits)));
+    lists.flat_map(|(route, limits)| {
+        let limits = limits.iter().enumerate();
+        limits.map(move |(position, rule)| PlacedLimit {
+            rule,
+            position,
+            route,
+        })
+    })
 }
 
 impl<'d> Checker<'d> {

@@ -82,7 +82,7 @@ impl Index {
         };
         self.everywhere.iter().for_each(|limit| add(*limit));
         self.matches
-            .find(head, |(first, end)| (first..end).for_each(&mut add));
+            .find(head, |(first, end)| (*first..*end).for_each(&mut add));
     }
 
     /// Returns the quota that a client has instead of a limit's own, as far as its key alone says.

@@ -6,8 +6,8 @@ use tower_quota::RequestHead;
 use tower_quota::key::{self, ClientIp};
 use tower_quota::when::{self, Condition};
 
+use super::key_patterns::KeyPatterns;
 use super::key_source::KeySource;
-use super::networks::{Networks, network_of};
 use crate::code_parts::CodeParts;
 use crate::document::{Many, Match, PathMatch};
 use crate::text::KeyPattern;
@@ -39,13 +39,8 @@ pub(crate) fn condition(matching: &Match, context: Context<'_>) -> Box<dyn Condi
         all.push(matches_any(Arc::clone(context.default_key), &patterns.0));
     }
     if let Some(networks) = &matching.network {
-        let networks = networks.0.iter().map(|text| (network_of(text), ()));
-        let networks: Networks<()> = networks.collect();
-        let client_ip = Arc::clone(context.client_ip);
-        all.push(Box::new(move |head: &RequestHead<'_>| {
-            let address = client_ip.address(head);
-            address.is_some_and(|address| networks.find(address).next().is_some())
-        }));
+        let client_ip = ClientIp::clone(context.client_ip);
+        all.push(when::address_in(client_ip, &networks.0));
     }
     all.extend(any_of(&matching.grpc_service, |name| {
         when::grpc_service(name.as_str())
@@ -104,11 +99,12 @@ fn path_condition(path: &PathMatch) -> Box<dyn Condition> {
 
 /// Returns the condition that a key matches one of these patterns.
 fn matches_any(source: Arc<KeySource>, patterns: &[KeyPattern]) -> Box<dyn Condition> {
-    let patterns: Box<[KeyPattern]> = patterns.into();
+    let mut index = KeyPatterns::default();
+    patterns.iter().for_each(|pattern| index.push(pattern));
     Box::new(move |head: &RequestHead<'_>| {
         let mut matches = false;
         source.each_text(head, &mut |text| {
-            matches |= patterns.iter().any(|pattern| pattern.matches(text))
+            matches |= index.first(text).is_some();
         });
         matches
     })

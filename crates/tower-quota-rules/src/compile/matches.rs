@@ -74,104 +74,63 @@ struct Source {
     lengths: BTreeSet<usize>,
 }
 
-/// A match by one of its fields.
-struct Split<'m> {
-    /// The hashes of the features of each value.
-    features: Vec<Vec<u64>>,
-    /// A match for each value, in the same order.
-    singles: Box<dyn Iterator<Item = Match> + 'm>,
-    /// The other fields.
-    rest: Box<dyn Fn() -> Match + 'm>,
-}
-
-impl<T: Copy> Matches<T> {
-    /// Makes the index of these matches: each with its path in the document, and the value that it stands for.
+impl<T> Matches<T> {
+    /// Makes the index of these matches, each with the value that it stands for.
     pub(crate) fn new<'m>(
         matches: impl IntoIterator<Item = (&'m Match, T)>,
         context: Context<'_>,
     ) -> Self {
-        let mut features = Features::default();
+        let mut index = Self {
+            entries: Vec::new(),
+            always: Vec::new(),
+            listed: HashMap::default(),
+            features: Features::default(),
+            client_ip: Arc::clone(context.client_ip),
+        };
         let mut shared: HashMap<u64, usize, RandomState> = HashMap::default();
         let mut all = Vec::new();
         for (matching, value) in matches {
-            let splits = features.splits(matching, context);
-            for feature in splits
-                .iter()
-                .flat_map(|split| split.features.iter().flatten())
-            {
+            let holds = condition(matching, context);
+            index.entries.push(Entry { value, holds });
+            let fields = index.features.of(matching, context);
+            for feature in fields.iter().flatten().flatten() {
                 *shared.entry(*feature).or_default() += 1;
             }
-            all.push((matching, value, splits));
+            all.push(fields);
         }
-        let mut index = Self {
-            entries: Vec::with_capacity(all.len()),
-            always: Vec::new(),
-            listed: HashMap::default(),
-            features,
-            client_ip: Arc::clone(context.client_ip),
-        };
-        let rarest = |features: &[u64]| {
-            features
-                .iter()
-                .map(|feature| (shared[feature], *feature))
-                .min()
-        };
-        // `None` if a value has no feature, so that the field does not find the match.
-        let sharing = |split: &Split<'_>| {
-            let features = split.features.iter();
-            features
-                .map(|features| Some(rarest(features)?.0))
-                .sum::<Option<usize>>()
-        };
-        for (matching, value, splits) in all {
-            let splits = splits.into_iter();
-            let found = splits.filter_map(|split| Some((sharing(&split)?, split)));
-            match found.min_by_key(|(sharing, _)| *sharing) {
-                Some((_, split)) => index.add_split(split, value, context, &rarest),
-                None => {
-                    let entry = index.add(value, condition(matching, context));
-                    index.always.push(entry);
+        for (entry, fields) in (0..).zip(all) {
+            // The rarest feature of each value. `None` if a value has none, so that the field does not find the match.
+            let rarest = |values: Vec<Vec<u64>>| -> Option<Vec<(usize, u64)>> {
+                let counted = |feature: u64| (shared[&feature], feature);
+                let rarest = values
+                    .into_iter()
+                    .map(|all| all.into_iter().map(counted).min());
+                rarest.collect()
+            };
+            let fields = fields.into_iter().filter_map(rarest);
+            let sharing = |values: &Vec<(usize, u64)>| -> usize {
+                values.iter().map(|(sharing, _)| sharing).sum()
+            };
+            match fields.min_by_key(sharing) {
+                None => index.always.push(entry),
+                Some(values) => {
+                    for (_, feature) in values {
+                        index.listed.entry(feature).or_default().push(entry);
+                    }
                 }
             }
         }
         index
     }
 
-    fn add_split(
-        &mut self,
-        split: Split<'_>,
-        value: T,
-        context: Context<'_>,
-        rarest: &dyn Fn(&[u64]) -> Option<(usize, u64)>,
-    ) {
-        let rest = (split.rest)();
-        let rest = (!rest.is_empty()).then(|| Arc::new(condition(&rest, context)));
-        for (single, features) in split.singles.zip(&split.features) {
-            let single = condition(&single, context);
-            let holds = match rest.clone() {
-                None => single,
-                Some(rest) => Box::new(move |head: &RequestHead<'_>| single(head) && rest(head)),
-            };
-            let entry = self.add(value, holds);
-            if let Some((_, feature)) = rarest(features) {
-                self.listed.entry(feature).or_default().push(entry);
-            }
-        }
-    }
-
-    fn add(&mut self, value: T, holds: Box<dyn Condition>) -> u32 {
-        self.entries.push(Entry { value, holds });
-        u32::try_from(self.entries.len() - 1).unwrap_or(u32::MAX)
-    }
-
     /// Visits the values of all matches that a request meets. One may be visited several times.
-    pub(crate) fn find(&self, head: &RequestHead<'_>, mut visit: impl FnMut(T)) {
+    pub(crate) fn find(&self, head: &RequestHead<'_>, mut visit: impl FnMut(&T)) {
         let mut examine = |entries: &[u32]| {
             for entry in entries {
                 if let Some(entry) = self.entries.get(*entry as usize)
                     && (entry.holds)(head)
                 {
-                    visit(entry.value);
+                    visit(&entry.value);
                 }
             }
         };
@@ -272,7 +231,8 @@ impl Features {
         segments.iter().enumerate().filter_map(hash).collect()
     }
 
-    fn of_host(&self, pattern: &str) -> Vec<u64> {
+    fn of_host(&mut self, pattern: &str) -> Vec<u64> {
+        self.has_hosts = true;
         let domain = pattern.strip_prefix("*.");
         let name = key::host().key_of(domain.unwrap_or(pattern));
         let dot: &[u8] = if domain.is_some() { b"." } else { b"" };
@@ -317,105 +277,43 @@ impl Features {
         vec![self.hash(&Feature::Text(at, &prefix))]
     }
 
-    /// Splits a match by each field that requests are found by.
-    fn splits<'m>(&mut self, matching: &'m Match, context: Context<'_>) -> Vec<Split<'m>> {
-        let mut splits = Vec::new();
-        let mut add = |split: Option<Split<'m>>| splits.extend(split);
-        add(split(
-            matching,
-            |all| &mut all.path,
-            &matching.path,
-            |path| self.of_path(path),
-        ));
-        add(split(
-            matching,
-            |all| &mut all.route,
-            &matching.route,
-            |route| {
-                self.has_routes = true;
-                vec![self.hash(&Feature::Route(route.as_bytes()))]
-            },
-        ));
-        add(split(
-            matching,
-            |all| &mut all.grpc_method,
-            &matching.grpc_method,
-            |name| self.of_call(name.as_str()),
-        ));
-        add(split(
-            matching,
-            |all| &mut all.grpc_service,
-            &matching.grpc_service,
-            |name| self.of_call(name.as_str()),
-        ));
-        add(split(
-            matching,
-            |all| &mut all.key,
-            &matching.key,
-            |pattern| self.of_text(None, pattern, context),
-        ));
-        add(split(
-            matching,
-            |all| &mut all.host,
-            &matching.host,
-            |host| {
-                self.has_hosts = true;
-                self.of_host(host.as_str())
-            },
-        ));
-        add(split(
-            matching,
-            |all| &mut all.network,
-            &matching.network,
-            |network| self.of_network(network),
-        ));
+    /// Returns the features that each value of each field needs.
+    fn of(&mut self, matching: &Match, context: Context<'_>) -> Vec<Vec<Vec<u64>>> {
+        let mut fields = Vec::new();
+        fields.extend(each(&matching.path, |path| self.of_path(path)));
+        fields.extend(each(&matching.route, |route| {
+            self.has_routes = true;
+            vec![self.hash(&Feature::Route(route.as_bytes()))]
+        }));
+        fields.extend(each(&matching.grpc_method, |name| {
+            self.of_call(name.as_str())
+        }));
+        fields.extend(each(&matching.grpc_service, |name| {
+            self.of_call(name.as_str())
+        }));
+        fields.extend(each(&matching.key, |pattern| {
+            self.of_text(None, pattern, context)
+        }));
+        fields.extend(each(&matching.host, |host| self.of_host(host.as_str())));
+        fields.extend(each(&matching.network, |network| self.of_network(network)));
         for (name, patterns) in &matching.header.0 {
-            let features = patterns
-                .0
-                .iter()
-                .map(|pattern| self.of_text(Some(name.as_str()), pattern, context));
-            let features = features.collect();
-            let singles = Box::new(patterns.0.iter().map(move |pattern| {
-                let mut single = Match::default();
-                single.header.0.insert(name.clone(), pattern.clone().into());
-                single
-            }));
-            let rest = Box::new(move || {
-                let mut rest = matching.clone();
-                rest.header.0.shift_remove(name);
-                rest
-            });
-            add(Some(Split {
-                features,
-                singles,
-                rest,
-            }));
+            let name = Some(name.as_str());
+            let patterns = patterns.0.iter();
+            fields.push(
+                patterns
+                    .map(|pattern| self.of_text(name, pattern, context))
+                    .collect(),
+            );
         }
-        splits
+        fields
     }
 }
 
-/// Splits a match by a field, if the match has that field.
-fn split<'m, V: Clone>(
-    matching: &'m Match,
-    field: fn(&mut Match) -> &mut Option<Many<V>>,
-    values: &'m Option<Many<V>>,
+fn each<V>(
+    values: &Option<Many<V>>,
     features: impl FnMut(&V) -> Vec<u64>,
-) -> Option<Split<'m>> {
-    let values = values.as_ref()?.0.iter();
-    Some(Split {
-        features: values.clone().map(features).collect(),
-        singles: Box::new(values.map(move |value| {
-            let mut single = Match::default();
-            *field(&mut single) = Some(value.clone().into());
-            single
-        })),
-        rest: Box::new(move || {
-            let mut rest = matching.clone();
-            *field(&mut rest) = None;
-            rest
-        }),
-    })
+) -> Option<Vec<Vec<u64>>> {
+    Some(values.as_ref()?.0.iter().map(features).collect())
 }
 
 impl<T> fmt::Debug for Matches<T> {
