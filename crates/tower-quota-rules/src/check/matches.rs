@@ -1,11 +1,9 @@
 //! Matches: paths and expressions that no request has, and conditions of code.
 
-use regex_syntax::hir::Look;
-use regex_syntax::hir::literal::Extractor;
-
 use super::{Checker, all_limits};
 use crate::document::{Match, PathMatch};
 use crate::problem::Place;
+use crate::text::PathRegex;
 
 impl<'d> Checker<'d> {
     pub(super) fn matches(&mut self) {
@@ -60,7 +58,7 @@ impl<'d> Checker<'d> {
                 );
                 self.error(place(), text);
             }
-            PathMatch::Regex(regex) if matches_no_path(regex.as_str()) => {
+            PathMatch::Regex(regex) if matches_no_path(regex) => {
                 let regex = regex.as_str();
                 let text = format_args!(
                     "{regex:?} matches no path, since each begins with a slash: begin it with \"^/\""
@@ -72,21 +70,10 @@ impl<'d> Checker<'d> {
     }
 }
 
-/// Returns whether an expression is anchored, and begins with another character than a slash.
-fn matches_no_path(expression: &str) -> bool {
-    let Ok(hir) = regex_syntax::parse(expression) else {
-        return false;
-    };
-    if !hir.properties().look_set_prefix().contains(Look::Start) {
-        return false;
-    }
-    let prefixes = Extractor::new().extract(&hir);
-    let starts_elsewhere = |bytes: &[u8]| bytes.first().is_some_and(|byte| *byte != b'/');
-    let literals = prefixes.literals();
-    literals.is_some_and(|all| {
-        all.iter()
-            .all(|literal| starts_elsewhere(literal.as_bytes()))
-    })
+/// Returns whether all paths of an expression would begin with another character than a slash.
+fn matches_no_path(expression: &PathRegex) -> bool {
+    let beginning = expression.beginning();
+    !beginning.is_empty() && !beginning.starts_with('/')
 }
 
 #[cfg(test)]
@@ -105,7 +92,8 @@ mod tests {
             ("^[/a]", false),
             ("", false),
         ] {
-            assert_eq!(matches_no_path(expression), nothing, "{expression}");
+            let regex = expression.parse().expect("valid");
+            assert_eq!(matches_no_path(&regex), nothing, "{expression}");
         }
     }
 }

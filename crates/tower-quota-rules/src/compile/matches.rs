@@ -213,7 +213,7 @@ impl Features {
     fn of_path(&mut self, path: &PathMatch) -> Vec<u64> {
         self.of_segments(&match path {
             PathMatch::Pattern(pattern) => segments_of_pattern(pattern.as_str()),
-            PathMatch::Regex(regex) => segments_of_regex(regex.as_str()),
+            PathMatch::Regex(regex) => segments_of_regex(regex),
         })
     }
 
