@@ -46,7 +46,7 @@ enum Feature<'a> {
     /// A segment of the path, by its position.
     Segment(usize, &'a [u8]),
     Route(&'a [u8]),
-    /// A host, or its end from a dot on.
+    /// The end of a host: all of it, or from a dot on.
     Host(&'a [u8]),
     /// The beginning of a key, by the position of its source.
     Text(usize, &'a [u8]),
@@ -58,10 +58,10 @@ enum Feature<'a> {
 struct Features {
     hasher: RandomState,
     sources: Vec<Source>,
+    lengths_of_hosts: BTreeSet<usize>,
     lengths_of_networks: BTreeSet<u8>,
     /// The number of segments, from the first one on, that matches look at.
     segments: usize,
-    has_hosts: bool,
     has_routes: bool,
 }
 
@@ -185,11 +185,12 @@ impl Features {
         {
             visit(self.hash(&Feature::Route(route.as_bytes())));
         }
-        if self.has_hosts {
+        if !self.lengths_of_hosts.is_empty() {
             head.host_matches(|host| {
-                let dots = host.iter().enumerate().filter(|(_, byte)| **byte == b'.');
-                let ends = core::iter::once(0).chain(dots.map(|(at, _)| at));
-                ends.for_each(|at| visit(self.hash(&Feature::Host(&host[at..]))));
+                for length in self.lengths_of_hosts.range(..=host.len()) {
+                    let end = &host[host.len() - length..];
+                    visit(self.hash(&Feature::Host(end)));
+                }
                 !in_doubt
             });
         }
@@ -232,11 +233,11 @@ impl Features {
     }
 
     fn of_host(&mut self, pattern: &str) -> Vec<u64> {
-        self.has_hosts = true;
         let domain = pattern.strip_prefix("*.");
         let name = key::host().key_of(domain.unwrap_or(pattern));
         let dot: &[u8] = if domain.is_some() { b"." } else { b"" };
         let end = [dot, name.as_bytes()].concat();
+        self.lengths_of_hosts.insert(end.len());
         vec![self.hash(&Feature::Host(&end))]
     }
 
