@@ -41,7 +41,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let throttle = ThrottleLayer::new(limiter, host)
         .max_wait(Duration::from_secs(3))
         // In fact it takes less, and says so in each response: the throttle obeys that.
-        .pushback(remote_headers());
+        .pushback(remote_headers);
     let client = Client::builder(TokioExecutor::new()).build_http();
     let mut client = throttle.layer(client);
 

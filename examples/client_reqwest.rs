@@ -36,7 +36,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let host = |request: &reqwest::Request| request.url().host_str().unwrap_or_default().to_owned();
     let throttle = ThrottleLayer::new(limiter, host)
         .max_wait(Duration::from_secs(5))
-        // `remote_headers()` reads responses of the crate `http`; reqwest has its own.
+        // `remote_headers` reads responses of the crate `http`; reqwest has its own.
         .pushback(|response: &reqwest::Response| {
             throttle::pushback(response.status(), response.headers())
         });

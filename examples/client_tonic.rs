@@ -37,7 +37,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let throttle = ThrottleLayer::new(limiter, |call: &Request<Body>| call.uri().path().to_owned())
         .max_wait(Duration::from_secs(1))
         // The server allows 3 a minute and says so in its metadata.
-        .pushback(remote_headers());
+        .pushback(remote_headers);
     let channel = Endpoint::from_shared(url)?.connect().await?;
     let mut client = HealthClient::new(throttle.layer(channel));
 

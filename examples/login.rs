@@ -51,6 +51,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .limit(
             Limit::new("login-address", Quota::per_hour(20).sliding_log())
                 .by(key::client_ip())
+                // Browsers send no credentials at first: 401, uncounted.
+                .when(|head| head.headers().contains_key("authorization"))
                 .settle(settle::only_failures()),
         )
         // Guesses of one account's password from many addresses. A large quota, because attackers can use it up to lock
@@ -58,7 +60,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .limit(
             Limit::new("login-name", Quota::per_hour(100).sliding_log())
                 .by(key::basic_user())
-                // Browsers send no credentials at first: 401, uncounted.
                 .when_missing(MissingKey::Unauthenticated)
                 .settle(settle::only_failures()),
         )

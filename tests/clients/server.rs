@@ -21,9 +21,7 @@ const STYLES: [(&str, HeaderStyle); 4] = [
 async fn main() -> std::io::Result<()> {
     let mut app = Router::new();
     for (path, style) in STYLES {
-        let styled = layer(Limit::new("say \"hour\"", Quota::per_hour(3)))
-            .headers([style])
-            .partition_keys("secret");
+        let styled = layer(Limit::new("say \"hour\"", Quota::per_hour(3))).headers([style]);
         app = app.merge(
             Router::new()
                 .route(path, get(|| async { "hello" }))

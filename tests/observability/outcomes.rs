@@ -339,6 +339,32 @@ fn replaced_policies_continue_their_series() {
 }
 
 #[test]
+fn last_request_of_replaced_policy_is_counted() {
+    let scrape = recording(async {
+        let limit = Limit::new("line", Quota::per_second(10).leaky_bucket().queue(2));
+        let policy = Policy::new().limit(limit);
+        let layer = RateLimitLayer::new(MemoryStore::new(), policy);
+        let handle: RateLimitHandle<MemoryStore> = layer.handle();
+        let app = app(layer);
+        send(&app, "/login", None).await;
+        // The request holds the policy while it waits.
+        let waiting = send(&app, "/login", None);
+        let replacing = async {
+            handle.replace_policy(Policy::new());
+            handle.publish_metrics("api");
+        };
+        tokio::join!(waiting, replacing);
+    });
+    let samples = samples(&scrape);
+    for outcome in ["allowed", "queued"] {
+        let series = format!(
+            "tower_quota_decisions_total{{limit=\"line\",route=\"/login\",outcome=\"{outcome}\"}}"
+        );
+        assert_eq!(samples[&series], 1.0, "{outcome}");
+    }
+}
+
+#[test]
 fn layers_of_one_limit_add_up() {
     let scrape = recording(async {
         for name in ["first", "second"] {

@@ -85,7 +85,8 @@ impl<'a> Charge<'a> {
 
     /// Sets the longest wait before a refusal.
     ///
-    /// By default, only a leaky bucket waits, for any time. Windows never wait.
+    /// By default, only a leaky bucket waits, for any time. Windows never wait. A [forced](ChargeMode::Forced) charge of a
+    /// bucket never waits, and takes no units beyond a debt that time refills within `longest`.
     pub const fn max_wait(mut self, longest: Duration) -> Self {
         self.max_wait = Some(longest);
         self.with(ChargeOptions::SPECIAL)
@@ -213,11 +214,20 @@ impl<'a> Charge<'a> {
     /// Returns the longest wait in microseconds.
     pub fn max_wait_micros(&self) -> u64 {
         let asked = match (self.max_wait, self.quota.algorithm()) {
+            _ if self.mode == ChargeMode::Forced => 0,
             (Some(longest), _) if !self.mode.is_report() => micros(longest),
             (_, Algorithm::LeakyBucket) => u64::MAX,
             _ => 0,
         };
         asked.min(longest_wait(self.quota))
+    }
+
+    /// Returns the microseconds in which time refills the largest debt of a forced charge.
+    #[doc(hidden)]
+    pub fn most_debt_micros(&self) -> u64 {
+        self.max_wait
+            .map_or(u64::MAX, micros)
+            .min(longest_wait(self.quota))
     }
 
     /// Returns the end of the [turn](Self::turn) in microseconds, or `u64::MAX`.

@@ -158,7 +158,10 @@ impl Part<'_> {
             }
             Operation::Renew { taken_at } => taken = state.renew(quota, now, taken_at.as_micros()),
             _ if !self.is_left_out => {
-                taken = state.take(quota, now, units);
+                taken = match charge.mode() {
+                    ChargeMode::Forced => state.force(quota, now, units, charge.most_debt_micros()),
+                    _ => state.take(quota, now, units),
+                };
                 if charge.is_refundable() {
                     state.watch(quota, now);
                 }

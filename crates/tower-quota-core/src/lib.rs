@@ -77,5 +77,5 @@ pub use self::penalty::Penalty;
 pub use self::quota::{Algorithm, Quota};
 pub use self::refusals::{RefusalCache, RefusalFuture, RefusalStats};
 pub use self::status::{Left, LimitStatus};
-pub use self::store::{BoxStore, BoxStoreError, Overloaded, Store};
+pub use self::store::{BoxStore, BoxStoreError, Overloaded, Store, Undecidable};
 pub use self::time::Timestamp;

@@ -156,6 +156,15 @@ pub struct BoxStoreError(Box<dyn Error + Send + Sync>);
 #[derive(Clone, Copy, Debug)]
 pub struct Overloaded;
 
+/// The source of the error of a store that can never decide the request, such as one with too many charges.
+///
+/// The layer answers with 500, whatever [`OnStoreFailure`] you chose, because waiting does not help. If your store does
+/// not support all requests, return this from [`Error::source`].
+///
+/// [`OnStoreFailure`]: https://docs.rs/tower-quota/latest/tower_quota/enum.OnStoreFailure.html
+#[derive(Clone, Copy, Debug)]
+pub struct Undecidable;
+
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 type BoxDecision = BoxFuture<'static, Result<Decision, BoxStoreError>>;
 
@@ -236,6 +245,14 @@ impl fmt::Display for Overloaded {
 }
 
 impl Error for Overloaded {}
+
+impl fmt::Display for Undecidable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the store can never decide the request")
+    }
+}
+
+impl Error for Undecidable {}
 
 impl fmt::Display for BoxStoreError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

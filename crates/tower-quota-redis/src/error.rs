@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 use thiserror::Error;
-use tower_quota_core::{Name, Overloaded};
+use tower_quota_core::{Name, Overloaded, Undecidable};
 
 use crate::config_error::RedisConfigError;
 
@@ -103,6 +103,8 @@ pub enum RedisStoreError {
         charges: usize,
         /// The most charges of a request.
         most: usize,
+        /// Lets a layer refuse the request.
+        source: Undecidable,
     },
     /// The request has concurrency limits on keys in different partitions of a cluster.
     ///
@@ -114,6 +116,8 @@ pub enum RedisStoreError {
     HoldsOfSeveralKeys {
         /// The limit on the second key.
         limit: Name,
+        /// Lets a layer refuse the request.
+        source: Undecidable,
     },
     /// The answer is unreadable. The request may have been charged.
     #[error("the answer from Redis at {server} makes no sense")]

@@ -14,9 +14,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 use tokio::sync::oneshot;
-use tower_quota_core::{
-    Algorithm, Charge, Decision, Key, Left, LimitStatus, Name, Operation, Timestamp,
-};
+use tower_quota_core::{Charge, Decision, Key, Left, LimitStatus, Name, Operation, Timestamp};
 
 use crate::batch::Batcher;
 use crate::error::RedisStoreError;
@@ -78,13 +76,25 @@ impl Spread {
                 }
             });
         let mut parts: Vec<Part> = parts.collect();
-        // Holds come first, because the decision has their instant.
-        parts.sort_by_key(|part| (part.hold().is_none(), part.has_global_limit));
+        // Holds come first, because the decision has their instant. Dry runs follow enforced holds.
+        parts.sort_by_key(|part| {
+            let hold = part.hold().map(|hold| hold.is_shadow);
+            (hold.is_none(), hold, part.has_global_limit)
+        });
+        for part in parts.iter_mut().skip(1) {
+            for charge in &mut part.question.template.charges {
+                // A dry run must not fail the request, so it only reports.
+                if charge.is_hold() && charge.is_shadow {
+                    charge.cost = 0;
+                }
+            }
+        }
         Some(Self { operation, parts })
     }
 
     pub(crate) fn second_hold(&self) -> Option<Name> {
-        self.parts.iter().filter_map(Part::hold).nth(1)
+        let hold = self.parts.iter().filter_map(Part::hold).nth(1)?;
+        Some(hold.name)
     }
 
     /// Fails a check if a breaker is open, and moves parts in doubt to the front.
@@ -267,10 +277,11 @@ impl Spread {
 }
 
 impl Part {
-    fn hold(&self) -> Option<Name> {
-        let mut charges = self.question.template.charges.iter();
-        let hold = charges.find(|charge| charge.quota.algorithm() == Algorithm::Concurrent);
-        hold.map(|charge| charge.name)
+    /// Returns an enforced hold, or else a dry run.
+    fn hold(&self) -> Option<&ChargeTemplate> {
+        let charges = self.question.template.charges.iter();
+        let holds = charges.filter(|charge| charge.is_hold() && charge.cost > 0);
+        holds.min_by_key(|hold| hold.is_shadow)
     }
 
     fn charges<'a>(

@@ -6,7 +6,7 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
-use tower_quota_core::{Charge, Decision, Key, Operation, Store};
+use tower_quota_core::{Charge, Decision, Key, Operation, Store, Undecidable};
 
 use crate::batch::Batcher;
 use crate::config_error::RedisConfigError;
@@ -27,7 +27,8 @@ const CLOSE_POLL: Duration = Duration::from_millis(1);
 /// Counters in Redis, shared by every instance that uses the same server and prefix.
 ///
 /// The server decides all charges of a request in one step and one round trip. Clones share the connections. In a
-/// cluster, a request may have [concurrency limits](tower_quota_core::Quota::concurrent) on one key only.
+/// cluster, a request may have [concurrency limits](tower_quota_core::Quota::concurrent) on one key only. Dry runs on
+/// another key only report.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -180,12 +181,16 @@ impl Store for RedisStore {
             let error = RedisStoreError::TooManyCharges {
                 charges: charges.len(),
                 most: Charge::MOST,
+                source: Undecidable,
             };
             return Box::pin(async move { inner.count_error(Err(error)) });
         }
         if let Some(spread) = Spread::over_partitions(operation, charges, &inner.keys) {
             if let Some(limit) = spread.second_hold() {
-                let error = RedisStoreError::HoldsOfSeveralKeys { limit };
+                let error = RedisStoreError::HoldsOfSeveralKeys {
+                    limit,
+                    source: Undecidable,
+                };
                 return Box::pin(async move { inner.count_error(Err(error)) });
             }
             return Box::pin(async move {

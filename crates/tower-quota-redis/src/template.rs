@@ -1,5 +1,5 @@
 use smallvec::SmallVec;
-use tower_quota_core::{Charge, ChargeMode, Name, Operation, Penalty, Quota};
+use tower_quota_core::{Algorithm, Charge, ChargeMode, Name, Operation, Penalty, Quota};
 
 /// The common part of similar decisions, without clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,8 @@ pub(crate) struct ChargeTemplate {
     pub(crate) quota: Quota,
     pub(crate) client: usize,
     pub(crate) cost: u64,
-    /// The longest accepted wait. For a refund, the time from the charge to the end of its turn.
+    /// The longest accepted wait, or the time that refills the largest debt. For a refund, the time from the charge to
+    /// the end of its turn.
     pub(crate) wait_micros: u64,
     pub(crate) counts_refusals: bool,
     pub(crate) is_shadow: bool,
@@ -48,6 +49,7 @@ impl Template {
                 cost: charge.units(),
                 wait_micros: match operation {
                     Operation::Refund { .. } => charge.turn_micros(),
+                    _ if charge.mode() == ChargeMode::Forced => charge.most_debt_micros(),
                     _ => charge.max_wait_micros(),
                 },
                 counts_refusals: charge.counts_refusals(),
@@ -88,6 +90,10 @@ impl Template {
 }
 
 impl ChargeTemplate {
+    pub(crate) fn is_hold(&self) -> bool {
+        self.quota.algorithm() == Algorithm::Concurrent
+    }
+
     pub(crate) fn is_forced(&self) -> bool {
         self.mode == ChargeMode::Forced
     }

@@ -3,6 +3,7 @@ use core::time::Duration;
 use tower_quota_core::{Decision, Key, Name};
 
 use crate::head::RequestHead;
+use crate::outcome_label::OutcomeLabel;
 use crate::response::Reason;
 
 /// A decision for your [`on_decision`](crate::RateLimitLayer::on_decision) listener.
@@ -74,16 +75,25 @@ impl<'a> Decided<'a> {
 
     /// Returns the decision as a word, for a label of your metrics.
     ///
-    /// Admitted requests are `allowed`, `waiting`, or `uncounted` if the store failed. Refused requests are `refused`,
-    /// `never` (above the capacity), `blocked`, `missing_key`, `unauthenticated`, `no_peer_address`, `too_many_limits`
-    /// or `store_failure`.
+    /// Admitted requests are `allowed`, `queued` after a wait, or `degraded` if the store failed. Refused requests are
+    /// `limited`, `never` (above the capacity, or not decidable), `blocked`, `missing_key` (also credentials and
+    /// addresses) or `unavailable`.
     #[must_use]
     pub fn label(&self) -> &'static str {
-        match self.reason {
-            Some(reason) => reason.label(),
-            None if self.decision.is_none() => "uncounted",
-            None if self.wait().is_zero() => "allowed",
-            None => "waiting",
+        self.outcome().text()
+    }
+
+    pub(crate) fn outcome(&self) -> OutcomeLabel {
+        match (self.reason, self.decision) {
+            (Some(Reason::OverQuota(_)), _) => OutcomeLabel::Limited,
+            (Some(Reason::NeverFits(_) | Reason::TooManyLimits | Reason::Undecidable(_)), _) => {
+                OutcomeLabel::Never
+            }
+            (Some(Reason::Blocked), _) => OutcomeLabel::Blocked,
+            (Some(Reason::StoreFailure(_)), _) => OutcomeLabel::Unavailable,
+            (Some(_), _) => OutcomeLabel::MissingKey,
+            (None, Some(decision)) => OutcomeLabel::of(decision.outcome()),
+            (None, None) => OutcomeLabel::Degraded,
         }
     }
 }

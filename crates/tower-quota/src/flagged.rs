@@ -1,11 +1,4 @@
-#[cfg(feature = "axum")]
-use core::convert::Infallible;
-
-#[cfg(feature = "axum")]
-use axum::extract::FromRequestParts;
 use http::Request;
-#[cfg(feature = "axum")]
-use http::request::Parts;
 use tower_quota_core::Name;
 
 /// The limits that flag a request over the quota. See [`Over::Flag`](crate::Over::Flag).
@@ -40,14 +33,5 @@ impl Flagged {
             let flagged: &mut Self = request.extensions_mut().get_or_insert_default();
             flagged.0.extend(limits);
         }
-    }
-}
-
-#[cfg(feature = "axum")]
-impl<S: Sync> FromRequestParts<S> for Flagged {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(parts.extensions.get().cloned().unwrap_or_default())
     }
 }

@@ -21,10 +21,18 @@ pub struct RequestHead<'a> {
 }
 
 impl<'a> RequestHead<'a> {
-    /// Returns the head of a request, or of its [`Parts`].
+    /// Returns the head of a request.
     #[must_use]
-    pub fn of<R: AsRequestHead>(request: &'a R) -> Self {
-        request.as_head()
+    pub fn of<B>(request: &'a Request<B>) -> Self {
+        Self {
+            method: request.method(),
+            uri: request.uri(),
+            version: request.version(),
+            headers: request.headers(),
+            extensions: request.extensions(),
+            holds_in_doubt: false,
+            watch: None,
+        }
     }
 
     /// Returns the head of request parts, as in axum's `FromRequestParts`.
@@ -189,31 +197,6 @@ impl<'a> RequestHead<'a> {
 
     pub(crate) const fn watch(&self) -> Option<&'a Watch> {
         self.watch
-    }
-}
-
-/// A request with or without its body.
-pub trait AsRequestHead {
-    fn as_head(&self) -> RequestHead<'_>;
-}
-
-impl<B> AsRequestHead for Request<B> {
-    fn as_head(&self) -> RequestHead<'_> {
-        RequestHead {
-            method: self.method(),
-            uri: self.uri(),
-            version: self.version(),
-            headers: self.headers(),
-            extensions: self.extensions(),
-            holds_in_doubt: false,
-            watch: None,
-        }
-    }
-}
-
-impl AsRequestHead for Parts {
-    fn as_head(&self) -> RequestHead<'_> {
-        RequestHead::from_parts(self)
     }
 }
 

@@ -54,7 +54,7 @@
 //!    from the request's [head](RequestHead). You choose what happens if a key is [missing](MissingKey).
 //! 4. If no limit applies, the request goes to the inner service.
 //! 5. The store decides all limits in a single step, and charges all or no limits.
-//! 6. A [`Refusal`] answers refused requests with 429, or with `RESOURCE_EXHAUSTED` in gRPC.
+//! 6. [`on_refused`](RateLimitLayer::on_refused) answers refused requests with 429, or with `RESOURCE_EXHAUSTED` in gRPC.
 //! 7. An admitted request goes to the inner service, after a [wait](Limit::max_wait) for a leaky bucket.
 //! 8. The response gets the rate limit fields, and the [`Decision`] if [attached](RateLimitLayer::attach_decision).
 //! 9. Limits that [settle](Limit::settle) correct the cost, and limits with [`Quota::concurrent`] release units.
@@ -172,7 +172,10 @@ mod clients;
 pub mod cost;
 mod decided;
 mod degraded;
+#[cfg(feature = "axum")]
+mod extract;
 mod flagged;
+mod grpc_type;
 #[cfg(any(doc, doctest))]
 pub mod guide;
 mod handle;
@@ -185,6 +188,7 @@ pub mod metrics;
 #[cfg(not(feature = "metrics"))]
 #[path = "metrics/off.rs"]
 mod metrics;
+mod outcome_label;
 pub mod policy;
 mod protocol;
 mod request;
@@ -213,7 +217,7 @@ pub use self::policy::Policy;
 pub use self::protocol::Protocol;
 #[cfg(feature = "axum")]
 pub use self::request_decision::RequestDecision;
-pub use self::response::{HeaderStyle, Reason, Refusal, Refused, Reset};
+pub use self::response::{HeaderStyle, Reason, Refused, Reset};
 #[cfg(feature = "throttle")]
 pub use self::throttle::ThrottleLayer;
 pub use tower_quota_core::{
@@ -230,7 +234,7 @@ pub mod store {
     pub use crate::store_call::StoreTimeout;
     pub use tower_quota_core::{
         BoxStoreError, Charge, Clock, Entry, Left, MemoryStats, MonotonicClock, Operation,
-        Overloaded, OwnedCharge, RefusalFuture, RefusalStats, Timestamp, decide,
+        Overloaded, OwnedCharge, RefusalFuture, RefusalStats, Timestamp, Undecidable, decide,
     };
 }
 

@@ -1,6 +1,7 @@
-use http::header::{CONTENT_TYPE, TE};
+use http::header::TE;
 use http::{Extensions, Method, Version};
 
+use crate::grpc_type::GrpcContentType;
 use crate::head::RequestHead;
 
 /// Chooses between HTTP and gRPC refusals.
@@ -25,23 +26,6 @@ pub enum Protocol {
     Both,
 }
 
-/// From a fixed list, so that no client text is echoed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct GrpcContentType(pub(crate) &'static str);
-
-const WEB: &str = "application/grpc-web";
-
-/// Longer types come before their prefixes.
-const CONTENT_TYPES: [&str; 7] = [
-    "application/grpc-web-text+proto",
-    "application/grpc-web-text",
-    "application/grpc-web+proto",
-    WEB,
-    "application/grpc+proto",
-    "application/grpc+json",
-    "application/grpc",
-];
-
 impl Protocol {
     pub(crate) fn may_be_grpc(self) -> bool {
         self != Self::Http && (self != Self::Auto || cfg!(feature = "tonic"))
@@ -51,35 +35,19 @@ impl Protocol {
         match self {
             Self::Http => None,
             Self::Auto if !is_from_tonic(head.extensions()) => None,
-            Self::Auto | Self::Both => GrpcContentType::of(head),
-            Self::Grpc => {
-                Some(GrpcContentType::sent(head).unwrap_or(GrpcContentType("application/grpc")))
-            }
+            Self::Auto | Self::Both => called(head),
+            Self::Grpc => Some(
+                GrpcContentType::of(head.headers()).unwrap_or(GrpcContentType("application/grpc")),
+            ),
         }
     }
 }
 
-impl GrpcContentType {
-    /// tonic-web adds `te: trailers` when translating gRPC-Web.
-    pub(crate) fn of(head: RequestHead<'_>) -> Option<Self> {
-        let known = Self::sent(head).filter(|_| head.method() == Method::POST)?;
-        let is_translated = || head.headers().get(TE).is_some_and(|te| te == "trailers");
-        (head.version() >= Version::HTTP_2 || known.0.starts_with(WEB) || is_translated())
-            .then_some(known)
-    }
-
-    fn sent(head: RequestHead<'_>) -> Option<Self> {
-        let sent = head.headers().get(CONTENT_TYPE)?.as_bytes();
-        let begins = |known: &str| {
-            sent.get(..known.len())
-                .is_some_and(|start| start.eq_ignore_ascii_case(known.as_bytes()))
-                && matches!(sent.get(known.len()), None | Some(b'+' | b';' | b' '))
-        };
-        CONTENT_TYPES
-            .into_iter()
-            .find(|known| begins(known))
-            .map(Self)
-    }
+/// tonic-web adds `te: trailers` when translating gRPC-Web.
+pub(crate) fn called(head: RequestHead<'_>) -> Option<GrpcContentType> {
+    let known = GrpcContentType::of(head.headers()).filter(|_| head.method() == Method::POST)?;
+    let is_translated = || head.headers().get(TE).is_some_and(|te| te == "trailers");
+    (head.version() >= Version::HTTP_2 || known.is_web() || is_translated()).then_some(known)
 }
 
 #[cfg(feature = "tonic")]

@@ -1,7 +1,3 @@
-use core::convert::Infallible;
-
-use axum::extract::FromRequestParts;
-use http::request::Parts;
 use tower_quota_core::Decision;
 
 /// The [`Decision`] about a request, as an argument of axum handlers.
@@ -21,11 +17,3 @@ use tower_quota_core::Decision;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestDecision(pub Option<Decision>);
-
-impl<S: Sync> FromRequestParts<S> for RequestDecision {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Self(parts.extensions.get().cloned()))
-    }
-}

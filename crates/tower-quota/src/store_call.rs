@@ -89,13 +89,6 @@ impl<E: Error + Send + Sync + 'static> StoreCallError<E> {
         }
     }
 
-    pub(crate) const fn name(&self) -> &'static str {
-        match self {
-            Self::Store(_) => "store",
-            Self::TimedOut(_) => "timeout",
-        }
-    }
-
     pub(crate) fn error(&self) -> &(dyn Error + Send + Sync + 'static) {
         match self {
             Self::Store(error) => error,

@@ -119,6 +119,17 @@ impl State {
         matches!(self, Self::Bucket(bucket) if bucket.is_watched())
     }
 
+    /// Takes units into a debt. Time refills the debt of a bucket within `most_micros`.
+    pub(crate) fn force(&mut self, quota: &Quota, now: u64, cost: u64, most_micros: u64) -> u64 {
+        match self {
+            Self::Bucket(bucket) => {
+                let most = quota.capacity() * quota.grain() + most_micros * quota.refill();
+                bucket.charge(quota, now, cost, most) / quota.grain()
+            }
+            _ => self.take(quota, now, cost),
+        }
+    }
+
     /// Takes units for a refused request. A bucket owes at most `most_debt` units afterwards.
     pub(crate) fn penalise(&mut self, quota: &Quota, now: u64, cost: u64, most_debt: u64) {
         match self {

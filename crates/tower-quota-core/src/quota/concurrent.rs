@@ -27,6 +27,9 @@ impl Quota {
     /// ([`ttl`](Self::ttl)) unless you renew it. The layer renews its holds. If a full store evicts your client, the store
     /// refuses the client until the holds expire.
     ///
+    /// In a Redis cluster, a request may have concurrency limits on one key only. Otherwise the store can never decide the
+    /// request, and the layer answers with 500. Dry runs on another key only report.
+    ///
     /// The retry time of a refusal is a guess of up to one second.
     /// [`count_refusals`](crate::Charge::count_refusals) has no effect.
     ///

@@ -46,9 +46,12 @@ impl LookUp<'_> {
             position.unwrap_or(0)
         };
         let decision = decide(Operation::Check, self.charges, now?, &mut copies, key_of);
+        let mut statuses = decision.statuses().iter().zip(self.charges);
         // Other processes may release a hold at any time.
-        let has_hold = self.charges.iter().any(Charge::is_hold);
-        (!decision.is_allowed() && !has_hold).then_some(decision)
+        let is_refused = statuses.any(|(status, charge)| {
+            status.outcome.is_refusal() && !charge.is_shadow() && !charge.is_hold()
+        });
+        is_refused.then_some(decision)
     }
 
     /// Returns whether a refused request has to reach the store, to renew an entry or to count refusals.

@@ -71,7 +71,7 @@ pub type RefusalFuture<S> =
 /// * When units come back, the cache sends one call for each unit.
 /// * For up to [`max_age`](Self::max_age), you do not see refunds, resets and changed quotas of other processes. In the last
 ///   eighth of this time, one request renews the entry. While the store fails, entries serve for an hour.
-/// * Only the store refuses a request with a [hold](crate::Quota::concurrent), because holds end at any time.
+/// * [Holds](crate::Quota::concurrent) alone refuse in the store only, because holds end at any time.
 /// * Entries of a sliding log with more than 33 stamps are [abridged](crate::Entry::abridged). The reset time, and the retry
 ///   time of a large cost, are then too short.
 ///
@@ -146,10 +146,13 @@ impl<S> RefusalCache<S> {
         self.memory.stats()
     }
 
-    /// Returns the present status of a limit by the last known entry of the key.
+    /// Returns the present status of a limit by the last known entry of the key, unless the limit has holds.
     ///
     /// If the quota of the charge differs from the store's quota, the entry is converted. An instance's share is an example.
     pub fn known_status(&self, charge: &Charge<'_>) -> Option<LimitStatus> {
+        if charge.is_hold() {
+            return None;
+        }
         let memory = &self.memory;
         let now = memory.clock.now().as_micros();
         let digest = memory.hasher.digest(charge.key());
@@ -225,11 +228,12 @@ impl<S: Store> Store for RefusalCache<S> {
             let answer = answer.map(|answer| answer.or_else(|error| known.ok_or(error)));
             return answer.boxed();
         }
-        // Counted refusals and renewals give no units back.
-        let gives_back = matches!(
-            operation,
-            Operation::Charge | Operation::Refund { .. } | Operation::Reset
-        );
+        let gives_back = match operation {
+            Operation::Charge | Operation::Reset => true,
+            // Holds refuse in the store only.
+            Operation::Refund { .. } => !charges.iter().all(Charge::is_hold),
+            _ => false,
+        };
         let answer = self.store.apply(operation, charges);
         if !gives_back || !self.remembers() {
             return answer.boxed();

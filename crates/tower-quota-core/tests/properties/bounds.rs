@@ -1,7 +1,9 @@
 //! Bounds: no interval has more units than the quota allows.
 
+use std::time::Duration;
+
 use proptest::prelude::{prop_assert, proptest};
-use tower_quota_core::{Algorithm, Quota};
+use tower_quota_core::{Algorithm, Charge, ChargeMode, Entry, Key, Operation, Quota, Timestamp};
 
 use super::config;
 use super::trace::{Play, micros, quota, requests};
@@ -105,4 +107,22 @@ fn log_in_debt_keeps_its_length() {
         "{} bytes",
         entry.encode().len()
     );
+}
+
+#[test]
+fn forced_debt_of_bucket_ends_at_longest_wait() {
+    let (quota, key) = (Quota::per_minute(6), Key::EVERYONE);
+    let charge = Charge::new("minute", &quota, &key)
+        .cost(4)
+        .in_mode(ChargeMode::Forced);
+    let now = Timestamp::from_micros(1_763_712_000_000_000);
+    let (mut bounded, mut unbounded) = (Entry::default(), Entry::default());
+    let longest = Duration::from_secs(30);
+    for (taken, debt, unbounded_debt) in [(4, 0, 0), (4, 2, 2), (1, 3, 6), (0, 3, 10)] {
+        let decision = bounded.decide(Operation::Check, &[charge.max_wait(longest)], now);
+        let status = decision.statuses()[0];
+        assert_eq!((status.taken, status.debt()), (taken, debt));
+        let decision = unbounded.decide(Operation::Check, &[charge], now);
+        assert_eq!(decision.statuses()[0].debt(), unbounded_debt);
+    }
 }

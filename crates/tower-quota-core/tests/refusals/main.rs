@@ -8,6 +8,7 @@ mod counted;
 mod exact;
 mod flood;
 mod full_table;
+mod holds;
 mod in_flight;
 mod outages;
 

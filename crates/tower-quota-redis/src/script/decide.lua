@@ -53,7 +53,9 @@ local function change(template, charge, now)
       edit(charge, now, 'refund', units, taken_at, has(charge.flags, REFUNDABLE))
     end
   elseif not charge.is_left_out then
-    return edit(charge, now, 'take', units, has(charge.flags, REFUNDABLE))
+    -- Only a bucket reads the most used grains.
+    local most = has(charge.flags, FORCED) and charge.capacity * charge.grain + charge.max_wait * charge.pace or nil
+    return edit(charge, now, 'take', units, has(charge.flags, REFUNDABLE), most)
   elseif has(charge.flags, COUNTS_REFUSALS) then
     edit(charge, now, 'penalise', units, 0)
   elseif needs_conversion(charge, now) then

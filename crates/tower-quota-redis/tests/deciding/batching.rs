@@ -252,7 +252,8 @@ async fn too_many_charges_are_an_error() {
             error,
             RedisStoreError::TooManyCharges {
                 charges: 33,
-                most: 32
+                most: 32,
+                ..
             }
         ),
         "{error:?}"

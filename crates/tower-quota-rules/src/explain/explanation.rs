@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tower_quota::{
-    Key, Name, Quota, RequestHead,
+    Key, Name, Quota, Reason, RequestHead,
     policy::{Explained, ExplainedLimit},
 };
 
@@ -84,36 +84,30 @@ impl Rules {
         explained: Explained,
         show: &dyn Fn(&Key<'_>) -> String,
     ) -> Explanation {
-        let tier = self.tier(head);
-        let without_limits = |outcome| Explanation {
-            outcome,
-            tier: tier.map(text),
+        let mut explanation = Explanation {
+            outcome: OutcomeText::Limited,
+            tier: self.tier(head).map(text),
             missing_key: None,
             limits: Vec::new(),
         };
         match explained {
-            Explained::Skipped => without_limits(OutcomeText::Skipped),
-            Explained::Allowed => without_limits(OutcomeText::Allowed),
-            Explained::Blocked => without_limits(OutcomeText::Blocked),
-            Explained::MissingKey(scope) | Explained::Unauthenticated(scope) => Explanation {
-                missing_key: Some(text(scope)),
-                ..without_limits(OutcomeText::Limited)
-            },
+            Explained::Skipped => explanation.outcome = OutcomeText::Skipped,
+            Explained::Allowed => explanation.outcome = OutcomeText::Allowed,
+            Explained::Refused(Reason::Blocked) => explanation.outcome = OutcomeText::Blocked,
+            Explained::Refused(Reason::MissingKey(scope) | Reason::Unauthenticated(scope)) => {
+                explanation.missing_key = Some(text(scope));
+            }
+            Explained::Refused(Reason::NoPeerAddress) => {
+                explanation.missing_key = Some("ip".into());
+            }
             Explained::Limited(limits) => {
-                let limits = limits
-                    .iter()
-                    .map(|limit| LimitExplanation::of(limit, show))
-                    .collect();
-                Explanation {
-                    limits,
-                    ..without_limits(OutcomeText::Limited)
+                for limit in &limits {
+                    explanation.limits.push(LimitExplanation::of(limit, show));
                 }
             }
-            _ => Explanation {
-                missing_key: Some("ip".into()),
-                ..without_limits(OutcomeText::Limited)
-            },
+            _ => {}
         }
+        explanation
     }
 }
 

@@ -61,7 +61,9 @@ pub(super) async fn forced_charge_is_always_taken<S: Store>(trial: &mut Trial<S>
         let (ann, other) = (key(name), Quota::per_minute(1));
         let request = |cost| {
             [
-                at_once("ten", &quota, &ann, cost).in_mode(ChargeMode::Forced),
+                Charge::new("ten", &quota, &ann)
+                    .cost(cost)
+                    .in_mode(ChargeMode::Forced),
                 Charge::new("other", &other, &ann),
             ]
         };
@@ -111,6 +113,7 @@ async fn take<S: Store>(
     units: u64,
 ) -> Result<Decision, Failure> {
     let ann = key(name);
-    let charge = at_once("ten", quota, &ann, units).in_mode(ChargeMode::Forced);
+    let charge = Charge::new("ten", quota, &ann).cost(units);
+    let charge = charge.in_mode(ChargeMode::Forced);
     trial.check(step, &[charge]).await
 }

@@ -27,12 +27,16 @@ pub enum Check {
     ///
     /// Proof takes one request.
     TooManyLimits,
+    /// A request gets 500, because the store can [never decide](crate::store::Undecidable) the request.
+    ///
+    /// Proof takes one request.
+    Undecidable,
 }
 
 impl Check {
     pub(super) const fn proof(self) -> u64 {
         match self {
-            Self::NoPeerAddress | Self::TooManyLimits => 1,
+            Self::NoPeerAddress | Self::TooManyLimits | Self::Undecidable => 1,
             Self::UntrustedProxy | Self::CountedTwice => 20,
             Self::NoForwardedAddress | Self::UnreachableLimit => 100,
         }

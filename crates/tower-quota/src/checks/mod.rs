@@ -10,6 +10,7 @@ mod mark;
 mod report;
 mod watch;
 
+use std::error::Error;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tower_quota_core::Charge;
@@ -49,6 +50,14 @@ impl Checks {
                 "a request has more than {} limits, so it is refused with status 500 and not counted: give it fewer limits, \
                  or narrow their conditions",
                 Charge::MOST
+            )
+        });
+    }
+
+    pub(crate) fn undecidable(&self, error: &dyn Error) {
+        self.record(Check::Undecidable, 1, || {
+            format!(
+                "the store can never decide a request, so it is refused with status 500 and not counted: {error}"
             )
         });
     }

@@ -52,7 +52,6 @@ impl Blocks {
             if let Some(keys) = ends.get_mut(&limit) {
                 keys.remove(&key.to_static());
             }
-            ends.retain(|_, keys| !keys.is_empty());
             ends
         });
         was_blocked

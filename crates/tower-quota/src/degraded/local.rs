@@ -12,7 +12,7 @@ const RECOVERY_GRACE_MICROS: u64 = 3_600_000_000;
 const NEVER: u64 = 0;
 
 /// Local counters, which start from the store's last refusal.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct LocalCounters {
     store: MemoryStore,
     /// The last local count in microseconds, or `NEVER`.

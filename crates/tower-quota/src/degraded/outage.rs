@@ -14,13 +14,12 @@ const MOST_TEXTS: usize = 8;
 const CALM: Duration = Duration::from_secs(5);
 
 /// Logs a warning at the first failure of the store, a warning per minute with counts, and the recovery.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct OutageLog {
     is_failing: AtomicBool,
     outage: Mutex<Option<Outage>>,
 }
 
-#[derive(Debug)]
 struct Outage {
     began: Timestamp,
     last_failure: Timestamp,

@@ -7,7 +7,7 @@ use tower_quota_core::Key;
 use crate::head::RequestHead;
 use crate::key::KeyExtractor;
 
-/// The name of a client. `Debug` hides text and keys, which may be secrets.
+/// The name of a client. `Debug` hides the client, who may be a secret.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum ClientKey<'a> {
@@ -26,14 +26,10 @@ impl ClientKey<'_> {
         match self {
             Self::Text(text) => extractor.parse(text),
             Self::Address(address) => extractor.parse(&address.to_string()),
-            Self::Key(key) => Some(owned(key)),
-            Self::Request(head) => extractor.extract(&head).as_ref().map(owned),
+            Self::Key(key) => Some(key.to_static()),
+            Self::Request(head) => Some(extractor.extract(&head)?.to_static()),
         }
     }
-}
-
-fn owned(key: &Key<'_>) -> Key<'static> {
-    key.to_static()
 }
 
 impl<'a> From<&'a str> for ClientKey<'a> {
@@ -74,11 +70,6 @@ impl<'a> From<&'a Parts> for ClientKey<'a> {
 
 impl fmt::Debug for ClientKey<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Text(text) => write!(f, "Text({} bytes)", text.len()),
-            Self::Address(address) => f.debug_tuple("Address").field(address).finish(),
-            Self::Key(key) => f.debug_tuple("Key").field(key).finish(),
-            Self::Request(head) => f.debug_tuple("Request").field(head).finish(),
-        }
+        f.debug_struct("ClientKey").finish_non_exhaustive()
     }
 }

@@ -3,7 +3,6 @@
 mod client;
 mod error;
 
-use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -59,6 +58,7 @@ use crate::store_call::within;
 ///     }
 /// }
 /// ```
+#[derive(Debug)]
 pub struct RateLimitHandle<S> {
     shared: Arc<Shared<S>>,
 }
@@ -68,13 +68,13 @@ impl<S: Store> RateLimitLayer<S> {
     #[must_use]
     pub fn handle(&self) -> RateLimitHandle<S> {
         RateLimitHandle {
-            shared: Arc::clone(self.shared()),
+            shared: Arc::clone(&self.shared),
         }
     }
 }
 
 impl<S: Store> RateLimitHandle<S> {
-    /// Returns the names of the policy's limits.
+    /// Returns the names of the policy's limits, without the limits of a [split](Policy::split).
     #[must_use]
     pub fn limits(&self) -> Vec<Name> {
         self.shared
@@ -91,7 +91,7 @@ impl<S: Store> RateLimitHandle<S> {
         limit: &str,
         client: impl Into<ClientKey<'k>>,
     ) -> Result<Key<'static>, HandleError<S::Error>> {
-        find(&self.shared.rules().plan, limit, client.into()).map(|(_, key)| key)
+        find(&self.shared.rules(), limit, client.into()).map(|found| found.key)
     }
 
     /// Returns a limiter on the counters of a limit, to charge units while a request runs.
@@ -116,8 +116,8 @@ impl<S: Store> RateLimitHandle<S> {
     /// ```
     pub fn limiter(&self, limit: &str) -> Result<Limiter<RefusalCache<S>>, HandleError<S::Error>> {
         let rules = self.shared.rules();
-        let limit = named(&rules.plan, limit)?;
-        let store = self.shared.store().clone();
+        let (_, limit) = named(&rules, &rules, limit)?;
+        let store = self.shared.store.clone();
         let longest_wait = limit.longest_wait.unwrap_or(Limit::DEFAULT_MAX_WAIT);
         // The policy has checked the name.
         Ok(Limiter::new(store, limit.name, limit.quota)
@@ -170,8 +170,7 @@ impl<S: Store> RateLimitHandle<S> {
     ) -> Result<LimitStatus, HandleError<S::Error>> {
         let client = client.into();
         let rules = self.shared.rules();
-        let plan = plan_of(&rules, client);
-        let (limit, key) = find(plan, limit, client)?;
+        let Found { plan, limit, key } = find(&rules, limit, client)?;
         let quota = quota_of(plan, limit, client, &key);
         if matches!(
             quota.algorithm(),
@@ -188,7 +187,7 @@ impl<S: Store> RateLimitHandle<S> {
         if granted.is_exact() || granted.counts_refusals() || granted.penalised_by().is_some() {
             refused = refused.exact();
         }
-        let refused = self.shared.store().apply(Operation::Refuse, &[refused]);
+        let refused = self.shared.store.apply(Operation::Refuse, &[refused]);
         let refused = within(self.shared.store_timeout(), refused).await?;
         self.status(
             Operation::Refund {
@@ -213,11 +212,11 @@ impl<S: Store> RateLimitHandle<S> {
         length: Duration,
     ) -> Result<(), HandleError<S::Error>> {
         let rules = self.shared.rules();
-        let (limit, key) = find(&rules.plan, limit, client.into())?;
+        let Found { limit, key, .. } = find(&rules, limit, client.into())?;
         if key.as_bytes().is_empty() && key != Key::EVERYONE {
             return Err(HandleError::UnreadableKey(limit.name));
         }
-        if self.shared.blocks().insert(limit.name, &key, length) {
+        if self.shared.blocks.insert(limit.name, &key, length) {
             Ok(())
         } else {
             Err(HandleError::TooManyBlocks)
@@ -231,8 +230,8 @@ impl<S: Store> RateLimitHandle<S> {
         client: impl Into<ClientKey<'k>>,
     ) -> Result<bool, HandleError<S::Error>> {
         let rules = self.shared.rules();
-        let (limit, key) = find(&rules.plan, limit, client.into())?;
-        Ok(self.shared.blocks().remove(limit.name, &key))
+        let Found { limit, key, .. } = find(&rules, limit, client.into())?;
+        Ok(self.shared.blocks.remove(limit.name, &key))
     }
 
     /// Returns the remaining time of a [block](Self::block), if the client is blocked.
@@ -242,13 +241,13 @@ impl<S: Store> RateLimitHandle<S> {
         client: impl Into<ClientKey<'k>>,
     ) -> Result<Option<Duration>, HandleError<S::Error>> {
         let rules = self.shared.rules();
-        let (limit, key) = find(&rules.plan, limit, client.into())?;
-        Ok(self.shared.blocks().remaining(limit.name, &key))
+        let Found { limit, key, .. } = find(&rules, limit, client.into())?;
+        Ok(self.shared.blocks.remaining(limit.name, &key))
     }
 
     /// Returns the clients that this process refused most in a window, with the refusing limits.
     ///
-    /// The list holds at most [`TopClient::MOST`] clients, with keys up to [`TopClient::LONGEST_KEY`].
+    /// The list holds at most [`TopClient::MOST`] clients, with keys up to 1,024 bytes.
     ///
     /// ```
     /// use tower_quota::{MemoryStore, Policy, RateLimitLayer, TopWindow};
@@ -274,16 +273,10 @@ impl<S: Store> RateLimitHandle<S> {
         self.shared.top_busy.top(window, crate::clients::now())
     }
 
-    /// Returns your [version](Policy::version) of the policy.
-    #[must_use]
-    pub fn policy_version(&self) -> Option<u64> {
-        self.shared.rules().plan.version
-    }
-
     /// Returns the [refusal cache](RateLimitLayer::with_refusal_cache) figures of this process.
     #[must_use]
     pub fn refusal_stats(&self) -> RefusalStats {
-        self.shared.store().stats()
+        self.shared.store.stats()
     }
 
     /// Publishes the [metrics](crate::metrics) of this layer and its clones to the recorder.
@@ -305,7 +298,7 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Returns the decisions of each limit in this process since the policy came into force.
     ///
-    /// Limits follow the policy, up to [`MAX_LIMITS`](crate::metrics::MAX_LIMITS). Limits of a [split](Policy::split)
+    /// Limits follow the policy, up to 4,000. Limits of a [split](Policy::split)
     /// are added by name.
     ///
     /// ```
@@ -339,7 +332,7 @@ impl<S: Store> RateLimitHandle<S> {
     /// assert_eq!(handle.mistakes().count(Check::NoPeerAddress), 0);
     /// ```
     pub fn mistakes(&self) -> ChecksReport {
-        self.shared.checks().report()
+        self.shared.checks.report()
     }
 
     /// Replaces the policy. The old policy finishes the requests that have begun.
@@ -353,14 +346,14 @@ impl<S: Store> RateLimitHandle<S> {
     /// Returns the number of requests in the queue of this process.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.shared.queue().waiting()
+        self.shared.queue.waiting()
     }
 
     /// Refuses queued requests and requests that would queue. Call it at shutdown.
     ///
     /// The layer refunds the turns, and answers as for a full queue.
     pub fn close_queue(&self) {
-        self.shared.queue().close();
+        self.shared.queue.close();
     }
 
     async fn apply(
@@ -371,8 +364,7 @@ impl<S: Store> RateLimitHandle<S> {
         units: u64,
     ) -> Result<LimitStatus, HandleError<S::Error>> {
         let rules = self.shared.rules();
-        let plan = plan_of(&rules, client);
-        let (limit, key) = find(plan, limit, client)?;
+        let Found { plan, limit, key } = find(&rules, limit, client)?;
         let quota = quota_of(plan, limit, client, &key);
         self.status(operation, limit.charge(&quota, &key, units))
             .await
@@ -385,7 +377,7 @@ impl<S: Store> RateLimitHandle<S> {
     ) -> Result<LimitStatus, HandleError<S::Error>> {
         let decision = within(
             self.shared.store_timeout(),
-            self.shared.store().apply(operation, &[charge]),
+            self.shared.store.apply(operation, &[charge]),
         )
         .await?;
         decision
@@ -396,30 +388,43 @@ impl<S: Store> RateLimitHandle<S> {
     }
 }
 
-fn plan_of<'r>(rules: &'r Arc<Rules>, client: ClientKey<'_>) -> &'r Plan {
-    match client {
-        ClientKey::Request(head) => &rules.of_head(&head).plan,
-        _ => &rules.plan,
-    }
+struct Found<'r> {
+    plan: &'r Plan,
+    limit: &'r Limit,
+    key: Key<'static>,
 }
 
-fn find<'p, E>(
-    plan: &'p Plan,
+/// Finds a limit in the policy of a request, or else in the other policy of a split.
+fn find<'r, E>(
+    rules: &'r Arc<Rules>,
     name: &str,
     client: ClientKey<'_>,
-) -> Result<(&'p Limit, Key<'static>), HandleError<E>> {
-    let limit = named(plan, name)?;
+) -> Result<Found<'r>, HandleError<E>> {
+    let first = match client {
+        ClientKey::Request(head) => rules.of_head(&head),
+        _ => rules,
+    };
+    let (plan, limit) = named(first, rules, name)?;
     let key = client
         .read_by(&*limit.extractor)
         .ok_or(HandleError::UnreadableKey(limit.name))?;
-    Ok((limit, key))
+    Ok(Found { plan, limit, key })
 }
 
-fn named<'p, E>(plan: &'p Plan, name: &str) -> Result<&'p Limit, HandleError<E>> {
-    plan.limit_named(name)
-        .ok_or_else(|| HandleError::UnknownLimit {
-            name: name.to_owned(),
-            known: plan.limits().map(|limit| limit.name).collect(),
+fn named<'r, E>(
+    first: &'r Rules,
+    rules: &'r Rules,
+    name: &str,
+) -> Result<(&'r Plan, &'r Limit), HandleError<E>> {
+    let mut plans = core::iter::once(&first.plan).chain(rules.plans());
+    plans
+        .find_map(|plan| Some((plan, plan.limit_named(name)?)))
+        .ok_or_else(|| {
+            let limits = rules.plans().flat_map(Plan::limits);
+            HandleError::UnknownLimit {
+                name: name.to_owned(),
+                known: limits.map(|limit| limit.name).collect(),
+            }
         })
 }
 
@@ -428,9 +433,8 @@ fn quota_of(plan: &Plan, limit: &Limit, client: ClientKey<'_>, key: &Key<'_>) ->
         return limit.quota_by_key(key);
     };
     let mut ask = Ask::new(plan);
-    // Limits after a missing key keep their own quotas.
-    let _not_asked = ask.read(&head).err();
-    ask.other_quota(limit.name).copied().unwrap_or(limit.quota)
+    ask.read(&head);
+    *ask.quota(limit)
 }
 
 impl<S> Clone for RateLimitHandle<S> {
@@ -438,13 +442,5 @@ impl<S> Clone for RateLimitHandle<S> {
         Self {
             shared: Arc::clone(&self.shared),
         }
-    }
-}
-
-impl<S: fmt::Debug> fmt::Debug for RateLimitHandle<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RateLimitHandle")
-            .field("shared", &self.shared)
-            .finish()
     }
 }

@@ -55,7 +55,7 @@ pub fn all(parts: impl IntoExtractors) -> All {
 #[derive(Debug)]
 pub struct All {
     scope: Name,
-    parts: Parts,
+    pub(super) parts: Parts,
 }
 
 impl All {
@@ -71,10 +71,6 @@ impl All {
     /// ```
     pub fn key_of<'k, 'b: 'k>(&self, parts: impl IntoIterator<Item = &'k Key<'b>>) -> Key<'static> {
         Key::joined(self.scope, parts)
-    }
-
-    pub(super) const fn parts(&self) -> &Parts {
-        &self.parts
     }
 }
 

@@ -43,12 +43,8 @@ where
     F: Fn(&RequestHead<'_>) -> Option<K> + Send + Sync + 'static,
     K: AsRef<[u8]> + Into<Vec<u8>>,
 {
-    let scope = Name::from(format!("{CLOSURE_MARK}{}", name.into()));
-    ClosureKey {
-        scope,
-        identity: identity_of(&read),
-        read: Arc::new(move |head| owned(scope, read(head)?)),
-    }
+    let identity = identity_of(&read);
+    closure_key(format!("{CLOSURE_MARK}{}", name.into()), identity, read)
 }
 
 /// Counts by a request extension, for example an authenticated user.
@@ -77,11 +73,25 @@ where
     F: Fn(&T) -> Option<K> + Send + Sync + 'static,
     K: AsRef<[u8]> + Into<Vec<u8>>,
 {
-    let scope = Name::from(format!("extension {}", name.into()));
+    let identity = identity_of(&read);
+    let read = move |head: &RequestHead<'_>| read(head.extensions().get::<T>()?);
+    closure_key(format!("extension {}", name.into()), identity, read)
+}
+
+fn closure_key<F, K>(scope: String, identity: (TypeId, u64), read: F) -> ClosureKey
+where
+    F: Fn(&RequestHead<'_>) -> Option<K> + Send + Sync + 'static,
+    K: AsRef<[u8]> + Into<Vec<u8>>,
+{
+    let scope = Name::from(scope);
+    let read = move |head: &RequestHead<'_>| {
+        let bytes = read(head)?;
+        (!bytes.as_ref().is_empty()).then(|| Key::owned(scope, bytes))
+    };
     ClosureKey {
         scope,
-        identity: identity_of(&read),
-        read: Arc::new(move |head| owned(scope, read(head.extensions().get::<T>()?)?)),
+        identity,
+        read: Arc::new(read),
     }
 }
 
@@ -116,10 +126,6 @@ impl fmt::Debug for ClosureKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ClosureKey({})", self.scope)
     }
-}
-
-fn owned<K: AsRef<[u8]> + Into<Vec<u8>>>(scope: Name, bytes: K) -> Option<Key<'static>> {
-    (!bytes.as_ref().is_empty()).then(|| Key::owned(scope, bytes))
 }
 
 /// Numbers closures with captures.

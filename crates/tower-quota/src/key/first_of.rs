@@ -42,13 +42,7 @@ pub fn first_of(parts: impl IntoExtractors) -> FirstOf {
 #[derive(Debug)]
 pub struct FirstOf {
     scope: Name,
-    parts: Parts,
-}
-
-impl FirstOf {
-    pub(super) const fn parts(&self) -> &Parts {
-        &self.parts
-    }
+    pub(super) parts: Parts,
 }
 
 impl KeyExtractor for FirstOf {

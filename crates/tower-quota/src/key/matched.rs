@@ -1,15 +1,10 @@
-use axum::extract::MatchedPath;
 use tower_quota_core::Name;
 
 use crate::head::RequestHead;
 
-pub(super) fn matched_route<'r>(head: &RequestHead<'r>) -> Option<&'r str> {
-    head.extensions().get().map(MatchedPath::as_str)
-}
-
 pub(super) fn matched_parameter<'r>(head: &RequestHead<'r>, name: Name) -> Option<&'r str> {
     // axum hides the values from layers. Pattern and path both include the `nest` prefix.
-    parameter(matched_route(head)?, head.path(), name.as_str())
+    parameter(head.matched_route()?, head.path(), name.as_str())
 }
 
 fn parameter<'p>(pattern: &str, mut path: &'p str, name: &str) -> Option<&'p str> {

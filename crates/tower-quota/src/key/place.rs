@@ -5,7 +5,7 @@ use super::authorization::{credentials, user};
 use super::grpc::{called, metadata_values};
 use super::header::{SentValue, cookies, lines};
 #[cfg(feature = "axum")]
-use super::matched::{matched_parameter, matched_route};
+use super::matched::matched_parameter;
 use super::target::{decoded, known, query_values, segment};
 use crate::head::RequestHead;
 
@@ -30,38 +30,6 @@ pub(super) enum Place {
 }
 
 impl Place {
-    pub(super) const fn word(&self) -> &'static str {
-        match self {
-            Self::Header(_) => "header",
-            Self::Bearer => "bearer",
-            Self::BasicUser => "basic_user",
-            Self::Cookie(_) => "cookie",
-            Self::Query(_) => "query",
-            #[cfg(feature = "axum")]
-            Self::Route => "route",
-            #[cfg(feature = "axum")]
-            Self::PathParameter(_) => "path_parameter",
-            Self::PathSegment(_) => "path_segment",
-            Self::Path => "path",
-            Self::Host => "host",
-            Self::Method => "method",
-            Self::GrpcService => "grpc_service",
-            Self::GrpcMethod => "grpc_method",
-            Self::Metadata(_) => "metadata",
-        }
-    }
-
-    pub(super) fn argument(&self) -> Option<String> {
-        match self {
-            Self::Header(name) | Self::Metadata(name) => Some(name.to_string()),
-            Self::Cookie(name) | Self::Query(name) => Some(name.to_string()),
-            #[cfg(feature = "axum")]
-            Self::PathParameter(name) => Some(name.to_string()),
-            Self::PathSegment(index) => Some(index.to_string()),
-            _ => None,
-        }
-    }
-
     pub(super) fn each_value<'r>(
         &self,
         head: &RequestHead<'r>,
@@ -78,7 +46,7 @@ impl Place {
             Self::Cookie(name) => cookies(head, *name).for_each(|value| visit(Some(value))),
             Self::Query(name) => query_values(head, *name).for_each(|value| visit(Some(value))),
             #[cfg(feature = "axum")]
-            Self::Route => visit(matched_route(head).map(|route| route.as_bytes().into())),
+            Self::Route => visit(head.matched_route().map(|route| route.as_bytes().into())),
             #[cfg(feature = "axum")]
             Self::PathParameter(name) => visit(matched_parameter(head, *name).map(decoded)),
             Self::PathSegment(index) => visit(segment(head, *index).map(decoded)),

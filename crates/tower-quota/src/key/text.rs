@@ -94,11 +94,7 @@ impl FromStr for ValueKey {
 /// Writes text that parses back.
 impl fmt::Display for ValueKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.place.word())?;
-        match self.place.argument() {
-            Some(argument) => write!(f, " {argument}"),
-            None => Ok(()),
-        }
+        f.write_str(self.text.as_str())
     }
 }
 

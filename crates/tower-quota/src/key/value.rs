@@ -24,21 +24,29 @@ use crate::head::RequestHead;
 #[must_use]
 pub struct ValueKey {
     scope: Name,
-    pub(super) place: Place,
+    pub(super) text: Name,
+    place: Place,
 }
 
 impl ValueKey {
-    pub(super) fn of(place: Place) -> Self {
+    pub(super) fn of(word: &str, place: Place) -> Self {
+        Self::with(word, "", place)
+    }
+
+    pub(super) fn with(word: &str, argument: &str, place: Place) -> Self {
         // Stored counters depend on the scope, so never change the text.
-        let mut scope = match place {
+        let kind = match place {
             Place::Bearer => String::from("bearer token"),
-            _ => place.word().replace('_', " "),
+            _ => word.replace('_', " "),
         };
-        if let Some(argument) = place.argument() {
-            scope = format!("{scope} {argument}");
-        }
+        let argument = if argument.is_empty() {
+            String::new()
+        } else {
+            format!(" {argument}")
+        };
         Self {
-            scope: Name::from(scope),
+            scope: Name::from(kind + &argument),
+            text: Name::from(format!("{word}{argument}")),
             place,
         }
     }

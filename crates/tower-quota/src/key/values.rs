@@ -18,7 +18,7 @@ use crate::valid::valid_header;
 #[track_caller]
 #[doc(alias = "api key")]
 pub fn header(name: &str) -> ValueKey {
-    ValueKey::of(Place::Header(valid_header(name)))
+    header_key(valid_header(name))
 }
 
 /// The fallible [`header`].
@@ -26,9 +26,11 @@ pub fn header(name: &str) -> ValueKey {
 /// # Errors
 /// If `name` is invalid.
 pub fn try_header(name: &str) -> Result<ValueKey, InvalidHeaderName> {
-    Ok(ValueKey::of(Place::Header(HeaderName::from_bytes(
-        name.as_bytes(),
-    )?)))
+    Ok(header_key(HeaderName::from_bytes(name.as_bytes())?))
+}
+
+fn header_key(name: HeaderName) -> ValueKey {
+    ValueKey::with("header", name.as_str(), Place::Header(name.clone()))
 }
 
 /// Counts by a cookie (RFC 6265), decoded and without quotes.
@@ -36,7 +38,8 @@ pub fn try_header(name: &str) -> Result<ValueKey, InvalidHeaderName> {
 /// Set the cookie for one path only, because different values [conflict](super).
 #[doc(alias = "session")]
 pub fn cookie(name: impl Into<Name>) -> ValueKey {
-    ValueKey::of(Place::Cookie(name.into()))
+    let name = name.into();
+    ValueKey::with("cookie", name.as_str(), Place::Cookie(name))
 }
 
 /// Counts by the token in `Authorization: Bearer`, without verifying the token (RFC 6750).
@@ -44,7 +47,7 @@ pub fn cookie(name: impl Into<Name>) -> ValueKey {
 /// If your tokens are renewed, use `jwt_claim` (feature `jwt`).
 #[doc(alias = "access token")]
 pub fn bearer() -> ValueKey {
-    ValueKey::of(Place::Bearer)
+    ValueKey::of("bearer", Place::Bearer)
 }
 
 /// Counts by the user in `Authorization: Basic`, ignoring the password (RFC 7617).
@@ -53,12 +56,13 @@ pub fn bearer() -> ValueKey {
 /// Unreadable or empty names are missing keys.
 #[doc(alias = "login")]
 pub fn basic_user() -> ValueKey {
-    ValueKey::of(Place::BasicUser)
+    ValueKey::of("basic_user", Place::BasicUser)
 }
 
 /// Counts by a query parameter, for example an API key, decoded as a form.
 pub fn query(name: impl Into<Name>) -> ValueKey {
-    ValueKey::of(Place::Query(name.into()))
+    let name = name.into();
+    ValueKey::with("query", name.as_str(), Place::Query(name))
 }
 
 /// Counts by the decoded [full path](RequestHead::path) without the query.
@@ -66,14 +70,18 @@ pub fn query(name: impl Into<Name>) -> ValueKey {
 /// Prefer `route` (feature `axum`), or add the client by [`all`](super::all()), because clients can make up paths.
 #[doc(alias = "url")]
 pub fn path() -> ValueKey {
-    ValueKey::of(Place::Path)
+    ValueKey::of("path", Place::Path)
 }
 
 /// Counts by a decoded segment of the [full path](RequestHead::path).
 ///
 /// Segment 1 of `/tenants/acme/users` is `acme`.
 pub fn path_segment(index: usize) -> ValueKey {
-    ValueKey::of(Place::PathSegment(index))
+    ValueKey::with(
+        "path_segment",
+        &index.to_string(),
+        Place::PathSegment(index),
+    )
 }
 
 /// Counts by the requested host, in lower case, without port and trailing dot.
@@ -86,7 +94,7 @@ pub fn path_segment(index: usize) -> ValueKey {
 #[doc(alias = "authority")]
 #[doc(alias = "virtual host")]
 pub fn host() -> ValueKey {
-    ValueKey::of(Place::Host)
+    ValueKey::of("host", Place::Host)
 }
 
 /// Counts by the method, like `GET` or `POST`.
@@ -94,7 +102,7 @@ pub fn host() -> ValueKey {
 /// Methods outside RFC 9110, except `PATCH`, share the counter of `other`.
 #[doc(alias = "verb")]
 pub fn method() -> ValueKey {
-    ValueKey::of(Place::Method)
+    ValueKey::of("method", Place::Method)
 }
 
 /// Counts by the called gRPC service, like `helloworld.Greeter`.
@@ -102,13 +110,13 @@ pub fn method() -> ValueKey {
 /// Like gRPC servers, the extractor ignores the content type. If your router serves other two-segment paths, add
 /// [`when::grpc_service`](crate::when::grpc_service). Clients can make up services, so put the layer inside the routes.
 pub fn grpc_service() -> ValueKey {
-    ValueKey::of(Place::GrpcService)
+    ValueKey::of("grpc_service", Place::GrpcService)
 }
 
 /// Counts by the called gRPC method, like `helloworld.Greeter/SayHello`.
 #[doc(alias = "rpc")]
 pub fn grpc_method() -> ValueKey {
-    ValueKey::of(Place::GrpcMethod)
+    ValueKey::of("grpc_method", Place::GrpcMethod)
 }
 
 /// Counts by gRPC metadata, like [`header`](super::header()).
@@ -119,7 +127,7 @@ pub fn grpc_method() -> ValueKey {
 /// If `name` is invalid.
 #[track_caller]
 pub fn metadata(name: &str) -> ValueKey {
-    ValueKey::of(Place::Metadata(valid_header(name)))
+    metadata_key(valid_header(name))
 }
 
 /// The fallible [`metadata`].
@@ -127,9 +135,11 @@ pub fn metadata(name: &str) -> ValueKey {
 /// # Errors
 /// If `name` is invalid.
 pub fn try_metadata(name: &str) -> Result<ValueKey, InvalidHeaderName> {
-    Ok(ValueKey::of(Place::Metadata(HeaderName::from_bytes(
-        name.as_bytes(),
-    )?)))
+    Ok(metadata_key(HeaderName::from_bytes(name.as_bytes())?))
+}
+
+fn metadata_key(name: HeaderName) -> ValueKey {
+    ValueKey::with("metadata", name.as_str(), Place::Metadata(name.clone()))
 }
 
 /// Counts by axum's matched route, like `/users/{id}`, including `nest` prefixes.
@@ -140,7 +150,7 @@ pub fn try_metadata(name: &str) -> Result<ValueKey, InvalidHeaderName> {
 #[doc(alias = "endpoint")]
 #[cfg(feature = "axum")]
 pub fn route() -> ValueKey {
-    ValueKey::of(Place::Route)
+    ValueKey::of("route", Place::Route)
 }
 
 /// Counts by a decoded parameter of axum's matched route.
@@ -148,5 +158,6 @@ pub fn route() -> ValueKey {
 /// For example, `rest` of `/{*rest}`. The key is missing without a [`route`].
 #[cfg(feature = "axum")]
 pub fn path_parameter(name: impl Into<Name>) -> ValueKey {
-    ValueKey::of(Place::PathParameter(name.into()))
+    let name = name.into();
+    ValueKey::with("path_parameter", name.as_str(), Place::PathParameter(name))
 }

@@ -1,7 +1,7 @@
 use http::{Request, Response};
 
 use super::body::ResponseBody;
-use crate::request::RequestContext;
+use crate::request::{RequestContext, Rules};
 use crate::settle::{ChargeRecord, Meter, Reservation};
 
 /// An admitted request. Dropping the value before `forward` refunds the charges.
@@ -26,8 +26,7 @@ impl Admission {
         }
     }
 
-    pub(super) fn report(&mut self, mut context: Box<RequestContext>) {
-        context.report.only_shadows = context.fallback.only_shadows;
+    pub(super) fn report(&mut self, context: Box<RequestContext>) {
         let is_told = context.report.is_degraded();
         if is_told
             || context.rules.settings.attaches_decision
@@ -83,10 +82,10 @@ impl Finish {
 
     fn write<B>(self, mut response: Response<B>) -> Response<ResponseBody<B>> {
         if let Some(mut context) = self.context {
-            context
-                .rules
-                .responses
-                .admitted(&context.report, response.headers_mut());
+            let Rules {
+                plan, responses, ..
+            } = &*context.rules;
+            responses.admitted(plan, &context.report, response.headers_mut());
             context.attach(&mut response);
         }
         if self.reservation.is_empty() {

@@ -31,13 +31,13 @@ pin_project! {
         S: Store,
     {
         #[pin]
-        state: State<Svc, S, Svc::Future, B>,
+        pub(super) state: State<Svc, S, Svc::Future, B>,
     }
 }
 
 pin_project! {
     #[project = StateProjection]
-    enum State<Svc, S, F, B>
+    pub(super) enum State<Svc, S, F, B>
     where
         S: Store,
     {
@@ -61,14 +61,14 @@ pin_project! {
     where
         S: Store,
     {
-        shared: Arc<Shared<S>>,
+        pub(super) shared: Arc<Shared<S>>,
         // A clone that has not been polled ready.
-        service: Svc,
-        request: Option<Request<B>>,
+        pub(super) service: Svc,
+        pub(super) request: Option<Request<B>>,
         #[pin]
-        stage: Option<Stage<S>>,
+        pub(super) stage: Option<Stage<S>>,
         // Set once only the service's readiness is missing.
-        admission: Option<Admission>,
+        pub(super) admission: Option<Admission>,
     }
 }
 
@@ -77,51 +77,7 @@ enum Waited<B> {
     Respond(Response<RefusalBody>),
 }
 
-impl<Svc, S, B> ResponseFuture<Svc, S, B>
-where
-    Svc: Service<Request<B>>,
-    S: Store,
-{
-    #[inline]
-    pub(super) const fn running(response: Svc::Future, finish: Finish) -> Self {
-        Self {
-            state: State::Running { response, finish },
-        }
-    }
-
-    pub(super) const fn respond(response: Response<RefusalBody>) -> Self {
-        Self {
-            state: State::Responding {
-                response: Some(response),
-            },
-        }
-    }
-
-    pub(super) fn waiting(waiting: Waiting<Svc, S, B>) -> Self {
-        Self {
-            state: State::Waiting {
-                waiting: Box::pin(waiting),
-            },
-        }
-    }
-}
-
 impl<Svc, S: Store, B> Waiting<Svc, S, B> {
-    pub(super) const fn new(
-        shared: Arc<Shared<S>>,
-        service: Svc,
-        request: Request<B>,
-        stage: Stage<S>,
-    ) -> Self {
-        Self {
-            shared,
-            service,
-            request: Some(request),
-            stage: Some(stage),
-            admission: None,
-        }
-    }
-
     fn poll<R>(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Waited<B>, Svc::Error>>
     where
         Svc: Service<Request<B>, Response = R>,
@@ -187,13 +143,6 @@ where
     S: Store,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let state = match &self.state {
-            State::Waiting { waiting } => {
-                waiting.stage.as_ref().map_or("becoming ready", Stage::name)
-            }
-            State::Running { .. } => "running",
-            State::Responding { .. } => "refused",
-        };
-        write!(f, "ResponseFuture({state})")
+        f.debug_struct("ResponseFuture").finish_non_exhaustive()
     }
 }

@@ -1,43 +1,35 @@
 use core::error::Error;
-use core::fmt;
 use core::num::NonZeroU32;
 use core::time::Duration;
 use std::sync::Arc;
 
 use http::header::HeaderName;
 use tower_layer::Layer;
-use tower_quota_core::{ConfigError, MemoryStore, Name, RefusalCache, Store};
+use tower_quota_core::{MemoryStore, Name, RefusalCache, Store};
 
 use super::service::RateLimit;
-use super::settings::{STORE_TIMEOUT, Settings};
+use super::settings::Settings;
 use super::shared::Shared;
 use crate::checks::Check;
 use crate::decided::Decided;
 use crate::degraded::LocalCounters;
 use crate::policy::Policy;
 use crate::protocol::Protocol;
-use crate::request::Queue;
-use crate::response::{
-    GrpcStatus, HeaderStyle, IntoRefusal, OnRefused, Partitions, Refusal, Refused, ResponseSettings,
-};
+use crate::response::{GrpcStatus, HeaderStyle, IntoRefusal, Refused, ResponseSettings};
 use crate::traced::SpanSettings;
+use crate::valid::valid;
 
 /// A tower layer that applies a [`Policy`] to services. The [front page](crate) has examples.
 ///
 /// Clones, their services and handles share the store, the policy and the settings. A method on a clone also changes the
 /// original, so make another layer over a clone of the store for other settings.
+#[derive(Debug)]
 #[must_use]
 pub struct RateLimitLayer<S> {
-    shared: Arc<Shared<S>>,
+    pub(crate) shared: Arc<Shared<S>>,
 }
 
 impl<S: Store> RateLimitLayer<S> {
-    /// The default of [`max_waiting`](Self::max_waiting): 10,000 requests.
-    pub const DEFAULT_MAX_WAITING: usize = Queue::DEFAULT_CAPACITY;
-
-    /// The default of [`store_timeout`](Self::store_timeout): 5 seconds.
-    pub const DEFAULT_STORE_TIMEOUT: Duration = STORE_TIMEOUT;
-
     /// Makes a layer with this store and this policy.
     pub fn new(store: S, policy: Policy) -> Self {
         Self::with_refusal_cache(RefusalCache::new(store), policy)
@@ -146,6 +138,10 @@ impl<S: Store> RateLimitLayer<S> {
     /// The layer refuses further requests without a charge. With 0, requests never wait. A key gets a place only while
     /// more places are free than the key holds. The shared key of limits without [`by`](crate::Limit::by) takes any
     /// place. A waiting request costs a few kilobytes, but no task.
+    ///
+    /// Turns are not bounded. If a client hangs up before its last request, the turn of a leaky bucket stays empty, and
+    /// later requests with the key wait longer, up to [`max_wait`](crate::Limit::max_wait). For a counter that clients
+    /// share, add a limit by address.
     pub fn max_waiting(self, requests: usize) -> Self {
         self.shared.queue.set_capacity(requests);
         self
@@ -238,14 +234,17 @@ impl<S: Store> RateLimitLayer<S> {
     /// # let _ = layer;
     /// ```
     pub fn without_check(self, check: Check) -> Self {
-        self.shared.checks().turn_off(check);
+        self.shared.checks.turn_off(check);
         self
     }
 
-    /// Sets the [`Refusal`] for HTTP to this closure. Defaults to problem details.
+    /// Answers refused HTTP requests by this closure. Defaults to [`problem_details`](crate::response::problem_details).
     ///
     /// Return text, bytes, or a [`RefusalBody`](crate::response::RefusalBody). With the feature `axum`, you can return
-    /// a response of axum, a status, or a tuple that begins with a status. The layer adds missing fields.
+    /// a response of axum, a status, or a tuple that begins with a status.
+    ///
+    /// The layer adds rate limit fields, and missing `Retry-After`, `Cache-Control: no-store` and `WWW-Authenticate`.
+    /// Responses to `HEAD` lose their body.
     ///
     /// ```
     /// use http::Response;
@@ -263,12 +262,9 @@ impl<S: Store> RateLimitLayer<S> {
         F: Fn(&Refused<'_>) -> R + Send + Sync + 'static,
         R: IntoRefusal,
     {
-        self.refusal(OnRefused(respond))
-    }
-
-    /// Answers refused HTTP requests by this [`Refusal`].
-    pub fn refusal(self, refusal: impl Refusal) -> Self {
-        self.responding(|settings| settings.refusal = Arc::new(refusal))
+        self.responding(|settings| {
+            settings.on_refused = Arc::new(move |refused| respond(refused).into_refusal())
+        })
     }
 
     /// Answers refused gRPC calls by this closure. Defaults to [`GrpcStatus::of`].
@@ -303,30 +299,11 @@ impl<S: Store> RateLimitLayer<S> {
     /// ```
     ///
     /// # Panics
-    /// When two styles write the same field. See [`RateLimitLayer::try_headers`].
+    /// When two styles write the same field.
     #[track_caller]
     pub fn headers(self, styles: impl IntoIterator<Item = HeaderStyle>) -> Self {
-        match self.try_headers(styles) {
-            Ok(layer) => layer,
-            #[expect(
-                clippy::panic,
-                reason = "documented: a layer written in code fails at start"
-            )]
-            Err(error) => panic!("{error}"),
-        }
-    }
-
-    /// Works like [`RateLimitLayer::headers`], but returns an error for conflicting styles.
-    ///
-    /// # Errors
-    /// [`ConfigError::SharedField`] when two styles write the same field.
-    pub fn try_headers(
-        self,
-        styles: impl IntoIterator<Item = HeaderStyle>,
-    ) -> Result<Self, ConfigError> {
-        let styles: Vec<HeaderStyle> = styles.into_iter().collect();
-        HeaderStyle::check(&styles)?;
-        Ok(self.responding(|settings| settings.styles = styles))
+        let writers = valid(HeaderStyle::writers(styles));
+        self.responding(|settings| settings.writers = writers)
     }
 
     /// Returns the written header fields that browsers hide from scripts of other origins.
@@ -347,14 +324,6 @@ impl<S: Store> RateLimitLayer<S> {
     #[must_use]
     pub fn exposed_headers(&self) -> Vec<HeaderName> {
         self.shared.rules().settings.responses.fields()
-    }
-
-    /// Adds partition keys, `pk`, to the fields of [`HeaderStyle::Draft11`].
-    ///
-    /// A partition key is 12 bytes of a hash of the limit's key and your secret. Use at least 16 random bytes, the same
-    /// in all instances.
-    pub fn partition_keys(self, secret: impl AsRef<[u8]>) -> Self {
-        self.responding(|settings| settings.partitions = Some(Partitions::new(secret.as_ref())))
     }
 
     /// Adds a random time of at most this length to the wait of each refused client. Defaults to zero.
@@ -378,10 +347,6 @@ impl<S: Store> RateLimitLayer<S> {
         self.with(|settings| change(&mut settings.responses))
     }
 
-    pub(crate) const fn shared(&self) -> &Arc<Shared<S>> {
-        &self.shared
-    }
-
     fn with(self, change: impl FnOnce(&mut Settings)) -> Self {
         self.shared.change(change);
         self
@@ -403,13 +368,5 @@ impl<S> Clone for RateLimitLayer<S> {
         Self {
             shared: Arc::clone(&self.shared),
         }
-    }
-}
-
-impl<S: fmt::Debug> fmt::Debug for RateLimitLayer<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RateLimitLayer")
-            .field("shared", &self.shared)
-            .finish()
     }
 }

@@ -11,10 +11,11 @@ use crate::checks::Mark;
 use crate::flagged::Flagged;
 use crate::head::RequestHead;
 use crate::metrics::Stopwatch;
-use crate::policy::{Ask, Listed, LookUps, NotAsked};
+use crate::policy::{Ask, Listed, LookUps};
 use crate::request::{RequestContext, Rules};
 use crate::response::{Reason, RefusalBody};
 use crate::settle::{ChargeRecord, InFlight, Settler};
+use crate::store_call::Deadline;
 
 pub(super) enum Step<S: Store> {
     Forward(Admission),
@@ -28,7 +29,7 @@ impl<S: Store> Shared<S> {
     pub(super) fn begin<B>(self: &Arc<Self>, request: &mut Request<B>) -> Step<S> {
         let rules = self.rules();
         let rules = rules.of_request(request);
-        if rules.plan.begins_with_limits() {
+        if rules.plan.begins_with_limits {
             self.ask(rules, request)
         } else {
             self.look_up(rules, request)
@@ -57,8 +58,9 @@ impl<S: Store> Shared<S> {
             }
             Event::Answered(Err(failure), context) => {
                 context.rules.metrics.answered(context.watch, None);
-                context.rules.metrics.store_failed(failure.kind());
-                context.span.failed(failure.name(), failure.error());
+                let kind = failure.kind();
+                context.rules.metrics.store_failed(kind);
+                context.span.failed(kind.label(), failure.error());
                 self.fall_back(failure.error(), context, request)
             }
             Event::Turn(Queued {
@@ -83,11 +85,7 @@ impl<S: Store> Shared<S> {
             head = head.watched_by(&rules.watch);
         }
         match rules.plan.lists.find(&head) {
-            Listed::Skipped => {
-                rules.metrics.skipped(&head);
-                Step::Forward(Admission::default())
-            }
-            Listed::Allowed => {
+            Listed::Skipped | Listed::Allowed => {
                 rules.metrics.skipped(&head);
                 Step::Forward(Admission::default())
             }
@@ -131,34 +129,20 @@ impl<S: Store> Shared<S> {
             head = head.watched_by(&rules.watch);
         }
         let mut ask = Ask::new(&rules.plan);
-        let read = ask.read(&head);
-        if let Err(not_asked) = read {
-            let reason = match not_asked {
-                NotAsked::NoLimit => {
+        ask.read(&head);
+        if ask.is_empty() {
+            return match ask.refusal {
+                Some(reason) => Step::Respond(self.refuse_undecided(rules, reason, request)),
+                None => {
                     rules.metrics.skipped(&head);
-                    return Step::Forward(Admission::default());
-                }
-                NotAsked::MissingKey(scope) => Reason::MissingKey(scope),
-                NotAsked::Unauthenticated(scope) => Reason::Unauthenticated(scope),
-                NotAsked::NoPeerAddress => {
-                    // The watch already has the decision.
-                    if !rules.watch.is_open() {
-                        self.checks().no_peer_address();
-                    }
-                    Reason::NoPeerAddress
-                }
-                NotAsked::TooManyLimits => {
-                    self.checks().too_many_limits();
-                    Reason::TooManyLimits
+                    Step::Forward(Admission::default())
                 }
             };
-            return Step::Respond(self.refuse_undecided(rules, reason, request));
         }
         if rules.watch.is_open() {
             *mark = rules.watch.mark(&ask, &head);
         }
-        if !self.blocks().are_empty()
-            && ask.any_key(&head, |limit, key| self.blocks().has(limit, key))
+        if !self.blocks.are_empty() && ask.any_key(&head, |limit, key| self.blocks.has(limit, key))
         {
             return Step::Respond(self.refuse_undecided(rules, Reason::Blocked, request));
         }
@@ -177,12 +161,12 @@ impl<S: Store> Shared<S> {
             false => self.store.refusal(&charges),
         };
         if let Some(decision) = refusal {
-            if rules.ends_with_decision && decision.is_allowed() {
+            if rules.ends_with_decision && decision.is_allowed() && ask.refusal.is_none() {
                 rules.metrics.admitted(&head, &decision);
                 return Step::Forward(Admission::default());
             }
             let needs_keys =
-                !decision.is_allowed() || rules.plan.makes_wait() || rules.settings.reads_keys();
+                !decision.is_allowed() || rules.plan.makes_wait || rules.settings.reads_keys();
             let mut context = RequestContext::new(rules, &ask, needs_keys);
             context.recorded = rules.plan.record(&charges);
             // The charges borrow from the request.
@@ -192,16 +176,24 @@ impl<S: Store> Shared<S> {
         }
         let mut context = RequestContext::new(rules, &ask, true);
         context.fallback = ask.fallback();
+        context.report.only_shadows = ask.has_only_shadows();
         context.span = rules
             .settings
             .spans
             .begin(rules.plan.version, &context.keys);
         let (answer, known_refusal) = context.span.within(|| self.store.send(&charges));
         context.fallback.known_refusal = known_refusal.map(Box::new);
-        let recorded = rules.plan.record_in_flight(&charges);
+        let recorded = match ask.refusal {
+            None => rules.plan.record_in_flight(&charges),
+            Some(_) => Vec::new(),
+        };
         let call = InFlight::new(answer, recorded, self.settler());
         context.watch = Stopwatch::start();
-        Step::Wait(Stage::decide(call, rules.settings.store_timeout, context))
+        Step::Wait(Stage::Decide {
+            call,
+            deadline: Deadline::new(rules.settings.store_timeout),
+            context: Some(context),
+        })
     }
 
     pub(super) fn decided<B>(
@@ -214,6 +206,10 @@ impl<S: Store> Shared<S> {
         let decision = context.report.decision.insert(decision);
         if !decision.is_allowed() {
             return Step::Respond(self.refuse_over_quota(context, request));
+        }
+        // The charges stay, so that limits bound the number of such requests.
+        if let Some(reason) = context.refusal {
+            return Step::Respond(self.refuse_undecided(&context.rules, reason, request));
         }
         let settings = &context.rules.settings;
         self.streaks
@@ -244,7 +240,12 @@ impl<S: Store> Shared<S> {
             }
             Some(place) => {
                 let wait = wait.saturating_add(random_up_to(jitter));
-                Step::Wait(Stage::queue(wait, place, Queued { admission, context }))
+                Step::Wait(Stage::Queue {
+                    turn: Deadline::new(wait),
+                    closed: place.closed(),
+                    place,
+                    queued: Some(Queued { admission, context }),
+                })
             }
         }
     }
@@ -283,7 +284,7 @@ fn without_turn(mut context: Box<RequestContext>) -> Box<RequestContext> {
     context
 }
 
-fn random_up_to(longest: Duration) -> Duration {
+pub(super) fn random_up_to(longest: Duration) -> Duration {
     Duration::from_micros(fastrand::u64(
         ..=u64::try_from(longest.as_micros()).unwrap_or(u64::MAX),
     ))

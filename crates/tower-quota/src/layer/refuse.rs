@@ -6,18 +6,21 @@ use std::sync::Arc;
 
 use http::header::{CONNECTION, HeaderValue};
 use http::{Request, Response, Version};
-use tower_quota_core::{Charge, Decision, Key, Outcome, Overloaded, Store};
+use tower_quota_core::{Charge, Decision, Key, Outcome, Overloaded, Store, Undecidable};
 
 use super::admission::Admission;
-use super::pipeline::Step;
+use super::pipeline::{Step, random_up_to};
 use super::shared::Shared;
 use crate::decided::Decided;
 use crate::degraded::Degraded;
 use crate::head::RequestHead;
+use crate::limit::Limit;
 use crate::metrics::DegradedChoice;
 use crate::request::{RequestContext, Rules};
 use crate::response::{Reason, RefusalBody, Refused};
 use crate::settle::Counted;
+
+const SECOND: Duration = Duration::from_secs(1);
 
 /// Marks a refusal after which the connection should be closed, in the extensions of the response.
 ///
@@ -46,16 +49,18 @@ impl<S: Store> Shared<S> {
         failure: Option<&(dyn Error + Send + Sync + 'static)>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
-        context.report.only_shadows = context.fallback.only_shadows;
-        context.report.jitter = context.rules.responses.draw_jitter();
+        context.report.jitter = draw_jitter(&context);
         let (reason, closes) = match (failure, &context.report.decision) {
             (Some(error), _) => (Reason::StoreFailure(error), false),
             (None, Some(decision)) => (Reason::of(decision), self.note_refusal(decision, &context)),
-            (None, None) => return Response::default(),
+            // Without a decision nobody asks for a refusal. Even then, the answer must not look like a success.
+            (None, None) => (Reason::TooManyLimits, false),
         };
         let refused = Refused::new(reason, RequestHead::of(request), context.report.jitter);
-        let responses = &context.rules.responses;
-        let mut response = responses.refuse(&refused, Some(&context.report));
+        let Rules {
+            plan, responses, ..
+        } = &*context.rules;
+        let mut response = responses.refuse(plan, &refused, Some(&context.report));
         context.attach(&mut response);
         if closes {
             response.extensions_mut().insert(CloseConnection);
@@ -98,6 +103,13 @@ impl<S: Store> Shared<S> {
         reason: Reason<'_>,
         request: &Request<B>,
     ) -> Response<RefusalBody> {
+        match reason {
+            // The watch already has the decision.
+            Reason::NoPeerAddress if !rules.watch.is_open() => self.checks.no_peer_address(),
+            Reason::TooManyLimits => self.checks.too_many_limits(),
+            Reason::Undecidable(error) => self.checks.undecidable(error),
+            _ => {}
+        }
         let head = RequestHead::of(request);
         let decided = Decided {
             head,
@@ -108,7 +120,7 @@ impl<S: Store> Shared<S> {
         };
         self.notify(rules, &decided);
         let refused = Refused::new(reason, head, Duration::ZERO);
-        rules.responses.refuse(&refused, None)
+        rules.responses.refuse(&rules.plan, &refused, None)
     }
 
     /// Decides a request by the limits' choices for a failure of the store.
@@ -121,6 +133,10 @@ impl<S: Store> Shared<S> {
     ) -> Step<S> {
         let settings = Arc::clone(&context.rules.settings);
         (settings.on_store_error)(error);
+        if is_caused_by::<Undecidable>(error) {
+            let reason = Reason::Undecidable(error);
+            return Step::Respond(self.refuse_undecided(&context.rules, reason, request));
+        }
         request.extensions_mut().insert(Degraded);
         if context.fallback.refuses || context.fallback.known_refusal.is_some() {
             self.outage.failed(error, false, settings.local.now());
@@ -135,11 +151,12 @@ impl<S: Store> Shared<S> {
         }
         context.report.by = Counted::Locally;
         let mut local = core::mem::take(&mut context.fallback.local);
-        if is_overloaded(error) {
+        if is_caused_by::<Overloaded>(error) {
             local.append(&mut context.fallback.local_if_overloaded);
         }
         // Shadows refuse nothing: with none but them to decide, the request passes uncounted.
-        let is_uncounted = local.iter().all(|owned| owned.as_charge().is_shadow());
+        let is_uncounted =
+            context.refusal.is_none() && local.iter().all(|owned| owned.as_charge().is_shadow());
         self.outage
             .failed(error, is_uncounted, settings.local.now());
         if is_uncounted {
@@ -175,7 +192,18 @@ impl<S: Store> Shared<S> {
     }
 }
 
-/// Returns whether a store failed because it got more requests than it can decide.
-fn is_overloaded(error: &(dyn Error + 'static)) -> bool {
-    error.is::<Overloaded>() || error.source().is_some_and(is_overloaded)
+fn draw_jitter(context: &RequestContext) -> Duration {
+    let jitter = context.rules.responses.draw_jitter();
+    let decision = context.report.decision.as_ref();
+    let limit = decision.and_then(|decision| context.rules.plan.limit(decision.tightest()?.name));
+    match limit.is_some_and(Limit::is_hold) {
+        // Clients cannot know the release of a hold. Whole seconds spread over one and two.
+        true => jitter.max(random_up_to(2 * SECOND).saturating_sub(SECOND)),
+        false => jitter,
+    }
+}
+
+/// Returns whether an error or one of its sources is a `T`.
+fn is_caused_by<T: Error + 'static>(error: &(dyn Error + 'static)) -> bool {
+    error.is::<T>() || error.source().is_some_and(is_caused_by::<T>)
 }

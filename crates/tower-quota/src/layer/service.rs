@@ -1,4 +1,3 @@
-use core::fmt;
 use core::task::{Context, Poll};
 use std::sync::Arc;
 
@@ -7,7 +6,7 @@ use tower_quota_core::Store;
 use tower_service::Service;
 
 use super::body::ResponseBody;
-use super::future::{ResponseFuture, Waiting};
+use super::future::{ResponseFuture, State, Waiting};
 use super::pipeline::Step;
 use super::shared::Shared;
 
@@ -16,6 +15,7 @@ use super::shared::Shared;
 /// Errors only come from the inner service. Refusals and failures of the store are responses. `poll_ready` only asks
 /// the inner service. Waiting and refused requests release the readiness. A waiting request later goes to a clone that
 /// is polled ready again.
+#[derive(Debug)]
 pub struct RateLimit<Svc, S> {
     inner: Svc,
     shared: Arc<Shared<S>>,
@@ -30,12 +30,6 @@ impl<Svc, S> RateLimit<Svc, S> {
     #[must_use]
     pub const fn get_ref(&self) -> &Svc {
         &self.inner
-    }
-
-    /// Returns a mutable reference to the inner service.
-    #[must_use]
-    pub const fn get_mut(&mut self) -> &mut Svc {
-        &mut self.inner
     }
 
     /// Returns the inner service, without the limits.
@@ -60,26 +54,42 @@ where
 
     #[inline(never)] // If it were inlined, the request would have to be copied.
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        // Each future is written in place.
         match self.shared.begin(&mut request) {
             Step::Forward(admission) => {
                 let finish = admission.forward(&mut request);
-                ResponseFuture::running(self.inner.call(request), finish)
+                ResponseFuture {
+                    state: State::Running {
+                        response: self.inner.call(request),
+                        finish,
+                    },
+                }
             }
             Step::Respond(response) => {
                 // Drop the ready service, because other requests may need its reserved permit.
                 self.inner = self.inner.clone();
-                ResponseFuture::respond(response)
+                ResponseFuture {
+                    state: State::Responding {
+                        response: Some(response),
+                    },
+                }
             }
             Step::Wait(stage) => {
                 let service = self.inner.clone();
                 // Drop the ready service. Its permit is for requests that do not wait.
                 self.inner = service.clone();
-                ResponseFuture::waiting(Waiting::new(
-                    Arc::clone(&self.shared),
+                let waiting = Waiting {
+                    shared: Arc::clone(&self.shared),
                     service,
-                    request,
-                    stage,
-                ))
+                    request: Some(request),
+                    stage: Some(stage),
+                    admission: None,
+                };
+                ResponseFuture {
+                    state: State::Waiting {
+                        waiting: Box::pin(waiting),
+                    },
+                }
             }
         }
     }
@@ -91,14 +101,5 @@ impl<Svc: Clone, S> Clone for RateLimit<Svc, S> {
             inner: self.inner.clone(),
             shared: Arc::clone(&self.shared),
         }
-    }
-}
-
-impl<Svc: fmt::Debug, S: fmt::Debug> fmt::Debug for RateLimit<Svc, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RateLimit")
-            .field("inner", &self.inner)
-            .field("shared", &self.shared)
-            .finish()
     }
 }

@@ -29,8 +29,6 @@ pub(crate) type OnStoreError = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
 
 pub(crate) type OnDecision = dyn Fn(&Decided<'_>) + Send + Sync;
 
-pub(super) const STORE_TIMEOUT: Duration = Duration::from_secs(5);
-
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -38,7 +36,7 @@ impl Default for Settings {
             local: Arc::default(),
             on_store_error: Arc::new(|_| {}),
             on_decision: None,
-            store_timeout: STORE_TIMEOUT,
+            store_timeout: Duration::from_secs(5),
             attaches_decision: false,
             #[cfg(feature = "top")]
             counts_busy: false,

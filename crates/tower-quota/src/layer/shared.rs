@@ -32,18 +32,18 @@ use crate::traced::trace;
 
 /// The state that a layer, its clones and all their services share.
 pub(crate) struct Shared<S> {
-    pub(super) store: CachedStore<S>,
+    pub(crate) store: CachedStore<S>,
     /// A number that identifies the store in this process.
     store_number: usize,
     /// The rules in force. A request loads them once and keeps them.
     rules: ArcSwap<Rules>,
     /// Held while the rules are replaced.
     changing: Mutex<()>,
-    checks: Arc<Checks>,
-    pub(super) queue: Arc<Queue>,
+    pub(crate) checks: Arc<Checks>,
+    pub(crate) queue: Arc<Queue>,
     pub(super) streaks: Streaks,
     pub(super) outage: OutageLog,
-    blocks: Blocks,
+    pub(crate) blocks: Blocks,
     #[cfg(feature = "top")]
     pub(crate) top_refused: TopClients,
     #[cfg(feature = "top")]
@@ -120,10 +120,6 @@ impl<S> Shared<S> {
         self.rules.load()
     }
 
-    pub(crate) fn checks(&self) -> &Checks {
-        &self.checks
-    }
-
     /// Publishes the metrics of all policies.
     #[cfg(feature = "metrics")]
     pub(crate) fn publish_policies(&self) {
@@ -131,21 +127,8 @@ impl<S> Shared<S> {
         self.rules().metrics.publish();
     }
 
-    pub(crate) const fn store(&self) -> &CachedStore<S> {
-        &self.store
-    }
-
     pub(crate) fn store_timeout(&self) -> Duration {
         self.rules().settings.store_timeout
-    }
-
-    pub(crate) fn queue(&self) -> &Queue {
-        &self.queue
-    }
-
-    #[inline]
-    pub(crate) const fn blocks(&self) -> &Blocks {
-        &self.blocks
     }
 
     /// Counts a sample of the requests for the busiest clients.

@@ -3,7 +3,6 @@
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
-use core::time::Duration;
 use std::sync::Arc;
 
 use http::Extensions;
@@ -67,38 +66,6 @@ pub(super) enum Event<S: Store> {
 pub(super) struct Queued {
     pub(super) admission: Admission,
     pub(super) context: Box<RequestContext>,
-}
-
-impl<S: Store> Stage<S> {
-    pub(super) fn decide(
-        call: InFlight<CachedStore<S>>,
-        timeout: Duration,
-        context: Box<RequestContext>,
-    ) -> Self {
-        Self::Decide {
-            call,
-            deadline: Deadline::new(timeout),
-            context: Some(context),
-        }
-    }
-
-    pub(super) fn queue(wait: Duration, place: Place, queued: Queued) -> Self {
-        let closed = place.closed();
-        Self::Queue {
-            turn: Deadline::new(wait),
-            closed,
-            place,
-            queued: Some(queued),
-        }
-    }
-
-    pub(super) const fn name(&self) -> &'static str {
-        match self {
-            Self::LookUp { .. } => "looking up",
-            Self::Decide { .. } => "deciding",
-            Self::Queue { .. } => "queued",
-        }
-    }
 }
 
 impl<S: Store> Future for Stage<S> {

@@ -3,7 +3,6 @@ use tower_quota_core::Name;
 /// The positions of a policy's limits by the numbers of their names.
 ///
 /// Sorted numbers instead of a hash map, because a few limits fit in one cache line.
-#[derive(Debug)]
 pub(crate) struct ById(Box<[(u32, u32)]>);
 
 impl ById {

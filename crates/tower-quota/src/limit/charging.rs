@@ -1,18 +1,11 @@
+use core::time::Duration;
+
 use tower_quota_core::{Algorithm, Charge, ChargeMode, ConfigError, Key, Name, Quota};
 
 use super::{Cost, Limit, MissingKey, Over};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::{Mistake, mistake};
-
-pub(crate) enum WithoutKey {
-    Share,
-    Skip,
-    Refuse,
-    Unauthenticated,
-    /// A mistake of the server.
-    NoPeerAddress,
-}
 
 impl Limit {
     /// Returns the constant cost of a limit without conditions, closures or options.
@@ -101,8 +94,16 @@ impl Limit {
         if self.is_shadow() {
             charge = charge.shadow();
         }
-        if self.delays() {
-            charge = charge.in_mode(ChargeMode::Forced).refundable();
+        if let Over::Delay { step, most } = self.over {
+            // A larger debt would not delay longer, but outlast the client's last request.
+            let units = most.as_micros().div_ceil(step.as_micros().max(1));
+            let debt = units.saturating_mul(u128::from(charge.quota().grain()));
+            let refill = u128::from(charge.quota().refill().max(1));
+            let longest = u64::try_from(debt.div_ceil(refill)).unwrap_or(u64::MAX);
+            charge = charge
+                .in_mode(ChargeMode::Forced)
+                .max_wait(Duration::from_micros(longest))
+                .refundable();
         }
         if self.is_at_most {
             charge = charge.at_most();
@@ -140,26 +141,23 @@ impl Limit {
         [self.name.id()].into_iter().chain(strikes)
     }
 
-    /// Returns the decision about a request without a key. A shadow never refuses.
-    pub(crate) fn without_key(&self, head: &RequestHead<'_>) -> WithoutKey {
+    /// Returns the choice for a request without a key, or `None` if the server did not attach the address of the peer.
+    ///
+    /// A shadow never refuses.
+    pub(crate) fn without_key(&self, head: &RequestHead<'_>) -> Option<MissingKey> {
         let choice = match self.missing {
             Some(choice) => choice,
-            None if mistake(&*self.extractor, head) == Some(Mistake::NoPeerAddress) => {
-                return if self.is_shadow() {
-                    WithoutKey::Skip
-                } else {
-                    WithoutKey::NoPeerAddress
-                };
-            }
+            None if self.is_shadow() => MissingKey::Skip,
+            None if mistake(&*self.extractor, head) == Some(Mistake::NoPeerAddress) => return None,
             None if has_credentials(self.extractor.scope()) => MissingKey::Unauthenticated,
             None => MissingKey::Refuse,
         };
-        match choice {
-            MissingKey::ShareOneCounter => WithoutKey::Share,
-            MissingKey::Refuse if !self.is_shadow() => WithoutKey::Refuse,
-            MissingKey::Unauthenticated if !self.is_shadow() => WithoutKey::Unauthenticated,
-            MissingKey::Skip | MissingKey::Refuse | MissingKey::Unauthenticated => WithoutKey::Skip,
-        }
+        Some(match choice {
+            MissingKey::Refuse | MissingKey::Unauthenticated if self.is_shadow() => {
+                MissingKey::Skip
+            }
+            choice => choice,
+        })
     }
 
     /// Returns the choice for a failure of the store. A shadow never refuses.
@@ -171,7 +169,11 @@ impl Limit {
     }
 
     pub(crate) fn settles(&self) -> bool {
-        self.settle_rule.is_some() || self.quota.algorithm() == Algorithm::Concurrent
+        self.settle_rule.is_some() || self.is_hold()
+    }
+
+    pub(crate) fn is_hold(&self) -> bool {
+        self.quota.algorithm() == Algorithm::Concurrent
     }
 
     pub(crate) fn makes_wait(&self) -> bool {
@@ -194,7 +196,7 @@ impl Limit {
                 algorithm: self.quota.algorithm(),
             });
         }
-        if self.quota.algorithm() == Algorithm::Concurrent {
+        if self.is_hold() {
             if self.settle_rule.is_some() {
                 return Err(ConfigError::SettledHold(self.name));
             }

@@ -8,7 +8,7 @@ use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
-use tower_quota_core::{Algorithm, Key, Name, Penalty, Quota};
+use tower_quota_core::{Key, Name, Penalty, Quota};
 
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
@@ -17,7 +17,6 @@ use crate::settle::{Rule, Settle, SettleRule, by_handler};
 use crate::when::{Condition, not};
 
 pub(crate) use self::by_id::ById;
-pub(crate) use self::charging::WithoutKey;
 pub use self::over::Over;
 
 /// A named quota, with a key, a cost per request, and conditions.
@@ -71,9 +70,15 @@ pub enum MissingKey {
     ShareOneCounter,
     /// The limit does not apply. Let another limit count the request.
     Skip,
-    /// Refuses the request with 400, or `INVALID_ARGUMENT` for gRPC.
+    /// Refuses the request with 400, or `INVALID_ARGUMENT` for gRPC, unless another limit refuses with 429.
+    ///
+    /// The request still counts by its other keys, so a limit by address bounds guesses. Limits without a key, shared
+    /// counters and [holds](crate::Quota::concurrent) do not count the request, and its charges never settle.
     Refuse,
-    /// Refuses the request with 401 and a challenge, or `UNAUTHENTICATED`.
+    /// Like `Refuse`, but with 401 and a challenge, or `UNAUTHENTICATED`.
+    ///
+    /// Browsers send no credentials at first. If a limit by address should not count these requests, add a
+    /// [condition](Limit::when) on the header.
     Unauthenticated,
 }
 
@@ -234,7 +239,8 @@ impl Limit {
     /// Sets the choice for requests without a key.
     ///
     /// By default, missing or conflicting keys are refused with 401 for credentials, with 500 if the server did not
-    /// attach the address of the peer, and with 400 otherwise.
+    /// attach the address of the peer, and with 400 otherwise. Other limits still [count](MissingKey::Refuse) the
+    /// request, so add a limit by address against guesses.
     pub const fn when_missing(mut self, missing: MissingKey) -> Self {
         self.missing = Some(missing);
         self
@@ -360,7 +366,7 @@ impl Limit {
     }
 
     pub(crate) fn is_hidden(&self) -> bool {
-        self.is_hidden || self.quota.algorithm() == Algorithm::Concurrent
+        self.is_hidden || self.is_hold()
     }
 
     pub(crate) fn always_applies(&self) -> bool {

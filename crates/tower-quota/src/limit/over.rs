@@ -14,7 +14,7 @@ pub enum Over {
     Flag,
     /// Lets the request wait, longer with each unit over the quota (a tarpit).
     ///
-    /// All requests take units, even if another limit refuses. The layer refuses requests without a
+    /// All requests take units, even if another limit refuses, until the wait is the longest. The layer refuses requests without a
     /// [place](crate::RateLimitLayer::max_waiting) in the queue.
     Delay {
         /// The wait for each unit over the quota.

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use ::metrics::Counter;
 
-use super::outcome::OutcomeLabel;
+use crate::outcome_label::OutcomeLabel;
 
 #[derive(Default)]
 pub(super) struct Count {
@@ -11,7 +11,7 @@ pub(super) struct Count {
     published: AtomicU64,
 }
 
-pub(super) type Counts = [Count; OutcomeLabel::LABELS.len()];
+pub(super) type Counts = [Count; OutcomeLabel::TEXTS.len()];
 
 pub(super) struct RouteCounts {
     pub(super) route: Arc<str>,

@@ -17,7 +17,10 @@ impl DegradedChoice {
     pub(super) const LABELS: [&str; 3] = ["allow", "refuse", "local"];
 }
 
-#[cfg(feature = "metrics")]
 impl StoreFailureKind {
     pub(super) const LABELS: [&str; 3] = ["store", "timeout", "settle"];
+
+    pub(crate) const fn label(self) -> &'static str {
+        Self::LABELS[self as usize]
+    }
 }

@@ -22,12 +22,11 @@
 //! # Labels
 //!
 //! Clients cannot make labels, and labels hold no keys or addresses. `route` is axum's matched route or `none`. Beyond
-//! [`MAX_ROUTES`], [`MAX_LIMITS`] or [`MAX_CELLS`], the label is `other`.
+//! 512 routes, 4,000 limits, or 8,192 pairs of both, the label is `other`. Histograms have 64 limits of their own.
 
 mod counts;
 mod failure;
 mod latency;
-mod outcome;
 mod policy;
 mod replaced;
 mod rules;
@@ -50,17 +49,3 @@ pub use self::stats::{StoreStats, publish_stats};
 pub(crate) use self::stopwatch::Stopwatch;
 pub use self::table::{METRICS, Metric, MetricKind, describe};
 pub use self::totals::DecisionTotals;
-
-/// The maximum number of routes with their own labels.
-pub const MAX_ROUTES: usize = 512;
-
-/// The maximum number of limits with their own labels.
-pub const MAX_LIMITS: usize = 4_000;
-
-/// The maximum number of pairs of route and limit with their own labels.
-///
-/// Decisions on later routes have the route `other`.
-pub const MAX_CELLS: usize = 8_192;
-
-/// The maximum number of limits with their own histograms.
-pub const MAX_HISTOGRAMS: usize = 64;

@@ -8,14 +8,23 @@ use tower_quota_core::{Decision, LimitStatus, Name};
 use super::counts::{Count, RouteCounts};
 use super::failure::{DegradedChoice, StoreFailureKind};
 use super::latency::Latency;
-use super::outcome::OutcomeLabel;
 use super::stopwatch::Stopwatch;
-use super::{MAX_CELLS, MAX_HISTOGRAMS, MAX_LIMITS, MAX_ROUTES, table};
+use super::table;
 use crate::decided::Decided;
 use crate::head::RequestHead;
 use crate::limit::ById;
+use crate::outcome_label::OutcomeLabel;
 
 const OTHER: &str = "other";
+
+const MAX_ROUTES: usize = 512;
+
+pub(super) const MAX_LIMITS: usize = 4_000;
+
+/// Pairs of route and limit.
+const MAX_CELLS: usize = 8_192;
+
+const MAX_HISTOGRAMS: usize = 64;
 
 /// The metrics of a policy. The next policy continues the series.
 pub(crate) struct PolicyMetrics {
@@ -97,7 +106,7 @@ impl PolicyMetrics {
 
     pub(crate) fn count(&self, decided: &Decided<'_>) {
         self.with_route(&decided.head, |route| {
-            route.requests[OutcomeLabel::of_request(decided) as usize].add_one();
+            route.requests[decided.outcome() as usize].add_one();
             let statuses = decided.decision.map_or(&[][..], Decision::statuses);
             for status in statuses {
                 self.count_limit(route, status.name, OutcomeLabel::of_limit(status));
@@ -190,7 +199,7 @@ impl PolicyMetrics {
     pub(crate) fn publish(&self) {
         for counts in self.routes() {
             let route = &counts.route;
-            for (count, outcome) in counts.requests.iter().zip(OutcomeLabel::LABELS) {
+            for (count, outcome) in counts.requests.iter().zip(OutcomeLabel::TEXTS) {
                 count.publish(
                     || counter!(table::REQUESTS, "route" => Arc::clone(route), "outcome" => outcome),
                 );
@@ -198,7 +207,7 @@ impl PolicyMetrics {
             for (position, of_limit) in counts.limits.iter().enumerate() {
                 let own = self.limits.get(position).filter(|_| position < MAX_LIMITS);
                 let limit = own.map_or(OTHER, |limit| limit.as_str());
-                for (count, outcome) in of_limit.iter().zip(OutcomeLabel::LABELS) {
+                for (count, outcome) in of_limit.iter().zip(OutcomeLabel::TEXTS) {
                     count.publish(|| {
                         counter!(table::DECISIONS, "limit" => limit, "route" => Arc::clone(route), "outcome" => outcome)
                     });

@@ -1,9 +1,8 @@
 use tower_quota_core::Name;
 
-use super::MAX_LIMITS;
 use super::latency::StoreLatency;
-use super::outcome::OutcomeLabel;
-use super::policy::PolicyMetrics;
+use super::policy::{MAX_LIMITS, PolicyMetrics};
+use crate::outcome_label::OutcomeLabel;
 
 /// The decisions of a limit in this process since its policy came into force.
 ///

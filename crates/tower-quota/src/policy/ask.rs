@@ -12,7 +12,8 @@ use super::plan::{Plan, PlannedLimit};
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::{MAX_SENT_KEYS, is_conflict};
-use crate::limit::WithoutKey;
+use crate::limit::{Limit, MissingKey};
+use crate::response::Reason;
 
 const INLINE_LIMITS: usize = 4;
 
@@ -24,6 +25,8 @@ pub(crate) struct Ask<'p, 'r> {
     keys: SmallVec<[ReadKey<'r>; INLINE_LIMITS]>,
     parts: SmallVec<[Part<'p>; INLINE_LIMITS]>,
     overrides: Vec<(Name, Quota)>,
+    /// The reason to refuse the request if the limits admit it.
+    pub(crate) refusal: Option<Reason<'static>>,
 }
 
 pub(crate) type Charges<'a> = SmallVec<[Charge<'a>; INLINE_LIMITS]>;
@@ -64,14 +67,6 @@ struct Part<'p> {
     units: u64,
 }
 
-pub(crate) enum NotAsked {
-    NoLimit,
-    MissingKey(Name),
-    Unauthenticated(Name),
-    NoPeerAddress,
-    TooManyLimits,
-}
-
 #[derive(Default)]
 pub(crate) struct Fallback {
     /// The refusal of a client known to be over a limit.
@@ -80,7 +75,6 @@ pub(crate) struct Fallback {
     pub(crate) local: Vec<OwnedCharge>,
     /// The charges of limits without a choice.
     pub(crate) local_if_overloaded: Vec<OwnedCharge>,
-    pub(crate) only_shadows: bool,
 }
 
 impl<'p, 'r> Ask<'p, 'r> {
@@ -92,25 +86,40 @@ impl<'p, 'r> Ask<'p, 'r> {
             keys: SmallVec::new(),
             parts: SmallVec::new(),
             overrides: Vec::new(),
+            refusal: None,
         }
     }
 
     #[inline]
-    pub(crate) fn read(&mut self, head: &RequestHead<'r>) -> Result<(), NotAsked> {
+    pub(crate) fn read(&mut self, head: &RequestHead<'r>) {
         let plan = self.plan;
         for planned in plan.listed() {
-            self.read_limit(planned, None, head)?;
+            self.read_limit(planned, None, head);
         }
         if !plan.choices.is_empty() {
-            self.read_chosen(head)?;
+            self.read_chosen(head);
         }
         let is_enforced = |part: &&Part<'_>| !part.planned.limit.is_shadow();
-        match self.parts.len() {
-            0 => Err(NotAsked::NoLimit),
-            1..=Charge::MOST => Ok(()),
-            _ if self.parts.iter().filter(is_enforced).count() <= Charge::MOST => Ok(()),
-            _ => Err(NotAsked::TooManyLimits),
+        if self.parts.len() > Charge::MOST
+            && self.parts.iter().filter(is_enforced).count() > Charge::MOST
+        {
+            self.refusal = Some(Reason::TooManyLimits);
+            self.parts.clear();
         }
+        if self.refusal.is_some() {
+            self.leave_out_shared();
+        }
+    }
+
+    /// Leaves out the charges that a refused request must not take.
+    ///
+    /// Clients without a key could use up shared counters, and a hold would have to be released.
+    #[cold]
+    fn leave_out_shared(&mut self) {
+        let parts = core::mem::take(&mut self.parts);
+        let is_own =
+            |part: &Part<'p>| !self.key(part).as_bytes().is_empty() && !self.charge(part).is_hold();
+        self.parts = parts.into_iter().filter(is_own).collect();
     }
 
     #[inline(always)]
@@ -119,25 +128,27 @@ impl<'p, 'r> Ask<'p, 'r> {
         planned: &'p PlannedLimit,
         quota: Option<Quota>,
         head: &RequestHead<'r>,
-    ) -> Result<(), NotAsked> {
+    ) {
         let (limit, is_simple) = (&planned.limit, planned.simple.is_some());
         if !is_simple && !limit.applies(head) {
-            return Ok(());
+            return;
         }
         let key = self.read_key(planned.key, head);
         let found = self.keys[key].found.as_ref();
         let is_conflict = found.is_some_and(is_conflict);
         if found.is_none() || is_conflict {
-            match limit.without_key(head) {
-                WithoutKey::Share => {}
+            let scope = limit.extractor.scope();
+            let refusal = match limit.without_key(head) {
+                Some(MissingKey::Skip) if !is_conflict => return,
                 // A client could evade the limit by a second value.
-                WithoutKey::Skip if is_conflict => {}
-                WithoutKey::Skip => return Ok(()),
-                WithoutKey::Refuse => return Err(NotAsked::MissingKey(limit.extractor.scope())),
-                WithoutKey::Unauthenticated => {
-                    return Err(NotAsked::Unauthenticated(limit.extractor.scope()));
-                }
-                WithoutKey::NoPeerAddress => return Err(NotAsked::NoPeerAddress),
+                Some(MissingKey::Skip | MissingKey::ShareOneCounter) => None,
+                Some(MissingKey::Refuse) => Some(Reason::MissingKey(scope)),
+                Some(MissingKey::Unauthenticated) => Some(Reason::Unauthenticated(scope)),
+                None => Some(Reason::NoPeerAddress),
+            };
+            if refusal.is_some() {
+                self.refusal = self.refusal.or(refusal);
+                return;
             }
         }
         if (!is_simple || quota.is_some())
@@ -154,26 +165,23 @@ impl<'p, 'r> Ask<'p, 'r> {
             key,
             units,
         });
-        Ok(())
     }
 
     #[inline(never)]
-    fn read_chosen(&mut self, head: &RequestHead<'r>) -> Result<(), NotAsked> {
+    fn read_chosen(&mut self, head: &RequestHead<'r>) {
         let plan = self.plan;
-        let mut read = Ok(());
         for choice in &plan.choices {
             let limits = plan.chosen_of(choice);
             let mut add = |position: usize, quota| {
                 let Some(planned) = limits.get(position) else {
                     return;
                 };
-                if read.is_ok() && !self.parts.iter().any(|part| ptr::eq(part.planned, planned)) {
-                    read = self.read_limit(planned, quota, head);
+                if !self.parts.iter().any(|part| ptr::eq(part.planned, planned)) {
+                    self.read_limit(planned, quota, head);
                 }
             };
-            (choice.choose)(&head.in_doubt(true), &mut Chosen::new(&mut add));
+            (choice.choose)(&head.in_doubt(true), &mut Chosen { add: &mut add });
         }
-        read
     }
 
     /// Reads a key at most once, and returns the position in `keys`.
@@ -206,7 +214,7 @@ impl<'p, 'r> Ask<'p, 'r> {
         for part in &self.parts {
             charges.push(self.charge(part));
         }
-        if self.plan.makes_wait() {
+        if self.plan.makes_wait {
             bound_waits(&mut charges, has_room);
         }
         if charges.len() > Charge::MOST {
@@ -222,16 +230,17 @@ impl<'p, 'r> Ask<'p, 'r> {
             Some(simple) if self.other_quota(simple.name).is_none() => {
                 Charge::new(simple.name, &simple.quota, key).cost(part.units)
             }
-            _ => limit.charge(
-                self.other_quota(limit.name).unwrap_or(&limit.quota),
-                key,
-                part.units,
-            ),
+            _ => limit.charge(self.quota(limit), key, part.units),
         }
     }
 
     #[inline]
-    pub(crate) fn other_quota(&self, limit: Name) -> Option<&Quota> {
+    pub(crate) fn quota<'a>(&'a self, limit: &'a Limit) -> &'a Quota {
+        self.other_quota(limit.name).unwrap_or(&limit.quota)
+    }
+
+    #[inline]
+    fn other_quota(&self, limit: Name) -> Option<&Quota> {
         self.overrides
             .iter()
             .find(|(name, _)| *name == limit)
@@ -246,12 +255,16 @@ impl<'p, 'r> Ask<'p, 'r> {
         let mut oversized = Vec::new();
         for part in &self.parts {
             let limit = &part.planned.limit;
-            let quota = self.other_quota(limit.name).unwrap_or(&limit.quota);
-            if part.units > quota.capacity() {
+            if part.units > self.quota(limit).capacity() {
                 oversized.push((limit.name, part.units));
             }
         }
         oversized
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.parts.is_empty()
     }
 
     pub(crate) fn parts(&self) -> impl Iterator<Item = (Name, &Key<'_>)> {
@@ -285,7 +298,7 @@ impl<'p, 'r> Ask<'p, 'r> {
             let (limit, key) = (&part.planned.limit, self.key(part));
             ExplainedLimit {
                 name: limit.name,
-                quota: *self.other_quota(limit.name).unwrap_or(&limit.quota),
+                quota: *self.quota(limit),
                 key: key.to_static(),
                 cost: part.units,
                 is_shadow: limit.is_shadow(),
@@ -294,19 +307,20 @@ impl<'p, 'r> Ask<'p, 'r> {
         explained.collect()
     }
 
+    pub(crate) fn has_only_shadows(&self) -> bool {
+        let mut parts = self.parts.iter();
+        parts.all(|part| part.planned.limit.is_shadow())
+    }
+
     pub(crate) fn counted(&self) -> impl Iterator<Item = (Name, Name)> {
         let counted = self.parts.iter().filter(|part| part.units > 0);
         counted.map(|part| (part.planned.limit.name, self.key(part).scope()))
     }
 
     pub(crate) fn fallback(&self) -> Fallback {
-        let mut fallback = Fallback {
-            only_shadows: true,
-            ..Fallback::default()
-        };
+        let mut fallback = Fallback::default();
         for part in &self.parts {
             let limit = &part.planned.limit;
-            fallback.only_shadows &= limit.is_shadow();
             let choice = part.planned.on_store_failure;
             let local = match choice {
                 Some(OnStoreFailure::Allow) => continue,
@@ -327,6 +341,7 @@ impl<'p, 'r> Ask<'p, 'r> {
                 None => fallback.refuses |= choice.is_some() && !limit.is_shadow(),
             }
         }
+        fallback.refuses &= self.refusal.is_none();
         fallback
     }
 }

@@ -6,7 +6,7 @@ use super::Policy;
 use crate::limit::Limit;
 use crate::when::Condition;
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Split {
     pub(crate) condition: Arc<dyn Condition>,
     pub(crate) policy: Policy,
@@ -19,7 +19,8 @@ impl Policy {
     /// Lets another policy decide the requests that match this condition.
     ///
     /// Use `split` for a gradual roll-out, by a hash of the client's key. Limits with the same name share counters. The
-    /// other policy's own split is dropped, and a [handle](crate::RateLimitHandle) operates on the first policy.
+    /// other policy's own split is dropped. A [handle](crate::RateLimitHandle) finds the limits of both policies. For a
+    /// name in both, the handle takes the policy of the client's request, or else the first policy.
     ///
     /// ```
     /// use tower_quota::{Limit, Policy, Quota, key};

@@ -15,24 +15,12 @@ pub(super) struct Choice {
     pub(super) choose: Arc<Choose>,
 }
 
-impl fmt::Debug for Choice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Choice")
-            .field("limits", &self.limits)
-            .finish_non_exhaustive()
-    }
-}
-
 /// The chosen limits of a request. See [`Policy::choose`](crate::Policy::choose).
 pub struct Chosen<'a> {
-    add: &'a mut dyn FnMut(usize, Option<Quota>),
+    pub(super) add: &'a mut dyn FnMut(usize, Option<Quota>),
 }
 
-impl<'a> Chosen<'a> {
-    pub(super) fn new(add: &'a mut dyn FnMut(usize, Option<Quota>)) -> Self {
-        Self { add }
-    }
-
+impl Chosen<'_> {
     /// Adds the limit at this position in the list, with this quota or else its own.
     ///
     /// Your quota precedes [`Limit::quota_with`]. Duplicates, and positions outside the list, are ignored.

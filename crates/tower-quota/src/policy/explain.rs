@@ -1,10 +1,9 @@
-use tower_quota_core::Name;
-
-use super::ask::{Ask, NotAsked};
+use super::ask::Ask;
 use super::explained_limit::ExplainedLimit;
 use super::lists::Listed;
 use super::plan::Plan;
 use crate::head::RequestHead;
+use crate::response::Reason;
 
 /// Explains a policy's actions without a store. Made by [`Policy::explainer`](crate::Policy::explainer).
 ///
@@ -24,34 +23,24 @@ use crate::head::RequestHead;
 /// ```
 #[derive(Debug)]
 pub struct Explainer {
-    plan: Plan,
+    pub(super) plan: Plan,
 }
 
 /// What a policy would do with a request, before any count.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Explained {
     /// The request is not counted.
     Skipped,
     /// The request is not counted, and never blocked.
     Allowed,
-    /// The request is blocked.
-    Blocked,
-    /// A limit requires a key of this scope.
-    MissingKey(Name),
-    /// A limit requires credentials of this scope.
-    Unauthenticated(Name),
-    /// The server did not attach the address of the peer.
-    NoPeerAddress,
+    /// The request is refused for this reason, unless a limit refuses first.
+    Refused(Reason<'static>),
     /// These limits decide. Empty if no limit applies.
     Limited(Vec<ExplainedLimit>),
 }
 
 impl Explainer {
-    pub(crate) const fn new(plan: Plan) -> Self {
-        Self { plan }
-    }
-
     /// Returns what the policy would do with a request.
     #[must_use]
     pub fn explain(&self, head: &RequestHead<'_>) -> Explained {
@@ -64,17 +53,14 @@ impl Plan {
         match self.lists.find(head) {
             Listed::Skipped => return Explained::Skipped,
             Listed::Allowed => return Explained::Allowed,
-            Listed::Blocked => return Explained::Blocked,
+            Listed::Blocked => return Explained::Refused(Reason::Blocked),
             Listed::Unlisted => {}
         }
         let mut ask = Ask::new(self);
-        match ask.read(head) {
-            Ok(()) | Err(NotAsked::NoLimit | NotAsked::TooManyLimits) => {
-                Explained::Limited(ask.explained())
-            }
-            Err(NotAsked::MissingKey(scope)) => Explained::MissingKey(scope),
-            Err(NotAsked::Unauthenticated(scope)) => Explained::Unauthenticated(scope),
-            Err(NotAsked::NoPeerAddress) => Explained::NoPeerAddress,
+        ask.read(head);
+        match ask.refusal {
+            Some(reason) => Explained::Refused(reason),
+            None => Explained::Limited(ask.explained()),
         }
     }
 }

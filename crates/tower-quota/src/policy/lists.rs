@@ -4,14 +4,13 @@ use crate::head::RequestHead;
 use crate::when::Condition;
 
 /// The requests that a policy does not count.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Lists {
     pub(super) allowed: Vec<Arc<dyn Condition>>,
     pub(super) blocked: Vec<Arc<dyn Condition>>,
     pub(super) skipped: Vec<Arc<dyn Condition>>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Listed {
     Unlisted,
     /// Passes uncounted, even if another list matches.

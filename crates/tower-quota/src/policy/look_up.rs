@@ -1,4 +1,3 @@
-use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -35,12 +34,6 @@ impl LookUp {
                 found
             })
         }))
-    }
-}
-
-impl fmt::Debug for LookUp {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LookUp")
     }
 }
 

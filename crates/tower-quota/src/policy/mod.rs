@@ -10,6 +10,7 @@ mod look_up;
 mod names;
 mod plan;
 
+use core::fmt;
 use core::future::Future;
 use core::time::Duration;
 use std::collections::HashSet;
@@ -21,9 +22,10 @@ use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
 use crate::key::KeyExtractor;
 use crate::limit::Limit;
+use crate::valid::valid;
 use crate::when::Condition;
 
-pub(crate) use self::ask::{Ask, Fallback, NotAsked};
+pub(crate) use self::ask::{Ask, Fallback};
 use self::beside::Split;
 use self::choose::Choice;
 pub use self::choose::Chosen;
@@ -38,6 +40,9 @@ pub(crate) use self::plan::Plan;
 
 /// The limits of a request, charged together in a single step or not at all.
 ///
+/// In a Redis cluster, count all [concurrency limits](crate::Quota::concurrent) of a request by one key. With two keys, the
+/// request gets 500.
+///
 /// ```
 /// use tower_quota::{Limit, Policy, Quota, key};
 ///
@@ -47,7 +52,7 @@ pub(crate) use self::plan::Plan;
 ///     .limit(Limit::new("everyone", Quota::per_second(5_000)));
 /// # let _ = policy;
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use]
 pub struct Policy {
     limits: Vec<Limit>,
@@ -84,14 +89,7 @@ impl Policy {
     /// When the limit is invalid. See [`Policy::try_limit`].
     #[track_caller]
     pub fn limit(self, limit: Limit) -> Self {
-        match self.try_limit(limit) {
-            Ok(policy) => policy,
-            #[expect(
-                clippy::panic,
-                reason = "documented: a policy written in code fails at start"
-            )]
-            Err(error) => panic!("{error}"),
-        }
+        valid(self.try_limit(limit))
     }
 
     /// Works like [`Policy::limit`], but returns an error for an invalid limit.
@@ -145,14 +143,7 @@ impl Policy {
         limits: impl IntoIterator<Item = Limit>,
         choose: impl Fn(&RequestHead<'_>, &mut Chosen<'_>) + Send + Sync + 'static,
     ) -> Self {
-        match self.try_choose(limits, choose) {
-            Ok(policy) => policy,
-            #[expect(
-                clippy::panic,
-                reason = "documented: a policy written in code fails at start"
-            )]
-            Err(error) => panic!("{error}"),
-        }
+        valid(self.try_choose(limits, choose))
     }
 
     /// Works like [`Policy::choose`], but returns an error for an invalid limit.
@@ -247,7 +238,8 @@ impl Policy {
     /// Limits and handlers read the value from the request's extensions. After the deadline the value is missing.
     ///
     /// Your closure copies values out of the head and returns a future. All look-ups run at the same time, on tokio's
-    /// timer, and return different types. Refused requests cause look-ups too, so use a cache, even for unknown keys.
+    /// timer, and return different types. Refused requests cause look-ups too, so use a cache, even for unknown keys. Add a limit by address,
+    /// because guesses of API keys only [count](crate::MissingKey::Refuse) by address.
     ///
     /// ```
     /// use std::time::Duration;
@@ -292,7 +284,7 @@ impl Policy {
 
     /// Sets a version number for operators. By default there is no number.
     ///
-    /// Read the number with [`RateLimitHandle::policy_version`](crate::RateLimitHandle::policy_version).
+    /// [`trace_store_calls`](crate::RateLimitLayer::trace_store_calls) reports the number.
     pub const fn version(mut self, number: u64) -> Self {
         self.version = Some(number);
         self
@@ -301,7 +293,9 @@ impl Policy {
     /// Returns an explainer of the policy's actions, for tests and operators.
     #[must_use]
     pub fn explainer(&self) -> Explainer {
-        Explainer::new(Plan::new(self.clone()))
+        Explainer {
+            plan: Plan::new(self.clone()),
+        }
     }
 
     /// Sets the choice of limits without their own while the store is unavailable.
@@ -322,14 +316,7 @@ impl Policy {
     /// When the number is invalid. See [`Policy::try_instances`].
     #[track_caller]
     pub fn instances(self, expected: u32) -> Self {
-        match self.try_instances(expected) {
-            Ok(policy) => policy,
-            #[expect(
-                clippy::panic,
-                reason = "documented: a policy written in code fails at start"
-            )]
-            Err(error) => panic!("{error}"),
-        }
+        valid(self.try_instances(expected))
     }
 
     /// Works like [`Policy::instances`], but returns an error for an invalid number.
@@ -352,5 +339,13 @@ impl Policy {
 impl Default for Policy {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+impl fmt::Debug for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Policy")
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
     }
 }

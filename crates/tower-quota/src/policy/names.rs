@@ -6,7 +6,7 @@ use crate::key::identity;
 use crate::limit::Limit;
 
 /// The stored numbers and names of a policy's limits and scopes.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Names {
     limits: BTreeMap<u32, Name>,
     /// The scopes of keys, with the identities of the extractors.

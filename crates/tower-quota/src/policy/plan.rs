@@ -17,7 +17,6 @@ use crate::key::KeyExtractor;
 use crate::limit::{ById, Limit, Over};
 use crate::settle::{RecordedCharge, release};
 
-#[derive(Debug)]
 pub(crate) struct Plan {
     /// The listed limits, then the limits of `choices`.
     limits: Vec<PlannedLimit>,
@@ -29,9 +28,9 @@ pub(crate) struct Plan {
     pub(crate) look_ups: Vec<LookUp>,
     pub(crate) version: Option<u64>,
     pub(super) instances: u32,
-    begins_with_limits: bool,
+    pub(crate) begins_with_limits: bool,
     settles: bool,
-    makes_wait: bool,
+    pub(crate) makes_wait: bool,
     flags: bool,
     delays: bool,
 }
@@ -42,7 +41,6 @@ pub(super) struct PlannedChoice {
 }
 
 /// A limit of the plan. A simple limit fits in two cache lines, because thousands of limits are rarely cached.
-#[derive(Debug)]
 #[repr(C, align(64))]
 pub(super) struct PlannedLimit {
     pub(super) key: usize,
@@ -53,7 +51,6 @@ pub(super) struct PlannedLimit {
     pub(super) share: Option<Quota>,
 }
 
-#[derive(Debug)]
 pub(super) struct SimpleCharge {
     pub(super) name: Name,
     pub(super) quota: Quota,
@@ -145,17 +142,8 @@ impl Plan {
         self.limits.get(choice.limits.clone()).unwrap_or_default()
     }
 
-    #[inline]
-    pub(crate) const fn begins_with_limits(&self) -> bool {
-        self.begins_with_limits
-    }
-
     pub(crate) const fn ends_with_decision(&self) -> bool {
         !self.settles && !self.makes_wait && !self.flags
-    }
-
-    pub(crate) const fn makes_wait(&self) -> bool {
-        self.makes_wait
     }
 
     pub(crate) fn flagged(&self, decision: &Decision) -> Vec<Name> {
@@ -250,6 +238,13 @@ impl Plan {
         self.limit_with(name.id())
     }
 
+    /// Most requests have the first limits of the policy, in order.
+    pub(crate) fn limit_near(&self, name: Name, position: usize) -> Option<&Limit> {
+        let near = self.limits.get(position).map(|planned| &planned.limit);
+        near.filter(|limit| limit.name.id() == name.id())
+            .or_else(|| self.limit(name))
+    }
+
     fn limit_with(&self, id: u32) -> Option<&Limit> {
         Some(&self.planned(id)?.limit)
     }
@@ -259,15 +254,9 @@ impl Plan {
     }
 }
 
-impl fmt::Debug for PlannedKey {
+impl fmt::Debug for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PlannedKey({})", self.shared.scope())
-    }
-}
-
-impl fmt::Debug for PlannedChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PlannedChoice({:?})", self.limits)
+        f.debug_struct("Plan").finish_non_exhaustive()
     }
 }
 

@@ -1,4 +1,3 @@
-use core::time::Duration;
 use std::sync::Arc;
 
 use http::Response;
@@ -8,7 +7,7 @@ use super::rules::Rules;
 use crate::degraded::Degraded;
 use crate::metrics::Stopwatch;
 use crate::policy::{Ask, Fallback};
-use crate::response::Report;
+use crate::response::{Reason, Report};
 use crate::settle::{Counted, RecordedCharge};
 use crate::traced::StoreSpan;
 
@@ -18,6 +17,8 @@ pub(crate) struct RequestContext {
     /// The keys of the limits, if the request may be refused or a listener exists.
     pub(crate) keys: Vec<(Name, Key<'static>)>,
     pub(crate) recorded: Vec<RecordedCharge>,
+    /// The reason to refuse the request if the limits admit it.
+    pub(crate) refusal: Option<Reason<'static>>,
     pub(crate) fallback: Fallback,
     pub(crate) report: Report,
     pub(crate) watch: Stopwatch,
@@ -32,19 +33,10 @@ impl RequestContext {
         } else {
             Vec::new()
         };
-        let partitions = rules.responses.partitions().map(|partitions| {
-            ask.parts()
-                .filter_map(|(limit, key)| Some((limit, partitions.of(key)?)))
-                .collect()
-        });
         let report = Report {
-            decision: None,
-            by: Counted::Shared,
             overrides: ask.overrides(),
             oversized: ask.oversized(),
-            partitions: partitions.unwrap_or_default(),
-            jitter: Duration::ZERO,
-            only_shadows: false,
+            ..Report::default()
         };
         let fallback = Fallback::default();
         // Written in place, because contexts are large.
@@ -59,6 +51,7 @@ impl RequestContext {
                 rules,
                 keys,
                 recorded: Vec::new(),
+                refusal: ask.refusal,
                 fallback,
                 report,
                 watch,

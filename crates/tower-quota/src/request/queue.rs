@@ -10,14 +10,12 @@ use tower_quota_core::Key;
 ///
 /// A key gets a place while fewer of its requests wait than places are free, so a key takes at most half of the places
 /// (Choudhury and Hahne, "Dynamic queue length thresholds", 1998).
-#[derive(Debug)]
 pub(crate) struct Queue {
     places: Mutex<Places>,
     hasher: RandomState,
     closed: Arc<Notify>,
 }
 
-#[derive(Debug)]
 struct Places {
     /// 0 after the queue is closed.
     capacity: usize,
@@ -25,7 +23,6 @@ struct Places {
     of_key: HashMap<u64, usize>,
 }
 
-#[derive(Debug)]
 pub(crate) struct Place {
     queue: Arc<Queue>,
     key: u64,

@@ -48,7 +48,7 @@ impl Rules {
         if let Some((_, rules)) = &mut split {
             rules.metrics = Arc::clone(&metrics);
         }
-        let responses = Responses::new(&settings.responses, plan.limits());
+        let responses = Responses::new(&settings.responses, &plan);
         let has_listener = settings.reads_keys() || settings.traced_admissions.is_some();
         let ends_with_decision = !has_listener
             && !settings.attaches_decision
@@ -80,6 +80,12 @@ impl Rules {
             Some((condition, rules)) if condition(head) => rules,
             _ => self,
         }
+    }
+
+    /// Returns the plan of the first policy, then the plan of the split.
+    pub(crate) fn plans(&self) -> impl Iterator<Item = &Plan> {
+        let split = self.split.iter().map(|(_, rules)| &rules.plan);
+        core::iter::once(&self.plan).chain(split)
     }
 
     pub(crate) fn attach_to_request<B>(&self, decision: &Decision, request: &mut Request<B>) {

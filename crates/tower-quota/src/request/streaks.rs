@@ -11,7 +11,7 @@ const MAX_CLIENTS: usize = 65_536;
 /// All are forgotten so often. Otherwise a client that never returns would cost each admission a lock.
 const FORGET: Duration = Duration::from_secs(300);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Streaks {
     /// False while no client is refused, so that admitted requests take no lock.
     any: AtomicBool,
@@ -19,7 +19,7 @@ pub(crate) struct Streaks {
     hasher: RandomState,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Lengths {
     began: Timestamp,
     of: HashMap<u64, u32>,

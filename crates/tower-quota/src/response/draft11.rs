@@ -5,7 +5,7 @@ use tower_quota_core::Name;
 
 use super::header_report::HeaderReport;
 use super::limit_report::LimitReport;
-use super::policy_text::{push_partition, push_policy};
+use super::policy_text::push_policy;
 use super::text::{
     FieldText, ceil_secs, members, push_integer, push_separator, push_string, text_value,
 };
@@ -49,8 +49,8 @@ impl WriteHeaders for Draft11 {
 }
 
 fn policy(report: &HeaderReport<'_>) -> Option<HeaderValue> {
-    if report.known.policy.is_some() && report.has_all_limits() {
-        return report.known.policy.clone();
+    if let Some(full) = report.full_policy() {
+        return Some(full);
     }
     let mut list = FieldText::new();
     for limit in report.limits() {
@@ -69,11 +69,10 @@ fn push_status(out: &mut FieldText, limit: &LimitReport<'_>) {
         out.extend_from_slice(b";t=");
         push_integer(out, ceil_secs(window));
     }
-    push_partition(out, limit.partition_key());
 }
 
 fn push_policy_of(out: &mut FieldText, limit: &LimitReport<'_>) {
-    push_policy(out, limit.limit, limit.quota(), limit.partition_key());
+    push_policy(out, limit.limit, limit.quota());
 }
 
 type Push = fn(&mut FieldText, &LimitReport<'_>);

@@ -11,14 +11,13 @@ use tower_quota_core::{LimitStatus, Outcome};
 
 use super::refusal_body::RefusalBody;
 use super::refused::Refused;
-use crate::protocol::GrpcContentType;
+use crate::grpc_type::{GRPC_STATUS, GrpcContentType};
 
-const STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
 const DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 const PUSHBACK: HeaderName = HeaderName::from_static("grpc-retry-pushback-ms");
 
-pub(super) const FIELDS: [HeaderName; 4] = [STATUS, MESSAGE, DETAILS, PUSHBACK];
+pub(super) const FIELDS: [HeaderName; 4] = [GRPC_STATUS, MESSAGE, DETAILS, PUSHBACK];
 
 const UNKNOWN: i32 = 2;
 const UNAUTHENTICATED: i32 = 16;
@@ -131,7 +130,7 @@ pub(super) fn respond(
         mut metadata,
     } = status.completed(refused);
     metadata.insert(CONTENT_TYPE, HeaderValue::from_static(content_type.0));
-    metadata.insert(STATUS, code.into());
+    metadata.insert(GRPC_STATUS, code.into());
     // Must equal the message in the details.
     if let Ok(message) = HeaderValue::try_from(percent_encoded(&message)) {
         metadata.insert(MESSAGE, message);
@@ -231,7 +230,7 @@ fn duration(span: Duration) -> Message {
         .integer(2, u64::from(span.subsec_nanos()))
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Message(Vec<u8>);
 
 const LENGTH_DELIMITED: u64 = 2;

@@ -1,9 +1,11 @@
+use http::header::HeaderValue;
 use tower_quota_core::Decision;
 
 use super::limit_report::LimitReport;
-use super::limits::Limits;
+use super::policy_text::FullPolicy;
 use super::report::Report;
 use super::text::ceil_secs;
+use crate::policy::Plan;
 
 /// The report of a decision for header styles.
 ///
@@ -11,7 +13,8 @@ use super::text::ceil_secs;
 #[derive(Clone, Copy, Debug)]
 pub struct HeaderReport<'a> {
     pub(super) report: &'a Report,
-    pub(super) known: &'a Limits,
+    pub(super) plan: &'a Plan,
+    pub(super) full_policy: Option<&'a FullPolicy>,
 }
 
 impl<'a> HeaderReport<'a> {
@@ -29,9 +32,7 @@ impl<'a> HeaderReport<'a> {
         self.report.is_degraded()
     }
 
-    /// Returns whether the store failed and the request was not counted.
-    #[must_use]
-    pub fn is_uncounted(&self) -> bool {
+    pub(super) fn is_uncounted(&self) -> bool {
         self.is_local()
             && self
                 .decision()
@@ -47,20 +48,21 @@ impl<'a> HeaderReport<'a> {
 
     /// Returns the limits that applied, in the order of the policy.
     pub fn limits(&self) -> impl Iterator<Item = LimitReport<'a>> + use<'a> {
-        let Self { report, known } = *self;
+        let Self { report, plan, .. } = *self;
         let decision = report.decision.as_ref();
         let enforced = decision.into_iter().flat_map(Decision::enforced);
         enforced.enumerate().filter_map(move |(position, status)| {
-            Some(LimitReport {
+            let limit = plan.limit_near(status.name, position)?;
+            (!limit.is_hidden()).then_some(LimitReport {
                 status,
-                limit: known.find(status.name, position)?,
+                limit,
                 report,
             })
         })
     }
 
     /// Returns the limits that a client must respect. After a refusal, only refusing limits.
-    pub fn binding_limits(&self) -> impl Iterator<Item = LimitReport<'a>> + use<'a> {
+    pub(super) fn binding_limits(&self) -> impl Iterator<Item = LimitReport<'a>> + use<'a> {
         let is_refused = self.is_refused();
         self.limits()
             .filter(move |limit| !is_refused || limit.is_refused())
@@ -80,7 +82,9 @@ impl<'a> HeaderReport<'a> {
         Some(ceil_secs(wait.saturating_add(self.report.jitter)).max(1))
     }
 
-    pub(super) fn has_all_limits(&self) -> bool {
-        self.report.has_own_quotas() && self.limits().count() == self.known.len()
+    pub(super) fn full_policy(&self) -> Option<HeaderValue> {
+        let full = self.full_policy?;
+        let has_all = self.report.overrides.is_empty() && self.limits().count() == full.limits;
+        has_all.then(|| full.text.clone())
     }
 }

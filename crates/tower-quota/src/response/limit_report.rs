@@ -75,8 +75,7 @@ impl<'a> LimitReport<'a> {
     }
 
     /// Returns the Unix second at which the limit is full, by the deciding clock.
-    #[must_use]
-    pub fn reset_at_secs(&self) -> u64 {
+    pub(super) fn reset_at_secs(&self) -> u64 {
         self.report.decision.as_ref().map_or(0, |decision| {
             epoch_second(decision.at(), self.reset_after())
         })
@@ -85,7 +84,7 @@ impl<'a> LimitReport<'a> {
     /// Returns the time over which the client should spread its remaining units, the `t` of draft 11.
     ///
     /// A client at this rate is always admitted. A fixed window bounds the time. Without units, you get the time until
-    /// the next unit, and after a refusal [`retry_after`](Self::retry_after).
+    /// the next unit, and after a refusal [`retry_after`](Self::retry_after). A log may have its next unit earlier.
     #[must_use]
     pub fn effective_window(&self) -> Option<Duration> {
         if self.is_refused() {
@@ -96,17 +95,14 @@ impl<'a> LimitReport<'a> {
             (0, algorithm) if algorithm.is_bucket() => {
                 reset.saturating_sub(refill_of_all_but_one(quota))
             }
-            (0, Algorithm::FixedWindow) => reset,
-            (0, _) => reset.min(time_of(1, quota)),
+            // The window that ends last has given back one of its units.
+            (0, Algorithm::SlidingWindow) if self.status.debt() == 0 => {
+                (reset + time_of(1, quota)).saturating_sub(quota.period())
+            }
+            (0, _) => reset,
             (remaining, Algorithm::FixedWindow) => reset.min(time_of(remaining, quota)),
             (remaining, _) => time_of(remaining, quota),
         })
-    }
-
-    /// Returns the [partition](crate::RateLimitLayer::partition_keys) key in base64.
-    #[must_use]
-    pub fn partition_key(&self) -> Option<&'a str> {
-        self.report.partition_key(self.limit.name)
     }
 }
 

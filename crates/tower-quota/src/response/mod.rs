@@ -1,7 +1,7 @@
 //! Responses to admitted and refused requests.
 //!
-//! Header styles read a [`HeaderReport`]. Implement [`WriteHeaders`] for your own style. A [`Refusal`] answers a
-//! [`Refused`] request, or a [`GrpcStatus`] in [gRPC](crate::Protocol).
+//! Header styles read a [`HeaderReport`]. Implement [`WriteHeaders`] for your own style. A closure answers a
+//! [`Refused`] request, [`problem_details`] by default, or a [`GrpcStatus`] in [gRPC](crate::Protocol).
 //!
 //! `responses` writes a `report` with a `style` (`draft11`, `draft7`, `x_ratelimit`) or a refusal (`problem`, `grpc`).
 //! `text` formats values.
@@ -12,11 +12,9 @@ mod grpc;
 mod header_report;
 mod into_refusal;
 mod limit_report;
-mod limits;
 mod policy_text;
 mod problem;
 mod reason;
-mod refusal;
 mod refusal_body;
 mod refused;
 mod report;
@@ -30,15 +28,13 @@ pub use self::grpc::GrpcStatus;
 pub use self::header_report::HeaderReport;
 pub use self::into_refusal::IntoRefusal;
 pub use self::limit_report::LimitReport;
-pub use self::problem::ProblemDetails;
+pub use self::problem::problem_details;
 pub use self::reason::Reason;
-pub(crate) use self::refusal::OnRefused;
-pub use self::refusal::Refusal;
 pub use self::refusal_body::RefusalBody;
 pub use self::refused::Refused;
-pub(crate) use self::report::{Partitions, Report};
+pub(crate) use self::report::Report;
 pub(crate) use self::responses::{ResponseSettings, Responses};
-pub use self::style::{CustomStyle, HeaderStyle};
+pub use self::style::HeaderStyle;
 #[cfg(feature = "throttle")]
 pub(crate) use self::text::split_unquoted;
 pub use self::write_headers::WriteHeaders;

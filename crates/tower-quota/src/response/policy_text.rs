@@ -9,25 +9,33 @@ use crate::limit::Limit;
 /// A request seldom has more limits at once.
 const MAX_RENDERED: usize = 64;
 
-pub(super) fn policy_of_all(limits: &[Limit]) -> Option<HeaderValue> {
-    if limits.len() > MAX_RENDERED {
-        return None;
+/// The text for requests that have all limits of the policy.
+#[derive(Debug)]
+pub(super) struct FullPolicy {
+    pub(super) text: HeaderValue,
+    pub(super) limits: usize,
+}
+
+impl FullPolicy {
+    pub(super) fn new<'a>(limits: impl Iterator<Item = &'a Limit>) -> Option<Self> {
+        let (mut list, mut count) = (FieldText::new(), 0);
+        for limit in limits.filter(|limit| !limit.is_hidden() && !limit.is_shadow()) {
+            count += 1;
+            if count > MAX_RENDERED {
+                return None;
+            }
+            push_separator(&mut list);
+            push_policy(&mut list, limit, &limit.quota);
+        }
+        Some(Self {
+            text: text_value(&list)?,
+            limits: count,
+        })
     }
-    let mut list = FieldText::new();
-    for limit in limits {
-        push_separator(&mut list);
-        push_policy(&mut list, limit, &limit.quota, None);
-    }
-    text_value(&list)
 }
 
 /// Appends `"burst";q=20;w=2`.
-pub(super) fn push_policy(
-    out: &mut FieldText,
-    limit: &Limit,
-    quota: &Quota,
-    partition: Option<&str>,
-) {
+pub(super) fn push_policy(out: &mut FieldText, limit: &Limit, quota: &Quota) {
     push_string(out, limit.name.as_str());
     out.extend_from_slice(b";q=");
     push_integer(out, quota.capacity());
@@ -37,14 +45,4 @@ pub(super) fn push_policy(
     }
     out.extend_from_slice(b";w=");
     push_integer(out, window_secs(quota));
-    push_partition(out, partition);
-}
-
-/// Appends `;pk=:aGVsbG8gdGhlcmU=:`.
-pub(super) fn push_partition(out: &mut FieldText, partition: Option<&str>) {
-    if let Some(partition) = partition {
-        out.extend_from_slice(b";pk=:");
-        out.extend_from_slice(partition.as_bytes());
-        out.push(b':');
-    }
 }

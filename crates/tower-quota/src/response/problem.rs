@@ -1,32 +1,38 @@
 use core::fmt::Write;
 
 use http::Response;
-use http::header::{CONTENT_TYPE, HeaderValue};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 
 use super::reason::Reason;
-use super::refusal::{Refusal, TYPICAL_FIELDS, add_missing};
 use super::refusal_body::RefusalBody;
 use super::refused::Refused;
 
-/// Answers with problem details (RFC 9457).
+pub(super) const TYPICAL_FIELDS: usize = 12;
+
+/// Answers with problem details (RFC 9457), the default of [`on_refused`](crate::RateLimitLayer::on_refused).
 ///
 /// The `application/problem+json` body names the limits and the time to retry, and lists refusing limits in
 /// `violated-policies`.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ProblemDetails;
+#[must_use]
+pub fn problem_details(refused: &Refused<'_>) -> Response<RefusalBody> {
+    let mut response = Response::new(json(refused).into());
+    *response.status_mut() = refused.status();
+    let headers = response.headers_mut();
+    headers.reserve(TYPICAL_FIELDS);
+    headers.insert(
+        CONTENT_TYPE,
+        const { HeaderValue::from_static("application/problem+json") },
+    );
+    add_missing(refused, headers);
+    response
+}
 
-impl Refusal for ProblemDetails {
-    fn respond(&self, refused: &Refused<'_>) -> Response<RefusalBody> {
-        let mut response = Response::new(json(refused).into());
-        *response.status_mut() = refused.status();
-        let headers = response.headers_mut();
-        headers.reserve(TYPICAL_FIELDS);
-        headers.insert(
-            CONTENT_TYPE,
-            const { HeaderValue::from_static("application/problem+json") },
-        );
-        add_missing(refused, headers);
-        response
+pub(super) fn add_missing(refused: &Refused<'_>, headers: &mut HeaderMap) {
+    headers
+        .entry(CACHE_CONTROL)
+        .or_insert(const { HeaderValue::from_static("no-store") });
+    if let Some(seconds) = refused.retry_after_secs() {
+        headers.entry(RETRY_AFTER).or_insert_with(|| seconds.into());
     }
 }
 

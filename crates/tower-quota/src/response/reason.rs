@@ -11,7 +11,7 @@ use tower_quota_core::{Decision, Name, Outcome};
 /// | `NeverFits`, `MissingKey` | 400 | `INVALID_ARGUMENT` |
 /// | `Unauthenticated` | 401 | `UNAUTHENTICATED` |
 /// | `Blocked` | 403 | `PERMISSION_DENIED` |
-/// | `NoPeerAddress`, `TooManyLimits` | 500 | `INTERNAL` |
+/// | `NoPeerAddress`, `TooManyLimits`, `Undecidable` | 500 | `INTERNAL` |
 /// | `StoreFailure` | 503 | `UNAVAILABLE` |
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -30,6 +30,10 @@ pub enum Reason<'a> {
     ///
     /// [`OnStoreFailure`](crate::OnStoreFailure) does not apply.
     TooManyLimits,
+    /// The policy is wrong. The store can [never decide](crate::store::Undecidable) the request.
+    ///
+    /// [`OnStoreFailure`](crate::OnStoreFailure) does not apply.
+    Undecidable(&'a (dyn Error + Send + Sync + 'static)),
     /// The policy or an operator [blocks](crate::Policy::block) the request.
     Blocked,
     /// The store failed, and a limit [refuses](crate::OnStoreFailure::Refuse) or its share is too small.
@@ -42,7 +46,6 @@ pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) grpc_code: i32,
     pub(super) error_info: &'static str,
-    label: &'static str,
 }
 
 impl<'a> Reason<'a> {
@@ -53,56 +56,38 @@ impl<'a> Reason<'a> {
         }
     }
 
-    pub(crate) const fn label(&self) -> &'static str {
-        self.answer().label
-    }
-
     pub(super) const fn answer(&self) -> Answer {
-        let (status, grpc_code, error_info, label) = match self {
-            Self::OverQuota(_) => (
-                StatusCode::TOO_MANY_REQUESTS,
-                8,
-                "RATE_LIMIT_EXCEEDED",
-                "refused",
-            ),
-            Self::NeverFits(_) => (StatusCode::BAD_REQUEST, 3, "COST_ABOVE_RATE_LIMIT", "never"),
-            Self::MissingKey(_) => (
-                StatusCode::BAD_REQUEST,
-                3,
-                "RATE_LIMIT_KEY_MISSING",
-                "missing_key",
-            ),
-            Self::Unauthenticated(_) => (
-                StatusCode::UNAUTHORIZED,
-                16,
-                "CREDENTIALS_MISSING",
-                "unauthenticated",
-            ),
+        let (status, grpc_code, error_info) = match self {
+            Self::OverQuota(_) => (StatusCode::TOO_MANY_REQUESTS, 8, "RATE_LIMIT_EXCEEDED"),
+            Self::NeverFits(_) => (StatusCode::BAD_REQUEST, 3, "COST_ABOVE_RATE_LIMIT"),
+            Self::MissingKey(_) => (StatusCode::BAD_REQUEST, 3, "RATE_LIMIT_KEY_MISSING"),
+            Self::Unauthenticated(_) => (StatusCode::UNAUTHORIZED, 16, "CREDENTIALS_MISSING"),
             Self::NoPeerAddress => (
                 StatusCode::INTERNAL_SERVER_ERROR,
                 13,
                 "PEER_ADDRESS_MISSING",
-                "no_peer_address",
             ),
             Self::TooManyLimits => (
                 StatusCode::INTERNAL_SERVER_ERROR,
                 13,
                 "TOO_MANY_RATE_LIMITS",
-                "too_many_limits",
             ),
-            Self::Blocked => (StatusCode::FORBIDDEN, 7, "CLIENT_BLOCKED", "blocked"),
+            Self::Undecidable(_) => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                13,
+                "RATE_LIMITS_UNDECIDABLE",
+            ),
+            Self::Blocked => (StatusCode::FORBIDDEN, 7, "CLIENT_BLOCKED"),
             Self::StoreFailure(_) => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 14,
                 "RATE_LIMIT_UNAVAILABLE",
-                "store_failure",
             ),
         };
         Answer {
             status,
             grpc_code,
             error_info,
-            label,
         }
     }
 }

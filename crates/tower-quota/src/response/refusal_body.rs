@@ -1,7 +1,9 @@
 use core::convert::Infallible;
 use core::fmt;
 use core::pin::Pin;
-use core::task::{Context, Poll, ready};
+#[cfg(feature = "axum")]
+use core::task::ready;
+use core::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
@@ -13,15 +15,9 @@ pub struct RefusalBody(Kind);
 
 enum Kind {
     Full(Bytes),
-    Other(Box<dyn Body<Data = Bytes, Error = Infallible> + Send + Unpin>),
-}
-
-impl RefusalBody {
-    /// Makes a refusal from any body of bytes. If your body fails, the refusal ends there.
-    #[must_use]
-    pub fn new(body: impl Body<Data = Bytes> + Send + 'static) -> Self {
-        Self(Kind::Other(Box::new(EndAtError(Box::pin(body)))))
-    }
+    /// Ends at an error, because the error type of the service cannot hold the error.
+    #[cfg(feature = "axum")]
+    Axum(axum::body::Body),
 }
 
 impl Default for RefusalBody {
@@ -34,6 +30,10 @@ impl Body for RefusalBody {
     type Data = Bytes;
     type Error = Infallible;
 
+    #[cfg_attr(
+        not(feature = "axum"),
+        expect(unused_variables, reason = "bytes are ready")
+    )]
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -41,46 +41,28 @@ impl Body for RefusalBody {
         match &mut self.0 {
             Kind::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
             Kind::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(core::mem::take(bytes))))),
-            Kind::Other(body) => Pin::new(body).poll_frame(cx),
+            #[cfg(feature = "axum")]
+            Kind::Axum(body) => {
+                let frame = ready!(Pin::new(body).poll_frame(cx));
+                Poll::Ready(frame.and_then(Result::ok).map(Ok))
+            }
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.0 {
             Kind::Full(bytes) => bytes.is_empty(),
-            Kind::Other(body) => body.is_end_stream(),
+            #[cfg(feature = "axum")]
+            Kind::Axum(body) => body.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.0 {
             Kind::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Kind::Other(body) => body.size_hint(),
+            #[cfg(feature = "axum")]
+            Kind::Axum(body) => body.size_hint(),
         }
-    }
-}
-
-/// Ends at an error, because the error type of the service cannot hold it.
-struct EndAtError<B>(Pin<Box<B>>);
-
-impl<B: Body<Data = Bytes>> Body for EndAtError<B> {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let frame = ready!(self.0.as_mut().poll_frame(cx));
-        Poll::Ready(frame.and_then(Result::ok).map(Ok))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.0.size_hint()
     }
 }
 
@@ -113,7 +95,7 @@ from_bytes!(&'static str, &'static [u8], String, Vec<u8>);
 #[cfg(feature = "axum")]
 impl From<axum::body::Body> for RefusalBody {
     fn from(body: axum::body::Body) -> Self {
-        Self::new(body)
+        Self(Kind::Axum(body))
     }
 }
 

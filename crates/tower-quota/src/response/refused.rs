@@ -23,14 +23,14 @@ const MAX_NAMED_LIMITS: usize = 5;
 /// You can also refuse by a decision of your own [`Limiter`](crate::Limiter).
 ///
 /// ```
-/// use tower_quota::{Limiter, MemoryStore, Quota, Refusal, Refused, response::ProblemDetails};
+/// use tower_quota::{Limiter, MemoryStore, Quota, Refused, response::problem_details};
 ///
 /// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(async {
 /// let limiter = Limiter::new(MemoryStore::new(), "exports", Quota::per_minute(1));
 /// limiter.check("ann").await?;
 /// let decision = limiter.check("ann").await?;
 /// let refused = Refused::of(&decision).expect("the second export is over the limit");
-/// let response = ProblemDetails.respond(&refused);
+/// let response = problem_details(&refused);
 /// assert_eq!(response.status(), 429);
 /// assert_eq!(response.headers()["retry-after"], "60");
 /// # Ok::<_, std::convert::Infallible>(())
@@ -195,6 +195,7 @@ impl<'a> Refused<'a> {
             Reason::TooManyLimits => {
                 out.push_str("The server has too many rate limits for the request")
             }
+            Reason::Undecidable(_) => out.push_str("The server cannot check its rate limits"),
             Reason::Blocked => out.push_str("Requests like this one are not served"),
             Reason::StoreFailure(_) => out.push_str("Rate limits cannot be checked at the moment"),
         }

@@ -1,4 +1,3 @@
-use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -11,17 +10,16 @@ use tower_quota_core::{Decision, Name};
 
 use super::grpc::{self, GrpcStatus};
 use super::header_report::HeaderReport;
-use super::limits::Limits;
-use super::problem::ProblemDetails;
+use super::policy_text::FullPolicy;
+use super::problem::{TYPICAL_FIELDS, add_missing, problem_details};
 use super::reason::Reason;
-use super::refusal::{Refusal, TYPICAL_FIELDS, add_missing};
 use super::refusal_body::RefusalBody;
 use super::refused::{DEFAULT_DOMAIN, Refused};
-use super::report::{Partitions, Report};
+use super::report::Report;
 use super::style::HeaderStyle;
 use super::text::{FieldText, members, push_separator, push_string, text_value};
 use super::write_headers::WriteHeaders;
-use crate::limit::Limit;
+use crate::policy::Plan;
 use crate::protocol::Protocol;
 
 /// Marks a response that the store did not decide.
@@ -29,14 +27,15 @@ const X_POLICY: HeaderName = HeaderName::from_static("x-ratelimit-policy");
 
 const X_SHADOW: HeaderName = HeaderName::from_static("x-ratelimit-shadow");
 
+pub(crate) type OnRefused = dyn Fn(&Refused<'_>) -> Response<RefusalBody> + Send + Sync;
+
 pub(crate) type OnRefusedGrpc = dyn Fn(&Refused<'_>) -> GrpcStatus + Send + Sync;
 
 #[derive(Clone)]
 pub(crate) struct ResponseSettings {
-    pub(crate) styles: Vec<HeaderStyle>,
-    pub(crate) refusal: Arc<dyn Refusal>,
+    pub(crate) writers: Vec<Arc<dyn WriteHeaders>>,
+    pub(crate) on_refused: Arc<OnRefused>,
     pub(crate) on_refused_grpc: Arc<OnRefusedGrpc>,
-    pub(crate) partitions: Option<Partitions>,
     pub(crate) grpc_domain: Name,
     pub(crate) protocol: Protocol,
     pub(crate) reports_shadows: bool,
@@ -46,10 +45,12 @@ pub(crate) struct ResponseSettings {
 impl Default for ResponseSettings {
     fn default() -> Self {
         Self {
-            styles: HeaderStyle::DEFAULT.to_vec(),
-            refusal: Arc::new(ProblemDetails),
+            writers: HeaderStyle::DEFAULT
+                .iter()
+                .map(HeaderStyle::writer)
+                .collect(),
+            on_refused: Arc::new(problem_details),
             on_refused_grpc: Arc::new(GrpcStatus::of),
-            partitions: None,
             grpc_domain: DEFAULT_DOMAIN,
             protocol: Protocol::default(),
             reports_shadows: false,
@@ -62,10 +63,10 @@ impl ResponseSettings {
     /// Leaves out `Cache-Control`.
     pub(crate) fn fields(&self) -> Vec<HeaderName> {
         let mut fields = vec![RETRY_AFTER, WWW_AUTHENTICATE];
-        for style in &self.styles {
-            fields.extend(style.writer().fields().iter().cloned());
+        for writer in &self.writers {
+            fields.extend(writer.fields().iter().cloned());
         }
-        if !self.styles.is_empty() {
+        if !self.writers.is_empty() {
             fields.push(X_POLICY);
         }
         if self.reports_shadows {
@@ -80,28 +81,19 @@ impl ResponseSettings {
 
 pub(crate) struct Responses {
     settings: ResponseSettings,
-    limits: Limits,
-    writers: Vec<Arc<dyn WriteHeaders>>,
+    full_policy: Option<FullPolicy>,
 }
 
 impl Responses {
-    pub(crate) fn new<'a>(
-        settings: &ResponseSettings,
-        limits: impl IntoIterator<Item = &'a Limit>,
-    ) -> Self {
+    pub(crate) fn new(settings: &ResponseSettings, plan: &Plan) -> Self {
         Self {
             settings: settings.clone(),
-            writers: settings.styles.iter().map(HeaderStyle::writer).collect(),
-            limits: Limits::new(limits),
+            full_policy: FullPolicy::new(plan.limits()),
         }
     }
 
     pub(crate) fn is_silent(&self) -> bool {
-        self.writers.is_empty() && !self.settings.reports_shadows
-    }
-
-    pub(crate) const fn partitions(&self) -> Option<&Partitions> {
-        self.settings.partitions.as_ref()
+        self.settings.writers.is_empty() && !self.settings.reports_shadows
     }
 
     pub(crate) fn draw_jitter(&self) -> Duration {
@@ -111,16 +103,17 @@ impl Responses {
         }
     }
 
-    pub(crate) fn admitted(&self, report: &Report, headers: &mut HeaderMap) {
+    pub(crate) fn admitted(&self, plan: &Plan, report: &Report, headers: &mut HeaderMap) {
         // An inner limiter or service may have its own time to retry.
         if !headers.contains_key(RETRY_AFTER) {
-            self.write_fields(report, headers);
+            self.write_fields(plan, report, headers);
         }
-        self.write_marks(report, headers);
+        self.write_marks(plan, report, headers);
     }
 
     pub(crate) fn refuse(
         &self,
+        plan: &Plan,
         refused: &Refused<'_>,
         report: Option<&Report>,
     ) -> Response<RefusalBody> {
@@ -132,7 +125,7 @@ impl Responses {
             Some(content_type) => {
                 grpc::respond((settings.on_refused_grpc)(refused), content_type, refused)
             }
-            None => settings.refusal.respond(refused),
+            None => (settings.on_refused)(refused),
         };
         if refused.head().method() == Method::HEAD {
             // The length of a GET, without the body.
@@ -150,76 +143,74 @@ impl Responses {
         match (refused.reason(), report) {
             (Reason::StoreFailure(_), _) => self.mark_degraded(headers),
             (_, Some(report)) => {
-                self.write_fields(report, headers);
-                self.write_marks(report, headers);
+                self.write_fields(plan, report, headers);
+                self.write_marks(plan, report, headers);
             }
             (_, None) => {}
         }
         response
     }
 
-    fn write_fields(&self, report: &Report, headers: &mut HeaderMap) {
-        if report.is_degraded() && report.only_shadows || self.is_refused_by_hidden(report) {
+    fn write_fields(&self, plan: &Plan, report: &Report, headers: &mut HeaderMap) {
+        if report.is_degraded() && report.only_shadows || is_refused_by_hidden(plan, report) {
             return;
         }
         let report = HeaderReport {
             report,
-            known: &self.limits,
+            plan,
+            full_policy: self.full_policy.as_ref(),
         };
-        for writer in &self.writers {
+        for writer in &self.settings.writers {
             writer.write(&report, headers);
         }
     }
 
-    /// A hidden limit with the longest wait would make the fields show shorter waits.
-    fn is_refused_by_hidden(&self, report: &Report) -> bool {
-        let refusal = report.decision.as_ref().filter(|it| !it.is_allowed());
-        let longest = refusal.and_then(Decision::tightest);
-        longest.is_some_and(|status| self.limits.hides(status.name))
-    }
-
-    fn write_marks(&self, report: &Report, headers: &mut HeaderMap) {
+    fn write_marks(&self, plan: &Plan, report: &Report, headers: &mut HeaderMap) {
         if report.is_degraded() && !report.only_shadows {
             self.mark_degraded(headers);
         }
         if let (true, Some(decision)) = (self.settings.reports_shadows, &report.decision) {
-            self.write_shadows(decision, headers);
-        }
-    }
-
-    /// Adds `X-RateLimit-Shadow: "new", "newer"`.
-    fn write_shadows(&self, decision: &Decision, headers: &mut HeaderMap) {
-        let mut list = FieldText::new();
-        for status in decision.would_refuse() {
-            if self.limits.hides(status.name) {
-                continue;
-            }
-            let mut name = FieldText::new();
-            push_string(&mut name, status.name.as_str());
-            // An inner layer may have written the name.
-            if !members(headers, &X_SHADOW).any(|inner| inner.as_bytes() == &name[..]) {
-                push_separator(&mut list);
-                list.extend_from_slice(&name);
-            }
-        }
-        if let Some(value) = text_value(&list) {
-            headers.append(X_SHADOW, value);
+            write_shadows(plan, decision, headers);
         }
     }
 
     fn mark_degraded(&self, headers: &mut HeaderMap) {
-        if !self.writers.is_empty() {
+        if !self.settings.writers.is_empty() {
             headers.insert(X_POLICY, const { HeaderValue::from_static("degraded") });
         }
     }
 }
 
-impl fmt::Debug for Responses {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Responses")
-            .field("styles", &self.settings.styles)
-            .finish_non_exhaustive()
+/// Adds `X-RateLimit-Shadow: "new", "newer"`.
+fn write_shadows(plan: &Plan, decision: &Decision, headers: &mut HeaderMap) {
+    let mut list = FieldText::new();
+    for status in decision.would_refuse() {
+        if is_hidden(plan, status.name) {
+            continue;
+        }
+        let mut name = FieldText::new();
+        push_string(&mut name, status.name.as_str());
+        // An inner layer may have written the name.
+        if !members(headers, &X_SHADOW).any(|inner| inner.as_bytes() == &name[..]) {
+            push_separator(&mut list);
+            list.extend_from_slice(&name);
+        }
     }
+    if let Some(value) = text_value(&list) {
+        headers.append(X_SHADOW, value);
+    }
+}
+
+/// A hidden limit with the longest wait would make the fields show shorter waits.
+fn is_refused_by_hidden(plan: &Plan, report: &Report) -> bool {
+    let refusal = report.decision.as_ref().filter(|it| !it.is_allowed());
+    let longest = refusal.and_then(Decision::tightest);
+    longest.is_some_and(|status| is_hidden(plan, status.name))
+}
+
+fn is_hidden(plan: &Plan, limit: Name) -> bool {
+    let limit = plan.limit(limit);
+    limit.is_some_and(|limit| limit.is_hidden() || limit.flags())
 }
 
 #[cfg(test)]
@@ -235,17 +226,19 @@ mod tests {
     use super::{ResponseSettings, Responses};
     use crate::head::RequestHead;
     use crate::limit::Limit;
+    use crate::policy::{Plan, Policy};
     use crate::protocol::Protocol;
     use crate::response::style::HeaderStyle::{self, Draft7, Draft11};
     use crate::response::{Reason, Refused, Report};
 
     fn fields(style: HeaderStyle) -> HeaderMap {
-        let limits = [
-            Limit::new("tier", Quota::per_minute(100)),
-            Limit::new("burst", Quota::per_second(900)),
-        ];
+        let plan = Plan::new(
+            Policy::new()
+                .limit(Limit::new("tier", Quota::per_minute(100)))
+                .limit(Limit::new("burst", Quota::per_second(900))),
+        );
         let settings = ResponseSettings {
-            styles: vec![style],
+            writers: vec![style.writer()],
             ..ResponseSettings::default()
         };
         let status = |name, limit, remaining| LimitStatus {
@@ -262,9 +255,10 @@ mod tests {
         let mut headers = HeaderMap::new();
         let report = Report {
             overrides,
-            ..Report::new(Some(decision))
+            decision: Some(decision),
+            ..Report::default()
         };
-        Responses::new(&settings, &limits).admitted(&report, &mut headers);
+        Responses::new(&settings, &plan).admitted(&plan, &report, &mut headers);
         headers
     }
 
@@ -295,7 +289,8 @@ mod tests {
         };
         let request = Request::new(());
         let refused = Refused::new(reason, RequestHead::of(&request), Duration::ZERO);
-        let response = Responses::new(&settings, &[]).refuse(&refused, None);
+        let plan = Plan::new(Policy::new());
+        let response = Responses::new(&settings, &plan).refuse(&plan, &refused, None);
         let field = |name| {
             response
                 .headers()

@@ -25,12 +25,8 @@ pub enum HeaderStyle {
     /// `X-RateLimit-Limit: 20`, `X-RateLimit-Remaining: 19` and `X-RateLimit-Reset` of the tightest limit.
     XRateLimit(Reset),
     /// Your own style, from [`HeaderStyle::custom`].
-    Custom(CustomStyle),
+    Custom(Arc<dyn WriteHeaders>),
 }
-
-/// A style from [`HeaderStyle::custom`].
-#[derive(Clone)]
-pub struct CustomStyle(Arc<dyn WriteHeaders>);
 
 impl HeaderStyle {
     /// The newest draft, and the fields that most clients read.
@@ -39,7 +35,7 @@ impl HeaderStyle {
     /// Makes your own style. [`WriteHeaders`] has an example.
     #[must_use]
     pub fn custom(style: impl WriteHeaders) -> Self {
-        Self::Custom(CustomStyle(Arc::new(style)))
+        Self::Custom(Arc::new(style))
     }
 
     pub(super) fn writer(&self) -> Arc<dyn WriteHeaders> {
@@ -47,28 +43,31 @@ impl HeaderStyle {
             Self::Draft11 => Arc::new(Draft11),
             Self::Draft7 => Arc::new(Draft7),
             Self::XRateLimit(reset) => Arc::new(XRateLimit(*reset)),
-            Self::Custom(CustomStyle(style)) => Arc::clone(style),
+            Self::Custom(style) => Arc::clone(style),
         }
     }
 
     /// Styles must write different fields.
-    pub(crate) fn check(styles: &[Self]) -> Result<(), ConfigError> {
+    pub(crate) fn writers(
+        styles: impl IntoIterator<Item = Self>,
+    ) -> Result<Vec<Arc<dyn WriteHeaders>>, ConfigError> {
         let mut taken: Vec<&'static HeaderName> = Vec::new();
+        let mut writers = Vec::new();
         for style in styles {
-            let fields = style.writer().fields();
+            let writer = style.writer();
+            let fields = writer.fields();
             if let Some(shared) = fields.iter().find(|field| taken.contains(field)) {
                 return Err(ConfigError::SharedField(shared.as_str()));
             }
             taken.extend(fields);
+            writers.push(writer);
         }
-        Ok(())
+        Ok(writers)
     }
 }
 
-impl fmt::Debug for CustomStyle {
+impl fmt::Debug for dyn WriteHeaders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("CustomStyle")
-            .field(&self.0.fields())
-            .finish()
+        f.debug_tuple("WriteHeaders").field(&self.fields()).finish()
     }
 }

@@ -25,12 +25,6 @@ static LIMIT: &HeaderName = &FIELDS[0];
 static REMAINING: &HeaderName = &FIELDS[1];
 static RESET: &HeaderName = &FIELDS[2];
 
-/// The fields that GitHub's API adds about the same limit.
-static COMPANIONS: [HeaderName; 2] = [
-    HeaderName::from_static("x-ratelimit-used"),
-    HeaderName::from_static("x-ratelimit-resource"),
-];
-
 impl WriteHeaders for XRateLimit {
     fn fields(&self) -> &'static [HeaderName] {
         &FIELDS
@@ -53,14 +47,9 @@ impl WriteHeaders for XRateLimit {
             Reset::Delta => ceil_secs(limit.reset_after()),
             Reset::Epoch => limit.reset_at_secs(),
         };
-        let replaced = headers.insert(LIMIT, number_value(limit.capacity()));
+        headers.insert(LIMIT, number_value(limit.capacity()));
         headers.insert(REMAINING, number_value(limit.remaining()));
         headers.insert(RESET, number_value(reset));
-        if replaced.is_some() {
-            for companion in &COMPANIONS {
-                headers.remove(companion);
-            }
-        }
     }
 }
 

@@ -3,6 +3,7 @@ use http::response::Parts;
 
 use super::{ResponseEnd, Rule, Settle};
 use crate::cost::number_in;
+use crate::valid::valid_header;
 
 /// Settles by the number in a header of the response.
 ///
@@ -13,16 +14,7 @@ use crate::cost::number_in;
 #[must_use]
 #[track_caller]
 pub fn cost_header(name: &str) -> impl Rule + use<> {
-    match try_cost_header(name) {
-        Ok(rule) => rule,
-        #[expect(
-            clippy::panic,
-            reason = "documented: a name written in code fails at start"
-        )]
-        Err(_) => {
-            panic!("{name:?} cannot be the name of a header: give a token such as \"x-cost\"")
-        }
-    }
+    cost_in(valid_header(name))
 }
 
 /// Works like [`cost_header`], but returns an error for an invalid name.
@@ -30,11 +22,11 @@ pub fn cost_header(name: &str) -> impl Rule + use<> {
 /// # Errors
 /// [`InvalidHeaderName`] when `name` is empty or not a token (RFC 9110, section 5.1).
 pub fn try_cost_header(name: &str) -> Result<impl Rule + use<>, InvalidHeaderName> {
-    let name = HeaderName::from_bytes(name.as_bytes())?;
-    let rule = move |response: &Parts| {
-        number_in(&response.headers, &name).map_or(Settle::Keep, Settle::Cost)
-    };
-    Ok(rule)
+    Ok(cost_in(HeaderName::from_bytes(name.as_bytes())?))
+}
+
+fn cost_in(name: HeaderName) -> impl Rule {
+    move |response: &Parts| number_in(&response.headers, &name).map_or(Settle::Keep, Settle::Cost)
 }
 
 /// Settles by the length of the response's body, in units of `bytes_per_unit` bytes, rounded up.
@@ -90,6 +82,6 @@ impl Rule for BodyBytes {
 
     fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {
         // A response without a body costs the server work too.
-        Settle::Cost(end.bytes().div_ceil(self.bytes_per_unit).max(1))
+        Settle::Cost(end.bytes.div_ceil(self.bytes_per_unit).max(1))
     }
 }

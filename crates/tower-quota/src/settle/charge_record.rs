@@ -35,11 +35,12 @@ pub(crate) enum Counted {
 
 pub(crate) struct RecordedCharge {
     charge: OwnedCharge,
-    taken: u64,
+    pub(super) taken: u64,
     reset_after: Duration,
     /// The units available to the request.
-    available: u64,
-    rule: Option<SettleRule>,
+    pub(super) available: u64,
+    /// Absent if the charge is only recorded for a refund.
+    pub(super) rule: Option<SettleRule>,
 }
 
 pub(crate) struct ChargeRecord {
@@ -47,7 +48,7 @@ pub(crate) struct ChargeRecord {
     runtime: Option<Handle>,
     counted: Counted,
     at: Timestamp,
-    charges: Vec<RecordedCharge>,
+    pub(super) charges: Vec<RecordedCharge>,
     _renewal: Option<Renewal>,
 }
 
@@ -82,19 +83,6 @@ impl RecordedCharge {
     pub(super) fn as_hold(&self) -> Option<OwnedCharge> {
         let charge = self.charge.as_charge().cost(self.taken);
         (self.is_hold() && self.taken > 0).then(|| OwnedCharge::from(&charge))
-    }
-
-    pub(super) const fn taken(&self) -> u64 {
-        self.taken
-    }
-
-    pub(super) const fn available(&self) -> u64 {
-        self.available
-    }
-
-    /// Returns the settle rule, unless the charge is only recorded for a refund.
-    pub(super) const fn rule(&self) -> Option<&SettleRule> {
-        self.rule.as_ref()
     }
 
     fn charge(&self, units: u64) -> Charge<'_> {
@@ -147,10 +135,6 @@ impl ChargeRecord {
     pub(super) fn settling(mut self) -> Option<Self> {
         self.charges.retain(|recorded| recorded.rule.is_some());
         (!self.charges.is_empty()).then_some(self)
-    }
-
-    pub(super) fn charges(&self) -> &[RecordedCharge] {
-        &self.charges
     }
 
     pub(crate) fn give_back(&self) {

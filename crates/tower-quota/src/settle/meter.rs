@@ -1,13 +1,14 @@
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{HeaderName, HeaderValue};
 use http::response::Parts;
 use http::{HeaderMap, StatusCode};
 use http_body::Frame;
 
 use super::grpc_messages::GrpcMessages;
 use super::{Reservation, ResponseEnd};
+use crate::grpc_type::{GRPC_STATUS, GrpcContentType};
 
 /// Counts the bytes of a body, and calls the rules for the end once, at the latest in `drop`.
 #[derive(Debug)]
@@ -32,12 +33,8 @@ impl Meter {
         // Servers drop these bodies unread.
         let is_empty = reservation.is_head()
             || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-        let content_type = response
-            .headers
-            .get(CONTENT_TYPE)
-            .map(HeaderValue::as_bytes);
-        let is_grpc = content_type
-            .is_some_and(|kind| kind.starts_with(b"application/grpc") && !kind.contains(&b'w'));
+        let content_type = GrpcContentType::of(&response.headers);
+        let is_grpc = content_type.is_some_and(|kind| !kind.is_web());
         let (most_bytes, is_complete) = (reservation.most_bytes(), AtomicBool::new(is_empty));
         let messages = is_grpc.then(GrpcMessages::new);
         Some(Box::new(Self {
@@ -71,10 +68,7 @@ impl Meter {
 
     pub(crate) fn cut_trailers(&self) -> Option<HeaderMap> {
         self.messages.is_some().then(|| {
-            let status = (
-                HeaderName::from_static("grpc-status"),
-                HeaderValue::from_static("8"),
-            );
+            let status = (GRPC_STATUS, HeaderValue::from_static("8"));
             let message = HeaderValue::from_static("the quota ended during this response");
             HeaderMap::from_iter([status, (HeaderName::from_static("grpc-message"), message)])
         })

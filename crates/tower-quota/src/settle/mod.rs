@@ -8,8 +8,7 @@
 //! |---|---|
 //! | [`only_failures`] | 0 if the request succeeds |
 //! | [`only_successes`] | 0 if the request fails |
-//! | [`only_status`] | 0 unless your closure accepts the status |
-//! | [`cost_header`] | the number in a header of the response |
+//! //! | [`cost_header`] | the number in a header of the response |
 //! | [`body_bytes`] | the length of the response's body |
 //! | [`by_handler`] | the cost that your handler sets by a [`Reservation`] |
 //! | a closure, or your own [`Rule`] | your result for the head or the end of the response |
@@ -52,7 +51,11 @@
 //! # Holds
 //!
 //! A limit with [`Quota::concurrent`](crate::Quota::concurrent) holds units until the response's body ends, the client
-//! disconnects, or the handler panics. If the process dies, the hold expires after the [`ttl`](crate::Quota::ttl).
+//! disconnects, or the handler panics. The layer renews the hold, so a hold has no longest duration. If the process
+//! dies, the hold expires after the [`ttl`](crate::Quota::ttl).
+//!
+//! The renewal is a task on tokio's timer. Without a runtime, the layer cannot renew, so the hold of a request expires
+//! after the `ttl` even if the request runs on. On a runtime without a timer, the task panics, and the hold expires too.
 //!
 //! ```
 //! use tower_quota::{Limit, Policy, Quota, key};
@@ -93,8 +96,6 @@ mod amount;
 mod charge_record;
 mod detach;
 mod end;
-#[cfg(feature = "axum")]
-mod extract;
 mod grpc_messages;
 mod hold;
 mod in_flight;
@@ -113,4 +114,4 @@ pub(crate) use self::meter::Meter;
 pub use self::reservation::Reservation;
 pub(crate) use self::rule::SettleRule;
 pub use self::rule::{Rule, Settle, by_handler};
-pub use self::status::{Status, only_failures, only_status, only_successes};
+pub use self::status::{only_failures, only_successes};

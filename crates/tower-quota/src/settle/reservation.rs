@@ -87,10 +87,10 @@ impl Reservation {
         let settlement = self.0.as_ref()?;
         let mine = settlement
             .record
-            .charges()
+            .charges
             .iter()
             .find(|recorded| recorded.name().as_str() == limit);
-        mine.map(RecordedCharge::taken)
+        mine.map(|recorded| recorded.taken)
             .or_else(|| settlement.outer.estimate(limit))
     }
 
@@ -104,13 +104,7 @@ impl Reservation {
         let Some(record) = record.settling() else {
             return Self::default();
         };
-        let verdicts = Mutex::new(
-            record
-                .charges()
-                .iter()
-                .map(|_| Verdicts::default())
-                .collect(),
-        );
+        let verdicts = Mutex::new(record.charges.iter().map(|_| Verdicts::default()).collect());
         let outer = request.extensions_mut().remove().unwrap_or_default();
         let is_head = request.method() == Method::HEAD;
         let reservation = Self(Some(Arc::new(Settlement {
@@ -131,15 +125,16 @@ impl Reservation {
     pub(crate) fn head(&self, response: &Parts) -> bool {
         self.rule(|recorded| {
             recorded
-                .rule()
+                .rule
+                .as_ref()
                 .and_then(|settle| settle.rule.at_head(response))
         })
     }
 
     pub(crate) fn most_bytes(&self) -> Option<u64> {
         let most =
-            |recorded: &RecordedCharge| recorded.rule()?.rule.most_bytes(recorded.available());
-        let charges = self.0.as_ref()?.record.charges().iter();
+            |recorded: &RecordedCharge| recorded.rule.as_ref()?.rule.most_bytes(recorded.available);
+        let charges = self.0.as_ref()?.record.charges.iter();
         charges
             .filter(|recorded| !recorded.is_shadow())
             .filter_map(most)
@@ -147,7 +142,7 @@ impl Reservation {
     }
 
     pub(crate) fn end(&self, end: &ResponseEnd<'_>) {
-        self.rule(|recorded| recorded.rule().map(|settle| settle.rule.at_end(end)));
+        self.rule(|recorded| recorded.rule.as_ref().map(|settle| settle.rule.at_end(end)));
     }
 
     /// Applies undecided rules, without a lock, because a rule may use the reservation.
@@ -156,7 +151,7 @@ impl Reservation {
             return true;
         };
         let mut have_all = true;
-        for (position, recorded) in settlement.record.charges().iter().enumerate() {
+        for (position, recorded) in settlement.record.charges.iter().enumerate() {
             if settlement.verdicts()[position].rule.is_none() {
                 let verdict = ask(recorded);
                 settlement.verdicts()[position].rule = verdict;
@@ -177,7 +172,7 @@ impl Reservation {
 impl Settlement {
     fn set(&self, verdict: Settle, of: impl Fn(&RecordedCharge) -> bool) -> bool {
         let mut is_set = false;
-        for (recorded, verdicts) in self.record.charges().iter().zip(self.verdicts().iter_mut()) {
+        for (recorded, verdicts) in self.record.charges.iter().zip(self.verdicts().iter_mut()) {
             if !recorded.is_hold() && of(recorded) {
                 verdicts.handler = Some(verdict);
                 is_set = true;
@@ -200,13 +195,14 @@ impl Drop for Settlement {
             .unwrap_or_else(PoisonError::into_inner);
         let verdicts =
             self.record
-                .charges()
+                .charges
                 .iter()
                 .zip(verdicts.iter())
                 .map(|(recorded, verdict)| {
                     let abandoned = || {
                         recorded
-                            .rule()
+                            .rule
+                            .as_ref()
                             .map(|settle| settle.abandoned)
                             .unwrap_or_default()
                     };
@@ -218,16 +214,6 @@ impl Drop for Settlement {
 
 impl fmt::Debug for Reservation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let charges = self
-            .0
-            .as_ref()
-            .map_or(&[][..], |settlement| settlement.record.charges());
-        f.debug_map()
-            .entries(
-                charges
-                    .iter()
-                    .map(|recorded| (recorded.name(), recorded.taken())),
-            )
-            .finish()
+        f.debug_struct("Reservation").finish_non_exhaustive()
     }
 }

@@ -65,25 +65,19 @@ impl<F: Fn(&Parts) -> Settle + Send + Sync + 'static> Rule for F {
     }
 }
 
-macro_rules! rule_behind {
-    ($($pointer:ident),*) => {$(
-        impl Rule for $pointer<dyn Rule> {
-            fn at_head(&self, response: &Parts) -> Option<Settle> {
-                (**self).at_head(response)
-            }
+impl Rule for Arc<dyn Rule> {
+    fn at_head(&self, response: &Parts) -> Option<Settle> {
+        (**self).at_head(response)
+    }
 
-            fn most_bytes(&self, units: u64) -> Option<u64> {
-                (**self).most_bytes(units)
-            }
+    fn most_bytes(&self, units: u64) -> Option<u64> {
+        (**self).most_bytes(units)
+    }
 
-            fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {
-                (**self).at_end(end)
-            }
-        }
-    )*};
+    fn at_end(&self, end: &ResponseEnd<'_>) -> Settle {
+        (**self).at_end(end)
+    }
 }
-
-rule_behind!(Box, Arc);
 
 /// Settles by the cost from the handler's [`Reservation`](super::Reservation). Otherwise the estimate stays.
 #[must_use]

@@ -13,14 +13,12 @@ const SAVED_SECONDS: u64 = 10;
 
 const SAVED_RETRIES: u64 = 100;
 
-#[derive(Debug)]
 pub(super) struct Budget {
     percent: u64,
     per_second: u64,
     balance: Mutex<Balance>,
 }
 
-#[derive(Debug)]
 struct Balance {
     units: u64,
     changed: Instant,

@@ -1,6 +1,5 @@
 use core::convert::Infallible;
 use core::error::Error;
-use core::fmt;
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -36,7 +35,7 @@ pub(super) struct Gate<S> {
 
 const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
-pub(super) type StoreErrorListener = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
+type StoreErrorListener = dyn Fn(&(dyn Error + 'static)) + Send + Sync;
 
 impl<S: Store + Clone> Gate<S> {
     /// Requests that pass uncounted have no turn.
@@ -55,10 +54,14 @@ impl<S: Store + Clone> Gate<S> {
         let start = now();
         let rest = || longest.saturating_sub(start.elapsed());
         loop {
-            self.pushbacks
-                .wait(key, rest())
-                .await
-                .map_err(ThrottleError::Throttled)?;
+            // Another response may push the key back meanwhile.
+            while let Some(pause) = self.pushbacks.pause(key) {
+                if pause > rest() {
+                    return Err(ThrottleError::Throttled(Throttled::by_remote(pause)));
+                }
+                #[expect(clippy::disallowed_methods, reason = "the remote asked for a pause")]
+                tokio::time::sleep(pause).await;
+            }
             let turn = self.take_turn(key, cost, rest()).await?;
             // Kept turns would all be due at the pushback's end.
             if self.pushbacks.pause(key).is_none() {
@@ -124,13 +127,5 @@ impl<S: Store + Clone> Gate<S> {
         if !pause.is_zero() {
             self.pushbacks.push(key, pause.min(self.max_pushback));
         }
-    }
-}
-
-impl<S> fmt::Debug for Gate<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gate")
-            .field("limiter", &self.limiter)
-            .finish_non_exhaustive()
     }
 }

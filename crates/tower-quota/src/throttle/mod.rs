@@ -53,11 +53,11 @@
 //! let throttle = ThrottleLayer::global(limiter)
 //!     .cost_with(|request: &Request<Full<Bytes>>| if request.uri().path() == "/search" { 5 } else { 1 })
 //!     // `Retry-After` and spent `RateLimit` fields hold back the next requests of the key.
-//!     .pushback(remote_headers())
+//!     .pushback(remote_headers)
 //!     .max_pushback(Duration::from_secs(60))
 //!     // The remote's refusals are retried, within a budget.
 //!     .retries(Retries::http());
-//! # let _ = throttle;
+//! # let _: ThrottleLayer<_, _, http::Response<String>> = throttle;
 //! ```
 //!
 //! # Caveats
@@ -73,7 +73,6 @@ mod error;
 mod gate;
 mod layer;
 mod pushbacks;
-mod reader;
 mod remote;
 mod retries;
 mod send;
@@ -82,9 +81,6 @@ mod service;
 pub use self::error::{ThrottleError, Throttled};
 pub use self::gate::StoreFailure;
 pub use self::layer::ThrottleLayer;
-pub use self::reader::{Constant, Reader};
-pub use self::remote::{
-    IdempotentRequests, RemoteHeaders, RemoteRefusals, pushback, refusal, remote_headers,
-};
-pub use self::retries::{NoCopies, Retries};
+pub use self::remote::{pushback, refusal, remote_headers, remote_refusals};
+pub use self::retries::Retries;
 pub use self::service::{Throttle, ThrottleFuture};

@@ -5,11 +5,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 use tower_quota_core::Key;
 
-use super::error::Throttled;
-
 const MAX_KEYS: usize = 10_000;
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Pushbacks(Mutex<HashMap<Key<'static>, Instant>>);
 
 impl Pushbacks {
@@ -31,24 +29,6 @@ impl Pushbacks {
         keys.entry(key)
             .and_modify(|known| *known = until.max(*known))
             .or_insert(until);
-    }
-
-    /// Fails at once if the wait would exceed `longest`.
-    pub(super) async fn wait(
-        &self,
-        key: &Key<'static>,
-        longest: Duration,
-    ) -> Result<(), Throttled> {
-        let start = now();
-        while let Some(pause) = self.pause(key) {
-            // Another response may have pushed the key back meanwhile.
-            if pause > longest.saturating_sub(start.elapsed()) {
-                return Err(Throttled::by_remote(pause));
-            }
-            #[expect(clippy::disallowed_methods, reason = "the remote asked for a pause")]
-            tokio::time::sleep(pause).await;
-        }
-        Ok(())
     }
 
     pub(super) fn pause(&self, key: &Key<'static>) -> Option<Duration> {

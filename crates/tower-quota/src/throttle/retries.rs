@@ -1,9 +1,10 @@
+use core::fmt;
 use core::time::Duration;
-use std::sync::Arc;
+
+use http::{Method, Request, Response};
 
 use super::budget::Budget;
-use super::reader::Reader;
-use super::remote::{IdempotentRequests, RemoteRefusals};
+use super::remote::remote_refusals;
 
 /// Chooses which requests a [`ThrottleLayer`](crate::ThrottleLayer) retries, when, and how often.
 ///
@@ -12,37 +13,33 @@ use super::remote::{IdempotentRequests, RemoteRefusals};
 ///
 /// Your caller gets the refusal after 3 attempts, if the wait exceeds [`max_wait`](crate::ThrottleLayer::max_wait), or
 /// if the budget is spent. All clones share 10 % of the requests plus one retry per second.
-#[derive(Clone, Debug)]
 #[must_use = "retries do nothing before they are passed to a layer"]
-pub struct Retries<Q = IdempotentRequests, P = RemoteRefusals> {
-    copy: Q,
-    refused: P,
+pub struct Retries<R, T> {
+    copy: Box<Read<R, Option<R>>>,
+    refused: Box<Read<T, Option<Duration>>>,
     max_attempts: u32,
     base: Duration,
     cap: Duration,
-    budget: Arc<Budget>,
+    budget: Budget,
 }
 
-/// Copies no request, the default.
-#[derive(Clone, Copy, Debug)]
-pub struct NoCopies;
+/// Reads a value from a request or response.
+pub(super) type Read<T, V> = dyn Fn(&T) -> V + Send + Sync;
 
-impl<R> Reader<R> for NoCopies {
-    type Value = Option<R>;
-
-    fn read(&self, _: &R) -> Option<R> {
-        None
-    }
-}
-
-impl Retries {
+impl<B: Clone, D: 'static> Retries<Request<B>, Response<D>> {
     /// Retries GET, HEAD, PUT, DELETE and OPTIONS requests with a `Clone` body after a [`refusal`](super::refusal).
     pub fn http() -> Self {
-        Self::new(IdempotentRequests, RemoteRefusals)
+        let copy = |request: &Request<B>| match *request.method() {
+            Method::GET | Method::HEAD | Method::PUT | Method::DELETE | Method::OPTIONS => {
+                Some(request.clone())
+            }
+            _ => None,
+        };
+        Self::new(copy, remote_refusals)
     }
 }
 
-impl<Q, P> Retries<Q, P> {
+impl<R, T> Retries<R, T> {
     /// Retries copied requests when `refused` reads a refusal.
     ///
     /// * `copy` returns the copy to retry, if any.
@@ -52,20 +49,23 @@ impl<Q, P> Retries<Q, P> {
     /// use bytes::Bytes;
     /// use http::Request;
     /// use http_body_util::Full;
-    /// use tower_quota::throttle::{RemoteRefusals, Retries};
+    /// use tower_quota::throttle::{remote_refusals, Retries};
     ///
     /// // Requests with any method: only if the remote does not mind a second POST.
-    /// let retries = Retries::new(|request: &Request<Full<Bytes>>| Some(request.clone()), RemoteRefusals);
-    /// # let _ = retries;
+    /// let retries = Retries::new(|request: &Request<Full<Bytes>>| Some(request.clone()), remote_refusals);
+    /// # let _: Retries<_, http::Response<String>> = retries;
     /// ```
-    pub fn new(copy: Q, refused: P) -> Self {
+    pub fn new(
+        copy: impl Fn(&R) -> Option<R> + Send + Sync + 'static,
+        refused: impl Fn(&T) -> Option<Duration> + Send + Sync + 'static,
+    ) -> Self {
         Self {
-            copy,
-            refused,
+            copy: Box::new(copy),
+            refused: Box::new(refused),
             max_attempts: 3,
             base: Duration::from_millis(100),
             cap: Duration::from_secs(10),
-            budget: Arc::new(Budget::new(10, 1)),
+            budget: Budget::new(10, 1),
         }
     }
 
@@ -86,29 +86,23 @@ impl<Q, P> Retries<Q, P> {
     ///
     /// Saves at most 100 retries, or 10 seconds of `per_second` if more.
     pub fn budget(mut self, percent: u32, per_second: u32) -> Self {
-        self.budget = Arc::new(Budget::new(percent, per_second));
+        self.budget = Budget::new(percent, per_second);
         self
     }
 
-    pub(super) fn copy<R>(&self, request: &R, attempt: u32) -> Option<R>
-    where
-        Q: Reader<R, Value = Option<R>>,
-    {
+    pub(super) fn copy(&self, request: &R, attempt: u32) -> Option<R> {
         if attempt >= self.max_attempts {
             return None;
         }
-        let copy = self.copy.read(request);
+        let copy = (self.copy)(request);
         if attempt == 1 && copy.is_some() {
             self.budget.deposit();
         }
         copy
     }
 
-    pub(super) fn wait<T>(&self, response: &T, attempt: u32, longest: Duration) -> Option<Duration>
-    where
-        P: Reader<T, Value = Option<Duration>>,
-    {
-        let asked = self.refused.read(response)?;
+    pub(super) fn wait(&self, response: &T, attempt: u32, longest: Duration) -> Option<Duration> {
+        let asked = (self.refused)(response)?;
         // The remote gives all clients the same time.
         let wait = asked.saturating_add(self.jittered(attempt));
         (wait <= longest && self.budget.withdraw()).then_some(wait)
@@ -119,5 +113,11 @@ impl<Q, P> Retries<Q, P> {
         let longest = self.base.saturating_mul(doubled).min(self.cap);
         let micros = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
         Duration::from_micros(fastrand::u64(0..=micros))
+    }
+}
+
+impl<R, T> fmt::Debug for Retries<R, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Retries").finish_non_exhaustive()
     }
 }

@@ -2,34 +2,27 @@ use core::future::{Future, poll_fn};
 use core::mem;
 use core::pin::pin;
 use core::task::Poll;
-use core::time::Duration;
 use std::sync::Arc;
 
-use tower_quota_core::{AsKey, Store, Turn};
+use tower_quota_core::{Store, Turn};
 use tower_service::Service;
 
 use super::error::ThrottleError;
 use super::layer::ThrottleLayer;
 use super::pushbacks::now;
-use super::reader::Reader;
 
-pub(super) async fn send<Svc, R, S, K, C, H, Q, P>(
-    layer: Arc<ThrottleLayer<S, K, C, H, Q, P>>,
+pub(super) async fn send<Svc, R, S, T>(
+    layer: Arc<ThrottleLayer<S, R, T>>,
     mut service: Svc,
     mut request: R,
-) -> Result<Svc::Response, ThrottleError<Svc::Error>>
+) -> Result<T, ThrottleError<Svc::Error>>
 where
-    Svc: Service<R> + Clone,
+    Svc: Service<R, Response = T> + Clone,
     S: Store + Clone,
-    K: Reader<R, Value: AsKey>,
-    C: Reader<R, Value = u64>,
-    H: Reader<Svc::Response, Value = Option<Duration>>,
-    Q: Reader<R, Value = Option<R>>,
-    P: Reader<Svc::Response, Value = Option<Duration>>,
 {
-    let (gate, retries) = (&layer.gate, &layer.retries);
-    let key = gate.limiter.key_of(&layer.key.read(&request));
-    let cost = layer.cost.read(&request);
+    let gate = &layer.gate;
+    let key = (layer.key)(&gate.limiter, &request);
+    let cost = (layer.cost)(&request);
     let longest = gate.limiter.longest_wait();
     let start = now();
 
@@ -61,18 +54,21 @@ where
 
     let mut attempt = 1;
     loop {
-        let copy = retries.copy(&request, attempt);
-        let again = copy.map(|request| (request, service.clone()));
+        let retries = layer.retries.as_deref();
+        let again = retries.and_then(|retries| {
+            let copy = retries.copy(&request, attempt)?;
+            Some((retries, copy, service.clone()))
+        });
         let response = service.call(request);
         drop(service);
         drop(turn.map(Turn::spend));
         pending_if(mem::take(&mut is_immediate)).await;
         let response = response.await.map_err(ThrottleError::Inner)?;
-        if let Some(pause) = layer.pushback.read(&response) {
+        if let Some(pause) = (layer.pushback)(&response) {
             gate.push_back(key.clone(), pause);
         }
 
-        let Some(again) = again else {
+        let Some((retries, copy, clone)) = again else {
             return Ok(response);
         };
         let rest = longest.saturating_sub(start.elapsed());
@@ -85,7 +81,8 @@ where
         };
         drop(response);
         turn = next;
-        (request, service) = again;
+        request = copy;
+        service = clone;
         become_ready(&mut service).await?;
         attempt += 1;
     }

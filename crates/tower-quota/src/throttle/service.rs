@@ -2,16 +2,14 @@ use core::future::Future;
 use core::mem;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
-use core::time::Duration;
 use std::sync::Arc;
 
 use tower_layer::Layer;
-use tower_quota_core::{AsKey, Store};
+use tower_quota_core::Store;
 use tower_service::Service;
 
 use super::error::ThrottleError;
 use super::layer::ThrottleLayer;
-use super::reader::Reader;
 use super::send::send;
 
 /// A service behind a [`Limiter`](crate::Limiter), made by a [`ThrottleLayer`].
@@ -34,18 +32,6 @@ impl<Svc, L> Throttle<Svc, L> {
         Self { inner, layer }
     }
 
-    /// Returns the inner service.
-    #[must_use]
-    pub const fn get_ref(&self) -> &Svc {
-        &self.inner
-    }
-
-    /// Returns the inner service mutably.
-    #[must_use]
-    pub const fn get_mut(&mut self) -> &mut Svc {
-        &mut self.inner
-    }
-
     /// Returns the inner service, without limits.
     #[must_use]
     pub fn into_inner(self) -> Svc {
@@ -59,21 +45,17 @@ impl<Svc: Clone, L> Clone for Throttle<Svc, L> {
     }
 }
 
-impl<Svc, R, S, K, C, H, Q, P> Service<R> for Throttle<Svc, ThrottleLayer<S, K, C, H, Q, P>>
+impl<Svc, R, S, T> Service<R> for Throttle<Svc, ThrottleLayer<S, R, T>>
 where
-    Svc: Service<R, Response: Send + 'static, Error: Send + 'static, Future: Send>,
+    Svc: Service<R, Response = T, Error: Send + 'static, Future: Send>,
     Svc: Clone + Send + 'static,
     R: Send + 'static,
+    T: Send + 'static,
     S: Store + Clone,
-    K: Reader<R, Value: AsKey> + Send + Sync + 'static,
-    C: Reader<R, Value = u64> + Send + Sync + 'static,
-    H: Reader<Svc::Response, Value = Option<Duration>> + Send + Sync + 'static,
-    Q: Reader<R, Value = Option<R>> + Send + Sync + 'static,
-    P: Reader<Svc::Response, Value = Option<Duration>> + Send + Sync + 'static,
 {
-    type Response = Svc::Response;
+    type Response = T;
     type Error = ThrottleError<Svc::Error>;
-    type Future = ThrottleFuture<Svc::Response, Svc::Error>;
+    type Future = ThrottleFuture<T, Svc::Error>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.inner.poll_ready(cx).map_err(ThrottleError::Inner)
@@ -92,11 +74,7 @@ where
     }
 }
 
-impl<Svc, S, K, C, H, Q, P> Layer<Svc> for ThrottleLayer<S, K, C, H, Q, P>
-where
-    Svc: Clone,
-    Self: Clone,
-{
+impl<Svc: Clone, S: Clone, R, T> Layer<Svc> for ThrottleLayer<S, R, T> {
     type Service = Throttle<Svc, Self>;
 
     fn layer(&self, inner: Svc) -> Self::Service {

@@ -3,9 +3,11 @@
 use core::error::Error;
 use std::time::Instant;
 
-use tower_quota_core::{Decision, Key, Name, Outcome};
+use tower_quota_core::{Decision, Key, Name};
 use tracing::field::{Empty, display};
 use tracing::{Span, info_span};
+
+use crate::outcome_label::OutcomeLabel;
 
 #[derive(Clone, Copy, Default)]
 pub(crate) struct SpanSettings(Option<[u8; 16]>);
@@ -73,13 +75,8 @@ impl StoreSpan {
 
     pub(crate) fn decided(&self, decision: &Decision) {
         let Some((span, start)) = &self.0 else { return };
-        let outcome = match decision.outcome() {
-            Outcome::Wait(_) => "queued",
-            Outcome::Refuse(_) => "limited",
-            Outcome::Never => "never",
-            _ => "allowed",
-        };
-        span.record("rate_limit.outcome", outcome);
+        let outcome = OutcomeLabel::of(decision.outcome());
+        span.record("rate_limit.outcome", outcome.text());
         if let Some(status) = decision.tightest() {
             span.record("rate_limit.limit", status.name.as_str());
         }

@@ -15,6 +15,7 @@ fn page_has_a_row_for_each_check() {
         Check::UnreachableLimit,
         Check::CountedTwice,
         Check::TooManyLimits,
+        Check::Undecidable,
     ];
     for check in checks {
         assert!(

@@ -47,7 +47,7 @@ async fn every_refusal_is_traced_without_its_key() {
         "{events:?}"
     );
     assert!(
-        of(Level::INFO).all(|(_, text)| text.contains("refused") && text.contains("minute")),
+        of(Level::INFO).all(|(_, text)| text.contains("limited") && text.contains("minute")),
         "{events:?}"
     );
     assert!(

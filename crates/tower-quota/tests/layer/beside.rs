@@ -1,12 +1,14 @@
 //! Another policy beside the one in force: for some requests, or as a dry run.
 
 use std::convert::Infallible;
+use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::settle::{Reservation, by_handler};
 use tower_quota::{
-    ConfigError, Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer, Store, key,
+    ClientKey, ConfigError, Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer, Store,
+    key,
     store::{Charge, Operation},
     when,
 };
@@ -65,6 +67,41 @@ async fn split_has_lists_of_its_own() {
     let service = Limited::new(per_user(5).split(|_| true, blocking));
     assert_eq!(ask(&service, "ann").await.status(), StatusCode::OK);
     assert_eq!(ask(&service, "beta").await.status(), StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn handle_finds_limits_of_both_policies() {
+    let beta = Limit::new("beta", Quota::per_minute(1)).by(key::header("user"));
+    let is_ann = |head: &tower_quota::RequestHead<'_>| head.headers()["user"] == "ann";
+    let policy = per_user(5).split(is_ann, Policy::new().limit(beta));
+    let store = MemoryStore::with_clock(100, ManualClock::default());
+    let layer = RateLimitLayer::new(store, policy);
+    let handle = layer.handle();
+    let request = Request::get("/").header("user", "ann").body(()).unwrap();
+    let ask = async || {
+        let service = layer.layer(Inner::default());
+        service.oneshot(request.clone()).await.unwrap().status()
+    };
+    let head = tower_quota::RequestHead::of(&request);
+    for client in [ClientKey::from("ann"), ClientKey::from(head)] {
+        assert_eq!(ask().await, StatusCode::OK);
+        assert_eq!(ask().await, StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(handle.peek("beta", client).await.unwrap().remaining(), 0);
+        assert_eq!(
+            handle.grant("beta", client, 1).await.unwrap().remaining(),
+            1
+        );
+        assert_eq!(ask().await, StatusCode::OK);
+        handle
+            .block("beta", client, Duration::from_secs(60))
+            .unwrap();
+        assert!(handle.blocked_for("beta", client).unwrap().is_some());
+        assert_eq!(ask().await, StatusCode::FORBIDDEN);
+        assert_eq!(handle.reset("beta", client).await.unwrap().remaining(), 1);
+        assert_eq!(handle.peek("minute", client).await.unwrap().remaining(), 5);
+        assert!(handle.key("beta", client).is_ok());
+    }
+    assert!(handle.limiter("beta").is_ok());
 }
 
 #[tokio::test]

@@ -47,7 +47,7 @@ fn assert_consistent(decided: &Decided<'_>) {
             .filter(|_| admitted)
             .map(Decision::statuses)
     );
-    assert_eq!(decided.label() == "waiting", !decided.wait().is_zero());
+    assert_eq!(decided.label() == "queued", !decided.wait().is_zero());
 }
 
 async fn ask<S: Store>(layer: &RateLimitLayer<S>, path: &str) {
@@ -94,9 +94,9 @@ async fn each_decision_is_observed_once() {
     let expected = [
         ("blocked", "/blocked"),
         ("allowed", "/once"),
-        ("refused", "/once"),
+        ("limited", "/once"),
         ("allowed", "/queue"),
-        ("waiting", "/queue"),
+        ("queued", "/queue"),
         ("never", "/dear"),
         ("missing_key", "/keyed"),
     ];
@@ -117,7 +117,7 @@ async fn full_queue_is_observed_as_one_refusal() {
         let layer = layer.max_waiting(0);
         ask(&layer, "/").await;
         ask(&layer, "/").await;
-        let expected = ["allowed", "refused"].map(|label| (label, String::from("/"), failing));
+        let expected = ["allowed", "limited"].map(|label| (label, String::from("/"), failing));
         assert_eq!(*observed.lock().unwrap(), expected);
     }
 }
@@ -150,10 +150,10 @@ async fn store_failure_is_observed() {
         .map(|(label, _, degraded)| (*label, *degraded))
         .collect();
     let failing = [
-        ("uncounted", true),
+        ("degraded", true),
         ("allowed", true),
-        ("refused", true),
-        ("store_failure", true),
+        ("limited", true),
+        ("unavailable", true),
     ];
     assert_eq!(observed[0], ("allowed", false));
     assert_eq!(observed[1..], failing);
@@ -227,6 +227,6 @@ async fn closed_queue_is_observed_once() {
     assert_eq!(waiting.await.unwrap().status(), 429);
     assert_eq!(
         *observed.lock().unwrap(),
-        ["allowed", "waiting"].map(|label| (label, String::from("/"), false))
+        ["allowed", "queued"].map(|label| (label, String::from("/"), false))
     );
 }

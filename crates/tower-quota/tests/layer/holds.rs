@@ -1,5 +1,6 @@
 //! Units that requests hold until they are over, over real sockets.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -297,4 +298,17 @@ fn settle_rule_of_hold_is_an_error() {
     let limit = Limit::new("streams", STREAMS).settle(only_failures());
     let error = Policy::new().try_limit(limit).unwrap_err();
     assert!(matches!(error, ConfigError::SettledHold(limit) if limit.as_str() == "streams"));
+}
+
+#[tokio::test]
+async fn refusal_of_hold_has_random_retry_time() {
+    let (app, _senders) = streams(&memory()).await;
+    let _open = [open(app).await, open(app).await];
+    let mut times = BTreeSet::new();
+    for _ in 0..60 {
+        let refused = ask(app, "GET", "/").await;
+        let time = refused.split_once("retry-after: ").unwrap().1;
+        times.insert(time.split_once('\r').unwrap().0.to_owned());
+    }
+    assert!(times.iter().eq(["1", "2"]), "{times:?}");
 }

@@ -15,9 +15,13 @@ mod decisions_observed;
 mod degraded;
 mod errors;
 mod fixture;
+#[cfg(feature = "axum")]
+mod guesses;
 mod handle;
 #[cfg(feature = "axum")]
 mod holds;
+#[cfg(feature = "redis")]
+mod holds_cluster;
 #[cfg(all(feature = "axum", feature = "redis"))]
 mod holds_redis;
 #[cfg(feature = "lease")]

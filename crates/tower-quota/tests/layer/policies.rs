@@ -8,7 +8,7 @@ use tower::{Layer, ServiceExt};
 use tower_quota::key::{ClientIp, KeyExtractor, Proxies, Source, from_fn};
 use tower_quota::{
     Check, ConfigError, Key, Limit, Limiter, MemoryStore, Name, OnStoreFailure, Policy, Quota,
-    RateLimitLayer, RequestHead, key, store::Charge, when,
+    RateLimitLayer, Reason, RequestHead, key, policy::Explained, store::Charge, when,
 };
 
 use crate::fixture::{Inner, Limited, ScriptedStore};
@@ -355,5 +355,11 @@ async fn request_with_too_many_limits_is_server_error() {
         assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
         assert_eq!(store.operations().len(), 1);
         assert_eq!(handle.mistakes().count(Check::TooManyLimits), 1);
+        let request = Request::get("/").header("x-limits", Charge::MOST + 1);
+        let explained = handle.explain(&RequestHead::of(&request.body(()).unwrap()));
+        assert!(matches!(
+            explained,
+            Explained::Refused(Reason::TooManyLimits)
+        ));
     }
 }

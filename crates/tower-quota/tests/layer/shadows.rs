@@ -55,7 +55,6 @@ async fn answers(policy: Policy, style: &HeaderStyle, fails: bool) -> Vec<String
     let service = layer
         .headers([style.clone()])
         .protocol(Protocol::Both)
-        .partition_keys("secret")
         .layer(Inner::default());
     let mut answers = Vec::new();
     for i in 0..5 {

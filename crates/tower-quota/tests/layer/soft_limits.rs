@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
-use http::{Request, StatusCode, Version};
+use http::{Method, Request, StatusCode, Version};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -75,6 +75,42 @@ async fn delay_grows_with_units_over_quota() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn debt_of_delay_ends_with_longest_delay() {
+    for quota in [
+        Quota::per_minute(6),
+        Quota::per_minute(6).gcra(),
+        Quota::per_minute(6).leaky_bucket(),
+    ] {
+        let most = Duration::from_millis(1_200);
+        let tarpit = Limit::new("tarpit", quota).over(Over::Delay { step: STEP, most });
+        let limited = Limited::new(Policy::new().limit(tarpit));
+        for _ in 0..30 {
+            assert_eq!(limited.get().await.status(), StatusCode::OK);
+        }
+        // Three units make the longest delay, and the next request takes the fourth.
+        limited.clock.advance(Duration::from_secs(40));
+        let began = tokio_now();
+        assert_eq!(limited.get().await.status(), StatusCode::OK);
+        assert_eq!(tokio_now(), began, "{quota:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_requests_do_not_exceed_longest_delay() {
+    let most = Duration::from_millis(1_200);
+    let tarpit = Limit::new("tarpit", Quota::per_minute(6)).over(Over::Delay { step: STEP, most });
+    let day = Limit::new("day", Quota::per_day(2)).when(|head| head.method() == Method::POST);
+    let limited = Limited::new(Policy::new().limit(tarpit).limit(day));
+    for _ in 0..30 {
+        limited.send(Request::post("/")).await;
+    }
+    limited.clock.advance(Duration::from_secs(40));
+    let began = tokio_now();
+    assert_eq!(limited.get().await.status(), StatusCode::OK);
+    assert_eq!(tokio_now(), began);
+}
+
+#[tokio::test(start_paused = true)]
 async fn delay_without_place_refuses_and_charges_nothing() {
     let limited = Limited::with(Policy::new().limit(tarpit()), |layer| layer.max_waiting(1));
     for _ in 0..3 {
@@ -91,6 +127,22 @@ async fn delay_without_place_refuses_and_charges_nothing() {
     }
     assert_eq!(waiting.await.status(), StatusCode::OK);
     assert_eq!(limited.inner.calls(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn full_queue_bounds_no_debt() {
+    let quota = Quota::per_hour(3).leaky_bucket().queue(3);
+    let most = Duration::from_millis(1_200);
+    let tarpit = Limit::new("tarpit", quota).over(Over::Delay { step: STEP, most });
+    let policy = Policy::new().limit(tarpit.by(key::header("k")));
+    let limited = Limited::with(policy, |layer| layer.max_waiting(1));
+    let ask = |client| limited.send(Request::get("/").header("k", client));
+    for client in ["ann", "bob"].repeat(3) {
+        assert_eq!(ask(client).await.status(), StatusCode::OK);
+    }
+    let mut waiting = std::pin::pin!(ask("bob"));
+    assert!(timeout(STEP / 10, &mut waiting).await.is_err());
+    assert_eq!(ask("ann").await.status(), StatusCode::TOO_MANY_REQUESTS);
 }
 
 #[test]

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex};
 use http::{Request, Response, StatusCode};
 use tower::{Layer, ServiceExt};
 use tower_quota::{
-    BoxStore, Decision, Limit, MissingKey, OnStoreFailure, Policy, Quota, RateLimit,
+    BoxStore, Check, Decision, Limit, MissingKey, OnStoreFailure, Policy, Quota, RateLimit,
     RateLimitLayer, Reason, Store, key,
-    store::{Charge, Operation, Overloaded},
+    store::{Charge, Operation, Overloaded, Undecidable},
 };
 use tower_quota_testkit::ScriptedError;
 
@@ -177,37 +177,37 @@ async fn working_or_unused_store_reports_nothing() {
     assert_eq!((get("/").await, reported.count()), (200, 1));
 }
 
-/// A store that has more to do than it can.
+/// A store that fails with an error of this source.
 #[derive(Clone)]
-struct OverloadedStore;
+struct FailingFor<E>(E);
 
 #[derive(Debug)]
-struct TooBusy;
+struct Failure<E>(E);
 
-impl fmt::Display for TooBusy {
+impl<E> fmt::Display for Failure<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("too busy")
+        f.write_str("no decision")
     }
 }
 
-impl Error for TooBusy {
+impl<E: Error + 'static> Error for Failure<E> {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&Overloaded)
+        Some(&self.0)
     }
 }
 
-impl Store for OverloadedStore {
-    type Error = TooBusy;
-    type Future = Ready<Result<Decision, TooBusy>>;
+impl<E: Error + Copy + Send + Sync + 'static> Store for FailingFor<E> {
+    type Error = Failure<E>;
+    type Future = Ready<Result<Decision, Failure<E>>>;
 
     fn apply(&self, _operation: Operation, _charges: &[Charge<'_>]) -> Self::Future {
-        ready(Err(TooBusy))
+        ready(Err(Failure(self.0)))
     }
 }
 
 /// Sends two requests to a service on an overloaded store. Returns the statuses.
 async fn statuses_under_overload(policy: Policy) -> [StatusCode; 2] {
-    let layer = RateLimitLayer::new(BoxStore::new(OverloadedStore), policy);
+    let layer = RateLimitLayer::new(BoxStore::new(FailingFor(Overloaded)), policy);
     let service = layer.layer(Inner::default());
     let first = service.clone().oneshot(Request::new(())).await.unwrap();
     let second = service.oneshot(Request::new(())).await.unwrap();
@@ -233,5 +233,24 @@ async fn overloaded_store_obeys_explicit_choice() {
         let limit = Limit::new("minute", Quota::per_minute(1)).on_store_failure(choice);
         let by_limit = Policy::new().limit(limit);
         assert_eq!(statuses_under_overload(by_limit).await, [status; 2]);
+    }
+}
+
+#[tokio::test]
+async fn undecidable_request_is_a_server_error() {
+    for choice in [
+        OnStoreFailure::Allow,
+        OnStoreFailure::Refuse,
+        OnStoreFailure::Local,
+    ] {
+        let store = BoxStore::new(FailingFor(Undecidable));
+        let layer = RateLimitLayer::new(store, policy(choice));
+        let (service, handle) = (layer.layer(Inner::default()), layer.handle());
+        let inner = service.get_ref().clone();
+        let response = service.oneshot(Request::new(())).await.unwrap();
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(field(&response, "retry-after"), None);
+        assert_eq!(inner.calls(), 0);
+        assert_eq!(handle.mistakes().count(Check::Undecidable), 1);
     }
 }

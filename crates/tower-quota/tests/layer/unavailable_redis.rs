@@ -313,6 +313,26 @@ async fn outage_releases_no_client_over_quota() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn outage_keeps_refusals_beside_holds() {
+    let mut redis = RedisServer::start();
+    let policy = Policy::new()
+        .limit(Limit::new("hour", Quota::per_hour(2)).by(key::path_segment(0)))
+        .limit(Limit::new("streams", Quota::concurrent(5)).by(key::path_segment(0)));
+    let setting = Setting::new(&redis, policy, "holds").await;
+    let app = app(setting.layer).await;
+    for status in ["200", "200", "429"] {
+        let head = head(app, "/ann").await;
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
+    }
+    redis.kill();
+    for _ in 0..20 {
+        let refused = head(app, "/ann").await;
+        assert!(refused.starts_with("HTTP/1.1 429 "), "{refused}");
+    }
+    assert!(head(app, "/bob").await.starts_with("HTTP/1.1 200 "));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn local_share_continues_from_refusal() {
     let mut redis = RedisServer::start();
     let limit = Limit::new("hour", Quota::per_hour(100))

@@ -434,6 +434,25 @@ async fn places_are_shared_among_keys() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn places_do_not_bound_empty_turns() {
+    let limited = Limited::with(queues_of_clients(), |layer| layer.max_waiting(4));
+    let ask = || limited.send(Request::get("/").header("k", "ann"));
+    ask().await;
+    let mut last = Box::pin(ask());
+    assert!(timeout(TICK, &mut last).await.is_err());
+    for _ in 0..20 {
+        let mut next = Box::pin(ask());
+        assert!(timeout(TICK, &mut next).await.is_err());
+        // The earlier turn stays empty, because it is not the last turn.
+        drop(std::mem::replace(&mut last, next));
+    }
+    ask().await;
+    // The store's clock stands still.
+    let wait = limited.inner.last_seen().unwrap().wait();
+    assert_eq!(wait, Duration::from_millis(500) * 22);
+}
+
+#[tokio::test(start_paused = true)]
 async fn hanging_up_makes_no_burst() {
     let interval = Duration::from_millis(500);
     let limited = Limited::new(Policy::new().limit(queue(20)));

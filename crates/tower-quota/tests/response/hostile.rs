@@ -42,9 +42,7 @@ fn limited() -> Limited {
                 .by(key::all((key::basic_user(), key::path_segment(1))))
                 .when_missing(MissingKey::Skip),
         );
-    Limited::with(policy, |layer| {
-        layer.partition_keys("secret").protocol(Protocol::Both)
-    })
+    Limited::with(policy, |layer| layer.protocol(Protocol::Both))
 }
 
 const NAMES: [&str; 10] = [

@@ -12,7 +12,6 @@ mod inner_refusals;
 mod jitter;
 mod nested;
 mod pace;
-mod partitions;
 mod refusals;
 #[path = "../shared/mod.rs"]
 mod shared;

@@ -111,22 +111,6 @@ async fn quotas_after_the_limit_are_understood() {
 }
 
 #[tokio::test]
-async fn companion_fields_go_with_their_limit() {
-    let lax = &[
-        ("x-ratelimit-limit", "50"),
-        ("x-ratelimit-remaining", "40"),
-        ("x-ratelimit-reset", "1"),
-        ("x-ratelimit-used", "10"),
-        ("x-ratelimit-resource", "core"),
-    ];
-    assert_eq!(over(XRateLimit(Delta), lax, "x-ratelimit-used").await, None);
-    assert_eq!(
-        over(XRateLimit(Delta), lax, "x-ratelimit-resource").await,
-        None
-    );
-}
-
-#[tokio::test]
 async fn name_of_policy_is_not_repeated() {
     for (outer, inner, strict) in [(100, 10, 10), (10, 100, 10)] {
         let service = ServiceBuilder::new()

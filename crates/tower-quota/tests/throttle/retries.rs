@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 use tower::{Layer, Service, ServiceExt};
-use tower_quota::throttle::{RemoteRefusals, Retries, remote_headers};
+use tower_quota::throttle::{Retries, remote_headers, remote_refusals};
 use tower_quota::{Limiter, MemoryStore, Quota, ThrottleLayer};
 
 use crate::fixture::{Order, Printer, SECOND, TICK, limiter, now, pause, user};
@@ -26,11 +26,11 @@ use crate::sockets::serve;
 
 type Outbound = Request<Full<Bytes>>;
 
-type OrderRetries = Retries<fn(&Order) -> Option<Order>, fn(&Order) -> Option<Duration>>;
+type OrderRetries = Retries<Order, Order>;
 
 /// Returns retries of orders, which the printer refuses if they push back.
 fn orders() -> OrderRetries {
-    Retries::new(|order| Some(*order), pause)
+    Retries::new(|order: &Order| Some(*order), pause)
 }
 
 /// Returns the times of the printed orders since the first one.
@@ -225,7 +225,7 @@ async fn post_is_retried_by_choice_only() {
     let remote = self::remote(1, &[]).await;
     let any_method = |request: &Outbound| Some(request.clone());
     let service = ThrottleLayer::global(many())
-        .retries(Retries::new(any_method, RemoteRefusals))
+        .retries(Retries::new(any_method, remote_refusals))
         .layer(client());
     let response = service.oneshot(remote.request(Method::POST)).await.unwrap();
     assert_eq!(Response::status(&response), StatusCode::OK);
@@ -297,9 +297,9 @@ async fn retry_info_of_tonic_server_is_obeyed() {
     let server = tonic::transport::Server::builder().add_service(busy.clone());
     tokio::spawn(server.serve_with_incoming(incoming));
 
-    let retries = Retries::new(|call: &Outbound| Some(call.clone()), RemoteRefusals);
+    let retries = Retries::new(|call: &Outbound| Some(call.clone()), remote_refusals);
     let client = ThrottleLayer::global(many())
-        .pushback(remote_headers())
+        .pushback(remote_headers)
         .retries(retries);
     let http2 = Client::builder(TokioExecutor::new())
         .http2_only(true)

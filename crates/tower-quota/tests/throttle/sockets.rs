@@ -56,7 +56,7 @@ async fn remote(
 async fn send_two(url: &str) -> [Result<StatusCode, Throttled>; 2] {
     let limiter = Limiter::new(MemoryStore::new(), "remote", Quota::per_minute(100));
     let throttle = ThrottleLayer::new(limiter, host)
-        .pushback(remote_headers())
+        .pushback(remote_headers)
         .max_wait(Duration::ZERO);
     let client = throttle.layer(Client::builder(TokioExecutor::new()).build_http());
     let send = async || {

@@ -22,7 +22,7 @@ impl TopClient {
     pub const MOST: usize = 256;
 
     /// The maximum bytes of a remembered key, because clients choose their keys.
-    pub const LONGEST_KEY: usize = 1_024;
+    pub(super) const LONGEST_KEY: usize = 1_024;
 
     /// Returns the limit that applied or refused.
     #[must_use]

@@ -34,22 +34,25 @@ pub enum Source {
     Header(HeaderName),
 }
 
-const KNOWN: [&str; 8] = [
-    "x-forwarded-for",
-    "forwarded",
-    "x-real-ip",
-    "cf-connecting-ip",
-    "true-client-ip",
-    "fly-client-ip",
-    "cloudfront-viewer-address",
-    "x-envoy-external-address",
+static KNOWN: [Source; 8] = [
+    Source::XForwardedFor,
+    Source::Forwarded,
+    Source::CfConnectingIp,
+    Source::TrueClientIp,
+    Source::FlyClientIp,
+    Source::XRealIp,
+    Source::CloudFrontViewerAddress,
+    Source::XEnvoyExternalAddress,
 ];
 
 pub(crate) fn sent(headers: &HeaderMap) -> Option<&'static str> {
     // Comparing few headers is cheaper than parsing and hashing eight names.
-    headers
-        .keys()
-        .find_map(|sent| KNOWN.into_iter().find(|known| *known == sent.as_str()))
+    headers.keys().find_map(|sent| {
+        KNOWN
+            .iter()
+            .map(Source::name)
+            .find(|known| *known == sent.as_str())
+    })
 }
 
 impl Source {
@@ -59,20 +62,8 @@ impl Source {
     /// If `name` is invalid.
     pub fn try_header(name: &str) -> Result<Self, InvalidHeaderName> {
         let name = HeaderName::from_bytes(name.as_bytes())?;
-        let known = [
-            Self::XForwardedFor,
-            Self::Forwarded,
-            Self::CfConnectingIp,
-            Self::TrueClientIp,
-            Self::FlyClientIp,
-            Self::XRealIp,
-            Self::CloudFrontViewerAddress,
-            Self::XEnvoyExternalAddress,
-        ];
-        Ok(known
-            .into_iter()
-            .find(|source| source.name() == name)
-            .unwrap_or(Self::Header(name)))
+        let known = KNOWN.iter().find(|source| source.name() == name);
+        Ok(known.cloned().unwrap_or(Self::Header(name)))
     }
 
     pub(super) fn name(&self) -> &str {

@@ -63,7 +63,7 @@ pub struct JwtClaim {
     claim: Name,
     /// Any key may verify. Without keys, every token is accepted.
     keys: Vec<JwtKey>,
-    token: Arc<dyn KeyExtractor>,
+    pub(super) token: Arc<dyn KeyExtractor>,
 }
 
 impl JwtClaim {
@@ -106,10 +106,6 @@ impl JwtClaim {
     /// Returns the key of this claim, given as text.
     pub fn key_of(&self, claim: impl AsRef<[u8]> + Into<Vec<u8>>) -> Key<'static> {
         Key::owned(self.scope, claim)
-    }
-
-    pub(super) fn token(&self) -> &dyn KeyExtractor {
-        &*self.token
     }
 
     pub(super) fn hash_keys(&self, hasher: &mut impl Hasher) {

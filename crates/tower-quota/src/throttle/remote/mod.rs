@@ -7,25 +7,12 @@ use core::time::Duration;
 
 use http::{HeaderMap, Response, StatusCode};
 
-pub use self::refused::{IdempotentRequests, RemoteRefusals, refusal};
-use super::reader::Reader;
+pub use self::refused::{refusal, remote_refusals};
 
-/// Reads pushbacks from HTTP responses.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RemoteHeaders(());
-
-/// Returns a reader of [`pushback`] for [`ThrottleLayer::pushback`](crate::ThrottleLayer::pushback).
+/// Returns the [`pushback`] of an HTTP response, for [`ThrottleLayer::pushback`](crate::ThrottleLayer::pushback).
 #[must_use]
-pub const fn remote_headers() -> RemoteHeaders {
-    RemoteHeaders(())
-}
-
-impl<B> Reader<Response<B>> for RemoteHeaders {
-    type Value = Option<Duration>;
-
-    fn read(&self, response: &Response<B>) -> Option<Duration> {
-        pushback(response.status(), response.headers())
-    }
+pub fn remote_headers<B>(response: &Response<B>) -> Option<Duration> {
+    pushback(response.status(), response.headers())
 }
 
 /// Returns the wait before the next request, from status and header fields.

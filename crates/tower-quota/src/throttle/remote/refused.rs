@@ -1,37 +1,13 @@
 use core::time::Duration;
 
-use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http::{HeaderMap, Response, StatusCode};
 
 use super::fields;
-use crate::throttle::reader::Reader;
 
-/// Copies GET, HEAD, PUT, DELETE and OPTIONS requests with a `Clone` body.
-#[derive(Clone, Copy, Debug)]
-pub struct IdempotentRequests;
-
-impl<B: Clone> Reader<Request<B>> for IdempotentRequests {
-    type Value = Option<Request<B>>;
-
-    fn read(&self, request: &Request<B>) -> Self::Value {
-        match *request.method() {
-            Method::GET | Method::HEAD | Method::PUT | Method::DELETE | Method::OPTIONS => {
-                Some(request.clone())
-            }
-            _ => None,
-        }
-    }
-}
-
-/// Reads the [`refusal`] from HTTP responses.
-#[derive(Clone, Copy, Debug)]
-pub struct RemoteRefusals;
-
-impl<B> Reader<Response<B>> for RemoteRefusals {
-    type Value = Option<Duration>;
-
-    fn read(&self, response: &Response<B>) -> Option<Duration> {
-        refusal(response.status(), response.headers())
-    }
+/// Returns the [`refusal`] of an HTTP response, for [`Retries::new`](crate::throttle::Retries::new).
+#[must_use]
+pub fn remote_refusals<B>(response: &Response<B>) -> Option<Duration> {
+    refusal(response.status(), response.headers())
 }
 
 /// Returns the wait that a refusal demands, or zero without a demand.
