@@ -75,5 +75,5 @@ async fn every_panel_shows_data_of_a_real_service() {
     let healthy = prometheus.until("/api/v1/rules", "the alert rules", |data| {
         alerts(data).filter(|rules| !rules.is_empty())
     });
-    assert_eq!(healthy.await.len(), 8);
+    assert_eq!(healthy.await.len(), 10);
 }

@@ -1,24 +1,20 @@
 //! The arguments of the command.
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::failure::{Ended, Failure, Found};
-use crate::output;
-use crate::remote::blocks::{BlockArguments, BlocksArguments, UnblockArguments};
+use crate::remote::blocks::{BlockArguments, ListArguments, UnblockArguments};
 use crate::remote::clients::{GrantArguments, PeekArguments, ResetArguments};
 use crate::remote::explain::ExplainArguments;
-use crate::remote::rollout::ReportArguments;
-use crate::remote::rules::{
-    HistoryArguments, PutArguments, RollbackArguments, RolloutArguments, ShowArguments,
-};
-use crate::remote::status::{HealthArguments, TopArguments};
-use crate::remote::watch::WatchArguments;
+use crate::remote::put::PutArguments;
+use crate::remote::status::TopArguments;
+use crate::remote::versions::{HistoryArguments, RollbackArguments, ShowArguments};
+use crate::remote::{ChangeArguments, Remote, TargetArguments};
 use crate::rules::check::CheckArguments;
 use crate::rules::convert::ConvertArguments;
 use crate::rules::diff::DiffArguments;
 use crate::rules::own_tests::TestArguments;
-use crate::simulate::{MakeLogArguments, SimulateArguments};
+use crate::simulate::SimulateArguments;
 
 /// Checks and compares rules of rate limits, replays access logs, operates running services.
 ///
@@ -48,84 +44,51 @@ pub(crate) enum Command {
     Schema,
     /// Replays an access log through rules: who would be limited, and by which limit.
     Simulate(SimulateArguments),
-    /// Writes an access log to try a simulation with.
-    MakeLog(MakeLogArguments),
     /// Puts rules in force, on all instances.
-    Put(PutArguments),
+    Put(Remote<PutArguments>),
     /// Shows what the rules that are rolled out change, on all instances.
-    Rollout(ReportArguments),
+    Rollout(TargetArguments),
     /// Puts the rules that are rolled out in force for all clients.
-    Promote(RolloutArguments),
+    Promote(Remote<ChangeArguments>),
     /// Ends a roll-out: the rules in force decide for all clients again.
-    Abandon(RolloutArguments),
+    Abandon(Remote<ChangeArguments>),
     /// Puts an earlier version of the rules in force again.
-    Rollback(RollbackArguments),
+    Rollback(Remote<RollbackArguments>),
     /// Lists the versions of the rules, the newest first.
-    History(HistoryArguments),
+    History(Remote<HistoryArguments>),
     /// Lists changes of rules, clients and blocks: who, what, before, after, why.
-    Audit(HistoryArguments),
+    Audit(Remote<HistoryArguments>),
     /// Prints the rules in force, or an earlier version.
-    Show(ShowArguments),
+    Show(Remote<ShowArguments>),
     /// Says which limits a request meets, with which keys. Charges nothing.
     Explain(ExplainArguments),
     /// Shows what a client has left of a limit, and until when. The exit code is 1 if it is limited.
-    Peek(PeekArguments),
+    Peek(Remote<PeekArguments>),
     /// Forgets what a client has used of a limit, and its penalty.
-    Reset(ResetArguments),
+    Reset(Remote<ResetArguments>),
     /// Gives units back to a client.
-    Grant(GrantArguments),
+    Grant(Remote<GrantArguments>),
     /// Blocks a client or a network on all instances, or lets it pass uncounted.
-    Block(BlockArguments),
+    Block(Remote<BlockArguments>),
     /// Removes a block.
-    Unblock(UnblockArguments),
+    Unblock(Remote<UnblockArguments>),
     /// Lists the blocks in force.
-    Blocks(BlocksArguments),
+    Blocks(Remote<ListArguments>),
     /// Shows the health of an instance. The exit code is 1 if it is not healthy.
-    Health(HealthArguments),
-    /// Shows who is limited and who asks most: as a screen on a terminal, or else as a list.
-    Top(TopArguments),
-    /// Prints changes of rules, blocks and health, and clients that become limited, as they happen.
-    Watch(WatchArguments),
-    /// Prints a script that completes arguments.
-    Completions(CompletionArguments),
-    /// Prints the manual page.
-    Man,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct CompletionArguments {
-    /// The shell.
-    shell: Shell,
-}
-
-/// Prints the completions of a shell.
-pub(crate) fn completions(arguments: &CompletionArguments) -> Ended {
-    let mut script = Vec::new();
-    clap_complete::generate(
-        arguments.shell,
-        &mut Arguments::command(),
-        "tower-quota",
-        &mut script,
-    );
-    output::write(&String::from_utf8_lossy(&script))?;
-    Ok(Found::Nothing)
-}
-
-/// Prints the manual page: of the command, then of each of its commands.
-pub(crate) fn man() -> Ended {
-    let mut command = Arguments::command();
-    command.build();
-    let mut page = Vec::new();
-    let unwritten = |error: std::io::Error| Failure::Problem(error.to_string());
-    clap_mangen::Man::new(command.clone())
-        .render(&mut page)
-        .map_err(unwritten)?;
-    output::write(&String::from_utf8_lossy(&page))?;
-    Ok(Found::Nothing)
+    Health(TargetArguments),
+    /// Lists the clients that are limited most, or that send most requests.
+    Top(Remote<TopArguments>),
+    /// Prints a script that completes arguments in a shell.
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     #[test]

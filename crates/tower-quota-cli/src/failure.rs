@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-/// The reason why a command did not do what it was asked for.
+use crate::output::{Output, visible};
+
+/// The reason why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// The rules have problems, a service refuses the request, or things differ.
@@ -16,17 +18,20 @@ pub(crate) enum Failure {
     Unreachable(String),
 }
 
-/// The finding of a command that ran to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
-    /// All is well.
-    Nothing,
-    /// There are problems or differences, which were printed.
-    Something,
+impl Failure {
+    /// Makes a failure of arguments.
+    pub(crate) fn usage<E: fmt::Display>(error: E) -> Self {
+        Self::Usage(error.to_string())
+    }
+
+    /// Makes failures of a file or an address.
+    pub(crate) fn at<E: fmt::Display>(place: impl fmt::Display) -> impl Fn(E) -> Self {
+        move |error| Self::Usage(format!("{place}: {error}"))
+    }
 }
 
 /// The result of a command.
-pub(crate) type Ended = Result<Found, Failure>;
+pub(crate) type Ended = Result<Output, Failure>;
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -35,11 +40,10 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Prints a failure, and returns the exit code.
-pub(crate) fn exit(ended: Ended, is_json: bool) -> ExitCode {
+/// Returns the exit code: whether something was found, or the failure, which is printed.
+pub(crate) fn exit(ended: Result<bool, Failure>, is_json: bool) -> ExitCode {
     let failure = match ended {
-        Ok(Found::Nothing) => return ExitCode::SUCCESS,
-        Ok(Found::Something) => return ExitCode::from(1),
+        Ok(found) => return ExitCode::from(u8::from(found)),
         Err(failure) => failure,
     };
     let code = match failure {
@@ -47,14 +51,13 @@ pub(crate) fn exit(ended: Ended, is_json: bool) -> ExitCode {
         Failure::Usage(_) => 2,
         Failure::Unreachable(_) => 3,
     };
+    let text = failure.to_string();
     if is_json {
-        eprintln!("{}", json!({ "error": failure.to_string() }));
+        eprintln!("{}", json!({ "error": text }));
     } else {
         // Problems of a document say themselves that they are errors.
-        eprintln!(
-            "error: {}",
-            failure.to_string().trim_start_matches("error: ")
-        );
+        let text = text.trim_start_matches("error: ");
+        eprintln!("error: {}", visible(text, true));
     }
     ExitCode::from(code)
 }

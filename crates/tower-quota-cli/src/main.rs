@@ -8,49 +8,57 @@ mod output;
 mod remote;
 mod rules;
 mod simulate;
-mod top;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use crate::arguments::{Arguments, Command};
 use crate::failure::Ended;
+use crate::output::Output;
+use crate::remote::{blocks, clients, explain, status, versions};
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    failure::exit(run(&arguments), arguments.json)
+    let Arguments { json, command } = Arguments::parse();
+    let ended = run(&command, json).and_then(|output| output.print(json));
+    failure::exit(ended, json)
 }
 
-fn run(arguments: &Arguments) -> Ended {
-    let is_json = arguments.json;
-    match &arguments.command {
-        Command::Check(check) => rules::check::run(check, is_json),
-        Command::Test(test) => rules::own_tests::run(test, is_json),
-        Command::Diff(diff) => rules::diff::run(diff, is_json),
+fn run(command: &Command, is_json: bool) -> Ended {
+    match command {
+        Command::Check(check) => rules::check::run(check),
+        Command::Test(test) => rules::own_tests::run(test),
+        Command::Diff(diff) => rules::diff::run(diff),
         Command::Convert(convert) => rules::convert::run(convert),
         Command::Schema => rules::convert::schema(),
-        Command::Simulate(simulate) => simulate::command(simulate, is_json),
-        Command::MakeLog(make) => simulate::make_log(make),
-        Command::Put(put) => remote::rules::put(put, is_json),
-        Command::Rollout(rollout) => remote::rollout::run(rollout, is_json),
-        Command::Promote(rollout) => remote::rules::promote(rollout, is_json),
-        Command::Abandon(rollout) => remote::rules::abandon(rollout, is_json),
-        Command::Rollback(rollback) => remote::rules::rollback(rollback, is_json),
-        Command::History(history) => remote::rules::history(history, is_json),
-        Command::Audit(audit) => remote::rules::audit(audit, is_json),
-        Command::Show(show) => remote::rules::show(show, is_json),
-        Command::Explain(explain) => remote::explain::explain(explain, is_json),
-        Command::Peek(peek) => remote::clients::peek(peek, is_json),
-        Command::Reset(reset) => remote::clients::reset(reset, is_json),
-        Command::Grant(grant) => remote::clients::grant(grant, is_json),
-        Command::Block(block) => remote::blocks::block(block, is_json),
-        Command::Unblock(unblock) => remote::blocks::unblock(unblock, is_json),
-        Command::Blocks(blocks) => remote::blocks::blocks(blocks, is_json),
-        Command::Health(health) => remote::status::health(health, is_json),
-        Command::Top(arguments) => top::run(arguments, is_json),
-        Command::Watch(watch) => remote::watch::watch(watch, is_json),
-        Command::Completions(shell) => arguments::completions(shell),
-        Command::Man => arguments::man(),
+        Command::Simulate(simulate) => simulate::command(simulate),
+        Command::Put(put) => put.run(remote::put::put),
+        Command::Rollout(target) => versions::rollout(&target.connect()?),
+        Command::Promote(promote) => promote.run(versions::promote),
+        Command::Abandon(abandon) => abandon.run(versions::abandon),
+        Command::Rollback(rollback) => rollback.run(versions::rollback),
+        Command::History(history) => history.run(versions::history),
+        Command::Audit(audit) => audit.run(versions::audit),
+        Command::Show(show) => show.run(versions::show),
+        Command::Explain(explain) => explain::run(explain),
+        Command::Peek(peek) => peek.run(clients::peek),
+        Command::Reset(reset) => reset.run(clients::reset),
+        Command::Grant(grant) => grant.run(clients::grant),
+        Command::Block(block) => block.run(blocks::block),
+        Command::Unblock(unblock) => unblock.run(blocks::unblock),
+        Command::Blocks(list) => list.run(blocks::list),
+        Command::Health(target) => status::health(&target.connect()?),
+        Command::Top(top) => top.run(|top, api| status::top(top, api, is_json)),
+        Command::Completions { shell } => {
+            // A reader that has gone is no failure, so that the script goes through the output.
+            let mut script = Vec::new();
+            clap_complete::generate(
+                *shell,
+                &mut Arguments::command(),
+                "tower-quota",
+                &mut script,
+            );
+            Output::document(&(), String::from_utf8_lossy(&script).into_owned())
+        }
     }
 }

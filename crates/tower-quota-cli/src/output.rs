@@ -3,99 +3,228 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
+use serde_json::Value;
 
-use crate::failure::Failure;
+use crate::failure::{Ended, Failure};
 
-/// Prints a value as JSON on one line, or in the form for people.
-pub(crate) fn print<T: Serialize>(
-    is_json: bool,
-    value: &T,
-    text: impl FnOnce(&T) -> String,
-) -> Result<(), Failure> {
-    let out = if is_json {
-        serde_json::to_string(value).map_err(|error| Failure::Problem(error.to_string()))? + "\n"
-    } else {
-        text(value)
-    };
-    write(&out)
+/// The output of a command.
+#[derive(Debug)]
+pub(crate) struct Output {
+    /// The output for programs. If it is null, they get the text too.
+    json: Value,
+    text: String,
+    /// True if the command has found problems or differences.
+    has_findings: bool,
 }
 
-/// Writes text to standard output. A reader that has gone, such as `head`, is no failure.
-pub(crate) fn write(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::Usage(error.to_string()))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Lines of columns, each as wide as its widest cell.
-#[derive(Debug, Default)]
-pub(crate) struct Columns {
-    rows: Vec<Vec<String>>,
-}
-
-impl Columns {
-    /// Makes columns with these heads.
-    pub(crate) fn new<const N: usize>(heads: [&str; N]) -> Self {
-        Self {
-            rows: vec![heads.iter().map(|head| (*head).to_owned()).collect()],
-        }
+impl Output {
+    /// Makes the output of a value, and of a text that shows it to people.
+    pub(crate) fn new(value: &impl Serialize, text: &str) -> Ended {
+        Ok(Self {
+            text: visible(text, true),
+            ..Self::document(value, String::new())?
+        })
     }
 
-    /// Adds a line.
-    pub(crate) fn row<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.to_vec());
+    /// Makes the output of a value and of a document, which is printed as it is.
+    pub(crate) fn document(value: &impl Serialize, text: String) -> Ended {
+        let json = serde_json::to_value(value);
+        Ok(Self {
+            json: json.map_err(|error| Failure::Problem(error.to_string()))?,
+            text,
+            has_findings: false,
+        })
     }
 
-    /// Returns the lines. Numbers are on the right of their columns.
-    pub(crate) fn text(&self) -> String {
-        let columns = self.rows.first().map_or(0, Vec::len);
-        let of = |column: usize| self.rows.iter().filter_map(move |row| row.get(column));
-        let widths: Vec<usize> = (0..columns)
-            .map(|column| {
-                of(column)
-                    .map(|cell| cell.chars().count())
-                    .max()
-                    .unwrap_or(0)
-            })
-            .collect();
-        let is_number = |cell: &String| {
-            cell.starts_with(|c: char| c.is_ascii_digit()) || cell.is_empty() || cell == "-"
+    /// Makes the output of a value, which the text shows as it is.
+    pub(crate) fn answer(json: Value) -> Ended {
+        Ok(Self {
+            text: visible(&describe(&json), true),
+            json,
+            has_findings: false,
+        })
+    }
+
+    /// Sets whether the command has found problems or differences.
+    pub(crate) fn found(mut self, has_findings: bool) -> Self {
+        self.has_findings = has_findings;
+        self
+    }
+
+    /// Prints the output, and returns whether the command has found something.
+    ///
+    /// A reader that has gone, such as `head`, is no failure.
+    pub(crate) fn print(&self, is_json: bool) -> Result<bool, Failure> {
+        let mut out = io::stdout().lock();
+        let written = if is_json && !self.json.is_null() {
+            writeln!(out, "{}", self.json)
+        } else {
+            out.write_all(self.text.as_bytes())
         };
-        let numbers: Vec<bool> = (0..columns)
-            .map(|column| of(column).skip(1).all(is_number))
-            .collect();
-        let mut out = String::new();
-        for row in &self.rows {
-            let mut line = String::new();
-            for ((cell, width), is_number) in row.iter().zip(&widths).zip(&numbers) {
-                let space = " ".repeat(width - cell.chars().count());
-                let (before, after) = if *is_number {
-                    (space.as_str(), "")
-                } else {
-                    ("", space.as_str())
-                };
-                line.push_str(&format!("{before}{cell}{after}  "));
+        match written.and_then(|()| out.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Failure::Usage(error.to_string()))
             }
-            out.push_str(line.trim_end());
-            out.push('\n');
+            _ => Ok(self.has_findings),
         }
-        out
+    }
+}
+
+/// A part of a value as people read it.
+pub(crate) enum Part {
+    Line(String),
+    Table(Table),
+}
+
+/// Returns a value for people: a line for each field, and a table for each list.
+pub(crate) fn describe(value: &Value) -> String {
+    let mut out = String::new();
+    for (name, part) in parts(value) {
+        match part {
+            Part::Line(text) if name.is_empty() => out += &format!("{text}\n"),
+            Part::Line(text) => out += &format!("{name}: {text}\n"),
+            Part::Table(table) if name.is_empty() => out += &table.text(),
+            Part::Table(table) => {
+                // One empty line is enough between two tables.
+                let end = out.trim_end().len();
+                out.truncate(end);
+                out += &format!("\n\n{name}:\n{}\n", table.text());
+            }
+        }
+    }
+    out.trim_start_matches('\n').trim_end().to_owned() + "\n"
+}
+
+/// Returns the parts of a value with their names. Objects put their names before those of their fields.
+pub(crate) fn parts(value: &Value) -> Vec<(String, Part)> {
+    let mut all = Vec::new();
+    match value {
+        Value::Null => {}
+        Value::Object(object) => {
+            for (name, value) in object {
+                let name = name.replace('_', " ");
+                if let (Some(name), Some(number)) = (name.strip_suffix(" ms"), value.as_u64()) {
+                    all.push((name.to_owned(), Part::Line(millis(number))));
+                    continue;
+                }
+                for (inner, part) in parts(value) {
+                    all.push((format!("{name} {inner}").trim_end().to_owned(), part));
+                }
+            }
+        }
+        Value::Array(items) if items.is_empty() => {
+            all.push((String::new(), Part::Line("none".into())));
+        }
+        Value::Array(items) if items[0].is_object() => {
+            all.push((String::new(), Part::Table(table(items))));
+        }
+        Value::Array(items) => all.extend(items.iter().flat_map(parts)),
+        Value::String(text) if text.is_empty() => {}
+        Value::String(text) => all.push((String::new(), Part::Line(visible(text, false)))),
+        value => {
+            // Versions stay as commands read them.
+            let large = value.as_u64().filter(|number| *number >= 10_000);
+            let text = large.map_or(value.to_string(), grouped);
+            all.push((String::new(), Part::Line(text)));
+        }
+    }
+    all
+}
+
+/// Returns objects as a table with a column for each field that one of them has.
+fn table(objects: &[Value]) -> Table {
+    let objects: Vec<_> = objects.iter().map(parts).collect();
+    let mut heads = Vec::new();
+    for (head, _) in objects.iter().flatten() {
+        if !heads.contains(head) {
+            heads.push(head.clone());
+        }
+    }
+    let cell = |object: &[(String, Part)], head| match object.iter().find(|(name, _)| name == head)
+    {
+        Some((_, Part::Line(text))) => text.clone(),
+        _ => String::new(),
+    };
+    let row = |object: &Vec<_>| heads.iter().map(|head| cell(object, head)).collect();
+    Table {
+        rows: objects.iter().map(row).collect(),
+        heads,
+    }
+}
+
+/// Returns a text whose characters cannot change a terminal or the order of what is around them.
+pub(crate) fn visible(text: &str, keeps_lines: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' if keeps_lines => out.push('\n'),
+            '\u{61c}'
+            | '\u{200e}'
+            | '\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2066}'..='\u{2069}' => {
+                out.extend(character.escape_unicode());
+            }
+            character if character.is_control() => out.extend(character.escape_default()),
+            character => out.push(character),
+        }
+    }
+    out
+}
+
+/// Returns milliseconds as text for people: `4.2 s`, `5 min`.
+fn millis(millis: u64) -> String {
+    match millis {
+        0..1_000 => format!("{millis} ms"),
+        1_000..60_000 => format!("{}.{} s", millis / 1_000, millis % 1_000 / 100),
+        60_000..3_600_000 => format!("{} min", millis.div_ceil(60_000)),
+        _ => format!("{} h", millis.div_ceil(3_600_000)),
+    }
+}
+
+/// A table: its heads, and rows of as many cells.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) heads: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Returns the table as lines. Numbers are on the right of their columns.
+    pub(crate) fn text(&self) -> String {
+        let mut lines = vec![String::new(); self.rows.len() + 1];
+        for (column, head) in self.heads.iter().enumerate() {
+            let cells = || self.rows.iter().map(|row| row[column].as_str());
+            let is_number = |cell: &str| {
+                cell.starts_with(|c: char| c.is_ascii_digit()) || matches!(cell, "" | "-")
+            };
+            let all_numbers = cells().all(is_number);
+            let lengths = cells()
+                .chain([head.as_str()])
+                .map(|cell| cell.chars().count());
+            let width = lengths.max().unwrap_or(0);
+            for (line, cell) in lines
+                .iter_mut()
+                .zip([head.as_str()].into_iter().chain(cells()))
+            {
+                *line += &if all_numbers {
+                    format!("{cell:>width$}  ")
+                } else {
+                    format!("{cell:<width$}  ")
+                };
+            }
+        }
+        lines
+            .iter()
+            .map(|line| line.trim_end().to_owned() + "\n")
+            .collect()
     }
 }
 
 /// Returns a number with its thousands apart: `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
+    match number {
+        0..1_000 => number.to_string(),
+        _ => format!("{},{:03}", grouped(number / 1_000), number % 1_000),
     }
-    out
 }

@@ -5,78 +5,61 @@
 
 use std::borrow::Cow;
 
-use super::record::{LogRecord, Unreadable, address};
-use super::{HeaderSource, LineReader};
+use http::header::{REFERER, USER_AGENT};
+
+use super::LineReader;
+use super::line::{Field, Line, Unreadable, address};
 
 impl LineReader {
-    pub(super) fn common<'a>(&mut self, line: &'a str) -> Result<LogRecord<'a>, Unreadable> {
-        let (before, rest) = line.split_once(" [").ok_or(Unreadable::Form)?;
+    pub(super) fn common(&mut self, text: &str) -> Result<Line, Unreadable> {
+        let (who, rest) = text.split_once(" [").ok_or(Unreadable::Form)?;
         let (time, rest) = rest.split_once("] ").ok_or(Unreadable::Form)?;
-        let mut record = LogRecord {
-            micros: self.time.micros(time).ok_or(Unreadable::Time)?,
-            ..LogRecord::default()
-        };
-        who(before, &mut record).ok_or(Unreadable::Form)?;
+        let mut line = Line::default();
+        line.micros = Some(self.time.micros(time).ok_or(Unreadable::Time)?);
+        // The user may contain spaces.
+        let (mut client, mut rest_of_who) = who.split_once(' ').ok_or(Unreadable::Form)?;
+        if let Some((second, rest)) = rest_of_who.split_once(' ')
+            && address(client).is_none()
+            && address(second).is_some()
+        {
+            line.set(Field::Host, client)?;
+            (client, rest_of_who) = (second, rest);
+        }
+        line.set(Field::Address, client)?;
+        if let Some((_ident, user)) = rest_of_who.split_once(' ') {
+            line.set(Field::User, user)?;
+        }
         let (request, rest) = quoted(rest).ok_or(Unreadable::Form)?;
-        record.set_request_line(request)?;
+        line.set(Field::Request, &request)?;
         let mut numbers = rest.trim_start().splitn(3, ' ');
-        record.status = numbers.next().and_then(|status| status.parse().ok());
-        record.bytes = numbers.next().and_then(|bytes| bytes.parse().ok());
-        self.fields(numbers.next().unwrap_or_default(), &mut record);
-        Ok(record)
-    }
-
-    /// Reads the quoted fields at the end: the referer, the user agent, and those that the user has named.
-    fn fields<'a>(&self, mut rest: &'a str, record: &mut LogRecord<'a>) {
-        for position in 1.. {
+        line.set(Field::Status, numbers.next().unwrap_or_default())?;
+        line.set(Field::Bytes, numbers.next().unwrap_or_default())?;
+        let mut rest = numbers.next().unwrap_or_default();
+        let known = [Some(&REFERER), Some(&USER_AGENT)].into_iter();
+        for (position, known) in (1..).zip(known.chain(core::iter::repeat(None))) {
             let Some((value, after)) = quoted(rest.trim_start()) else {
-                return;
+                break;
             };
             rest = after;
-            let named = self.headers.iter().find(
-                |(_, source)| matches!(source, HeaderSource::Position(at) if *at == position),
-            );
-            match (named, position) {
-                (Some((name, _)), _) => record.add_header(name.clone(), value),
-                (None, 1) => record.add_header("referer", value),
-                (None, 2) => record.add_header("user-agent", value),
-                (None, _) => {}
+            let named = self.named(&usize::to_string(&position));
+            if let Some(name) = named.or(known) {
+                line.header(name, &value);
             }
         }
+        Ok(line)
     }
-}
-
-/// Reads the client's address and the user, which may contain spaces.
-fn who<'a>(text: &'a str, record: &mut LogRecord<'a>) -> Option<()> {
-    let (first, rest) = text.split_once(' ')?;
-    record.address = address(first);
-    let rest = match rest.split_once(' ') {
-        Some((second, rest)) if record.address.is_none() && address(second).is_some() => {
-            record.address = address(second);
-            record.host = Some(first.into());
-            rest
-        }
-        _ => rest,
-    };
-    record.user = rest
-        .split_once(' ')
-        .map(|(_ident, user)| user)
-        .filter(|user| *user != "-")
-        .map(Cow::Borrowed);
-    Some(())
 }
 
 /// Splits a quoted text from what follows, and undoes the escapes of Apache and nginx.
 fn quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
     let text = text.strip_prefix('"')?;
-    let mut has_escapes = false;
     let mut from = 0;
     loop {
-        let at = from + memchr::memchr2(b'"', b'\\', &text.as_bytes()[from..])?;
+        let at = from + memchr::memchr2(b'"', b'\\', text.as_bytes().get(from..)?)?;
         if text.as_bytes()[at] == b'"' {
             let (value, rest) = (&text[..at], &text[at + 1..]);
             return Some((
-                if has_escapes {
+                if from > 0 {
                     unescaped(value).into()
                 } else {
                     value.into()
@@ -84,46 +67,38 @@ fn quoted(text: &str) -> Option<(Cow<'_, str>, &str)> {
                 rest,
             ));
         }
-        has_escapes = true;
         from = at + 2;
-        if from > text.len() {
-            return None;
-        }
     }
 }
 
 fn unescaped(text: &str) -> String {
     let mut plain = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        if byte != b'\\' {
-            plain.push(byte);
+    let mut rest = text.as_bytes();
+    while let [byte, after @ ..] = rest {
+        rest = after;
+        let [escape, after @ ..] = after else {
+            plain.push(*byte);
+            break;
+        };
+        if *byte != b'\\' {
+            plain.push(*byte);
             continue;
         }
-        match bytes.next() {
-            Some(b'x') => match hex_byte(&mut bytes) {
-                Some(byte) => plain.push(byte),
-                None => plain.extend(b"\\x"),
-            },
-            Some(b't') => plain.push(b'\t'),
-            Some(b'n') => plain.push(b'\n'),
-            Some(b'r') => plain.push(b'\r'),
-            Some(other) => plain.push(other),
-            None => plain.push(b'\\'),
+        rest = after;
+        let digits = after
+            .get(..2)
+            .and_then(|digits| str::from_utf8(digits).ok());
+        let hex = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match (escape, hex) {
+            (b'x', Some(byte)) => {
+                plain.push(byte);
+                rest = &after[2..];
+            }
+            (b't', _) => plain.push(b'\t'),
+            (b'n', _) => plain.push(b'\n'),
+            (b'r', _) => plain.push(b'\r'),
+            (other, _) => plain.push(*other),
         }
     }
     String::from_utf8_lossy(&plain).into_owned()
-}
-
-/// Reads two hexadecimal digits, or nothing.
-fn hex_byte(bytes: &mut core::str::Bytes<'_>) -> Option<u8> {
-    let mut ahead = bytes.clone();
-    let mut digit = || {
-        char::from(ahead.next()?)
-            .to_digit(16)
-            .and_then(|digit| u8::try_from(digit).ok())
-    };
-    let byte = digit()? << 4 | digit()?;
-    *bytes = ahead;
-    Some(byte)
 }

@@ -1,93 +1,63 @@
 //! Lines that are JSON objects, with the field names of well-known servers.
-//!
-//! nginx (a `log_format` of its variables), Caddy (a nested `request`), Traefik, Envoy, Apache, and plain names.
 
-use core::fmt;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use http::HeaderName;
+use http::header::{REFERER, USER_AGENT};
 use serde_json::value::RawValue;
 
-use super::record::{LogRecord, Unreadable, address};
-use super::{HeaderSource, LineReader};
+use super::LineReader;
+use super::line::{Field, Line, Unreadable};
+
+/// The names of each field in the logs of nginx (a `log_format` of its variables), Caddy (in a nested `request`), Traefik,
+/// Envoy and Apache, and plain names.
+#[rustfmt::skip]
+const FIELDS: [(Field, &[&str]); 9] = [
+    (Field::Time, &["time", "timestamp", "@timestamp", "ts", "time_iso8601", "time_local", "msec", "start_time", "StartUTC", "datetime"]),
+    (Field::Address, &["remote_addr", "remote_ip", "client_ip", "clientip", "client", "ip", "address", "ClientHost", "remote_host", "downstream_remote_address"]),
+    (Field::Method, &["method", "request_method", "RequestMethod", "verb"]),
+    (Field::Target, &["path", "uri", "request_uri", "url", "target", "RequestPath"]),
+    (Field::Request, &["request"]),
+    (Field::Host, &["host", "http_host", "server_name", "authority", "RequestHost"]),
+    (Field::Status, &["status", "status_code", "DownstreamStatus", "response_code"]),
+    (Field::Bytes, &["bytes", "body_bytes_sent", "bytes_sent", "size"]),
+    (Field::User, &["remote_user", "user"]),
+];
 
 /// The fields of an object. Values stay as they are written until they are needed.
-struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
-
-/// A name that borrows from the line unless it has escapes.
-struct FieldName<'a>(Cow<'a, str>);
+type Fields<'a> = BTreeMap<&'a str, &'a RawValue>;
 
 impl LineReader {
-    pub(super) fn json<'a>(&mut self, line: &'a str) -> Result<LogRecord<'a>, Unreadable> {
-        let fields: Fields<'a> = serde_json::from_str(line).map_err(|_| Unreadable::Form)?;
-        let mut record = LogRecord::default();
-        let mut time = None;
-        self.object(fields, &mut record, &mut time)?;
-        record.micros = time.ok_or(Unreadable::Time)?;
-        if record.target.is_empty() {
-            return Err(Unreadable::Request);
-        }
-        if record.method.is_empty() {
-            record.method = "GET".into();
-        }
-        Ok(record)
+    pub(super) fn json(&mut self, text: &str) -> Result<Line, Unreadable> {
+        let mut line = Line::default();
+        self.object(text, &mut line)?;
+        Ok(line)
     }
 
-    fn object<'a>(
-        &mut self,
-        fields: Fields<'a>,
-        record: &mut LogRecord<'a>,
-        time: &mut Option<u64>,
-    ) -> Result<(), Unreadable> {
-        for (name, raw) in fields.0 {
-            let is_named = |source: &HeaderSource| matches!(source, HeaderSource::Field(field) if *field == name);
-            if let Some((header, _)) = self.headers.iter().find(|(_, source)| is_named(source)) {
-                record.add_header(header.clone(), text(raw));
+    fn object(&mut self, json: &str, line: &mut Line) -> Result<(), Unreadable> {
+        let fields: Fields<'_> = serde_json::from_str(json).map_err(|_| Unreadable::Form)?;
+        for (name, raw) in fields {
+            if let Some(header) = self.named(name) {
+                line.header(header, &text(raw));
                 continue;
             }
-            match name.as_ref() {
-                "time" | "timestamp" | "@timestamp" | "ts" | "time_iso8601" | "time_local"
-                | "msec" | "start_time" | "StartUTC" | "datetime" => {
-                    *time = Some(self.time.micros(&text(raw)).ok_or(Unreadable::Time)?)
+            let field = FIELDS.iter().find(|(_, names)| names.contains(&name));
+            match (field, name) {
+                (Some((Field::Time, _)), _) => {
+                    line.micros = Some(self.time.micros(&text(raw)).ok_or(Unreadable::Time)?);
                 }
-                "remote_addr"
-                | "remote_ip"
-                | "client_ip"
-                | "clientip"
-                | "client"
-                | "ip"
-                | "address"
-                | "ClientHost"
-                | "remote_host"
-                | "downstream_remote_address" => record.address = address(&text(raw)),
-                "method" | "request_method" | "RequestMethod" | "verb" => record.method = text(raw),
-                "path" | "uri" | "request_uri" | "url" | "target" | "RequestPath" => {
-                    record.target = text(raw)
+                (Some((Field::Request, _)), _) if raw.get().starts_with('{') => {
+                    self.object(raw.get(), line)?;
                 }
-                "request" if raw.get().starts_with('{') => {
-                    let inner = serde_json::from_str(raw.get()).map_err(|_| Unreadable::Form)?;
-                    self.object(inner, record, time)?;
-                }
-                "request" => record.set_request_line(text(raw))?,
-                "host" | "http_host" | "server_name" | "authority" | "RequestHost" => {
-                    record.host = Some(text(raw))
-                }
-                "status" | "status_code" | "DownstreamStatus" | "response_code" => {
-                    record.status = text(raw).parse().ok()
-                }
-                "bytes" | "body_bytes_sent" | "bytes_sent" | "size" => {
-                    record.bytes = text(raw).parse().ok()
-                }
-                "remote_user" | "user" => {
-                    record.user = Some(text(raw)).filter(|user| !matches!(user.as_ref(), "" | "-"))
-                }
-                "user_agent" => record.add_header("user-agent", text(raw)),
-                "referer" => record.add_header("referer", text(raw)),
-                "headers" | "request_headers" => headers(raw, record),
+                (Some((field, _)), _) => line.set(*field, &text(raw))?,
+                (None, "headers" | "request_headers") => headers(raw, line),
+                (None, "user_agent") => line.header(&USER_AGENT, &text(raw)),
+                (None, "referer") => line.header(&REFERER, &text(raw)),
                 // nginx has each header as a variable.
-                variable => {
-                    if let Some(header) = variable.strip_prefix("http_") {
-                        record.add_header(header.replace('_', "-"), text(raw));
+                (None, name) => {
+                    if let Some(name) = name.strip_prefix("http_") {
+                        header(&name.replace('_', "-"), raw, line);
                     }
                 }
             }
@@ -97,80 +67,34 @@ impl LineReader {
 }
 
 /// Reads an object of headers, whose values are texts or lists of them.
-fn headers<'a>(raw: &'a RawValue, record: &mut LogRecord<'a>) {
-    let Ok(fields) = serde_json::from_str::<Fields<'a>>(raw.get()) else {
-        return;
-    };
-    for (name, raw) in fields.0 {
-        match serde_json::from_str::<Vec<&'a RawValue>>(raw.get()) {
-            Ok(values) => values
-                .into_iter()
-                .for_each(|value| record.add_header(name.clone(), text(value))),
-            Err(_) => record.add_header(name, text(raw)),
+fn headers(raw: &RawValue, line: &mut Line) {
+    let fields: Fields<'_> = serde_json::from_str(raw.get()).unwrap_or_default();
+    for (name, raw) in fields {
+        match serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
+            Ok(values) => values.iter().for_each(|value| header(name, value, line)),
+            Err(_) => header(name, raw, line),
         }
+    }
+}
+
+fn header(name: &str, raw: &RawValue, line: &mut Line) {
+    if let Ok(name) = name.parse::<HeaderName>() {
+        line.header(&name, &text(raw));
     }
 }
 
 /// Returns a value as text; null is empty, numbers stay as they are written.
 fn text(raw: &RawValue) -> Cow<'_, str> {
     let raw = raw.get();
-    match raw
+    let quoted = raw
         .strip_prefix('"')
-        .and_then(|rest| rest.strip_suffix('"'))
-    {
+        .and_then(|rest| rest.strip_suffix('"'));
+    match quoted {
         Some(plain) if !plain.contains('\\') => plain.into(),
         Some(_) => serde_json::from_str::<String>(raw)
             .unwrap_or_default()
             .into(),
         None if raw == "null" => "".into(),
         None => raw.into(),
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct FieldsVisitor;
-
-        impl<'de> Visitor<'de> for FieldsVisitor {
-            type Value = Fields<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
-                let mut fields = Vec::with_capacity(16);
-                while let Some(FieldName(name)) = map.next_key()? {
-                    fields.push((name, map.next_value()?));
-                }
-                Ok(Fields(fields))
-            }
-        }
-
-        deserializer.deserialize_map(FieldsVisitor)
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for FieldName<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NameVisitor;
-
-        impl<'de> Visitor<'de> for NameVisitor {
-            type Value = FieldName<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a name")
-            }
-
-            fn visit_borrowed_str<E>(self, name: &'de str) -> Result<FieldName<'de>, E> {
-                Ok(FieldName(name.into()))
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<FieldName<'de>, E> {
-                Ok(FieldName(Cow::Owned(name.to_owned())))
-            }
-        }
-
-        deserializer.deserialize_str(NameVisitor)
     }
 }

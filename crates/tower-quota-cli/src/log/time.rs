@@ -1,6 +1,7 @@
 //! Times in logs.
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 /// Reads the times of a log's lines. Neighbours often have the same, which is read once.
 #[derive(Debug, Default)]
@@ -8,9 +9,6 @@ pub(crate) struct TimeReader {
     text: String,
     micros: Option<u64>,
 }
-
-/// Numbers below are seconds since 1970, those above milliseconds, microseconds or nanoseconds.
-const MOST_SECONDS: u64 = 100_000_000_000;
 
 impl TimeReader {
     /// Returns the microseconds since 1970 of a time as text, or `None` if it is not understood.
@@ -35,55 +33,38 @@ fn parse(text: &str) -> Option<u64> {
     {
         return number(text);
     }
-    let timestamp = match bytes.get(2) {
-        Some(b'/') => jiff::fmt::strtime::parse("%d/%b/%Y:%H:%M:%S %z", text)
-            .ok()?
-            .to_timestamp()
-            .ok()?,
-        _ => match text.parse() {
-            Ok(timestamp) => timestamp,
-            // Without an offset it is UTC.
-            Err(_) => text
-                .parse::<jiff::civil::DateTime>()
-                .ok()?
-                .to_zoned(jiff::tz::TimeZone::UTC)
-                .ok()?
-                .timestamp(),
-        },
+    let timestamp = if bytes.get(2) == Some(&b'/') {
+        let time = jiff::fmt::strtime::parse("%d/%b/%Y:%H:%M:%S %z", text);
+        time.ok()?.to_timestamp().ok()?
+    } else if let Ok(timestamp) = text.parse() {
+        timestamp
+    } else {
+        // Without an offset it is UTC.
+        let time = text.parse::<jiff::civil::DateTime>().ok()?;
+        time.to_zoned(TimeZone::UTC).ok()?.timestamp()
     };
     u64::try_from(timestamp.as_microsecond()).ok()
 }
 
+/// Reads seconds, milliseconds, microseconds or nanoseconds since 1970, which their lengths tell apart.
 fn number(text: &str) -> Option<u64> {
-    let (before, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let before: u64 = before.parse().ok()?;
-    // From the unit to microseconds: a factor, and the digits of the fraction that count.
-    let (factor, digits) = match before {
-        0..MOST_SECONDS => (1_000_000, 6),
-        _ if before < MOST_SECONDS * 1_000 => (1_000, 3),
-        _ if before < MOST_SECONDS * 1_000_000 => (1, 0),
-        _ => return Some(before / 1_000),
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = match whole.len() {
+        0 => return None,
+        1..=11 => 6,
+        12..=14 => 3,
+        15..=17 => 0,
+        nanos => return whole[..nanos - 3].parse().ok(),
     };
-    let mut micros = 0;
-    for digit in fraction
-        .bytes()
-        .chain(core::iter::repeat(b'0'))
-        .take(digits)
-    {
-        micros = micros * 10 + u64::from(digit.checked_sub(b'0').filter(|digit| *digit < 10)?);
-    }
-    before.checked_mul(factor)?.checked_add(micros)
+    // So many digits of the fraction count.
+    format!("{whole}{fraction:0<digits$.digits$}").parse().ok()
 }
 
 /// Returns a time as text, in UTC: `2025-11-21 00:00:00`.
 pub(crate) fn text(micros: u64) -> String {
-    let timestamp = i64::try_from(micros)
-        .ok()
-        .and_then(|micros| Timestamp::from_microsecond(micros).ok());
-    timestamp.map_or_else(
-        || format!("{micros} us"),
-        |timestamp| timestamp.strftime("%Y-%m-%d %H:%M:%S").to_string(),
-    )
+    let micros = i64::try_from(micros).unwrap_or(i64::MAX);
+    let time = Timestamp::from_microsecond(micros).unwrap_or(Timestamp::MAX);
+    time.strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 #[cfg(test)]

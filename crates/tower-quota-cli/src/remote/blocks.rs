@@ -3,14 +3,14 @@
 use core::time::Duration;
 
 use clap::Args;
-use serde_json::{Value, json};
+use http::Request;
+use serde_json::json;
 
-use super::rules::ChangeArguments;
+use super::api::encoded;
 use super::target::duration;
-use super::text::field;
-use super::{Call, TargetArguments};
-use crate::failure::{Ended, Found};
-use crate::output::{self, Columns};
+use super::{Api, ChangeArguments, clients};
+use crate::failure::{Ended, Failure};
+use crate::output::{Output, describe};
 
 #[derive(Args, Debug)]
 pub(crate) struct BlockArguments {
@@ -28,8 +28,6 @@ pub(crate) struct BlockArguments {
     /// Lets the client pass uncounted, instead of blocking it.
     #[arg(long)]
     allow: bool,
-    #[command(flatten)]
-    target: TargetArguments,
 }
 
 #[derive(Args, Debug)]
@@ -38,95 +36,67 @@ pub(crate) struct UnblockArguments {
     who: String,
     #[command(flatten)]
     change: ChangeArguments,
-    #[command(flatten)]
-    target: TargetArguments,
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct BlocksArguments {
+pub(crate) struct ListArguments {
     /// Shows keys, where services store them.
     #[arg(long)]
     show_keys: bool,
-    #[command(flatten)]
-    target: TargetArguments,
 }
 
-pub(crate) fn block(arguments: &BlockArguments, is_json: bool) -> Ended {
-    let mut body = json!({
+pub(crate) fn block(arguments: &BlockArguments, api: &Api) -> Ended {
+    let body = json!({
         "target": arguments.who,
+        "scope": arguments.scope,
         "kind": if arguments.allow { "allow" } else { "block" },
         "seconds": arguments.length.as_secs(),
         "reason": arguments.reason,
     });
-    if let Some(scope) = &arguments.scope {
-        body["scope"] = scope.as_str().into();
+    let block = api.send_json(Request::put("/v1/blocks"), &body)?;
+    let mut text = describe(&block);
+    let key = &block["target"]["key"];
+    if !key.is_null() && !has_counted(api, &arguments.who)? {
+        text += clients::NEVER_SEEN;
     }
-    let block = arguments
-        .target
-        .connect()?
-        .send(&Call::new(Call::PUT, &["blocks"]).json(&body))?
-        .json()?;
-    output::print(is_json, &block, |block| {
-        let kind = if arguments.allow {
-            "allowed"
-        } else {
-            "blocked"
-        };
-        format!(
-            "{} is {kind} until {} (id {})\n",
-            target(block),
-            field(block, "until"),
-            field(block, "id")
-        )
-    })?;
-    Ok(Found::Nothing)
+    Output::new(&block, &text)
 }
 
-pub(crate) fn unblock(arguments: &UnblockArguments, is_json: bool) -> Ended {
-    let call = Call::new(Call::DELETE, &["blocks", &arguments.who])
-        .query("comment", arguments.change.comment.as_deref());
-    arguments.target.connect()?.send(&call)?;
-    output::print(is_json, &json!({ "removed": true }), |_| "removed\n".into())?;
-    Ok(Found::Nothing)
+pub(crate) fn unblock(arguments: &UnblockArguments, api: &Api) -> Ended {
+    let path = format!("/v1/blocks/{}", encoded(&arguments.who));
+    api.send(arguments.change.on(Request::delete(path)), "")?;
+    Output::new(&json!({ "removed": true }), "removed\n")
 }
 
-pub(crate) fn blocks(arguments: &BlocksArguments, is_json: bool) -> Ended {
-    let call =
-        Call::new(Call::GET, &["blocks"]).query("show_keys", arguments.show_keys.then_some("true"));
-    let blocks = arguments.target.connect()?.send(&call)?.json()?;
-    output::print(is_json, &blocks["blocks"], |blocks| {
-        let mut columns = Columns::new(["id", "kind", "client", "until", "author", "reason"]);
-        for block in blocks.as_array().into_iter().flatten() {
-            let text = |name| field(block, name);
-            columns.row([
-                text("id"),
-                text("kind"),
-                target(block),
-                text("until"),
-                text("author"),
-                text("reason"),
-            ]);
-        }
-        columns.text()
-    })?;
-    Ok(Found::Nothing)
-}
-
-/// Returns the clients of a block as text.
-fn target(block: &Value) -> String {
-    let target = &block["target"];
-    match target["network"].as_str() {
-        Some(network) => network.to_owned(),
-        None => {
-            let key = &target["key"];
-            format!(
-                "{} {}",
-                field(key, "scope"),
-                key["text"]
-                    .as_str()
-                    .or(key["hash"].as_str())
-                    .unwrap_or_default()
-            )
+pub(crate) fn list(arguments: &ListArguments, api: &Api) -> Ended {
+    let path = format!("/v1/blocks?show_keys={}", arguments.show_keys);
+    let blocks = &api.get(&path)?["blocks"];
+    let mut shown = blocks.clone();
+    for block in shown.as_array_mut().into_iter().flatten() {
+        if let Some(block) = block.as_object_mut() {
+            block.retain(|name, _| !matches!(name.as_str(), "since" | "strikes" | "forgotten_at"));
         }
     }
+    Output::new(blocks, &describe(&shown))
+}
+
+/// The limits that are looked at for a key.
+const LIMITS: usize = 20;
+
+/// Returns whether a limit has counted requests of a client lately. Limits that are not known count as if they had.
+fn has_counted(api: &Api, who: &str) -> Result<bool, Failure> {
+    let Ok(rules) = super::put::rules_in_force(api) else {
+        return Ok(true);
+    };
+    let document = rules.document();
+    let routed = document.routes.iter().flat_map(|route| &route.limits);
+    for limit in document.limits.iter().chain(routed).take(LIMITS) {
+        let name = limit.name.as_str();
+        if let Some(status) = api.get_if_any(&clients::path(name, who))?
+            && !clients::is_unseen(&super::api::json(&status)?)
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

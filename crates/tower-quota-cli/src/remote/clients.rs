@@ -1,16 +1,16 @@
 //! `peek`, `reset`, `grant`: single clients.
 
 use clap::Args;
+use http::Request;
 use serde_json::{Value, json};
 
-use super::rules::ChangeArguments;
-use super::text::{field, millis};
-use super::{Call, TargetArguments};
-use crate::failure::{Ended, Found};
-use crate::output;
+use super::api::{encoded, json as read};
+use super::{Api, ChangeArguments};
+use crate::failure::Ended;
+use crate::output::{Output, describe};
 
 #[derive(Args, Debug)]
-pub(crate) struct ClientArguments {
+pub(crate) struct PeekArguments {
     /// The name of a limit.
     limit: String,
     /// The key that the limit counts by: an address, an API key.
@@ -18,114 +18,64 @@ pub(crate) struct ClientArguments {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct PeekArguments {
-    #[command(flatten)]
-    client: ClientArguments,
-    #[command(flatten)]
-    target: TargetArguments,
-}
-
-#[derive(Args, Debug)]
 pub(crate) struct ResetArguments {
     #[command(flatten)]
-    client: ClientArguments,
+    client: PeekArguments,
     #[command(flatten)]
     change: ChangeArguments,
-    #[command(flatten)]
-    target: TargetArguments,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct GrantArguments {
     #[command(flatten)]
-    client: ClientArguments,
+    client: PeekArguments,
     /// The number of units. More than are used have no effect.
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     units: u64,
     #[command(flatten)]
     change: ChangeArguments,
-    #[command(flatten)]
-    target: TargetArguments,
 }
 
-pub(crate) fn peek(arguments: &PeekArguments, is_json: bool) -> Ended {
-    send(
-        &arguments.target,
-        &arguments.client.call(Call::GET, &[]),
-        is_json,
-    )
+/// Warns of a key that may be misspelled.
+pub(super) const NEVER_SEEN: &str =
+    "never seen: no limit has counted this key lately. Is it spelled right?\n";
+
+pub(crate) fn peek(arguments: &PeekArguments, api: &Api) -> Ended {
+    let status = api.get(&arguments.path())?;
+    let seen = if is_unseen(&status) { NEVER_SEEN } else { "" };
+    shown(&status, seen)
 }
 
-pub(crate) fn reset(arguments: &ResetArguments, is_json: bool) -> Ended {
-    let call = arguments
-        .client
-        .call(Call::DELETE, &[])
-        .query("comment", arguments.change.comment.as_deref());
-    send(&arguments.target, &call, is_json)
+pub(crate) fn reset(arguments: &ResetArguments, api: &Api) -> Ended {
+    let request = Request::delete(arguments.client.path());
+    shown(&read(&api.send(arguments.change.on(request), "")?)?, "")
 }
 
-pub(crate) fn grant(arguments: &GrantArguments, is_json: bool) -> Ended {
-    let call = arguments
-        .client
-        .call(Call::POST, &["grant"])
-        .query("comment", arguments.change.comment.as_deref());
-    send(
-        &arguments.target,
-        &call.json(&json!({ "units": arguments.units })),
-        is_json,
-    )
+pub(crate) fn grant(arguments: &GrantArguments, api: &Api) -> Ended {
+    let request = Request::post(arguments.client.path() + "/grant");
+    let body = json!({ "units": arguments.units });
+    shown(&api.send_json(arguments.change.on(request), &body)?, "")
 }
 
-impl ClientArguments {
-    fn call(&self, method: http::Method, rest: &[&str]) -> Call {
-        let parts: Vec<&str> = ["clients", &self.limit, &self.key]
-            .into_iter()
-            .chain(rest.iter().copied())
-            .collect();
-        Call::new(method, &parts)
+impl PeekArguments {
+    fn path(&self) -> String {
+        path(&self.limit, &self.key)
     }
 }
 
-/// Sends a call, and shows the client's status. A limited client is something found.
-fn send(target: &TargetArguments, call: &Call, is_json: bool) -> Ended {
-    let status = target.connect()?.send(call)?.json()?;
-    output::print(is_json, &status, |status| text(status) + "\n")?;
-    let is_limited = matches!(status["outcome"].as_str(), Some("limited" | "never"));
-    Ok(if is_limited {
-        Found::Something
-    } else {
-        Found::Nothing
-    })
+/// Returns the path of a client.
+pub(super) fn path(limit: &str, key: &str) -> String {
+    format!("/v1/clients/{}/{}", encoded(limit), encoded(key))
 }
 
-/// Returns the status of a client on one line.
-pub(super) fn text(status: &Value) -> String {
-    let number = |name: &str| status[name].as_u64().unwrap_or(0);
-    let left = format!(
-        "{}: {} of {} units left",
-        field(status, "limit"),
-        number("remaining"),
-        number("capacity")
-    );
-    let outcome = match (
-        status["outcome"].as_str(),
-        status["retry_after_ms"].as_u64(),
-    ) {
-        (Some("limited"), Some(retry)) => format!(", limited for {}", millis(retry)),
-        (Some("queued"), Some(wait)) => format!(", queued for {}", millis(wait)),
-        (Some("never"), _) => ", never admitted".into(),
-        _ => String::new(),
-    };
-    let full = number("full_after_ms");
-    let full = if full > 0 {
-        format!(", full in {}", millis(full))
-    } else {
-        String::new()
-    };
-    let shadow = if status["shadow"] == true {
-        " (shadow)"
-    } else {
-        ""
-    };
-    format!("{left}{outcome}{full}{shadow}")
+/// Returns whether a limit has no units to give back to a client. It has not counted the client, or long ago.
+pub(super) fn is_unseen(status: &Value) -> bool {
+    status["full_after_ms"] == 0
+}
+
+/// Shows the client's status. A limited client is something found.
+fn shown(status: &Value, note: &str) -> Ended {
+    let is_limited = matches!(status["outcome"].as_str(), Some("limited" | "never"));
+    let output = Output::new(status, &(describe(status) + note))?;
+    Ok(output.found(is_limited))
 }

@@ -1,18 +1,18 @@
 //! `explain`: which limits a request meets, by a file of rules or by a running service.
 
 use core::net::IpAddr;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::{Map, Value, json};
+use http::Request;
+use serde_json::{Value, json};
 use tower_quota::RequestHead;
 use tower_quota_rules::SampleRequest;
 
-use super::clients;
-use super::text::field;
-use super::{Call, TargetArguments};
-use crate::failure::{Ended, Failure, Found};
-use crate::output::{self, Columns};
+use super::TargetArguments;
+use crate::failure::{Ended, Failure};
+use crate::output::Output;
 
 #[derive(Args, Debug)]
 pub(crate) struct ExplainArguments {
@@ -42,98 +42,47 @@ pub(crate) struct ExplainArguments {
 }
 
 /// Explains a request. A blocked one is something found.
-pub(crate) fn explain(arguments: &ExplainArguments, is_json: bool) -> Ended {
+pub(crate) fn run(arguments: &ExplainArguments) -> Ended {
     let sample = arguments.sample();
     let explanation = match &arguments.rules {
         Some(path) => arguments.by_file(path, sample)?,
         None => {
-            let call = Call::new(Call::POST, &["explain"])
-                .query("show_keys", arguments.show_keys.then_some("true"))
-                .json(&sample);
-            arguments.target.connect()?.send(&call)?.json()?
+            let path = format!("/v1/explain?show_keys={}", arguments.show_keys);
+            let api = arguments.target.connect()?;
+            api.send_json(Request::post(path), &sample)?
         }
     };
-    output::print(is_json, &explanation, text)?;
-    Ok(if explanation["outcome"] == "blocked" {
-        Found::Something
-    } else {
-        Found::Nothing
-    })
+    let is_blocked = explanation["outcome"] == "blocked";
+    Ok(Output::answer(explanation)?.found(is_blocked))
 }
 
 impl ExplainArguments {
     fn sample(&self) -> Value {
-        let mut headers = Map::new();
+        let mut headers = BTreeMap::<&str, Vec<&str>>::new();
         for (name, value) in &self.headers {
-            let values = headers.entry(name.clone()).or_insert_with(|| json!([]));
-            if let Some(values) = values.as_array_mut() {
-                values.push(value.as_str().into());
-            }
+            headers.entry(name).or_default().push(value);
         }
-        let mut sample = json!({ "method": self.method, "path": self.path });
-        if !headers.is_empty() {
-            sample["headers"] = headers.into();
-        }
-        if let Some(host) = &self.host {
-            sample["host"] = host.as_str().into();
-        }
-        if let Some(address) = self.address {
-            sample["address"] = address.to_string().into();
-        }
-        sample
+        json!({
+            "method": self.method,
+            "path": self.path,
+            "headers": headers,
+            "host": self.host,
+            "address": self.address,
+        })
     }
 
     fn by_file(&self, path: &std::path::Path, sample: Value) -> Result<Value, Failure> {
         let rules = self.target.store.load.load(path)?;
-        let usage = |error: &dyn core::fmt::Display| Failure::Usage(error.to_string());
-        let sample: SampleRequest =
-            serde_json::from_value(sample).map_err(|error| usage(&error))?;
-        let request = sample.to_request().map_err(|error| usage(&error))?;
+        let sample: SampleRequest = serde_json::from_value(sample).map_err(Failure::usage)?;
+        let request = sample.to_request().map_err(Failure::usage)?;
         let head = RequestHead::of(&request);
         let explanation = if self.show_keys {
             rules.explain_with_keys(&head)
         } else {
             rules.explain(&head)
         };
-        serde_json::to_value(explanation).map_err(|error| usage(&error))
+        serde_json::to_value(explanation).map_err(Failure::usage)
     }
-}
-
-fn text(explanation: &Value) -> String {
-    let tier = explanation["tier"]
-        .as_str()
-        .map_or(String::new(), |tier| format!(", tier {tier}"));
-    let missing = explanation["missing_key"]
-        .as_str()
-        .map_or(String::new(), |key| format!(", without the key {key}"));
-    let mut out = format!("{}{tier}{missing}\n", field(explanation, "outcome"));
-    let limits = explanation["limits"]
-        .as_array()
-        .map_or(&[][..], Vec::as_slice);
-    if !limits.is_empty() {
-        let mut columns = Columns::new(["limit", "quota", "counted by", "key", "cost"]);
-        for limit in limits {
-            let shadow = if limit["shadow"] == true {
-                " (shadow)"
-            } else {
-                ""
-            };
-            let text = |name| field(limit, name);
-            columns.row([
-                text("name") + shadow,
-                text("quota"),
-                text("scope"),
-                text("key"),
-                text("cost"),
-            ]);
-        }
-        out.push_str(&columns.text());
-    }
-    for left in explanation["left"].as_array().into_iter().flatten() {
-        out.push_str(&clients::text(left));
-        out.push('\n');
-    }
-    out
 }
 
 fn header(text: &str) -> Result<(String, String), String> {

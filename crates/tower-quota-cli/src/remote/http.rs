@@ -1,26 +1,29 @@
-//! Calls of a service's admin API over HTTP.
+//! Requests to a service's admin API over HTTP.
 
 use core::time::Duration;
 use std::path::Path;
+use std::sync::Arc;
 use std::{env, fs};
 
 use http::header::AUTHORIZATION;
-use http::{HeaderValue, StatusCode};
+use http::{HeaderValue, Request, Response, StatusCode};
+use rustls::crypto::ring;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use ureq::Agent;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
-use super::call::{Answer, Call};
-use super::tls;
 use crate::failure::Failure;
 
 /// The variable that holds the token. A token is never an argument, which other users of a machine can read.
-pub(super) const TOKEN_VARIABLE: &str = "TOWER_QUOTA_TOKEN";
+const TOKEN_VARIABLE: &str = "TOWER_QUOTA_TOKEN";
 
 /// The most bytes of an answer.
 const LONGEST_ANSWER: u64 = 64 << 20;
 
 /// The admin API of a service.
 #[derive(Clone, Debug)]
-pub(crate) struct HttpApi {
+pub(super) struct HttpApi {
     agent: Agent,
     address: String,
     authorization: Option<HeaderValue>,
@@ -34,39 +37,28 @@ impl HttpApi {
         authorities: Option<&[u8]>,
         timeout: Duration,
     ) -> Result<Self, Failure> {
-        let scheme = address
-            .split_once("://")
-            .map(|(scheme, _)| scheme.to_ascii_lowercase());
-        if !matches!(scheme.as_deref(), Some("http" | "https")) {
+        if !address.starts_with("https://") && !address.starts_with("http://") {
             return Err(Failure::Usage(format!(
                 "{address} is not an address that this command can use: give https://HOST:PORT, or http://HOST:PORT where the \
                  network is private"
             )));
         }
         let token = match token_file {
-            Some(path) => {
-                let text = fs::read_to_string(path);
-                Some(text.map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?)
-            }
-            None => env::var(TOKEN_VARIABLE).ok(),
+            Some(path) => fs::read_to_string(path).map_err(Failure::at(path.display()))?,
+            None => env::var(TOKEN_VARIABLE).unwrap_or_default(),
         };
-        let authorization = match token
-            .as_deref()
-            .map(str::trim)
-            .filter(|token| !token.is_empty())
-        {
-            Some(token) => {
-                let mut value = HeaderValue::try_from(format!("Bearer {token}")).map_err(|_| {
-                    Failure::Usage("the token has characters that no header can hold".into())
-                })?;
-                value.set_sensitive(true);
-                Some(value)
-            }
-            None => None,
-        };
+        let mut authorization = None;
+        if !token.trim().is_empty() {
+            let value = HeaderValue::try_from(format!("Bearer {}", token.trim()));
+            let mut value = value.map_err(|_| {
+                Failure::Usage("the token has characters that no header can hold".into())
+            })?;
+            value.set_sensitive(true);
+            authorization = Some(value);
+        }
         let mut settings = Agent::config_builder();
-        if scheme.as_deref() == Some("https") {
-            settings = settings.tls_config(tls::trusting(authorities)?);
+        if address.starts_with("https://") {
+            settings = settings.tls_config(trusting(authorities));
         }
         let agent = settings
             .timeout_global(Some(timeout))
@@ -79,42 +71,63 @@ impl HttpApi {
             .new_agent();
         Ok(Self {
             agent,
-            address: address.to_owned(),
+            address: address.trim_end_matches('/').to_owned(),
             authorization,
         })
     }
 
-    pub(crate) fn send(&self, call: &Call) -> Result<Answer, Failure> {
-        let mut request = call.request(&self.address)?;
+    pub(super) fn send(&self, mut request: Request<String>) -> Result<Response<String>, Failure> {
+        let address = &self.address;
+        let uri = format!("{address}{}", request.uri()).parse();
+        *request.uri_mut() = uri.map_err(Failure::at(address))?;
         if let Some(authorization) = &self.authorization {
-            request
-                .headers_mut()
-                .insert(AUTHORIZATION, authorization.clone());
+            let headers = request.headers_mut();
+            headers.insert(AUTHORIZATION, authorization.clone());
         }
-        let unreachable = |error: ureq::Error| match error {
-            ureq::Error::BadUri(reason) => Failure::Usage(format!("{}: {reason}", self.address)),
-            error => Failure::Unreachable(match tls::refused_certificate(&error) {
-                Some(reason) => {
-                    format!(
-                        "{} is not trusted: {reason}: give its authority with --ca FILE",
-                        self.address
-                    )
-                }
-                None => format!("{}: {error}", self.address),
-            }),
+        let failed = |error: ureq::Error| {
+            let text = error.to_string();
+            if text.contains("certificate") {
+                let text =
+                    format!("{address} is not trusted: {text}: give its authority with --ca FILE");
+                return Failure::Unreachable(text);
+            }
+            Failure::Unreachable(format!("{address}: {text}"))
         };
-        let (head, mut body) = self.agent.run(request).map_err(unreachable)?.into_parts();
-        let body = body
-            .with_config()
-            .limit(LONGEST_ANSWER)
-            .read_to_string()
-            .map_err(unreachable)?;
+        let (head, mut body) = self.agent.run(request).map_err(failed)?.into_parts();
         if head.status == StatusCode::UNAUTHORIZED && self.authorization.is_none() {
             return Err(Failure::Problem(format!(
-                "{} asks for a token: set {TOKEN_VARIABLE} or give --token-file",
-                self.address
+                "{address} needs a token: set {TOKEN_VARIABLE} or give --token-file"
             )));
         }
-        Answer::of(&head, body)
+        let body = body.with_config().limit(LONGEST_ANSWER).read_to_string();
+        Ok(Response::from_parts(head, body.map_err(failed)?))
     }
+}
+
+/// Reads a file of certificates in PEM: the text, which must have at least one.
+pub(super) fn read_authorities(path: &Path) -> Result<Vec<u8>, Failure> {
+    let unusable = |reason: String| Failure::Usage(format!("{}: {reason}", path.display()));
+    let pem = fs::read(path).map_err(|error| unusable(error.to_string()))?;
+    if CertificateDer::pem_slice_iter(&pem).any(|found| found.is_ok()) {
+        Ok(pem)
+    } else {
+        let text = "there is no certificate in it: give a file in PEM";
+        Err(unusable(text.into()))
+    }
+}
+
+/// Makes the settings of TLS that trust these authorities, in PEM, or the system's.
+fn trusting(authorities: Option<&[u8]>) -> TlsConfig {
+    let certificates = match authorities {
+        Some(pem) => CertificateDer::pem_slice_iter(pem).flatten().collect(),
+        None => rustls_native_certs::load_native_certs().certs,
+    };
+    let certificates: Vec<_> = certificates
+        .iter()
+        .map(|certificate| Certificate::from_der(certificate).to_owned())
+        .collect();
+    TlsConfig::builder()
+        .root_certs(RootCerts::Specific(Arc::new(certificates)))
+        .unversioned_rustls_crypto_provider(Arc::new(ring::default_provider()))
+        .build()
 }

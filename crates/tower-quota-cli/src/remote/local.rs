@@ -6,6 +6,7 @@ use std::env;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use clap::Args;
+use http::{Request, Response};
 use tokio::runtime::Runtime;
 use tower_quota::{Policy, RateLimitLayer, RedisStore, redis::RedisStoreError};
 use tower_quota_admin::{AdminOptions, Author};
@@ -13,7 +14,6 @@ use tower_quota_rules::Rules;
 use tower_quota_rules::live::{LiveOptions, LiveRules, RedisRules, RolloutCounts};
 use tower_service::Service;
 
-use super::call::{Answer, Call};
 use crate::failure::Failure;
 use crate::rules::load::{LoadArguments, parts};
 
@@ -25,19 +25,14 @@ const KEY_SEED_VARIABLE: &str = "TOWER_QUOTA_KEY_SEED";
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct RedisArguments {
     /// The name of the rules in Redis.
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value = "default",
-        help_heading = "Target"
-    )]
+    #[arg(long, value_name = "NAME", default_value = "default")]
     pub(crate) name: String,
     /// The prefix of the counters in Redis, if the services set one. Their secrets are read from the variables
     /// `TOWER_QUOTA_SECRET` (of counters) and `TOWER_QUOTA_KEY_SEED` (of hashed keys, 32 hexadecimal digits).
-    #[arg(long, value_name = "PREFIX", help_heading = "Target")]
+    #[arg(long, value_name = "PREFIX")]
     pub(crate) prefix: Option<String>,
     /// Stores the keys of blocks beside their hashes.
-    #[arg(long, help_heading = "Target")]
+    #[arg(long)]
     pub(crate) readable_keys: bool,
     #[command(flatten)]
     pub(crate) load: LoadArguments,
@@ -62,7 +57,7 @@ impl LocalApi {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build();
-        let runtime = runtime.map_err(|error| Failure::Usage(error.to_string()))?;
+        let runtime = runtime.map_err(Failure::usage)?;
         let (live, router) = runtime.block_on(router(url, authorities, arguments, timeout))?;
         let user = env::var("USER").ok().filter(|user| !user.is_empty());
         let author = Author(user.unwrap_or_else(|| "tower-quota".into()));
@@ -74,18 +69,19 @@ impl LocalApi {
         })
     }
 
-    pub(super) fn send(&self, call: &Call) -> Result<Answer, Failure> {
-        let mut request = call.request("")?.map(Body::from);
+    pub(super) fn send(&self, request: Request<String>) -> Result<Response<String>, Failure> {
+        let mut request = request.map(Body::from);
         request.extensions_mut().insert(self.author.clone());
         let mut router = self.router.clone();
         self.runtime.block_on(async {
-            // Between calls the runtime stands still: nothing follows the rules.
+            // Between requests the runtime stands still. Nothing follows the rules.
             self.live.refresh().await;
             let Ok(response) = router.call(request).await;
             let (head, body) = response.into_parts();
             let body = to_bytes(body, usize::MAX).await;
             let body = body.map_err(|error| Failure::Unreachable(error.to_string()))?;
-            Answer::of(&head, String::from_utf8_lossy(&body).into_owned())
+            let body = String::from_utf8_lossy(&body).into_owned();
+            Ok(Response::from_parts(head, body))
         })
     }
 }
@@ -112,8 +108,7 @@ async fn router(
         RedisStoreError::Config(error) => Failure::Usage(error.to_string()),
         error => Failure::Unreachable(error.to_string()),
     })?;
-    let rules = RedisRules::beside(&counters, &arguments.name)
-        .map_err(|error| Failure::Usage(error.to_string()))?;
+    let rules = RedisRules::beside(&counters, &arguments.name).map_err(Failure::usage)?;
     let code = arguments.load.code.clone();
     let mut options = LiveOptions::new()
         .start_deadline(timeout)
@@ -141,10 +136,7 @@ async fn router(
         .allow_showing_keys()
         .timeout(timeout);
     let router = tower_quota_admin::router(live.clone(), options);
-    Ok((
-        live,
-        router.map_err(|error| Failure::Usage(error.to_string()))?,
-    ))
+    Ok((live, router.map_err(Failure::usage)?))
 }
 
 /// Reads a seed: 16 bytes in hexadecimal digits.

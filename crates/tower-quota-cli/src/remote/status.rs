@@ -1,175 +1,81 @@
-//! `health` and the list of `top`: the state of one instance.
+//! `health` and `top`: the state of one instance.
 
-use clap::{Args, ValueEnum};
-use serde_json::Value;
+use core::time::Duration;
+use std::io::{self, IsTerminal};
+use std::sync::mpsc;
 
-use super::text::{field, millis};
-use super::{Call, HttpApi, TargetArguments};
-use crate::failure::{Ended, Found};
-use crate::output::{self, Columns, grouped};
+use clap::Args;
 
-#[derive(Args, Debug)]
-pub(crate) struct HealthArguments {
-    #[command(flatten)]
-    target: TargetArguments,
-}
+use super::Api;
+use super::api::Via;
+use crate::failure::{Ended, Failure};
+use crate::output::Output;
 
 /// The clients to list.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Debug)]
 pub(crate) struct TopArguments {
-    /// The requests to rank clients by.
-    #[arg(long, value_enum, default_value_t = RankBy::Limited)]
-    pub(crate) by: RankBy,
+    /// The requests to rank clients by: refused requests, or all of them.
+    #[arg(long, default_value = "limited", value_parser = ["limited", "busy"])]
+    by: String,
     /// The time that is counted: 1m, 10m or 1h.
     #[arg(long, default_value = "10m", value_parser = ["1m", "10m", "1h"])]
-    pub(crate) window: String,
+    window: String,
     /// The most clients to list.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub(crate) limit: u16,
+    limit: u16,
     /// Shows keys, if the admin API allows it.
     #[arg(long)]
-    pub(crate) show_keys: bool,
-    /// Prints the list once, also on a terminal.
+    show_keys: bool,
+    /// Prints the list again every two seconds, until you interrupt it.
     #[arg(long)]
-    pub(crate) once: bool,
-    #[command(flatten)]
-    pub(crate) target: TargetArguments,
+    watch: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RankBy {
-    /// Refused requests.
-    Limited,
-    /// All requests.
-    Busy,
-}
+/// The time between two lists of `top --watch`.
+const EVERY: Duration = Duration::from_secs(2);
+
+/// Clears a terminal, and moves its cursor to the first line.
+const CLEAR_SCREEN: &str = "\x1b[2J\x1b[H";
 
 /// Shows the health of an instance. An unhealthy one is something found.
-pub(crate) fn health(arguments: &HealthArguments, is_json: bool) -> Ended {
-    let health = arguments
-        .target
-        .connect()?
-        .send(&Call::new(Call::GET, &["health"]))?
-        .json()?;
-    output::print(is_json, &health, text)?;
-    Ok(if health["healthy"] == true {
-        Found::Nothing
-    } else {
-        Found::Something
-    })
+pub(crate) fn health(api: &Api) -> Ended {
+    let health = api.get("/v1/health")?;
+    let is_healthy = health["healthy"] == true;
+    Ok(Output::answer(health)?.found(!is_healthy))
 }
 
-/// Lists the clients with most requests.
-pub(crate) fn top(api: &HttpApi, arguments: &TopArguments, is_json: bool) -> Ended {
-    let answer = api.send(&arguments.call(arguments.by))?.json()?;
-    let of_all = instances(&answer);
-    output::print(is_json, &answer["clients"], |clients| {
-        let mut columns = Columns::new(["client", "scope", "limit", "requests", "limited for"]);
-        for client in clients.as_array().into_iter().flatten() {
-            let retry = client["retry_after_ms"].as_u64().unwrap_or(0);
-            columns.row([
-                name(client),
-                field(client, "scope"),
-                field(client, "limit"),
-                count(client),
-                millis(retry),
-            ]);
-        }
-        columns.text()
-            + &of_all
-                .map(|of_all| format!("{of_all}\n"))
-                .unwrap_or_default()
-    })?;
-    Ok(Found::Nothing)
-}
-
-impl TopArguments {
-    /// Returns the call that lists clients.
-    pub(crate) fn call(&self, by: RankBy) -> Call {
-        let by = match by {
-            RankBy::Limited => "limited",
-            RankBy::Busy => "busy",
-        };
-        Call::new(Call::GET, &["top"])
-            .query("by", Some(by))
-            .query("window", Some(&self.window))
-            .query("limit", Some(self.limit.to_string()))
-            .query("show_keys", self.show_keys.then_some("true"))
+/// Lists the clients with most requests, once or again and again.
+pub(crate) fn top(arguments: &TopArguments, api: &Api, is_json: bool) -> Ended {
+    if matches!(api.via, Via::Local(_)) {
+        let text = "top clients are known to the instances, not to Redis: give --admin with the address of one";
+        return Err(Failure::Usage(text.into()));
     }
-}
-
-/// Returns whose figures a list has and how old they are, unless they are those of one instance.
-pub(crate) fn instances(list: &Value) -> Option<String> {
-    let number = list["instances"].as_u64()?;
-    let age = list["age_ms"].as_u64().unwrap_or(0);
-    Some(format!(
-        "of {} instances, {} s old",
-        grouped(number),
-        age.div_ceil(1_000)
-    ))
-}
-
-/// Returns the key of a listed client, or its hash.
-pub(crate) fn name(client: &Value) -> String {
-    client["key"]
-        .as_str()
-        .map_or_else(|| field(client, "hash"), str::to_owned)
-}
-
-/// Returns the number of requests of a listed client.
-pub(crate) fn count(client: &Value) -> String {
-    let (least, most) = (
-        client["at_least"].as_u64().unwrap_or(0),
-        client["at_most"].as_u64().unwrap_or(0),
+    let path = format!(
+        "/v1/top?by={}&window={}&limit={}&show_keys={}",
+        arguments.by, arguments.window, arguments.limit, arguments.show_keys
     );
-    if least == most {
-        grouped(least)
-    } else {
-        format!("{} to {}", grouped(least), grouped(most))
-    }
-}
-
-fn text(health: &Value) -> String {
-    let rules = &health["rules"];
-    let state = if health["healthy"] == true {
-        "healthy"
-    } else {
-        "not healthy"
+    let list = || {
+        let top = api.get(&path)?;
+        // Programs get the list, people also the number of instances and the age.
+        Output::new(&top["clients"], &crate::output::describe(&top))
     };
-    let mut lines = vec![format!("{state}, {} requests wait", health["waiting"])];
-    match rules["in_force"]["number"].as_u64() {
-        Some(number) => lines.push(format!(
-            "rules: version {number} since {}",
-            field(&rules["in_force"], "since")
-        )),
-        None => lines.push("rules: none yet".into()),
+    let first = list()?;
+    if !arguments.watch {
+        return Ok(first);
     }
-    let reached = if rules["is_reachable"] == true {
-        "reachable"
-    } else {
-        "not reachable"
-    };
-    lines.push(format!(
-        "source: {}, {reached} since {}",
-        field(rules, "store"),
-        field(rules, "reachable_since")
-    ));
-    if let Some(error) = rules["last_error"].as_str() {
-        lines.push(format!(
-            "error since {}: {error}",
-            field(rules, "failing_since")
-        ));
+    first.print(is_json)?;
+    // Nothing is ever sent. The channel is a clock.
+    let (_sender, pause) = mpsc::channel::<()>();
+    loop {
+        let _ = pause.recv_timeout(EVERY);
+        let next = list();
+        if !is_json && io::stdout().is_terminal() {
+            print!("{CLEAR_SCREEN}");
+        }
+        match next {
+            // The service restarts, or the network has failed for a moment.
+            Err(Failure::Unreachable(reason)) => eprintln!("error: {reason}"),
+            next => _ = next?.print(is_json)?,
+        }
     }
-    for store in health["stores"].as_array().into_iter().flatten() {
-        let answers = if store["available"] == true {
-            "available"
-        } else {
-            "not available"
-        };
-        lines.push(format!("store {}: {answers}", field(store, "name")));
-    }
-    for mistake in health["mistakes"].as_array().into_iter().flatten() {
-        lines.push(format!("mistake: {}", field(mistake, "message")));
-    }
-    lines.join("\n") + "\n"
 }

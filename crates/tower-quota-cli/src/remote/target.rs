@@ -4,108 +4,111 @@ use core::time::Duration;
 use std::path::PathBuf;
 
 use clap::Args;
-use tower_quota_rules::DurationText;
+use http::request::Builder;
+use tower_quota_rules::{DurationText, TextError};
 
-use super::call::{Answer, Call};
-use super::http::HttpApi;
+use super::api::{Api, Via};
+use super::http::{HttpApi, read_authorities};
 use super::local::{LocalApi, RedisArguments};
-use super::tls;
-use crate::failure::Failure;
+use crate::failure::{Ended, Failure};
+
+/// The arguments of a command on a service.
+#[derive(Args, Debug)]
+pub(crate) struct Remote<A: Args> {
+    #[command(flatten)]
+    command: A,
+    #[command(flatten)]
+    target: TargetArguments,
+}
 
 /// The service or the store that a command operates on.
 #[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Target")]
 pub(crate) struct TargetArguments {
     /// The address of a service's admin API. The token is read from the variable `TOWER_QUOTA_TOKEN` or from a file.
     #[arg(
         long,
         value_name = "URL",
         env = "TOWER_QUOTA_ADMIN",
-        conflicts_with = "redis",
-        help_heading = "Target"
+        conflicts_with = "redis"
     )]
-    pub(crate) admin: Option<String>,
+    admin: Option<String>,
     /// A file with the token of the admin API.
-    #[arg(long, value_name = "FILE", help_heading = "Target")]
-    pub(crate) token_file: Option<PathBuf>,
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
     /// A file with the authorities to trust, in PEM, instead of the system's: of an admin API over https, or of Redis
     /// over TLS.
-    #[arg(long, value_name = "FILE", help_heading = "Target")]
-    pub(crate) ca: Option<PathBuf>,
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
     /// The Redis that services share, if they have no admin API: a URL with the scheme redis or rediss,
     /// redis+sentinel://HOST,HOST/PRIMARY or redis+cluster://HOST,HOST. A password is better in the variable.
     #[arg(
         long,
         value_name = "URL",
         env = "TOWER_QUOTA_REDIS",
-        hide_env_values = true,
-        help_heading = "Target"
+        hide_env_values = true
     )]
-    pub(crate) redis: Option<String>,
+    redis: Option<String>,
+    /// The longest wait for an answer.
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    timeout: Duration,
     #[command(flatten)]
     pub(crate) store: RedisArguments,
-    /// The longest wait for an answer.
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration, help_heading = "Target")]
-    pub(crate) timeout: Duration,
 }
 
-/// A connection to the admin API of a service, or to one in this process.
-pub(crate) enum Connection {
-    Http(HttpApi),
-    Local(Box<LocalApi>),
+/// The reason for a change.
+#[derive(Args, Debug)]
+pub(crate) struct ChangeArguments {
+    /// The reason, for the history and the audit log.
+    #[arg(long, value_name = "TEXT")]
+    comment: Option<String>,
+}
+
+impl<A: Args> Remote<A> {
+    /// Runs a command on the target.
+    pub(crate) fn run(&self, command: impl FnOnce(&A, &Api) -> Ended) -> Ended {
+        command(&self.command, &self.target.connect()?)
+    }
 }
 
 impl TargetArguments {
-    pub(crate) fn connect(&self) -> Result<Connection, Failure> {
-        match (&self.admin, &self.redis) {
-            (Some(admin), _) => self.http(admin).map(Connection::Http),
-            (None, Some(redis)) => {
-                let api = LocalApi::new(redis, self.authorities()?, &self.store, self.timeout)?;
-                Ok(Connection::Local(Box::new(api)))
+    pub(crate) fn connect(&self) -> Result<Api, Failure> {
+        let authorities = self.ca.as_deref().map(read_authorities).transpose()?;
+        let (via, name) = match (&self.admin, &self.redis) {
+            (Some(admin), _) => {
+                let token_file = self.token_file.as_deref();
+                let api = HttpApi::new(admin, token_file, authorities.as_deref(), self.timeout)?;
+                (Via::Http(api), admin.clone())
             }
-            (None, None) => Err(Failure::Usage(
-                "give --admin with the address of an admin API, or --redis".into(),
-            )),
-        }
-    }
-
-    /// Connects to a service, for what each instance knows by itself.
-    pub(crate) fn instance(&self, known: &str) -> Result<HttpApi, Failure> {
-        let Some(admin) = &self.admin else {
-            let text = format!(
-                "{known} are known to the instances, not to Redis: give --admin with the address of one"
-            );
-            return Err(Failure::Usage(text));
+            (None, Some(redis)) => {
+                let api = LocalApi::new(redis, authorities, &self.store, self.timeout)?;
+                // A password stands before the host.
+                let host = redis.rsplit('@').next().unwrap_or_default();
+                let name = format!("{host} {}", self.store.name);
+                (Via::Local(Box::new(api)), name)
+            }
+            (None, None) => {
+                let text = "give --admin with the address of an admin API, or --redis";
+                return Err(Failure::Usage(text.into()));
+            }
         };
-        self.http(admin)
-    }
-
-    fn http(&self, admin: &str) -> Result<HttpApi, Failure> {
-        HttpApi::new(
-            admin,
-            self.token_file.as_deref(),
-            self.authorities()?.as_deref(),
-            self.timeout,
-        )
-    }
-
-    fn authorities(&self) -> Result<Option<Vec<u8>>, Failure> {
-        self.ca.as_deref().map(tls::read_authorities).transpose()
+        let load = self.store.load.clone();
+        Ok(Api { via, name, load })
     }
 }
 
-impl Connection {
-    pub(crate) fn send(&self, call: &Call) -> Result<Answer, Failure> {
-        match self {
-            Self::Http(api) => api.send(call),
-            Self::Local(api) => api.send(call),
+impl ChangeArguments {
+    /// Adds the reason to a request.
+    pub(super) fn on(&self, request: Builder) -> Builder {
+        match &self.comment {
+            Some(comment) => request.header("x-comment", comment.as_bytes()),
+            None => request,
         }
     }
 }
 
 /// Reads a time span such as `90s` or `1h`.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let span: DurationText = text
-        .parse()
-        .map_err(|error: tower_quota_rules::TextError| error.to_string())?;
-    Ok(span.into())
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let span = text.parse::<DurationText>();
+    Ok(span.map_err(|error: TextError| error.to_string())?.into())
 }

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use serde::Serialize;
-use tower_quota_rules::Problems;
+use serde_json::json;
 
-use super::load::{LoadArguments, RulesText};
-use crate::failure::{Ended, Found};
-use crate::output;
+use super::load::LoadArguments;
+use crate::failure::Ended;
+use crate::output::Output;
 
 #[derive(Args, Debug)]
+#[command(after_help = "Quote YAML values with braces: { path: \"/users/{id}\" }.")]
 pub(crate) struct CheckArguments {
     /// The files of rules, or `-` for standard input.
     #[arg(required = true)]
@@ -22,52 +22,27 @@ pub(crate) struct CheckArguments {
     load: LoadArguments,
 }
 
-/// The findings in one file.
-#[derive(Debug, Serialize)]
-struct Checked {
-    file: String,
-    valid: bool,
-    #[serde(flatten)]
-    problems: Problems,
-    #[serde(skip)]
-    text: String,
-}
-
-pub(crate) fn run(arguments: &CheckArguments, is_json: bool) -> Ended {
-    let mut found = Found::Nothing;
-    let mut all = Vec::new();
+pub(crate) fn run(arguments: &CheckArguments) -> Ended {
+    let mut has_findings = false;
+    let (mut all, mut out) = (Vec::new(), String::new());
     for path in &arguments.files {
-        let text = RulesText::read(path, arguments.load.format)?;
-        let (valid, problems) = match text.rules(&arguments.load.code) {
+        let text = arguments.load.read(path)?;
+        let (is_valid, problems) = match arguments.load.check(&text) {
             Ok(rules) => (true, rules.warnings().clone()),
             Err(problems) => (false, problems),
         };
-        if !valid || (arguments.strict && !problems.is_empty()) {
-            found = Found::Something;
-        }
-        all.push(Checked {
-            file: text.name(),
-            valid,
-            problems,
-            text: text.text,
-        });
+        has_findings |= !is_valid || (arguments.strict && !problems.is_empty());
+        out += &problems.render(&text.text, &text.name);
+        let count = problems.iter().count() + problems.more();
+        out += &match (is_valid, count) {
+            (true, 0) => format!("{}: ok\n", text.name),
+            (true, _) => format!("{}: ok, warnings: {count}\n", text.name),
+            (false, _) => format!("{}: problems: {count}\n", text.name),
+        };
+        let mut checked = json!(problems);
+        checked["file"] = text.name.into();
+        checked["valid"] = is_valid.into();
+        all.push(checked);
     }
-    output::print(is_json, &all, |all| {
-        all.iter().map(Checked::shown).collect()
-    })?;
-    Ok(found)
-}
-
-impl Checked {
-    fn shown(&self) -> String {
-        let rendered = self.problems.render(&self.text, &self.file);
-        let count = self.problems.iter().count() + self.problems.more();
-        match (self.valid, count) {
-            (true, 0) => format!("{}: ok\n", self.file),
-            (true, 1) => format!("{rendered}{}: ok, with a warning\n", self.file),
-            (true, count) => format!("{rendered}{}: ok, with {count} warnings\n", self.file),
-            (false, 1) => format!("{rendered}{}: 1 problem\n", self.file),
-            (false, count) => format!("{rendered}{}: {count} problems\n", self.file),
-        }
-    }
+    Ok(Output::new(&all, &out)?.found(has_findings))
 }

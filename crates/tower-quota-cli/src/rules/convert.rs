@@ -6,15 +6,15 @@ use clap::Args;
 use tower_quota_rules::Format;
 
 use super::load::{LoadArguments, format};
-use crate::failure::{Ended, Failure, Found};
-use crate::output;
+use crate::failure::{Ended, Failure};
+use crate::output::Output;
 
 #[derive(Args, Debug)]
 pub(crate) struct ConvertArguments {
     /// The file of rules, or `-` for standard input.
     file: PathBuf,
-    /// The format to print.
-    #[arg(long, value_name = "yaml|json", value_parser = format)]
+    /// The format to print, such as `yaml` or `json`.
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
     to: Format,
     #[command(flatten)]
     load: LoadArguments,
@@ -23,13 +23,11 @@ pub(crate) struct ConvertArguments {
 pub(crate) fn run(arguments: &ConvertArguments) -> Ended {
     let rules = arguments.load.load(&arguments.file)?;
     let text = rules.to_text(arguments.to);
-    output::write(text.trim_end())?;
-    output::write("\n")?;
-    Ok(Found::Nothing)
+    Output::document(&(), text.trim_end().to_owned() + "\n")
 }
 
 pub(crate) fn schema() -> Ended {
     let schema = serde_json::to_string_pretty(&tower_quota_rules::schema());
-    output::write(&(schema.map_err(|error| Failure::Problem(error.to_string()))? + "\n"))?;
-    Ok(Found::Nothing)
+    let schema = schema.map_err(|error| Failure::Problem(error.to_string()))?;
+    Output::document(&(), schema + "\n")
 }

@@ -5,10 +5,10 @@ use std::path::Path;
 use clap::Args;
 use tower_quota_rules::{Difference, Rules};
 
-use crate::failure::{Ended, Failure, Found};
-use crate::output;
+use crate::failure::{Ended, Failure};
+use crate::output::Output;
 use crate::remote::TargetArguments;
-use crate::remote::rules::version_text;
+use crate::remote::versions::version_text;
 
 #[derive(Args, Debug)]
 pub(crate) struct DiffArguments {
@@ -20,26 +20,27 @@ pub(crate) struct DiffArguments {
     target: TargetArguments,
 }
 
-pub(crate) fn run(arguments: &DiffArguments, is_json: bool) -> Ended {
-    let (old, new) = (
-        arguments.rules(&arguments.old)?,
-        arguments.rules(&arguments.new)?,
-    );
-    let differences = old.document().differences(new.document());
-    output::print(is_json, &differences, |differences| {
-        if differences.is_empty() {
-            return "no differences\n".into();
-        }
-        differences
-            .iter()
-            .map(|difference: &Difference| format!("{difference}\n"))
-            .collect()
-    })?;
-    Ok(if differences.is_empty() {
-        Found::Nothing
-    } else {
-        Found::Something
-    })
+pub(crate) fn run(arguments: &DiffArguments) -> Ended {
+    let old = arguments.rules(&arguments.old)?;
+    let differences = between(&old, &arguments.rules(&arguments.new)?);
+    let output = Output::new(&differences, &text(&differences))?;
+    Ok(output.found(!differences.is_empty()))
+}
+
+/// Returns what changes from some rules to others.
+pub(crate) fn between(old: &Rules, new: &Rules) -> Vec<Difference> {
+    old.document().differences(new.document())
+}
+
+/// Returns differences as lines.
+pub(crate) fn text(differences: &[Difference]) -> String {
+    if differences.is_empty() {
+        return "no differences\n".into();
+    }
+    differences
+        .iter()
+        .map(|difference| format!("{difference}\n"))
+        .collect()
 }
 
 impl DiffArguments {
@@ -48,7 +49,7 @@ impl DiffArguments {
         let (path, load) = (Path::new(source), &self.target.store.load);
         match source.parse() {
             Ok(number) if !path.exists() => {
-                load.checked(&version_text(&self.target.connect()?, number)?)
+                load.checked(&version_text(&self.target.connect()?, Some(number))?)
             }
             _ => load.load(path),
         }

@@ -1,13 +1,11 @@
 //! Rules from files.
 
-use std::fs;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::{fs, io};
 
 use clap::Args;
-use tower_quota::key;
-use tower_quota::settle;
-use tower_quota_rules::{CodeParts, Format, Rules};
+use tower_quota::{Name, RequestHead, key, settle};
+use tower_quota_rules::{CodeParts, Format, Problems, Rules};
 
 use crate::failure::Failure;
 
@@ -19,133 +17,87 @@ pub(crate) struct LoadArguments {
     #[arg(long = "code", value_name = "KIND=NAME", value_parser = code_part)]
     pub(crate) code: Vec<CodePart>,
     /// The format of rules from standard input, or from a file whose name does not say.
-    #[arg(long, value_name = "yaml|json", value_parser = format)]
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
     pub(crate) format: Option<Format>,
 }
 
-/// A part of rules that code gives.
-#[derive(Clone, Debug)]
-pub(crate) struct CodePart {
-    kind: PartKind,
-    name: String,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum PartKind {
-    Key,
-    Cost,
-    Condition,
-    Settle,
-}
+/// A part of rules that code gives: its kind and its name.
+pub(crate) type CodePart = (String, String);
 
 /// A text of rules, and where it is from.
 #[derive(Clone, Debug)]
 pub(crate) struct RulesText {
-    pub(crate) path: PathBuf,
+    pub(crate) name: String,
     pub(crate) format: Format,
     pub(crate) text: String,
-}
-
-impl RulesText {
-    /// Reads a file, or standard input for `-`.
-    pub(crate) fn read(path: &Path, format: Option<Format>) -> Result<Self, Failure> {
-        let unreadable = |error| Failure::Usage(format!("{}: {error}", path.display()));
-        let text = if path == Path::new("-") {
-            let mut text = String::new();
-            std::io::stdin()
-                .lock()
-                .read_to_string(&mut text)
-                .map_err(unreadable)?;
-            text
-        } else {
-            fs::read_to_string(path).map_err(unreadable)?
-        };
-        let format = format
-            .or_else(|| Format::of_path(path))
-            .unwrap_or(Format::Yaml);
-        Ok(Self {
-            path: path.to_owned(),
-            format,
-            text,
-        })
-    }
-
-    /// Returns the name of the file.
-    pub(crate) fn name(&self) -> String {
-        if self.path == Path::new("-") {
-            "standard input".into()
-        } else {
-            self.path.display().to_string()
-        }
-    }
-
-    /// Checks the rules.
-    pub(crate) fn rules(&self, code: &[CodePart]) -> Result<Rules, tower_quota_rules::Problems> {
-        Rules::parse_up_to(&self.text, self.format, &parts(code), LONGEST)
-    }
 }
 
 /// The most bytes of a file of rules.
 const LONGEST: usize = 256 << 20;
 
 impl LoadArguments {
+    /// Reads a file, or standard input for `-`.
+    pub(crate) fn read(&self, path: &Path) -> Result<RulesText, Failure> {
+        let (name, text) = if path == Path::new("-") {
+            ("standard input".into(), io::read_to_string(io::stdin()))
+        } else {
+            (path.display().to_string(), fs::read_to_string(path))
+        };
+        let format = self.format.or_else(|| Format::of_path(path));
+        Ok(RulesText {
+            text: text.map_err(Failure::at(&name))?,
+            name,
+            format: format.unwrap_or(Format::Yaml),
+        })
+    }
+
     /// Reads rules that must be valid. All that is wrong is in the failure.
     pub(crate) fn load(&self, path: &Path) -> Result<Rules, Failure> {
-        self.checked(&RulesText::read(path, self.format)?)
+        self.checked(&self.read(path)?)
     }
 
     /// Checks rules that must be valid.
     pub(crate) fn checked(&self, text: &RulesText) -> Result<Rules, Failure> {
-        text.rules(&self.code).map_err(|problems| {
-            Failure::Problem(format!(
-                "{} cannot be used\n{}",
-                text.name(),
-                problems.render(&text.text, &text.name())
-            ))
+        self.check(text).map_err(|problems| {
+            let rendered = problems.render(&text.text, &text.name);
+            Failure::Problem(format!("{} cannot be used\n{rendered}", text.name))
         })
     }
+
+    /// Checks rules.
+    pub(crate) fn check(&self, text: &RulesText) -> Result<Rules, Problems> {
+        Rules::parse_up_to(&text.text, text.format, &parts(&self.code), LONGEST)
+    }
 }
 
+/// Returns stand-ins for parts that code gives.
 pub(crate) fn parts(code: &[CodePart]) -> CodeParts {
-    code.iter().fold(CodeParts::new(), |parts, part| {
-        let name = part.name.as_str();
-        match part.kind {
-            PartKind::Key => {
-                let scope: tower_quota::Name = format!("code {name}").into();
+    let mut parts = CodeParts::new();
+    for (kind, name) in code {
+        parts = match kind.as_str() {
+            "key" => {
+                let scope = Name::from(format!("code {name}"));
                 parts.key(name, key::from_fn(scope, |_| None::<String>))
             }
-            PartKind::Cost => parts.cost(name, |_| 1),
-            PartKind::Condition => parts.condition(name, |_: &tower_quota::RequestHead<'_>| false),
-            PartKind::Settle => parts.settle(name, settle::by_handler()),
-        }
-    })
-}
-
-fn code_part(text: &str) -> Result<CodePart, String> {
-    let (kind, name) = text
-        .split_once('=')
-        .ok_or("write KIND=NAME, such as key=tenant")?;
-    let kind = match kind {
-        "key" => PartKind::Key,
-        "cost" => PartKind::Cost,
-        "condition" => PartKind::Condition,
-        "settle" => PartKind::Settle,
-        _ => {
-            return Err(format!(
-                "{kind:?} is not a kind of part: give key, cost, condition or settle"
-            ));
-        }
-    };
-    Ok(CodePart {
-        kind,
-        name: name.to_owned(),
-    })
-}
-
-pub(crate) fn format(text: &str) -> Result<Format, String> {
-    match text {
-        "yaml" => Ok(Format::Yaml),
-        "json" => Ok(Format::Json),
-        _ => Err("give yaml or json, and convert TOML by `yq -p toml -o yaml`".into()),
+            "cost" => parts.cost(name, |_| 1),
+            "condition" => parts.condition(name, |_: &RequestHead<'_>| false),
+            _ => parts.settle(name, settle::by_handler()),
+        };
     }
+    parts
+}
+
+fn code_part(text: &str) -> Result<CodePart, &'static str> {
+    match text.split_once('=') {
+        Some((kind @ ("key" | "cost" | "condition" | "settle"), name)) => {
+            Ok((kind.to_owned(), name.to_owned()))
+        }
+        _ => Err("give key=NAME, cost=NAME, condition=NAME or settle=NAME"),
+    }
+}
+
+pub(crate) fn format(text: &str) -> Result<Format, &'static str> {
+    let path = format!("rules.{text}");
+    Format::of_path(Path::new(&path))
+        .ok_or("give yaml or json, and convert TOML by `yq -p toml -o yaml`")
 }

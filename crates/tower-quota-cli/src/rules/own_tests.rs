@@ -6,8 +6,8 @@ use clap::Args;
 use serde_json::json;
 
 use super::load::LoadArguments;
-use crate::failure::{Ended, Found};
-use crate::output;
+use crate::failure::Ended;
+use crate::output::Output;
 
 #[derive(Args, Debug)]
 pub(crate) struct TestArguments {
@@ -19,37 +19,20 @@ pub(crate) struct TestArguments {
 }
 
 /// Runs the tests of documents. A failed one is something found.
-pub(crate) fn run(arguments: &TestArguments, is_json: bool) -> Ended {
-    let mut found = Found::Nothing;
-    let mut all = Vec::new();
+pub(crate) fn run(arguments: &TestArguments) -> Ended {
+    let mut has_findings = false;
+    let (mut all, mut out) = (Vec::new(), String::new());
     for path in &arguments.files {
         let report = arguments.load.load(path)?.test();
-        if !report.is_passed() {
-            found = Found::Something;
+        has_findings |= !report.is_passed();
+        let file = path.display().to_string();
+        for failure in &report.failures {
+            let differences = failure.differences.join("\n    ");
+            out += &format!("{file}: test {} failed\n    {differences}\n", failure.test);
         }
-        all.push((path.display().to_string(), report));
+        let (passed, failed) = (report.passed, report.failures.len() + report.more);
+        out += &format!("{file}: {passed} passed, {failed} failed\n");
+        all.push(json!({ "file": file, "report": report }));
     }
-    let files: Vec<_> = all
-        .iter()
-        .map(|(file, report)| json!({ "file": file, "report": report }))
-        .collect();
-    output::print(is_json, &files, |_| {
-        let mut out = String::new();
-        for (file, report) in &all {
-            for failure in &report.failures {
-                let differences = failure.differences.join("\n    ");
-                out.push_str(&format!(
-                    "{file}: test {} failed\n    {differences}\n",
-                    failure.test
-                ));
-            }
-            out.push_str(&format!(
-                "{file}: {} passed, {} failed\n",
-                report.passed,
-                report.failures.len() + report.more
-            ));
-        }
-        out
-    })?;
-    Ok(found)
+    Ok(Output::new(&all, &out)?.found(has_findings))
 }

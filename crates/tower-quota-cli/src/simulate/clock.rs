@@ -7,16 +7,16 @@ use tower_quota::store::{Clock, Timestamp};
 
 /// A clock that shows the time of the log's line. Clones share the time.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LogClock(Arc<AtomicU64>);
+pub(super) struct LogClock(Arc<AtomicU64>);
 
 impl LogClock {
-    /// Sets the time, in microseconds since 1970. The time never goes back.
-    pub(crate) fn set(&self, micros: u64) {
-        self.0.fetch_max(micros, Ordering::Relaxed);
+    /// Sets the time, in microseconds since 1970.
+    pub(super) fn set(&self, micros: u64) {
+        self.0.store(micros, Ordering::Relaxed);
     }
 
     /// Returns the time, in microseconds since 1970.
-    pub(crate) fn micros(&self) -> u64 {
+    pub(super) fn micros(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 }

@@ -1,20 +1,24 @@
 //! The arguments of `simulate`, and what it does with them.
 
+use core::mem;
 use std::fs;
-use std::io::IsTerminal;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use clap::Args;
+use serde_json::Value;
+use tower_quota::Decided;
 use tower_quota_rules::Rules;
 
-use super::report::{Report, html, text};
-use super::run::{Source, run as replay};
+use super::read::{Source, read};
+use super::replay::Replay;
+use super::report::{html, report};
 use super::share::Share;
 use super::suggest::suggest;
-use super::tally::KeyNames;
-use crate::failure::{Ended, Failure, Found};
+use super::tally::Tally;
+use crate::failure::{Ended, Failure};
 use crate::log::{HeaderSource, header_source};
-use crate::output;
+use crate::output::Output;
 use crate::rules::load::LoadArguments;
 
 #[derive(Args, Debug)]
@@ -31,7 +35,7 @@ pub(crate) struct SimulateArguments {
     /// Takes a header from the log: from a JSON field, or from the quoted field of this number after the sizes (the
     /// referer is 1, the user agent 2). JSON fields `http_NAME` and `headers` are found without it.
     #[arg(long = "header", value_name = "HEADER=FIELD", value_parser = header_source)]
-    headers: Vec<(String, HeaderSource)>,
+    headers: Vec<HeaderSource>,
     /// Writes a report with charts to this file, one page without outside resources.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -41,6 +45,9 @@ pub(crate) struct SimulateArguments {
     /// The share of clients that the suggested quota may refuse at least once.
     #[arg(long, value_name = "SHARE", default_value = "0.1%")]
     hit: Share,
+    /// Leaves attackers out of the suggestion: clients with more than this many times the requests of the median client.
+    #[arg(long, value_name = "TIMES", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    leave_out: u32,
     /// The number of clients that are listed.
     #[arg(long, value_name = "CLIENTS", default_value_t = 20)]
     top: usize,
@@ -51,49 +58,85 @@ pub(crate) struct SimulateArguments {
     load: LoadArguments,
 }
 
-pub(crate) fn run(arguments: &SimulateArguments, is_json: bool) -> Ended {
-    let new = arguments.load.load(&arguments.rules)?;
-    let old = arguments
-        .old
-        .as_ref()
-        .map(|old| arguments.load.load(old))
-        .transpose()?;
-    if arguments.suggest.is_some() && arguments.log.as_os_str() == "-" {
-        return Err(Failure::Usage(
-            "--suggest reads the log several times: give a file instead of -".into(),
-        ));
+pub(crate) fn run(arguments: &SimulateArguments) -> Ended {
+    let mut documents = vec![arguments.load.load(&arguments.rules)?];
+    if let Some(old) = &arguments.old {
+        documents.push(arguments.load.load(old)?);
     }
-    let shows_progress = !is_json && std::io::stderr().is_terminal();
+    if arguments.suggest.is_some() && arguments.log.as_os_str() == "-" {
+        let text = "--suggest reads the log several times: give a file instead of -";
+        return Err(Failure::Usage(text.into()));
+    }
+    let (report, tallies) = replay(arguments, &documents)?;
+    if let Some(path) = &arguments.html {
+        fs::write(path, html::page(&report, &tallies)).map_err(Failure::at(path.display()))?;
+    }
+    Output::answer(report)
+}
+
+/// Replays the log through one document, or through two side by side. The new one is the first.
+fn replay(
+    arguments: &SimulateArguments,
+    documents: &[Rules],
+) -> Result<(Value, Vec<Tally>), Failure> {
     let source = Source {
         path: &arguments.log,
         headers: &arguments.headers,
-        shows_progress,
     };
-    let documents: Vec<&Rules> = core::iter::once(&new).chain(&old).collect();
     let seed = core::array::from_fn(|_| fastrand::u8(..));
-    let keys = KeyNames {
-        seed,
-        show: arguments.show_keys,
-    };
-    let in_log = |error| Failure::Usage(format!("{}: {error}", arguments.log.display()));
-    let simulation = replay(source, &documents, keys).map_err(in_log)?;
-    if simulation.lines.requests == 0 {
-        let unreadable: u64 = simulation.lines.unreadable.iter().sum();
+    let failure = Failure::at(source.path.display());
+    let mut sides = Vec::new();
+    for rules in documents {
+        let tally = Arc::new(Mutex::new(Tally::new(seed, arguments.show_keys)));
+        let noted = Arc::clone(&tally);
+        let note = move |decided: &Decided<'_>, micros| lock(&noted).note(decided, micros);
+        sides.push((Replay::new(rules, note).map_err(&failure)?, tally));
+    }
+    let [mut newly_refused, mut newly_admitted] = [0; 2];
+    let lines = read(source, |micros, request| {
+        let mut outcomes = sides.iter_mut().map(|(replay, tally)| {
+            replay.decide(micros, request.clone());
+            lock(tally).finish(micros).is_admitted()
+        });
+        if let (Some(new), Some(old)) = (outcomes.next(), outcomes.next()) {
+            newly_refused += u64::from(old && !new);
+            newly_admitted += u64::from(new && !old);
+        }
+    })
+    .map_err(failure)?;
+    if lines.requests == 0 {
         return Err(Failure::Problem(format!(
-            "{} has no request: {unreadable} lines have none of the known forms (common, combined, JSON lines)",
-            arguments.log.display()
+            "{} has no request: {} lines have none of the known forms (common, combined, JSON lines)",
+            arguments.log.display(),
+            lines.unreadable_lines
         )));
     }
+    let document = documents[0].document();
     let suggestion = match &arguments.suggest {
-        Some(limit) => Some(suggest(new.document(), limit, arguments.hit, source)?),
+        Some(limit) => Some(suggest(
+            document,
+            limit,
+            arguments.hit,
+            arguments.leave_out,
+            source,
+        )?),
         None => None,
     };
-    let report = Report::of(&simulation, arguments.top, suggestion);
-    if let Some(path) = &arguments.html {
-        let page = html::page(&report, &simulation);
-        fs::write(path, page)
-            .map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
-    }
-    output::print(is_json, &report, text::text)?;
-    Ok(Found::Nothing)
+    let evicted = sides.iter().map(|(replay, _)| replay.evicted()).sum();
+    let tallies = sides.iter().map(|(_, tally)| mem::take(&mut *lock(tally)));
+    let tallies: Vec<_> = tallies.collect();
+    let report = report(
+        &lines,
+        &tallies,
+        [newly_refused, newly_admitted],
+        suggestion,
+        evicted,
+        arguments.top,
+    );
+    Ok((report, tallies))
+}
+
+/// Locks the counts. One thread replays, and a panic in it ends the command.
+pub(super) fn lock<T>(counts: &Mutex<T>) -> MutexGuard<'_, T> {
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
 }

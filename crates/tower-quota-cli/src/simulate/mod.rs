@@ -1,19 +1,16 @@
 //! `simulate`: an access log through rules, in the time of the log.
 //!
-//! `run` reads the log once. Each line is a `request`, which each `replay` decides as a service would: the layer of
+//! `read` reads the log once. Each line is a request, which each `replay` decides as a service would: the layer of
 //! tower-quota over a memory store, on a `clock` that shows the log's time, around a `service` that answers as the log
-//! says. A decision is noted in the `tally`. `report` shows the counts. `suggest` looks for a quota.
+//! says. The `tally` counts the decisions. `report` shows the counts. `suggest` looks for a quota.
 
 mod clock;
 mod command;
-mod make_log;
 mod outcome;
 mod peak;
-mod progress;
+mod read;
 mod replay;
 mod report;
-mod request;
-mod run;
 mod series;
 mod service;
 mod share;
@@ -21,4 +18,3 @@ mod suggest;
 mod tally;
 
 pub(crate) use self::command::{SimulateArguments, run as command};
-pub(crate) use self::make_log::{MakeLogArguments, run as make_log};

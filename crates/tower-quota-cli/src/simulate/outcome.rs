@@ -4,33 +4,33 @@ use serde::Serialize;
 use tower_quota::{Decided, Reason};
 
 /// The outcome of a replayed request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ReplayOutcome {
-    /// Not counted: allowed or skipped, or no limit applies.
-    #[default]
-    Uncounted,
     /// Admitted by all its limits.
     Admitted,
-    /// Admitted after a wait for its turn.
-    Queued,
     /// Over a quota.
     Limited,
+    /// Admitted after a wait for its turn.
+    Queued,
     /// Blocked.
     Blocked,
     /// Refused by a limit whose key it lacks.
     MissingKey,
+    /// Not counted: allowed or skipped, or no limit applies.
+    #[default]
+    Uncounted,
 }
 
 impl ReplayOutcome {
-    /// All outcomes, in the order of their counts.
-    pub(crate) const ALL: [Self; 6] = [
-        Self::Uncounted,
+    /// All outcomes.
+    pub(super) const ALL: [Self; 6] = [
         Self::Admitted,
-        Self::Queued,
         Self::Limited,
+        Self::Queued,
         Self::Blocked,
         Self::MissingKey,
+        Self::Uncounted,
     ];
 
     pub(super) fn of(decided: &Decided<'_>) -> Self {
@@ -45,7 +45,7 @@ impl ReplayOutcome {
     }
 
     /// Returns whether the request reaches the service.
-    pub(crate) const fn is_admitted(self) -> bool {
+    pub(super) const fn is_admitted(self) -> bool {
         matches!(self, Self::Uncounted | Self::Admitted | Self::Queued)
     }
 }

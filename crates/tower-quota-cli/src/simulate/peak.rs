@@ -1,41 +1,61 @@
 //! The busiest second and the busiest minute.
 
-/// Counts by a span of time, and keeps the largest count.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Peak {
+use serde::Serialize;
+
+use crate::log::time;
+
+/// Counts requests by a span of time, and keeps the largest count.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(into = "PeakReport")]
+pub(super) struct Peak {
     span_micros: u64,
     current: (u64, u64),
     most: (u64, u64),
 }
 
-impl Peak {
-    pub(crate) const SECOND: u64 = 1_000_000;
+/// The busiest span.
+#[derive(Serialize)]
+struct PeakReport {
+    requests: u64,
+    at: String,
+}
 
-    /// Makes a peak over spans of this many microseconds, aligned to 1970.
-    pub(crate) const fn over(span_micros: u64) -> Self {
+impl Peak {
+    /// Makes a peak over spans of this many seconds, aligned to 1970.
+    pub(super) const fn over(seconds: u64) -> Self {
         Self {
-            span_micros,
+            span_micros: seconds * 1_000_000,
             current: (0, 0),
             most: (0, 0),
         }
     }
 
-    /// Counts one request. Times do not go back.
-    pub(crate) fn count(&mut self, micros: u64) {
+    /// Counts one request, and returns the largest count. Times do not go back.
+    pub(super) fn count(&mut self, micros: u64) -> u64 {
         let start = micros - micros % self.span_micros;
-        let count = if self.current.0 == start {
-            self.current.1 + 1
-        } else {
-            1
-        };
-        self.current = (start, count);
-        if count > self.most.1 {
+        if self.current.0 != start {
+            self.current = (start, 0);
+        }
+        self.current.1 += 1;
+        if self.current.1 > self.most.1 {
             self.most = self.current;
         }
+        self.most.1
     }
+}
 
-    /// Returns the start of the busiest span in microseconds since 1970, and its count.
-    pub(crate) const fn most(&self) -> (u64, u64) {
-        self.most
+impl Default for Peak {
+    fn default() -> Self {
+        Self::over(1)
+    }
+}
+
+impl From<Peak> for PeakReport {
+    fn from(peak: Peak) -> Self {
+        let (at, requests) = peak.most;
+        Self {
+            requests,
+            at: time::text(at),
+        }
     }
 }

@@ -7,7 +7,7 @@ const MOST: usize = 480;
 ///
 /// The length of a log is not known before its end. So spans begin with a second and double.
 #[derive(Clone, Debug)]
-pub(crate) struct Series {
+pub(super) struct Series {
     start_micros: Option<u64>,
     span_micros: u64,
     counts: Vec<[u64; 2]>,
@@ -25,7 +25,7 @@ impl Default for Series {
 
 impl Series {
     /// Counts one request. Times do not go back.
-    pub(crate) fn count(&mut self, micros: u64, is_admitted: bool) {
+    pub(super) fn count(&mut self, micros: u64, is_admitted: bool) {
         let start = *self
             .start_micros
             .get_or_insert(micros - micros % self.span_micros);
@@ -41,12 +41,12 @@ impl Series {
     }
 
     /// Returns the length of a span in microseconds.
-    pub(crate) const fn span_micros(&self) -> u64 {
+    pub(super) const fn span_micros(&self) -> u64 {
         self.span_micros
     }
 
     /// Returns each span: its start in microseconds since 1970, the admitted and the refused requests.
-    pub(crate) fn spans(&self) -> impl Iterator<Item = (u64, [u64; 2])> + '_ {
+    pub(super) fn spans(&self) -> impl Iterator<Item = (u64, [u64; 2])> + '_ {
         let start = self.start_micros.unwrap_or(0);
         (0..)
             .zip(&self.counts)

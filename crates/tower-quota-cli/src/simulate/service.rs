@@ -10,20 +10,15 @@ use http::{Request, Response, StatusCode};
 use http_body::{Body, Frame};
 use tower_service::Service;
 
-/// The logged part of a response: what limits that settle look at.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct LoggedResponse {
-    pub(crate) status: Option<u16>,
-    pub(crate) bytes: Option<u64>,
-}
+use crate::log::LoggedResponse;
 
 /// A service that answers each request with the response that is logged.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct LoggedService;
+pub(super) struct LoggedService;
 
 /// A body of the logged length. Its bytes are zeros.
 #[derive(Debug)]
-pub(crate) struct LoggedBody {
+pub(super) struct LoggedBody {
     left: u64,
 }
 

@@ -3,28 +3,25 @@
 use core::fmt;
 use core::str::FromStr;
 
+use serde::{Serialize, Serializer};
+
 /// A share in millionths: `0.1%` is 1,000 of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Share(u64);
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Share(u64);
 
 impl Share {
     const ALL: u64 = 1_000_000;
 
     /// Returns the share of a part, rounded up, so that something is never shown as nothing.
-    pub(crate) fn of(part: u64, all: u64) -> Self {
+    pub(super) fn of(part: u64, all: u64) -> Self {
         let millionths =
             (u128::from(part) * u128::from(Self::ALL)).div_ceil(u128::from(all.max(1)));
         Self(u64::try_from(millionths).unwrap_or(Self::ALL))
     }
 
     /// Returns whether a part is at most this share.
-    pub(crate) fn covers(self, part: u64, all: u64) -> bool {
+    pub(super) fn covers(self, part: u64, all: u64) -> bool {
         u128::from(part) * u128::from(Self::ALL) <= u128::from(all) * u128::from(self.0)
-    }
-
-    /// Returns the share in millionths.
-    pub(crate) const fn millionths(self) -> u64 {
-        self.0
     }
 }
 
@@ -53,6 +50,12 @@ impl FromStr for Share {
         } else {
             Err(format!("{text:?} is more than 100%"))
         }
+    }
+}
+
+impl Serialize for Share {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

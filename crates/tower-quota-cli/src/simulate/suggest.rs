@@ -1,145 +1,138 @@
 //! The lowest quota of a limit that refuses at most a share of its clients.
 //!
-//! The limit is replayed alone, with many quotas at once: each is a limit in shadow, so all of them are decided beside
-//! each other, each by its own counts. A client that no quota refuses is refused by no larger one, so the lowest quota is
-//! found by narrowing: powers of four first, then sixteen steps between the two nearest, until they are neighbours.
+//! The limit is replayed alone, with many quotas at once: each is a limit in shadow, so the layer decides all of them side
+//! by side, each by its own counts. A larger quota refuses no client that a smaller one admits. So the search narrows:
+//! powers of four first, then sixteen steps between the two nearest, until they are neighbours.
+//!
+//! Attackers are no clients to make room for. Clients with many times the requests of the median client are left out.
 
+use core::mem;
 use std::collections::HashMap;
-use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use http::Response;
-use serde::Serialize;
-use tower_layer::Layer;
-use tower_quota::{Limit, MemoryStore, Name, RateLimitLayer, response::RefusalBody};
-use tower_quota_rules::{CostText, Document, LimitRule, QuotaText, RouteRule, Rules};
-use tower_service::Service;
+use serde_json::{Value, json};
+use tower_quota::{Decided, Limit};
+use tower_quota_rules::{CostText, Document, LimitRule, QuotaText, RouteRule, Rules, TextError};
 
-use super::clock::LogClock;
-use super::progress::Progress;
-use super::request::request;
-use super::run::Source;
-use super::service::LoggedService;
+use super::command::lock;
+use super::read::{Source, read};
+use super::replay::Replay;
 use super::share::Share;
-use super::tally;
+use super::tally::hash;
 use crate::failure::Failure;
-use crate::log::{LineReader, LogFile};
 
 /// A suggested quota.
-#[derive(Debug, Serialize)]
-pub(crate) struct Suggestion {
-    pub(crate) limit: String,
-    /// The lowest quota that refuses at most the share of clients.
-    pub(crate) quota: String,
-    /// The quota of the document.
-    pub(crate) now: String,
-    /// The clients that the limit counts.
-    pub(crate) clients: u64,
-    /// The clients that the suggested quota refuses at least once.
-    pub(crate) hit: u64,
-    /// The times that the log was read.
-    pub(crate) passes: u32,
+#[derive(Debug)]
+pub(super) struct Suggestion {
+    pub(super) json: Value,
+    /// Reasons to read it with care.
+    pub(super) notes: Vec<String>,
 }
 
-/// The quotas that are tried in one pass.
-const TRIED: usize = 16;
+/// The number of quotas that are tried in one pass.
+const TRIED: u32 = 16;
 
-/// The clients of a limit: a bit for each quota that refused them.
-type Hits = HashMap<u64, u32>;
+/// A client of the limit.
+#[derive(Clone, Copy, Debug, Default)]
+struct Client {
+    requests: u64,
+    /// A bit for each quota that refused the client.
+    refused_by: u32,
+}
 
 /// Finds the lowest quota for a limit. Tiers and overrides do not count: it is one quota for all clients.
-pub(crate) fn suggest(
+pub(super) fn suggest(
     document: &Document,
     limit: &str,
     most: Share,
+    leave_out: u32,
     source: Source<'_>,
 ) -> Result<Suggestion, Failure> {
-    let (rule, route) = find(document, limit).ok_or_else(|| {
-        Failure::Usage(format!(
-            "the document has no limit {limit:?}: it has {}",
-            names(document)
-        ))
-    })?;
-    let mut tried: Vec<u64> = (0..TRIED)
-        .filter_map(|exponent| 4_u64.checked_pow(u32::try_from(exponent).ok()?))
-        .collect();
-    let (mut low, mut high, mut clients, mut passes) = (0, None::<(u64, u64)>, 0, 0);
+    let routed = document.routes.iter().flat_map(|route| {
+        let limits = route.limits.iter();
+        limits.map(move |rule| (rule, Some(route)))
+    });
+    let listed = document.limits.iter().map(|rule| (rule, None));
+    let limits: Vec<(&LimitRule, Option<&RouteRule>)> = listed.chain(routed).collect();
+    let names = || limits.iter().map(|(rule, _)| rule.name.as_str());
+    let Some(position) = names().position(|name| name == limit) else {
+        let names = names().take(20).collect::<Vec<_>>().join(", ");
+        let text = format!("the document has no limit {limit:?}: it has {names}");
+        return Err(Failure::Usage(text));
+    };
+    let (rule, route) = limits[position];
+    let mut tried: Vec<u64> = (0..TRIED).map(|exponent| 4_u64.pow(exponent)).collect();
+    let mut low = 0;
+    let mut best = None;
     loop {
-        let before = (low, high);
-        let mut quotas = Vec::with_capacity(tried.len());
-        for units in &tried {
-            match with_units(&rule.quota, *units) {
-                Some(quota) if !has_room(rule, &quota) => low = *units,
-                Some(quota) => quotas.push((*units, quota)),
+        let mut quotas = Vec::new();
+        for units in tried {
+            match with_units(&rule.quota, units) {
+                Some(quota) if has_room(rule, &quota) => quotas.push((units, quota)),
+                Some(_) => low = units,
+                // The quota cannot be counted exactly.
                 None => {}
             }
         }
-        let mut hits = Hits::new();
         if !quotas.is_empty() {
-            hits = replay(document, rule, route, &quotas, source)?;
-            (clients, passes) = (hits.len() as u64, passes + 1);
-        }
-        for (position, (units, _)) in quotas.iter().enumerate() {
-            let hit = hits
-                .values()
-                .filter(|refused| **refused >> position & 1 == 1)
-                .count() as u64;
-            if most.covers(hit, clients) {
-                high = Some((*units, hit));
+            let candidates = quotas.iter().map(|(_, quota)| *quota).collect();
+            let mut clients = replay(document, rule, route, candidates, source)?;
+            clients.sort_unstable_by_key(|client| client.requests);
+            let median = clients.get(clients.len().saturating_sub(1) / 2);
+            let median_requests = median.map_or(0, |client| client.requests);
+            let bound = median_requests.saturating_mul(leave_out.into());
+            let counted = clients.partition_point(|client| client.requests <= bound);
+            for (position, (units, quota)) in quotas.iter().enumerate() {
+                let is_hit = |client: &&Client| client.refused_by >> position & 1 == 1;
+                let hit = clients[..counted].iter().filter(is_hit).count() as u64;
+                if !most.covers(hit, counted as u64) {
+                    low = *units;
+                    continue;
+                }
+                let json = json!({
+                    "limit": limit,
+                    "quota": quota.to_string(),
+                    "now": rule.quota.to_string(),
+                    "clients": counted,
+                    "hit": hit,
+                    "share": Share::of(hit, counted as u64),
+                    "left_out": clients.len() - counted,
+                    "median_requests": median_requests,
+                });
+                let mut notes = Vec::new();
+                if counted < clients.len() {
+                    notes.push(format!(
+                        "the suggestion leaves out {} of the clients: each sent more than {leave_out} times the {median_requests} \
+                         requests of the median client",
+                        clients.len() - counted
+                    ));
+                }
+                if !most.covers(1, counted as u64) {
+                    notes.push(format!(
+                        "{most} of {counted} clients is less than one client: the suggestion admits the busiest client that \
+                         counts"
+                    ));
+                }
+                best = Some((*units, Suggestion { json, notes }));
                 break;
             }
-            low = *units;
         }
-        let Some((units, hit)) = high else {
-            return Err(Failure::Problem(format!(
-                "no quota of {limit:?} refuses at most that share of its clients"
-            )));
+        let high = match &best {
+            // Some quotas in between may not be countable. Without any left, the search has ended.
+            Some((high, _)) if high.saturating_sub(low) > 1 && !quotas.is_empty() => *high,
+            _ => break,
         };
-        // Of those in between none may be one that can be counted.
-        if units - low <= 1 || before == (low, high) {
-            let quota =
-                with_units(&rule.quota, units).map_or_else(String::new, |quota| quota.to_string());
-            let now = rule.quota.to_string();
-            return Ok(Suggestion {
-                limit: limit.to_owned(),
-                quota,
-                now,
-                clients,
-                hit,
-                passes,
-            });
-        }
-        let between = units - low;
-        tried = (1..=TRIED as u64)
-            .map(|step| low + (between * step).div_ceil(TRIED as u64 + 1))
-            .collect();
+        let step = |step: u64| low + ((high - low) * step).div_ceil(u64::from(TRIED) + 1);
+        tried = (1..=u64::from(TRIED)).map(step).collect();
         tried.dedup();
-        tried.retain(|tried| *tried > low && *tried < units);
+        tried.retain(|units| *units < high);
     }
-}
-
-/// Finds a limit, and the route that it is in.
-fn find<'a>(document: &'a Document, limit: &str) -> Option<(&'a LimitRule, Option<&'a RouteRule>)> {
-    let has_name = |rule: &&LimitRule| rule.name.as_str() == limit;
-    let routed = |route: &'a RouteRule| Some((route.limits.iter().find(has_name)?, Some(route)));
-    let listed = document
-        .limits
-        .iter()
-        .find(has_name)
-        .map(|rule| (rule, None));
-    listed.or_else(|| document.routes.iter().find_map(routed))
-}
-
-fn names(document: &Document) -> String {
-    let routed = document.routes.iter().flat_map(|route| &route.limits);
-    let names: Vec<&str> = document
-        .limits
-        .iter()
-        .chain(routed)
-        .map(|rule| rule.name.as_str())
-        .take(20)
-        .collect();
-    names.join(", ")
+    let suggestion = best.map(|(_, suggestion)| suggestion);
+    suggestion.ok_or_else(|| {
+        Failure::Problem(format!(
+            "no quota of {limit:?} refuses at most {most} of its clients"
+        ))
+    })
 }
 
 /// Returns whether a quota can admit a request of a limit. No document may have another.
@@ -186,30 +179,21 @@ fn replay(
     document: &Document,
     rule: &LimitRule,
     route: Option<&RouteRule>,
-    quotas: &[(u64, QuotaText)],
+    quotas: Vec<QuotaText>,
     source: Source<'_>,
-) -> Result<Hits, Failure> {
-    let candidate = |position: usize, quota: &QuotaText| {
-        let name = format!("candidate-{position}").parse().ok()?;
-        Some(LimitRule {
-            name,
-            quota: *quota,
+) -> Result<Vec<Client>, Failure> {
+    let mut limits = Vec::new();
+    for (position, quota) in quotas.into_iter().enumerate() {
+        let name = format!("candidate-{position}").parse();
+        limits.push(LimitRule {
+            name: name.map_err(Failure::usage::<TextError>)?,
+            quota,
             shadow: true,
             max_wait: None,
             penalty: None,
             ..rule.clone()
-        })
-    };
-    let candidates: Vec<LimitRule> = quotas
-        .iter()
-        .enumerate()
-        .filter_map(|(position, (_, quota))| candidate(position, quota))
-        .collect();
-    let positions: HashMap<Name, usize> = candidates
-        .iter()
-        .enumerate()
-        .map(|(position, rule)| (Name::from(&rule.name), position))
-        .collect();
+        });
+    }
     let mut alone = Document {
         version: document.version,
         defaults: document.defaults.clone(),
@@ -219,64 +203,28 @@ fn replay(
         block: document.block.clone(),
         ..Document::default()
     };
-    match route {
-        Some(route) => alone.routes.push(RouteRule {
-            limits: candidates,
-            ..route.clone()
-        }),
-        None => alone.limits = candidates,
+    match route.cloned() {
+        Some(route) => alone.routes.push(RouteRule { limits, ..route }),
+        None => alone.limits = limits,
     }
     let rules = Rules::new(alone).map_err(|problems| Failure::Problem(problems.to_string()))?;
-    let hits = Arc::new(Mutex::new(Hits::new()));
-    let (clock, noted) = (LogClock::default(), Arc::clone(&hits));
-    let seed = [0; 16];
-    let layer = RateLimitLayer::new(
-        MemoryStore::with_clock(super::replay::ENTRIES, clock.clone()),
-        rules.policy(),
-    )
-    .headers([])
-    .on_refused(|_| Response::new(RefusalBody::default()))
-    .on_decision(move |decided| {
-        let Some((_, key)) = decided.keys().next() else {
+    let clients = Arc::new(Mutex::new(HashMap::<u64, Client>::new()));
+    let noted = Arc::clone(&clients);
+    let note = move |decided: &Decided<'_>, _| {
+        let (Some((_, key)), Some(decision)) = (decided.keys().next(), decided.decision()) else {
             return;
         };
-        let statuses = decided
-            .decision()
-            .into_iter()
-            .flat_map(|decision| decision.statuses());
-        let refusing = statuses.filter(|status| status.outcome.is_refusal());
-        let bits = refusing
-            .filter_map(|status| positions.get(&status.name))
-            .fold(0, |bits, at| bits | 1_u32 << at);
-        let mut hits = noted.lock().unwrap_or_else(PoisonError::into_inner);
-        *hits.entry(tally::hash(key, &seed)).or_default() |= bits;
-    });
-    let mut service = layer.layer(LoggedService);
-    let mut file = LogFile::open(source.path)?;
-    let mut reader = LineReader::new(source.headers.to_vec());
-    let progress = Progress::start(&file, source.shows_progress);
-    let (mut line, mut lines) = (Vec::new(), 0);
-    while file.next_line(&mut line)?.is_continue() {
-        let Ok(record) = reader.read(&line) else {
-            continue;
-        };
-        let Some(request) = request(&record) else {
-            continue;
-        };
-        clock.set(record.micros);
-        // Shadow limits make no request wait: the decision is made when the service is called.
-        drop(service.call(request));
-        lines += 1;
-        progress.follow(&file, lines);
-    }
-    drop(service);
-    drop(layer);
-    let hits = core::mem::take(&mut *hits.lock().unwrap_or_else(PoisonError::into_inner));
-    Ok(hits)
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::Usage(error.to_string())
-    }
+        let mut clients = lock(&noted);
+        let client = clients.entry(hash(key, &[0; 16])).or_default();
+        client.requests += 1;
+        // The statuses are in the order of the limits.
+        for (position, status) in decision.statuses().iter().enumerate() {
+            client.refused_by |= u32::from(status.outcome.is_refusal()) << position;
+        }
+    };
+    let mut replay = Replay::new(&rules, note).map_err(Failure::at(source.path.display()))?;
+    read(source, |micros, request| replay.decide(micros, request))
+        .map_err(Failure::at(source.path.display()))?;
+    let clients = mem::take(&mut *lock(&clients));
+    Ok(clients.into_values().collect())
 }

@@ -1,91 +1,94 @@
 //! The counts of a replay.
 
+use core::cmp::Reverse;
 use core::time::Duration;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use tower_quota::{Decided, Key, Name};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tower_quota::{Decided, Key, Name, Outcome};
 
 use super::outcome::ReplayOutcome;
 use super::peak::Peak;
 use super::series::Series;
+use crate::log::time;
 
-/// The counts of one document over a log. Its size grows with the number of clients, not of lines.
-#[derive(Debug)]
-pub(crate) struct Tally {
-    pub(crate) limits: Vec<LimitTally>,
-    pub(crate) clients: HashMap<ClientId, ClientTally>,
-    pub(crate) series: Series,
-    pub(crate) busiest_second: Peak,
-    counts: [u64; ReplayOutcome::ALL.len()],
+/// The counts of one document over a log. Their size grows with the number of clients, not of lines.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Tally {
+    #[serde(flatten)]
+    outcomes: BTreeMap<ReplayOutcome, u64>,
+    busiest_admitted_second: Peak,
+    pub(super) limits: Vec<LimitTally>,
+    #[serde(skip)]
+    pub(super) series: Series,
+    #[serde(skip)]
+    clients: HashMap<ClientId, ClientTally>,
+    #[serde(skip)]
     positions: HashMap<Name, u32>,
     /// The outcome of the request that was decided last.
+    #[serde(skip)]
     last: Option<ReplayOutcome>,
-    keys: KeyNames,
+    /// Hides the keys of clients in their hashes.
+    #[serde(skip)]
+    seed: [u8; 16],
+    #[serde(skip)]
+    shows_keys: bool,
 }
 
 /// The counts of one limit.
-#[derive(Debug)]
-pub(crate) struct LimitTally {
-    pub(crate) name: Name,
-    /// The requests that the limit was asked for.
-    pub(crate) asked: u64,
-    /// The requests that it refused. Those of a shadow limit were admitted all the same.
-    pub(crate) refused: u64,
-    pub(crate) is_shadow: bool,
-    pub(crate) busiest_second: Peak,
-    pub(crate) longest_retry: Duration,
-    pub(crate) longest_wait: Duration,
+#[derive(Debug, Default, Serialize)]
+pub(super) struct LimitTally {
+    name: String,
+    /// True if the limit is evaluated and refuses nothing.
+    shadow: bool,
+    /// The requests that the limit decided.
+    requests: u64,
+    /// The requests that the limit refused, or would have refused.
+    limited: u64,
+    pub(super) clients: u64,
+    /// The clients that are refused at least once.
+    pub(super) clients_hit: u64,
+    peak_per_second: u64,
+    #[serde(skip)]
+    second: Peak,
+    /// The longest time after which a refused request would have been admitted, rounded up.
+    longest_retry_ms: u64,
+    /// The longest wait of a queued request.
+    longest_wait_ms: u64,
 }
 
 /// A client of a limit: the limit's position, and a hash of the key.
-pub(crate) type ClientId = (u32, u64);
+type ClientId = (u32, u64);
 
 /// The counts of one client of one limit.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ClientTally {
-    pub(crate) asked: u32,
-    pub(crate) refused: u32,
-    /// The time of the first refusal, in microseconds since 1970.
-    pub(crate) first_refused: u64,
-    /// The time of the last refusal, in microseconds since 1970.
-    pub(crate) last_refused: u64,
+#[derive(Debug, Default)]
+struct ClientTally {
+    requests: u32,
+    limited: u32,
+    /// The times of the first and the last refusal, in microseconds since 1970.
+    refused: (u64, u64),
     /// The key as text, if keys are shown.
-    pub(crate) text: Option<Box<str>>,
-}
-
-/// The names of clients: a hash with a seed of this run, and the keys if the user asks for them.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct KeyNames {
-    pub(crate) seed: [u8; 16],
-    pub(crate) show: bool,
+    text: Option<Box<str>>,
 }
 
 impl Tally {
-    pub(super) fn new(keys: KeyNames) -> Self {
+    pub(super) fn new(seed: [u8; 16], shows_keys: bool) -> Self {
         Self {
-            limits: Vec::new(),
-            clients: HashMap::new(),
-            series: Series::default(),
-            busiest_second: Peak::over(Peak::SECOND),
-            counts: [0; ReplayOutcome::ALL.len()],
-            positions: HashMap::new(),
-            last: None,
-            keys,
+            outcomes: ReplayOutcome::ALL.map(|outcome| (outcome, 0)).into(),
+            seed,
+            shows_keys,
+            ..Self::default()
         }
-    }
-
-    /// Returns the number of requests with this outcome.
-    pub(crate) const fn count(&self, outcome: ReplayOutcome) -> u64 {
-        self.counts[outcome as usize]
     }
 
     /// Returns the outcome of the last request, and counts it.
     pub(super) fn finish(&mut self, micros: u64) -> ReplayOutcome {
         let outcome = self.last.take().unwrap_or_default();
-        self.counts[outcome as usize] += 1;
+        *self.outcomes.entry(outcome).or_default() += 1;
         self.series.count(micros, outcome.is_admitted());
         if outcome.is_admitted() {
-            self.busiest_second.count(micros);
+            self.busiest_admitted_second.count(micros);
         }
         outcome
     }
@@ -98,65 +101,79 @@ impl Tally {
         };
         for (status, (name, key)) in decision.statuses().iter().zip(decided.keys()) {
             debug_assert_eq!(status.name, name, "statuses and keys are in one order");
-            let position = self.position(name, status.is_shadow);
+            let next = u32::try_from(self.limits.len()).unwrap_or(u32::MAX);
+            let position = *self.positions.entry(name).or_insert(next);
+            if position == next {
+                self.limits.push(LimitTally {
+                    name: name.to_string(),
+                    shadow: status.is_shadow,
+                    ..LimitTally::default()
+                });
+            }
             let limit = &mut self.limits[position as usize];
-            limit.asked += 1;
-            limit.busiest_second.count(micros);
-            if let tower_quota::Outcome::Wait(wait) = status.outcome {
-                limit.longest_wait = limit.longest_wait.max(wait);
-            }
-            let client = self
-                .clients
-                .entry((position, hash(key, &self.keys.seed)))
-                .or_default();
-            client.asked = client.asked.saturating_add(1);
-            if status.outcome.is_refusal() {
-                limit.refused += 1;
-                if let tower_quota::Outcome::Refuse(retry) = status.outcome {
-                    limit.longest_retry = limit.longest_retry.max(retry);
+            limit.requests += 1;
+            limit.peak_per_second = limit.second.count(micros);
+            let id = (position, hash(key, &self.seed));
+            let client = self.clients.entry(id).or_default();
+            limit.clients += u64::from(client.requests == 0);
+            client.requests = client.requests.saturating_add(1);
+            match status.outcome {
+                Outcome::Wait(wait) => {
+                    limit.longest_wait_ms = limit.longest_wait_ms.max(millis(wait));
                 }
-                if client.refused == 0 {
-                    client.first_refused = micros;
-                    client.text = self.keys.show.then(|| text(key).into());
+                Outcome::Refuse(retry) => {
+                    limit.longest_retry_ms = limit.longest_retry_ms.max(millis(retry));
                 }
-                client.refused = client.refused.saturating_add(1);
-                client.last_refused = micros;
+                _ => {}
             }
+            if !status.outcome.is_refusal() {
+                continue;
+            }
+            limit.limited += 1;
+            if client.limited == 0 {
+                limit.clients_hit += 1;
+                client.refused.0 = micros;
+                client.text = self.shows_keys.then(|| text(key).into());
+            }
+            client.limited = client.limited.saturating_add(1);
+            client.refused.1 = micros;
         }
     }
 
-    fn position(&mut self, name: Name, is_shadow: bool) -> u32 {
-        // Few policies ask a request for more limits than a look through the first ones finds.
-        if let Some(at) = self
-            .limits
-            .iter()
-            .take(4)
-            .position(|limit| limit.name == name)
-        {
-            return u32::try_from(at).unwrap_or_default();
-        }
-        let next = u32::try_from(self.limits.len()).unwrap_or(u32::MAX);
-        let position = *self.positions.entry(name).or_insert(next);
-        if position == next {
-            let second = Peak::over(Peak::SECOND);
-            let (longest_retry, longest_wait) = (Duration::ZERO, Duration::ZERO);
-            self.limits.push(LimitTally {
-                name,
-                asked: 0,
-                refused: 0,
-                is_shadow,
-                busiest_second: second,
-                longest_retry,
-                longest_wait,
-            });
-        }
-        position
+    /// Returns the clients that are refused most.
+    pub(super) fn most_limited(&self, most: usize) -> Vec<Value> {
+        let mut limited: Vec<_> = self.limited().collect();
+        limited.sort_unstable_by_key(|(id, client)| (Reverse(client.limited), **id));
+        limited.truncate(most);
+        let report = |((limit, hash), client): (&ClientId, &ClientTally)| {
+            let hash = || format!("#{hash:016x}");
+            json!({
+                "client": client.text.as_ref().map_or_else(hash, ToString::to_string),
+                "limit": self.limits[*limit as usize].name,
+                "requests": client.requests,
+                "limited": client.limited,
+                "first": time::text(client.refused.0),
+                "last": time::text(client.refused.1),
+            })
+        };
+        limited.into_iter().map(report).collect()
+    }
+
+    /// Returns the clients that are refused at least once, by the limit's name and the key's hash.
+    pub(super) fn hit(&self) -> HashSet<(&str, u64)> {
+        let name = |limit: u32| self.limits[limit as usize].name.as_str();
+        self.limited()
+            .map(|((limit, hash), _)| (name(*limit), *hash))
+            .collect()
+    }
+
+    fn limited(&self) -> impl Iterator<Item = (&ClientId, &ClientTally)> {
+        self.clients.iter().filter(|(_, client)| client.limited > 0)
     }
 }
 
-/// Returns a hash of a key that does not tell the key.
+/// Returns a hash of a key that does not tell the key. 64 bits tell millions of clients apart.
 pub(super) fn hash(key: &Key<'_>, seed: &[u8; 16]) -> u64 {
-    // Half of it is enough to tell millions of clients apart.
     (key.digest(seed) & u128::from(u64::MAX))
         .try_into()
         .unwrap_or_default()
@@ -164,12 +181,14 @@ pub(super) fn hash(key: &Key<'_>, seed: &[u8; 16]) -> u64 {
 
 /// Returns a key as people know it.
 fn text(key: &Key<'_>) -> String {
-    let (scope, bytes) = (key.scope().as_str(), key.as_bytes());
-    if let Some(address) = key.to_address() {
-        return address.to_string();
+    match (key.to_address(), key.as_bytes()) {
+        (Some(address), _) => address.to_string(),
+        (None, []) => key.scope().to_string(),
+        (None, bytes) => String::from_utf8_lossy(bytes).escape_debug().to_string(),
     }
-    match bytes {
-        [] => scope.to_owned(),
-        _ => String::from_utf8_lossy(bytes).escape_debug().to_string(),
-    }
+}
+
+/// Returns a time in milliseconds, rounded up.
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_micros().div_ceil(1_000)).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! The text screen in a real pseudo terminal.
+//! Commands in a real pseudo terminal, and into a pipe.
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -6,48 +6,94 @@ use std::process::{Command, Stdio};
 use crate::command::{Files, Ran, command};
 use crate::service::{TOKEN, TestService};
 
-#[test]
-fn screen_is_drawn_and_left_in_a_terminal() {
+const CLEAR: &str = "\u{1b}[2J";
+
+/// Starts a service with a client that its limit has refused.
+fn limited_service() -> TestService {
     let service = TestService::start();
-    let files = Files::new();
-    let rules = files.write(
-        "rules.yaml",
-        "limits: [{ name: minute, quota: 1/minute, key: header x-api-key }]",
-    );
-    let put = command(&["put", &rules, "--admin", &service.admin])
+    let rules = "limits: [{ name: minute, quota: 1/minute, key: header x-api-key }]";
+    let put = command(&["put", &Files::new().write("rules.yaml", rules), "--admin"])
+        .arg(&service.admin)
         .env("TOWER_QUOTA_TOKEN", TOKEN)
         .output()
         .unwrap();
     Ran::of(put).expect(0);
     (0..4).for_each(|_| _ = service.ask("ann"));
+    service
+}
 
-    // `script` of util-linux gives the command a terminal.
-    let line = format!(
-        "stty rows 30 cols 100; exec {} top --show-keys --admin {}",
-        env!("CARGO_BIN_EXE_tower-quota"),
-        service.admin
-    );
-    let mut child = Command::new("script")
-        .args(["--quiet", "--return", "--command", &line, "/dev/null"])
+/// Runs a command until it has printed a text so many times, and returns what it printed.
+fn printed(command: &mut Command, text: &str, times: usize) -> String {
+    let mut child = command
         .env("TOWER_QUOTA_TOKEN", TOKEN)
         .env("TERM", "xterm-256color")
-        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let (mut keys, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-    let (mut drawn, mut part) = (Vec::new(), [0; 4096]);
-    // The screen ends the test's wait by what it draws; a command that ends early ends it too.
-    while !String::from_utf8_lossy(&drawn).contains("q quit") {
-        let length = screen.read(&mut part).unwrap();
-        assert!(length > 0, "{}", String::from_utf8_lossy(&drawn));
-        drawn.extend_from_slice(&part[..length]);
+    let mut out = child.stdout.take().unwrap();
+    let (mut printed, mut part) = (String::new(), [0; 4096]);
+    while printed.matches(text).count() < times {
+        let length = out.read(&mut part).unwrap();
+        assert!(length > 0, "the command has ended: {printed}");
+        printed.push_str(&String::from_utf8_lossy(&part[..length]));
     }
-    keys.write_all(b"q").unwrap();
-    screen.read_to_end(&mut drawn).unwrap();
-    assert!(child.wait().unwrap().success());
-    let drawn = String::from_utf8_lossy(&drawn);
-    for part in ["\u{1b}[?1049h", "healthy", "minute", "ann", "\u{1b}[?1049l"] {
-        assert!(drawn.contains(part), "{part:?} is missing: {drawn:?}");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    printed
+}
+
+#[test]
+fn watched_list_clears_the_terminal() {
+    let service = limited_service();
+    // `script` of util-linux gives the command a terminal.
+    let line = format!(
+        "{} top --watch --show-keys --admin {}",
+        env!("CARGO_BIN_EXE_tower-quota"),
+        service.admin
+    );
+    let mut script = Command::new("script");
+    script.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+    let printed = printed(script.stdin(Stdio::piped()), "ann", 2);
+    assert_eq!(printed.matches(CLEAR).count(), 1, "{printed:?}");
+}
+
+#[test]
+fn watched_list_in_a_pipe_is_text() {
+    let service = limited_service();
+    let mut top = command(&["top", "--watch", "--show-keys", "--admin", &service.admin]);
+    let printed = printed(&mut top, "ann", 2);
+    assert!(!printed.contains('\u{1b}'), "{printed:?}");
+}
+
+#[test]
+fn put_asks_in_a_terminal() {
+    let service = limited_service();
+    let files = Files::new();
+    let rules = "limits: [{ name: minute, quota: 2/minute, key: header x-api-key }]";
+    let line = format!(
+        "{} put {} --admin {}",
+        env!("CARGO_BIN_EXE_tower-quota"),
+        files.write("rules.yaml", rules),
+        service.admin
+    );
+    for (answer, result, code) in [
+        ("n", "error: not put", 1),
+        ("y", "version 2 is in force", 0),
+    ] {
+        let mut script = Command::new("script")
+            .args(["--quiet", "--return", "--command", &line, "/dev/null"])
+            .env("TOWER_QUOTA_TOKEN", TOKEN)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut keys = script.stdin.take().unwrap();
+        writeln!(keys, "{answer}").unwrap();
+        let ran = script.wait_with_output().unwrap();
+        let printed = String::from_utf8_lossy(&ran.stdout);
+        for part in ["1/minute -> 2/minute", "Put these rules? [y/N]", result] {
+            assert!(printed.contains(part), "{part} is missing: {printed}");
+        }
+        assert_eq!(ran.status.code(), Some(code));
     }
 }

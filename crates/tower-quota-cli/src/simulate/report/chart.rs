@@ -1,73 +1,54 @@
 //! Charts, as SVG that takes the colours of its page.
 
-use plotters::prelude::{
-    ChartBuilder, Color, DrawingAreaErrorKind, IntoDrawingArea, IntoFont, LineSeries, RGBColor,
-    SVGBackend,
-};
+use core::fmt::Write;
 
 use crate::log::time;
+use crate::simulate::series::Series;
 
-/// A line of a chart: its colour, and points of a time in seconds since 1970 and a count.
-pub(super) struct Line<'a> {
-    pub(super) name: &'a str,
-    pub(super) colour: RGBColor,
-    pub(super) points: Vec<(u64, u64)>,
+/// The left, upper, right and lower edge of the lines.
+const LEFT: u64 = 72;
+const TOP: u64 = 10;
+const RIGHT: u64 = 950;
+const BOTTOM: u64 = 230;
+
+/// The number of labels along each axis, after the first.
+const LABELS: u64 = 4;
+
+/// Draws the admitted and the refused requests over time.
+pub(super) fn svg(series: &Series) -> String {
+    let mut out = String::from("<svg viewBox=\"0 0 960 256\" role=\"img\">");
+    // Writing to a string cannot fail.
+    let _ = draw(&mut out, series);
+    out + "</svg>"
 }
 
-const SIZE: (u32, u32) = (960, 260);
-/// Stands for the colour of text, which is that of the page.
-const TEXT: RGBColor = RGBColor(1, 2, 3);
-
-/// Draws lines over time. Returns an empty text if that fails.
-pub(super) fn over_time(lines: &[Line<'_>]) -> String {
-    let mut svg = String::new();
-    match draw(lines, &mut svg) {
-        Ok(()) => svg.replace("#010203", "currentColor"),
-        Err(_) => String::new(),
+fn draw(out: &mut String, series: &Series) -> core::fmt::Result {
+    let mut spans: Vec<(u64, [u64; 2])> = series.spans().collect();
+    // The last span has not ended. Its counts would look like a fall.
+    spans.truncate(spans.len().saturating_sub(1).max(1));
+    let most = spans.iter().flat_map(|(_, counts)| *counts).max();
+    let most = most.unwrap_or(0).max(1);
+    let steps = (spans.len() as u64).saturating_sub(1).max(1);
+    let y = |count: u64| BOTTOM - (BOTTOM - TOP) * count / most;
+    for label in 0..=LABELS {
+        let count = most * label / LABELS;
+        let y = y(count);
+        write!(
+            out,
+            "<path d=\"M{LEFT} {y}H{RIGHT}\"/><text x=\"64\" y=\"{y}\" class=\"count\">{count}</text>"
+        )?;
+        let x = LEFT + (RIGHT - LEFT) * label / LABELS;
+        let at = spans.get(((spans.len() - 1) as u64 * label / LABELS) as usize);
+        let at = at.map_or(String::new(), |(at, _)| time::text(*at));
+        write!(out, "<text x=\"{x}\" y=\"250\">{at}</text>")?;
     }
-}
-
-fn draw(lines: &[Line<'_>], svg: &mut String) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
-    let points = || lines.iter().flat_map(|line| line.points.iter().copied());
-    let from = points().map(|(at, _)| at).min().unwrap_or(0);
-    let to = points().map(|(at, _)| at).max().unwrap_or(0).max(from + 1);
-    let most = points().map(|(_, count)| count).max().unwrap_or(0).max(1);
-    let area = SVGBackend::with_string(svg, SIZE).into_drawing_area();
-    let mut chart = ChartBuilder::on(&area)
-        .margin(8)
-        .x_label_area_size(24)
-        .y_label_area_size(64)
-        .build_cartesian_2d(from..to, 0..most + most / 20 + 1)
-        .map_err(|_| DrawingAreaErrorKind::LayoutError)?;
-    let label = ("sans-serif", 12).into_font().color(&TEXT);
-    let is_long = to - from > 2 * 86_400;
-    chart
-        .configure_mesh()
-        .x_labels(8)
-        .y_labels(5)
-        .light_line_style(TEXT.mix(0.0))
-        .bold_line_style(TEXT.mix(0.15))
-        .axis_style(TEXT.mix(0.5))
-        .label_style(label)
-        .x_label_formatter(&|at| {
-            let text = time::text(at * 1_000_000);
-            if is_long {
-                text.get(5..10)
-            } else {
-                text.get(11..)
-            }
-            .unwrap_or(&text)
-            .to_owned()
-        })
-        .draw()
-        .map_err(|_| DrawingAreaErrorKind::LayoutError)?;
-    for line in lines {
-        let series = LineSeries::new(line.points.iter().copied(), line.colour.stroke_width(2));
-        chart
-            .draw_series(series)
-            .map_err(|_| DrawingAreaErrorKind::LayoutError)?;
+    for (which, name) in ["admitted", "refused"].into_iter().enumerate() {
+        write!(out, "<polyline class=\"{name}\" points=\"")?;
+        for (step, (_, counts)) in (0..).zip(&spans) {
+            let x = LEFT + (RIGHT - LEFT) * step / steps;
+            write!(out, "{x},{} ", y(counts[which]))?;
+        }
+        out.push_str("\"/>");
     }
-    drop(chart);
-    area.present()
-        .map_err(|_| DrawingAreaErrorKind::LayoutError)
+    Ok(())
 }

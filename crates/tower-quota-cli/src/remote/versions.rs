@@ -1,0 +1,122 @@
+//! `show`, `history`, `audit`, `rollback`, `rollout`, `promote`, `abandon`: versions of rules, and changes.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Args;
+use http::header::{CONTENT_TYPE, IF_MATCH};
+use http::request::Builder;
+use http::{Request, Response};
+use serde_json::json;
+use tower_quota_rules::Format;
+
+use super::api::{tag, version};
+use super::record::Record;
+use super::{Api, ChangeArguments};
+use crate::failure::{Ended, Failure};
+use crate::output::Output;
+use crate::rules::load::RulesText;
+
+#[derive(Args, Debug)]
+pub(crate) struct RollbackArguments {
+    /// The number of the version to return to. It is put again, as a new version.
+    version: u64,
+    #[command(flatten)]
+    change: ChangeArguments,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct HistoryArguments {
+    /// The most to list, the newest first.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    limit: u16,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ShowArguments {
+    /// The number of a version. The default is the one in force.
+    version: Option<u64>,
+    /// Writes the rules to this file, and their version to FILE.version. Then `put FILE` is refused if another change
+    /// came first.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn rollback(arguments: &RollbackArguments, api: &Api) -> Ended {
+    let request = arguments.change.on(Request::post("/v1/rules/rollback"));
+    let put = api.send_json(request, &json!({ "version": arguments.version }))?;
+    let text = format!(
+        "version {} is in force: the text of version {}\n",
+        put["number"], arguments.version
+    );
+    Output::new(&put, &text)
+}
+
+pub(crate) fn history(arguments: &HistoryArguments, api: &Api) -> Ended {
+    let path = format!("/v1/rules/history?limit={}", arguments.limit);
+    Output::answer(api.get(&path)?["versions"].take())
+}
+
+pub(crate) fn audit(arguments: &HistoryArguments, api: &Api) -> Ended {
+    let path = format!("/v1/audit?limit={}", arguments.limit);
+    Output::answer(api.get(&path)?["records"].take())
+}
+
+pub(crate) fn show(arguments: &ShowArguments, api: &Api) -> Ended {
+    let answer = document(api, arguments.version)?;
+    let shown = json!({ "version": version(&answer), "text": answer.body() });
+    let Some(path) = &arguments.output else {
+        return Output::document(&shown, answer.into_body());
+    };
+    fs::write(path, answer.body()).map_err(Failure::at(path.display()))?;
+    Record::of(path).write(tag(&answer).unwrap_or_default(), api)?;
+    let text = format!(
+        "{}: version {}\n",
+        path.display(),
+        version(&answer).unwrap_or_default()
+    );
+    Output::new(&shown, &text)
+}
+
+/// Returns the text of a version that a service has, or of the one in force.
+pub(crate) fn version_text(api: &Api, number: Option<u64>) -> Result<RulesText, Failure> {
+    let answer = document(api, number)?;
+    let content_type = answer.headers().get(CONTENT_TYPE);
+    let content_type = content_type.and_then(|value| value.to_str().ok());
+    Ok(RulesText {
+        name: format!("version {}", version(&answer).unwrap_or_default()),
+        format: content_type
+            .and_then(Format::of_content_type)
+            .unwrap_or(Format::Yaml),
+        text: answer.into_body(),
+    })
+}
+
+fn document(api: &Api, number: Option<u64>) -> Result<Response<String>, Failure> {
+    let path = number.map_or("/v1/rules".into(), |number| format!("/v1/rules/{number}"));
+    api.send(Request::get(path), "")
+}
+
+/// Shows the roll-out under way, with the counts of all instances.
+pub(crate) fn rollout(api: &Api) -> Ended {
+    Output::answer(api.get("/v1/rules/rollout")?)
+}
+
+pub(crate) fn promote(change: &ChangeArguments, api: &Api) -> Ended {
+    let request = Request::post("/v1/rules/rollout/promote");
+    end_rollout(change, api, request, "is in force for all clients")
+}
+
+pub(crate) fn abandon(change: &ChangeArguments, api: &Api) -> Ended {
+    let request = Request::delete("/v1/rules/rollout");
+    end_rollout(change, api, request, "is not rolled out any more")
+}
+
+fn end_rollout(change: &ChangeArguments, api: &Api, request: Builder, done: &str) -> Ended {
+    let rollout = api.send(Request::get("/v1/rules/rollout"), "")?;
+    let number = version(&rollout);
+    let request = request.header(IF_MATCH, tag(&rollout).unwrap_or_default());
+    api.send(change.on(request), "")?;
+    let text = format!("version {} {done}\n", number.unwrap_or_default());
+    Output::new(&json!({ "version": number }), &text)
+}

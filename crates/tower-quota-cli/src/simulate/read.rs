@@ -1,0 +1,100 @@
+//! The requests of a log, one after another.
+
+use std::io::{self, IsTerminal};
+use std::path::Path;
+
+use http::Request;
+use serde::Serialize;
+
+use super::peak::Peak;
+use crate::log::{HeaderSource, LineReader, LogFile, LoggedResponse, time};
+use crate::output::grouped;
+
+/// A log, and where its lines have headers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source<'a> {
+    pub(super) path: &'a Path,
+    pub(super) headers: &'a [HeaderSource],
+}
+
+/// The counts of a log's lines.
+#[derive(Debug, Serialize)]
+pub(super) struct Lines {
+    pub(super) requests: u64,
+    pub(super) unreadable_lines: u64,
+    pub(super) from: String,
+    pub(super) to: String,
+    pub(super) busiest_second: Peak,
+    pub(super) busiest_minute: Peak,
+    /// The lines that are no requests, by the reason: their form, their time, their request.
+    #[serde(skip)]
+    pub(super) unreadable: [u64; 3],
+    /// The requests whose time is before the time of the line above.
+    #[serde(skip)]
+    pub(super) out_of_order: u64,
+    /// The requests that the log answers with 429: a limit refused them when they were logged.
+    #[serde(skip)]
+    pub(super) refused_in_log: u64,
+    /// The requests whose times have a fraction of a second.
+    #[serde(skip)]
+    pub(super) exact_times: u64,
+}
+
+/// The lines between two looks at the progress.
+const LINES: u64 = 1 << 17;
+
+/// Reads a log. `each` gets the requests, and their times in microseconds since 1970, which never go back.
+pub(super) fn read(
+    source: Source<'_>,
+    mut each: impl FnMut(u64, Request<LoggedResponse>),
+) -> io::Result<Lines> {
+    let mut file = LogFile::open(source.path)?;
+    let mut reader = LineReader::new(source.headers);
+    let mut lines = Lines {
+        requests: 0,
+        unreadable_lines: 0,
+        from: String::new(),
+        to: String::new(),
+        busiest_second: Peak::over(1),
+        busiest_minute: Peak::over(60),
+        unreadable: [0; 3],
+        out_of_order: 0,
+        refused_in_log: 0,
+        exact_times: 0,
+    };
+    let shows_progress = io::stderr().is_terminal();
+    let mut now = 0;
+    let mut line = Vec::new();
+    while file.next_line(&mut line)? {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let (micros, request) = match reader.read(&line) {
+            Ok(request) => request,
+            Err(why) => {
+                lines.unreadable[why as usize] += 1;
+                lines.unreadable_lines += 1;
+                continue;
+            }
+        };
+        if lines.requests == 0 {
+            lines.from = time::text(micros);
+        }
+        lines.requests += 1;
+        lines.out_of_order += u64::from(micros < now);
+        lines.exact_times += u64::from(!micros.is_multiple_of(1_000_000));
+        lines.refused_in_log += u64::from(request.body().status == Some(429));
+        now = micros.max(now);
+        lines.busiest_second.count(now);
+        lines.busiest_minute.count(now);
+        each(now, request);
+        if shows_progress && lines.requests.is_multiple_of(LINES) {
+            eprint!("\r{} requests ", grouped(lines.requests));
+        }
+    }
+    if shows_progress && lines.requests >= LINES {
+        eprintln!();
+    }
+    lines.to = time::text(now);
+    Ok(lines)
+}
