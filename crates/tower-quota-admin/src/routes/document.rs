@@ -29,7 +29,7 @@ pub(crate) struct PutVersion {
     get, path = "/v1/rules", operation_id = "rules",
     responses(
         (status = 200, headers(("ETag" = String)), content(
-            (Object = "application/yaml"), (String = "application/toml"), (Object = "application/json"),
+            (Object = "application/yaml"), (Object = "application/json"),
         )),
         (status = 304),
         (status = 404),
@@ -93,7 +93,7 @@ pub(crate) fn put_version(api: &Api, version: &Version) -> Response {
         ("If-None-Match" = Option<String>, Header, pattern = "^[*]$", description = "`*` for the first rules of a source."),
         ChangeParams,
     ),
-    request_body(content((Object = "application/yaml"), (String = "application/toml"), (Object = "application/json"))),
+    request_body(content((Object = "application/yaml"), (Object = "application/json"))),
     responses(
         (status = 200, body = PutVersion, headers(("ETag" = String))),
         (status = 403), (status = 409), (status = 412), (status = 422), (status = 428),

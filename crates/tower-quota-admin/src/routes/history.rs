@@ -94,7 +94,7 @@ pub(crate) async fn history(
     params(("version" = u64, Path, description = "The number of a version.")),
     responses(
         (status = 200, headers(("ETag" = String)), content(
-            (Object = "application/yaml"), (String = "application/toml"), (Object = "application/json"),
+            (Object = "application/yaml"), (Object = "application/json"),
         )),
         (status = 404),
     ),

@@ -69,7 +69,7 @@ pub(crate) async fn get(State(api): State<Api>) -> Result<Response> {
         ("If-Match" = Option<String>, Header, pattern = "^(\"[0-9]{1,9}\"|[*])$", description = "The ETag of the rules in force, or of the roll-out to replace."),
         ChangeParams,
     ),
-    request_body(content((Object = "application/yaml"), (String = "application/toml"), (Object = "application/json"))),
+    request_body(content((Object = "application/yaml"), (Object = "application/json"))),
     responses(
         (status = 200, body = PutVersion, headers(("ETag" = String))),
         (status = 403), (status = 409), (status = 412), (status = 422), (status = 428),

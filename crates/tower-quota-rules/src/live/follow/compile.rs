@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tower_quota::{ConfigError, Policy, RequestHead, Store, key};
+use tower_quota::{ConfigError, Policy, RequestHead, Store};
 
 use super::shared::Shared;
 use crate::live::blocks::BlockKeys;
@@ -60,9 +60,7 @@ impl<S: Store> Shared<S> {
 
     fn policy_of(&self, rules: &Rules) -> Policy {
         let policy = (self.options.with_policy)(rules.policy());
-        // The document was checked: its proxies are valid.
-        let client_ip =
-            compile::client_ip(&rules.document().client_ip).unwrap_or_else(|_| key::client_ip());
+        let client_ip = compile::client_ip(&rules.document().client_ip);
         let keys = BlockKeys {
             keys: policy.keys().into(),
             client_ip,
