@@ -5,14 +5,12 @@ use std::sync::Arc;
 
 use tower_quota::metrics::{DecisionTotals, StoreLatency};
 use tower_quota::{
-    ChecksReport, ClientKey, Key, LimitStatus, RequestHead, Store, TopClient, TopWindow,
-    policy::Explained, store::RefusalStats,
+    ChecksReport, ClientKey, Key, LimitStatus, RequestHead, Store, TopWindow, policy::Explained,
+    store::RefusalStats,
 };
-#[cfg(feature = "redis")]
-use tower_quota_rules::live::MergedTop;
 use tower_quota_rules::live::{
     AuditRecord, Block, BlockTarget, By, ChangeError, InForce, LiveRules, LiveState, NewBlock,
-    NewVersion, RolloutReport, RolloutTotal, RuleStoreError, StoreState, Target, Version,
+    NewVersion, RolloutReport, RolloutTotal, RuleStoreError, StoreState, Target, TopList, Version,
     VersionInfo,
 };
 use tower_quota_rules::{Format, Problems, Rules};
@@ -70,10 +68,8 @@ pub(crate) trait Operate: Send + Sync + 'static {
         by: By,
     ) -> Pending<'a, LimitStatus>;
     fn explain(&self, head: &RequestHead<'_>) -> Explained;
-    fn top_refused(&self, window: TopWindow) -> Vec<TopClient>;
-    fn top_busy(&self, window: TopWindow) -> Vec<TopClient>;
-    #[cfg(feature = "redis")]
-    fn merged_top(&self, is_busy: bool, window: TopWindow) -> Pending<'_, Option<MergedTop>>;
+    fn top(&self, is_busy: bool, window: TopWindow) -> Pending<'_, TopList>;
+    fn listed_key(&self, hash: &str, limit: Option<&str>) -> Option<Key<'static>>;
     fn refusal_stats(&self) -> RefusalStats;
     fn waiting(&self) -> usize;
     fn mistakes(&self) -> ChecksReport;
@@ -210,18 +206,12 @@ impl<S: Store> Operate for LiveRules<S> {
         self.handle().explain(head)
     }
 
-    fn top_refused(&self, window: TopWindow) -> Vec<TopClient> {
-        self.handle().top_refused(window)
+    fn top(&self, is_busy: bool, window: TopWindow) -> Pending<'_, TopList> {
+        Box::pin(async move { Ok(Self::top(self, is_busy, window).await) })
     }
 
-    fn top_busy(&self, window: TopWindow) -> Vec<TopClient> {
-        self.handle().top_busy(window)
-    }
-
-    #[cfg(feature = "redis")]
-    fn merged_top(&self, is_busy: bool, window: TopWindow) -> Pending<'_, Option<MergedTop>> {
-        // While Redis does not answer, the list of this instance is better than an error.
-        Box::pin(async move { Ok(Self::merged_top(self, is_busy, window).await.ok().flatten()) })
+    fn listed_key(&self, hash: &str, limit: Option<&str>) -> Option<Key<'static>> {
+        Self::listed_key(self, hash, limit)
     }
 
     fn refusal_stats(&self) -> RefusalStats {

@@ -4,7 +4,7 @@ use core::num::NonZeroU64;
 
 use axum::extract::State;
 use serde::Deserialize;
-use tower_quota::{ClientKey, Key, TopWindow};
+use tower_quota::{ClientKey, Key};
 use utoipa::ToSchema;
 
 use crate::api::Api;
@@ -95,18 +95,12 @@ pub(super) fn listed(api: &Api, text: &str, limit: Option<&str>) -> Result<Optio
     let Some(hash) = text.strip_prefix(HASH) else {
         return Ok(None);
     };
-    let lists = [TopWindow::Minute, TopWindow::TenMinutes, TopWindow::Hour]
-        .into_iter()
-        .flat_map(|window| [api.live.top_refused(window), api.live.top_busy(window)]);
-    let found = lists.flatten().find(|client| {
-        limit.is_none_or(|limit| client.limit().as_str() == limit)
-            && api.live.hash(client.key()) == hash
-    });
     let missing = || {
         let detail = "this instance lists no such client any more: name the client by its key";
         Problem::not_found(detail)
     };
-    found
-        .map(|client| Some(client.key().clone()))
+    api.live
+        .listed_key(hash, limit)
+        .map(Some)
         .ok_or_else(missing)
 }

@@ -60,7 +60,6 @@ mod rollout;
 mod rules;
 mod store;
 mod time;
-#[cfg(feature = "redis")]
 mod top;
 mod version;
 mod wait;
@@ -86,5 +85,6 @@ pub use self::store::{
 };
 pub use self::time::{Time, TimeError};
 #[cfg(feature = "redis")]
-pub use self::top::{MergedClient, MergedTop, SharedTop};
+pub use self::top::SharedTop;
+pub use self::top::{Counted, ListedClient, TopList};
 pub use self::version::{NewVersion, Version, VersionInfo};

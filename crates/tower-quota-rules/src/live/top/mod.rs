@@ -1,4 +1,4 @@
-//! The clients with most requests on all instances, in sorted sets of Redis.
+//! The clients with most requests. Instances share them in sorted sets of Redis:
 //!
 //! ```text
 //! quota:top:{NAME}:{LIST}:{WINDOW}:{INSTANCE}  sorted set: client (JSON) by its requests; expires
@@ -6,11 +6,13 @@
 //! quota:top:{NAME}:instances                   sorted set: instance by the time of its last figures; expires
 //! ```
 //!
-//! `shared` writes and reads the sorted sets. `share` connects them to live rules.
+//! `shared` writes and reads the sorted sets. `live` connects them to live rules.
 
-mod merged;
-mod share;
+mod list;
+mod live;
+#[cfg(feature = "redis")]
 mod shared;
 
-pub use self::merged::{MergedClient, MergedTop};
+pub use self::list::{Counted, ListedClient, TopList};
+#[cfg(feature = "redis")]
 pub use self::shared::SharedTop;

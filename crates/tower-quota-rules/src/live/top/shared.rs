@@ -7,12 +7,14 @@ use std::sync::Arc;
 use tower_quota::{TopClient, TopWindow};
 use tower_quota_redis::{RedisConfigError, RedisConnection, RedisStore};
 
-use super::merged::{MergedClient, MergedTop};
+use super::list::{ListedClient, TopList};
 use crate::live::store::{RedisRules, RuleStoreError, check_name};
 use crate::live::time::Time;
 
 /// The clients of each list that an instance publishes.
 const PUBLISHED: usize = 64;
+/// The longest readable key that is published, in bytes. Clients choose their keys.
+const LONGEST_KEY: usize = 128;
 /// An instance that has published nothing for this long is forgotten, in milliseconds.
 const FORGOTTEN_AFTER: i64 = 3_600_000;
 /// The member that each instance adds with a score of one, so that the sum counts the instances.
@@ -21,7 +23,7 @@ const INSTANCE: &str = "";
 /// Shares the top clients of an instance with the others, through Redis.
 ///
 /// Each instance publishes its figures once in an interval, in one round trip: at most 64 clients of each list, by the
-/// hashes of their keys, with an expiry. [`LiveRules::merged_top`](super::super::LiveRules::merged_top) reads the sums of
+/// hashes of their keys, with an expiry. [`LiveRules::top`](super::super::LiveRules::top) reads the sums of
 /// all instances. No request waits for Redis.
 ///
 /// It belongs to one layer: give each layer of a process its own name.
@@ -107,7 +109,8 @@ impl SharedTop {
     /// Publishes the figures of this instance: `top` returns the clients of a list in a window, those with most first.
     pub(super) async fn publish(
         &self,
-        top: impl Fn(bool, TopWindow) -> Vec<MergedClient>,
+        is_readable: bool,
+        top: impl Fn(bool, TopWindow) -> Vec<ListedClient>,
     ) -> Result<(), RuleStoreError> {
         let mut pipe = redis::pipe();
         pipe.atomic();
@@ -115,10 +118,21 @@ impl SharedTop {
             for is_busy in [false, true] {
                 let key = self.key(is_busy, window, &self.instance);
                 pipe.del(&key).zadd(&key, INSTANCE, 1);
-                for client in top(is_busy, window).iter().take(PUBLISHED) {
+                for client in top(is_busy, window).into_iter().take(PUBLISHED) {
+                    let at_least = client.at_least;
+                    // Members are the same on all instances.
+                    let client = ListedClient {
+                        key: client
+                            .key
+                            .filter(|key| is_readable && key.len() <= LONGEST_KEY),
+                        at_least: 0,
+                        at_most: None,
+                        retry_after_ms: None,
+                        ..client
+                    };
                     let member =
-                        serde_json::to_string(client).map_err(|error| self.unreadable(error))?;
-                    pipe.zadd(&key, member, client.at_least);
+                        serde_json::to_string(&client).map_err(|error| self.unreadable(error))?;
+                    pipe.zadd(&key, member, at_least);
                 }
                 pipe.cmd("PEXPIRE").arg(&key).arg(self.longest());
             }
@@ -133,11 +147,11 @@ impl SharedTop {
     }
 
     /// Returns the sums of all instances.
-    pub(super) async fn merged(
+    pub(super) async fn sums(
         &self,
         is_busy: bool,
         window: TopWindow,
-    ) -> Result<MergedTop, RuleStoreError> {
+    ) -> Result<TopList, RuleStoreError> {
         let instances = self.instances();
         let mut names = redis::pipe();
         names.zrange(&instances, 0, -1);
@@ -146,9 +160,9 @@ impl SharedTop {
         let keys = names.iter().map(|name| self.key(is_busy, window, name));
         let keys: Vec<String> = keys.collect();
         if keys.is_empty() {
-            return Ok(MergedTop {
+            return Ok(TopList {
                 clients: Vec::new(),
-                instances: 0,
+                instances: Some(0),
             });
         }
         let mut pipe = redis::pipe();
@@ -164,12 +178,12 @@ impl SharedTop {
         let (instances, found): (Option<u64>, Vec<(String, u64)>) = self.run(&pipe).await?;
         // A member that a later version of the program wrote does not make the others void.
         let client = |(member, at_least): (String, u64)| {
-            let client = serde_json::from_str::<MergedClient>(&member).ok()?;
-            Some(MergedClient { at_least, ..client })
+            let client = serde_json::from_str::<ListedClient>(&member).ok()?;
+            Some(ListedClient { at_least, ..client })
         };
-        Ok(MergedTop {
+        Ok(TopList {
             clients: found.into_iter().filter_map(client).collect(),
-            instances: instances.unwrap_or_default(),
+            instances: instances.or(Some(0)),
         })
     }
 
