@@ -94,8 +94,11 @@ fn has_counted(api: &Api, who: &str) -> Result<bool, Failure> {
     let document = rules.document();
     let routed = document.routes.iter().flat_map(|route| &route.limits);
     for limit in document.limits.iter().chain(routed).take(LIMITS) {
-        let name = limit.name.as_str();
-        match clients::status(api, name, who) {
+        let client = clients::PeekArguments {
+            limit: limit.name.to_string(),
+            key: who.to_owned(),
+        };
+        match client.status(api) {
             Ok(status) if !clients::is_unseen(&status) => return Ok(true),
             // The limit counts by keys of another form.
             Ok(_) | Err(Failure::Problem(_)) => {}

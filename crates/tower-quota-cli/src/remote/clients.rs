@@ -11,9 +11,9 @@ use crate::output::{Output, describe};
 #[derive(Args, Debug)]
 pub(crate) struct PeekArguments {
     /// The name of a limit.
-    limit: String,
+    pub(super) limit: String,
     /// The key that the limit counts by: an address, an API key.
-    key: String,
+    pub(super) key: String,
 }
 
 #[derive(Args, Debug)]
@@ -40,28 +40,32 @@ pub(super) const NEVER_SEEN: &str =
     "never seen: no limit has counted this key lately. Is it spelled right?\n";
 
 pub(crate) fn peek(arguments: &PeekArguments, api: &Api) -> Ended {
-    let status = status(api, &arguments.limit, &arguments.key)?;
+    let status = arguments.status(api)?;
     let seen = if is_unseen(&status) { NEVER_SEEN } else { "" };
     shown(&status, seen)
 }
 
 pub(crate) fn reset(arguments: &ResetArguments, api: &Api) -> Ended {
     let request = arguments.change.on(Request::post("/v1/clients/reset"));
-    let body = json!({ "limit": arguments.client.limit, "key": arguments.client.key });
-    shown(&api.send_json(request, &body)?, "")
+    shown(&api.send_json(request, &arguments.client.body())?, "")
 }
 
 pub(crate) fn grant(arguments: &GrantArguments, api: &Api) -> Ended {
     let request = arguments.change.on(Request::post("/v1/clients/grant"));
-    let client = &arguments.client;
-    let body = json!({ "limit": client.limit, "key": client.key, "units": arguments.units });
+    let mut body = arguments.client.body();
+    body["units"] = arguments.units.into();
     shown(&api.send_json(request, &body)?, "")
 }
 
-/// Returns the status of a client of a limit.
-pub(super) fn status(api: &Api, limit: &str, key: &str) -> Result<Value, Failure> {
-    let body = json!({ "limit": limit, "key": key });
-    api.send_json(Request::post("/v1/clients/peek"), &body)
+impl PeekArguments {
+    fn body(&self) -> Value {
+        json!({ "limit": self.limit, "key": self.key })
+    }
+
+    /// Returns the status of the client.
+    pub(super) fn status(&self, api: &Api) -> Result<Value, Failure> {
+        api.send_json(Request::post("/v1/clients/peek"), &self.body())
+    }
 }
 
 /// Returns whether a limit has no units to give back to a client. It has not counted the client, or long ago.

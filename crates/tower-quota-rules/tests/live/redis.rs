@@ -277,7 +277,7 @@ fn block_of(number: u32, is_adaptive: bool) -> Block {
 async fn adaptive_blocks_leave_room_for_operators() {
     let server = RedisServer::start();
     let store = RedisRules::new(&server.url(), "full").unwrap();
-    let adaptive = MOST_ADAPTIVE_BLOCKS as u32;
+    let adaptive = u32::try_from(MOST_ADAPTIVE_BLOCKS).unwrap();
     let blocks: Vec<Block> = (0..adaptive).map(|number| block_of(number, true)).collect();
     store.restore_blocks(&blocks).await.unwrap();
     let stored = async || {
@@ -293,7 +293,7 @@ async fn adaptive_blocks_leave_room_for_operators() {
     assert!(known[&block_of(0, true).id].is_none());
     assert!(known[&block_of(adaptive, true).id].is_some());
 
-    let most = MOST_BLOCKS as u32;
+    let most = u32::try_from(MOST_BLOCKS).unwrap();
     let own: Vec<Block> = (adaptive + 1..most)
         .map(|number| block_of(number, false))
         .collect();

@@ -167,7 +167,7 @@ impl<S: Store + 'static> LiveRules<S> {
             several => {
                 let scopes: Vec<&str> = several.iter().map(|key| key.scope().as_str()).collect();
                 Err(ChangeError::Refused(format!(
-                    "limits count by several keys that can be written so: give the scope, which is one of {}",
+                    "keys of several scopes can be written so: give one of {}",
                     scopes.join(", ")
                 )))
             }
@@ -181,17 +181,15 @@ impl<S: Store + 'static> LiveRules<S> {
             key.scope().as_str() == scope && self.key_hash(&Key::new(key.scope(), b"")) == hash
         };
         if scope == Key::EVERYONE.scope().as_str() || keys.iter().any(of_none) {
-            let reason = "this counter counts all clients, or all clients without a key: block networks or single keys";
+            let reason = "this counter counts many clients: block a network or a single key";
             return Err(ChangeError::Refused(reason.to_owned()));
         }
-        let is_hash = hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if !is_hash {
-            let reason = format!("{hash:?} is not a hash: give 16 hexadecimal digits");
-            return Err(ChangeError::Refused(reason));
-        }
+        let number = u64::from_str_radix(hash, 16).map_err(|error| {
+            ChangeError::Refused(format!("{hash:?} is not a hash of a key: {error}"))
+        })?;
         Ok(Target::Key {
             scope: scope.to_owned(),
-            hash: hash.to_ascii_lowercase(),
+            hash: format!("{number:016x}"),
             text: None,
         })
     }

@@ -1,6 +1,5 @@
 //! The figures of all instances in Redis.
 
-use core::fmt;
 use core::time::Duration;
 use std::sync::Arc;
 
@@ -37,7 +36,7 @@ const INSTANCE: &str = "";
 /// # }
 /// # assert!(options().is_ok());
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 #[must_use]
 pub struct SharedTop {
     connection: RedisConnection,
@@ -88,22 +87,22 @@ impl SharedTop {
         })
     }
 
-    fn key(&self, is_busy: bool, window: TopWindow, part: &str) -> String {
+    fn key(&self, part: &str) -> String {
+        format!("quota:top:{{{}}}:{part}", self.name)
+    }
+
+    fn list(&self, is_busy: bool, window: TopWindow, instance: &str) -> String {
         let list = if is_busy { "busy" } else { "limited" };
         let window = match window {
             TopWindow::Minute => "1m",
             TopWindow::TenMinutes => "10m",
             _ => "1h",
         };
-        format!("quota:top:{{{}}}:{list}:{window}:{part}", self.name)
+        self.key(&format!("{list}:{window}:{instance}"))
     }
 
-    fn instances(&self) -> String {
-        format!("quota:top:{{{}}}:instances", self.name)
-    }
-
-    fn longest(&self) -> u64 {
-        u64::try_from((3 * self.every).as_millis()).unwrap_or(u64::MAX)
+    fn expiry(&self) -> i64 {
+        i64::try_from((3 * self.every).as_millis()).unwrap_or(i64::MAX)
     }
 
     /// Publishes the figures of this instance: `top` returns the clients of a list in a window, those with most first.
@@ -116,62 +115,51 @@ impl SharedTop {
         pipe.atomic();
         for window in [TopWindow::Minute, TopWindow::TenMinutes, TopWindow::Hour] {
             for is_busy in [false, true] {
-                let key = self.key(is_busy, window, &self.instance);
-                pipe.del(&key).zadd(&key, INSTANCE, 1);
+                let list = self.list(is_busy, window, &self.instance);
+                pipe.del(&list).zadd(&list, INSTANCE, 1);
                 for client in top(is_busy, window).into_iter().take(PUBLISHED) {
                     let at_least = client.at_least;
+                    let key = client
+                        .key
+                        .filter(|key| is_readable && key.len() <= LONGEST_KEY);
                     // Members are the same on all instances.
                     let client = ListedClient {
-                        key: client
-                            .key
-                            .filter(|key| is_readable && key.len() <= LONGEST_KEY),
+                        key,
                         at_least: 0,
                         at_most: None,
                         retry_after_ms: None,
                         ..client
                     };
-                    let member =
-                        serde_json::to_string(&client).map_err(|error| self.unreadable(error))?;
-                    pipe.zadd(&key, member, at_least);
+                    // Texts and numbers always are JSON.
+                    let member = serde_json::to_string(&client).unwrap_or_default();
+                    pipe.zadd(&list, member, at_least);
                 }
-                pipe.cmd("PEXPIRE").arg(&key).arg(self.longest());
+                pipe.pexpire(&list, self.expiry());
             }
         }
-        let (now, instances) = (Time::now().unix_millis(), self.instances());
+        let (now, instances) = (Time::now().unix_millis(), self.key("instances"));
         pipe.zadd(&instances, &*self.instance, now)
             .zrembyscore(&instances, "-inf", now - FORGOTTEN_AFTER)
-            .cmd("PEXPIRE")
-            .arg(&instances)
-            .arg(FORGOTTEN_AFTER);
-        self.run(&pipe.ignore()).await
+            .pexpire(&instances, FORGOTTEN_AFTER);
+        self.run(pipe.ignore()).await
     }
 
-    /// Returns the sums of all instances.
+    /// Returns the sums of all instances. Until an instance has published its figures, it is an error.
     pub(super) async fn sums(
         &self,
         is_busy: bool,
         window: TopWindow,
     ) -> Result<TopList, RuleStoreError> {
-        let instances = self.instances();
-        let mut names = redis::pipe();
-        names.zrange(&instances, 0, -1);
-        let (names,): (Vec<String>,) = self.run(&names).await?;
-        let sum = self.key(is_busy, window, "sum");
-        let keys = names.iter().map(|name| self.key(is_busy, window, name));
-        let keys: Vec<String> = keys.collect();
-        if keys.is_empty() {
-            return Ok(TopList {
-                clients: Vec::new(),
-                instances: Some(0),
-            });
-        }
+        let mut pipe = redis::pipe();
+        pipe.zrange(self.key("instances"), 0, -1);
+        let (names,): (Vec<String>,) = self.run(&pipe).await?;
+        let lists = names.iter().map(|name| self.list(is_busy, window, name));
+        let (sum, lists) = (self.list(is_busy, window, "sum"), lists.collect::<Vec<_>>());
         let mut pipe = redis::pipe();
         pipe.atomic()
-            .zunionstore(&sum, &keys)
+            .zunionstore(&sum, &lists)
             .ignore()
-            .cmd("PEXPIRE")
-            .arg(&sum)
-            .arg(self.longest())
+            .pexpire(&sum, self.expiry())
             .ignore()
             .zscore(&sum, INSTANCE)
             .zrevrange_withscores(&sum, 0, TopClient::MOST as isize);
@@ -197,19 +185,5 @@ impl SharedTop {
         answer
             .await
             .map_err(|error| RuleStoreError::unavailable(self.connection.server(), error))
-    }
-
-    fn unreadable(&self, error: serde_json::Error) -> RuleStoreError {
-        RuleStoreError::unreadable(self.connection.server(), error)
-    }
-}
-
-impl fmt::Debug for SharedTop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedTop")
-            .field("server", &self.connection.server())
-            .field("name", &self.name)
-            .field("every", &self.every)
-            .finish_non_exhaustive()
     }
 }
