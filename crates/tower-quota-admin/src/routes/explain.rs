@@ -45,7 +45,7 @@ pub(crate) struct Explained {
 
 /// Says which limits a request would meet, with which keys, and what is left of each. Charges nothing.
 ///
-/// Lists, tiers, roll-outs and blocks are those in force.
+/// Lists, tiers and blocks are those in force.
 #[utoipa::path(
     post, path = "/v1/explain", operation_id = "explain", params(ShowQuery), request_body = Sample,
     responses((status = 200, body = Explained), (status = 403), (status = 404), (status = 422)),
@@ -63,7 +63,7 @@ pub(crate) async fn explain(
         .to_request()
         .map_err(|error| Problem::new(ProblemKind::InvalidValue, error))?;
     let head = RequestHead::of(&request);
-    let (explained, rules) = (api.live.explain(&head), in_force.rules_of(&head));
+    let (explained, rules) = (api.live.explain(&head), &in_force.rules);
     let explanation = if show {
         rules.explain_as(&head, explained, &readable_key)
     } else {

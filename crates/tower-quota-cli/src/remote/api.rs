@@ -92,9 +92,10 @@ pub(super) fn tag(answer: &Response<String>) -> Option<&str> {
     answer.headers().get(ETAG)?.to_str().ok()
 }
 
-/// Returns the version of an answer, which is its entity tag.
+/// Returns the number of the version of an answer, with which its entity tag begins.
 pub(super) fn version(answer: &Response<String>) -> Option<u64> {
-    tag(answer)?.trim_matches('"').parse().ok()
+    let (number, _) = tag(answer)?.trim_matches('"').split_once('-')?;
+    number.parse().ok()
 }
 
 /// Returns a text as a part of a path.
