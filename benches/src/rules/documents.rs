@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Size {
     Ten,
+    Thousand,
     TenThousand,
     Million,
 }
@@ -14,11 +15,12 @@ pub(super) enum Size {
 pub(super) const OVERRIDES: usize = 1_000_000;
 
 impl Size {
-    pub(super) const ALL: [Self; 3] = [Self::Ten, Self::TenThousand, Self::Million];
+    pub(super) const ALL: [Self; 4] = [Self::Ten, Self::Thousand, Self::TenThousand, Self::Million];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Ten => "10-rules",
+            Self::Thousand => "1k-rules",
             Self::TenThousand => "10k-rules",
             Self::Million => "10k-rules-1m-overrides",
         }
@@ -26,10 +28,10 @@ impl Size {
 
     /// Returns the number of limits, two of which every request meets.
     const fn rules(self) -> usize {
-        if matches!(self, Self::Ten) {
-            10
-        } else {
-            10_000
+        match self {
+            Self::Ten => 10,
+            Self::Thousand => 1_000,
+            Self::TenThousand | Self::Million => 10_000,
         }
     }
 

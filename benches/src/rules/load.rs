@@ -20,7 +20,6 @@ pub(super) fn measure(quick: bool, report: &mut Report) -> Result<(), Box<dyn Er
         (Size::TenThousand, "json"),
         (Size::Million, "yaml"),
         (Size::Million, "json"),
-        (Size::Million, "toml"),
     ] {
         let mut figures = [const { Vec::new() }; 3];
         for _ in 0..times {
@@ -48,7 +47,6 @@ pub(crate) fn worker(size: &str, format: &str) -> Result<(), Box<dyn Error>> {
         .ok_or("no such document")?;
     let format = match format {
         "json" => Format::Json,
-        "toml" => Format::Toml,
         _ => Format::Yaml,
     };
     // What is the same without overrides is loaded before.

@@ -19,7 +19,7 @@ impl<S: Send + Sync> FromRequest<S> for DocumentBody {
 
     async fn from_request(request: Request, state: &S) -> Result<Self> {
         let format = format_of(request.headers()).ok_or_else(|| {
-            let detail = "send the rules as `Content-Type: application/yaml`, `application/toml` or `application/json`";
+            let detail = "send the rules as `Content-Type: application/yaml` or `application/json`, and convert TOML by `yq -p toml -o yaml`";
             Problem::new(ProblemKind::UnsupportedType, detail)
         })?;
         let bytes = axum::body::Bytes::from_request(request, state).await?;

@@ -32,7 +32,6 @@ pub(crate) trait Operate: Send + Sync + 'static {
     fn state(&self) -> LiveState;
     fn in_force(&self) -> Option<Arc<InForce>>;
     fn stored(&self) -> Pending<'_, StoreState>;
-    fn newest(&self) -> Pending<'_, Option<Version>>;
     fn version(&self, number: u64) -> Pending<'_, Version>;
     fn history(&self, most: usize) -> Pending<'_, Vec<VersionInfo>>;
     fn audit(&self, most: usize) -> Pending<'_, Vec<AuditRecord>>;
@@ -97,18 +96,6 @@ impl<S: Store> Operate for LiveRules<S> {
 
     fn stored(&self) -> Pending<'_, StoreState> {
         Box::pin(async move { Ok(self.store().state(None).await?.unwrap_or_default()) })
-    }
-
-    /// Returns the version that the store has, or the one in force while the store does not answer.
-    fn newest(&self) -> Pending<'_, Option<Version>> {
-        Box::pin(async move {
-            match self.store().current().await {
-                Err(RuleStoreError::Unavailable { .. }) => {
-                    Ok(Self::in_force(self).map(|known| known.version.clone()))
-                }
-                answer => Ok(answer?),
-            }
-        })
     }
 
     fn version(&self, number: u64) -> Pending<'_, Version> {

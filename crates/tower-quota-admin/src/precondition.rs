@@ -8,10 +8,9 @@ use crate::api::Api;
 use crate::problem::{Problem, ProblemKind, Result};
 
 /// The version that a change of the rules is made from.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Expected {
-    /// `If-Match: "7-0f3a.."`: the version with this number and hash.
-    Version { number: u64, hash: String },
+    /// `If-Match: "7-0f3a.."`: the version with this entity tag.
+    Tag(String),
     /// `If-Match: *`: any version.
     Any,
     /// `If-None-Match: *`: none, for the first document of a source.
@@ -26,7 +25,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Expected {
         match (field(header::IF_MATCH)?, field(header::IF_NONE_MATCH)?) {
             (Some("*"), None) => Ok(Self::Any),
             (None, Some("*")) => Ok(Self::None),
-            (Some(tag), None) => version_of(tag),
+            (Some(tag), None) => Ok(Self::Tag(tag.to_owned())),
             (None, None) => {
                 let detail = "send If-Match with the ETag of the rules that the change is made from, `*` to replace any \
                               version, or `If-None-Match: *` to put the first";
@@ -45,14 +44,23 @@ impl Expected {
         match self {
             Self::Any => Ok(None),
             Self::None => Ok(Some(0)),
-            Self::Version { number, hash } => {
-                // After a restart, a store may give the same number to another text.
-                let detail = match api.live.version(number).await {
-                    Ok(version) if version.hash == hash => return Ok(Some(number)),
-                    Ok(_) => "this version is not the one that you have read: read it again".into(),
-                    Err(problem) if problem.kind() != ProblemKind::NotFound => return Err(problem),
-                    Err(_) => format!("version {number} is not kept any more: read the newest one"),
-                };
+            Self::Tag(sent) => {
+                let number = sent.trim_start_matches('"').split('-').next();
+                if let Some(number) = number.and_then(|number| number.parse().ok()) {
+                    match api.live.version(number).await {
+                        // After a restart, a store may give the same number to another text.
+                        Ok(version) if tag(number, &version.hash) == sent => {
+                            return Ok(Some(number));
+                        }
+                        Err(problem) if problem.kind() != ProblemKind::NotFound => {
+                            return Err(problem);
+                        }
+                        _ => {}
+                    }
+                }
+                let detail = format!(
+                    "If-Match: {sent} is the ETag of no version: read the rules again, and send their ETag as it was received"
+                );
                 let current = api.live.stored().await?.newest();
                 Err(Problem::new(ProblemKind::VersionChanged, detail).current(current))
             }
@@ -89,21 +97,4 @@ fn one(headers: &HeaderMap, name: header::HeaderName) -> Result<Option<&str>> {
         },
         _ => Err(Problem::invalid(format_args!("send the field {name} once"))),
     }
-}
-
-fn version_of(tag: &str) -> Result<Expected> {
-    let parts = tag
-        .strip_prefix('"')
-        .and_then(|tag| tag.strip_suffix('"')?.split_once('-'));
-    if let Some((number, hash)) = parts
-        && let Ok(number) = number.parse()
-    {
-        let hash = hash.to_owned();
-        return Ok(Expected::Version { number, hash });
-    }
-    // Such a tag is of no version.
-    let detail = format_args!(
-        "If-Match: {tag} names no version: send one ETag as it was received, such as \"7-0f3a\" with all of its digits"
-    );
-    Err(Problem::new(ProblemKind::VersionChanged, detail))
 }

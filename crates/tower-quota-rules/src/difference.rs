@@ -43,7 +43,12 @@ pub enum ChangeKind {
 }
 
 impl Document {
+    /// The most differences that are listed.
+    pub const MAX_DIFFERENCES: usize = 10_000;
+
     /// Returns what changes from this document to another, in their meaning: formats and the order of limits do not count.
+    ///
+    /// At most [`MAX_DIFFERENCES`](Self::MAX_DIFFERENCES) are listed.
     ///
     /// ```
     /// use tower_quota_rules::{Format, Rules};
@@ -56,10 +61,18 @@ impl Document {
     /// ```
     #[must_use]
     pub fn differences(&self, new: &Self) -> Vec<Difference> {
-        // A document always is JSON: it has text and numbers, and names as keys.
-        let value = |document| serde_json::to_value(document).unwrap_or_default();
+        // Only overrides that differ become values. There may be a million.
+        let changed = |document: &Self, other: &Self| {
+            let mut changed = document.clone();
+            changed
+                .overrides
+                .retain(|key, rule| other.overrides.get(key) != Some(&*rule));
+            // A document always is JSON: it has text and numbers, and names as keys.
+            serde_json::to_value(changed).unwrap_or_default()
+        };
         let mut found = Vec::new();
-        compare("", &value(self), &value(new), &mut found);
+        compare("", &changed(self, new), &changed(new, self), &mut found);
+        found.truncate(Self::MAX_DIFFERENCES);
         found
     }
 }

@@ -11,35 +11,31 @@ use serde::{Deserialize, Serialize};
 pub enum Format {
     /// YAML 1.2, without anchors, aliases and tags.
     Yaml,
-    /// TOML 1.0.
-    Toml,
     /// JSON (RFC 8259).
     Json,
 }
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 3] = [Self::Yaml, Self::Toml, Self::Json];
+    pub const ALL: [Self; 2] = [Self::Yaml, Self::Json];
 
-    /// Returns the format of a file by its extension: `.yaml`, `.yml`, `.toml` or `.json`.
+    /// Returns the format of a file by its extension: `.yaml`, `.yml` or `.json`.
     #[must_use]
     pub fn of_path(path: impl AsRef<Path>) -> Option<Self> {
         let extension = path.as_ref().extension()?.to_str()?.to_ascii_lowercase();
         Some(match extension.as_str() {
             "yaml" | "yml" => Self::Yaml,
-            "toml" => Self::Toml,
             "json" => Self::Json,
             _ => return None,
         })
     }
 
-    /// Returns the media type of documents in this format: `application/yaml` (RFC 9512), `application/toml`,
+    /// Returns the media type of documents in this format: `application/yaml` (RFC 9512) or
     /// `application/json` (RFC 8259).
     #[must_use]
     pub const fn media_type(self) -> &'static str {
         match self {
             Self::Yaml => "application/yaml",
-            Self::Toml => "application/toml",
             Self::Json => "application/json",
         }
     }
@@ -58,7 +54,6 @@ impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Yaml => "YAML",
-            Self::Toml => "TOML",
             Self::Json => "JSON",
         })
     }

@@ -1,4 +1,4 @@
-//! Rules documents: policies in YAML, TOML or JSON, checked before they are used.
+//! Rules documents: policies in YAML or JSON, checked before they are used.
 //!
 //! ```
 //! use tower_quota::{MemoryStore, RateLimitLayer};
@@ -19,7 +19,7 @@
 //! | `problem` | problems with their places, and how they are shown |
 //! | `compile` | a document to a policy |
 //! | `explain` | what rules do with a request, and the document's own tests |
-//! | `print` | a document to text |
+//! | `yaml` | a document to YAML |
 //! | `difference` | what changes from one document to another |
 //! | [`live`] | documents that change while requests run: versions, stores, shadow documents, blocks, the audit log |
 
@@ -35,12 +35,12 @@ mod document_text;
 mod explain;
 mod format;
 pub mod live;
-mod print;
 mod problem;
 mod read;
 mod rules;
 mod schema;
 mod text;
+mod yaml;
 
 pub use self::code_parts::CodeParts;
 pub use self::compile::Tier;

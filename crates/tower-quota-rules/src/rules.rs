@@ -27,7 +27,7 @@ pub struct Rules {
 
 #[derive(Debug)]
 struct Inner {
-    document: Arc<Document>,
+    document: Document,
     compiled: compile::Compiled,
     warnings: Problems,
 }
@@ -110,31 +110,23 @@ impl Rules {
         mut warnings: Problems,
         locate: &dyn Fn(&mut Problem) -> bool,
     ) -> Result<Self, Problems> {
-        let document = Arc::new(document);
-        match compile::compile(&document, parts) {
-            Ok(compiled) => {
-                for warning in warnings.iter_mut() {
-                    locate(warning);
-                }
-                warnings.sort();
-                Ok(Self {
-                    inner: Arc::new(Inner {
-                        document,
-                        compiled,
-                        warnings,
-                    }),
-                })
-            }
-            Err(found) => {
-                for problem in &found {
-                    warnings.push(problem.clone());
-                }
-                for problem in warnings.iter_mut() {
-                    locate(problem);
-                }
-                warnings.sort();
-                Err(warnings)
-            }
+        let compiled = compile::compile(&document, parts);
+        for problem in compiled.as_ref().err().into_iter().flatten() {
+            warnings.push(problem.clone());
+        }
+        for problem in warnings.iter_mut() {
+            locate(problem);
+        }
+        warnings.sort();
+        match compiled {
+            Ok(compiled) => Ok(Self {
+                inner: Arc::new(Inner {
+                    document,
+                    compiled,
+                    warnings,
+                }),
+            }),
+            Err(_) => Err(warnings),
         }
     }
 

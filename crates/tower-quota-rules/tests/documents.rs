@@ -27,31 +27,24 @@ fn three_lines_are_a_document() {
 }
 
 #[test]
-fn limit_with_other_choices_is_not_useless() {
-    let warnings = |choice: &str| {
-        let text = format!(
-            "limits:\n  - {{ name: minute, quota: 10/minute{choice} }}\n  - {{ name: hour, quota: 1000/hour }}\n"
-        );
-        Rules::parse(&text, Format::Yaml)
-            .expect("valid")
-            .warnings()
-            .to_string()
-    };
-    for same in ["", ", missing: share", ", max_wait: 0s"] {
-        assert!(
-            warnings(same).contains("\"hour\" never decides"),
-            "{same}: {}",
-            warnings(same)
-        );
-    }
-    // Requests without a key, without a store and in a queue reach the other limit.
-    for other in [
-        ", missing: skip",
-        ", on_store_failure: local",
-        ", max_wait: 5s",
+fn document_without_limits_is_refused() {
+    for text in [
+        "",
+        "# all commented out\n",
+        "limits:\n# - { name: minute, quota: 100/minute }\n",
+        "routes: [{ match: { path: /a }, limits: [] }]",
+        "block: [{ key: ann }]",
     ] {
-        assert_eq!(warnings(other), "", "{other}");
+        let problems = Rules::parse(text, Format::Yaml).expect_err(text);
+        let said = problems.to_string();
+        assert!(said.contains("allow_empty"), "{text}: {said}");
+        let meant = format!("allow_empty: true\n{text}");
+        Rules::parse(&meant, Format::Yaml).unwrap_or_else(|problems| panic!("{problems}"));
     }
+    assert!(Rules::parse("{}", Format::Json).is_err());
+    let bad = Rules::parse("limits: [{ quota: 100/minute }]", Format::Yaml);
+    let said = bad.expect_err("no name").to_string();
+    assert!(!said.contains("allow_empty"), "{said}");
 }
 
 #[test]

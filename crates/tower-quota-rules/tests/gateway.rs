@@ -58,6 +58,36 @@ tests:
     assert_eq!(report.to_string(), expected);
 }
 
+#[cfg(feature = "axum")]
+#[test]
+fn both_paths_of_nested_request_are_matched() {
+    let text = "
+limits: [{ name: all, quota: 9/second }]
+routes:
+  - { match: { path: \"/api/users/{id}\" }, limits: [{ name: original, quota: 1/second }] }
+  - { match: { path: \"/users/{id}\" }, limits: [{ name: present, quota: 2/second }] }
+  - { match: { path: { regex: ^/users/7$ } }, limits: [{ name: regex, quota: 3/second }] }
+  - { match: { grpc_service: users }, limits: [{ name: call, quota: 4/second }] }
+skip: [{ path: /users/8 }, { path: /api/users/9 }]
+";
+    let rules = rules(text);
+    let names = |id: u8| {
+        let mut request = request(&format!("/users/{id}"), "ann");
+        let original = format!("/api/users/{id}").parse().unwrap();
+        let original = axum::extract::OriginalUri(original);
+        request.extensions_mut().insert(original);
+        let explained = rules.explain(&RequestHead::of(&request));
+        let names = explained.limits.into_iter().map(|limit| limit.name);
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names.join(" ")
+    };
+    assert_eq!(names(7), "all call original present regex");
+    // An exemption must match the entire path.
+    assert_eq!(names(8), "all call original present");
+    assert_eq!(names(9), "");
+}
+
 #[tokio::test]
 async fn layer_counts_by_quota_of_tier() {
     let text = "

@@ -47,7 +47,9 @@ const KEY_PATTERNS: [&str; 9] = [
     "other",
     "sk_pro*",
 ];
-const PATHS: [&str; 8] = [
+const PATHS: [&str; 10] = [
+    "/{a/7",
+    "//x",
     "/",
     "/v1/users",
     "/v1/users/7",
@@ -57,7 +59,10 @@ const PATHS: [&str; 8] = [
     "/v3",
     "/v1",
 ];
-const PATH_PATTERNS: [&str; 9] = [
+const PATH_PATTERNS: [&str; 12] = [
+    "/{{a/{id}",
+    "//{x}",
+    "/v1/{*rest}",
     "/v1/users/{id}",
     "/v1/{kind}",
     "/v2/files/{*rest}",
@@ -68,7 +73,16 @@ const PATH_PATTERNS: [&str; 9] = [
     "/",
     "/v1/users/{id}/",
 ];
-const REGEXES: [&str; 4] = ["^/v[12]/", "users$", "^/v3$", "files|users/7"];
+const REGEXES: [&str; 6] = [
+    "^/v1/users/",
+    "^/v2/files/[a-c]",
+    "^/v[12]/",
+    "users$",
+    "^/v3$",
+    "files|users/7",
+];
+const SERVICES: [&str; 3] = ["v1", "v2", "v3"];
+const METHODS: [&str; 3] = ["v1/users", "v2/files", "v3/x"];
 const HOSTS: [&str; 5] = [
     "example.com",
     "api.example.com",
@@ -145,19 +159,25 @@ fn simple_match() -> impl Strategy<Value = Match> {
         many(parsed(&KEY_PATTERNS)),
         many(parsed(&NETWORKS)),
         many(parsed(&["pro*", "free", "*"])),
+        many(parsed(&SERVICES)),
+        many(parsed(&METHODS)),
     );
-    fields.prop_map(|(method, host, path, key, network, plan)| {
-        let header = plan.map(|plan| ("x-plan".parse().unwrap(), plan));
-        Match {
-            method,
-            host,
-            path,
-            key,
-            network,
-            header: HeaderMatches(header.into_iter().collect()),
-            ..Match::default()
-        }
-    })
+    fields.prop_map(
+        |(method, host, path, key, network, plan, grpc_service, grpc_method)| {
+            let header = plan.map(|plan| ("x-plan".parse().unwrap(), plan));
+            Match {
+                method,
+                host,
+                path,
+                key,
+                network,
+                grpc_service,
+                grpc_method,
+                header: HeaderMatches(header.into_iter().collect()),
+                ..Match::default()
+            }
+        },
+    )
 }
 
 fn matching() -> impl Strategy<Value = Match> {
@@ -318,6 +338,15 @@ fn matches(matching: &Match, asked: &Asked, head: &RequestHead<'_>, in_doubt: bo
             .path
             .as_ref()
             .is_none_or(|many| many.0.iter().any(on_path))
+        && matching.grpc_service.as_ref().is_none_or(|many| {
+            many.0
+                .iter()
+                .any(|name| asked.path.starts_with(&format!("/{name}/")))
+        })
+        && matching
+            .grpc_method
+            .as_ref()
+            .is_none_or(|many| many.0.iter().any(|name| asked.path == format!("/{name}")))
         && matching
             .network
             .as_ref()

@@ -26,7 +26,7 @@ pub(crate) struct CheckReport {
 /// Checks a document and runs its own tests. Changes nothing.
 #[utoipa::path(
     post, path = "/v1/rules/check", operation_id = "check",
-    request_body(content((serde_json::Value = "application/yaml"), (String = "application/toml"), (serde_json::Value = "application/json"))),
+    request_body(content((serde_json::Value = "application/yaml"), (serde_json::Value = "application/json"))),
     responses((status = 200, body = CheckReport)),
 )]
 pub(crate) async fn check(

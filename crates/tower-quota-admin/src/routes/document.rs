@@ -1,11 +1,13 @@
 //! The rules in force: read, check, put.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::{Deserialize, Serialize};
 use tower_quota_rules::Problems;
-use tower_quota_rules::live::{NewVersion, Version, VersionInfo};
+use tower_quota_rules::live::{InForce, NewVersion, Version, VersionInfo};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::api::Api;
@@ -23,7 +25,7 @@ pub(crate) struct PutQuery {
     /// Makes it the shadow document, which decides nothing and is counted. By default it is in force.
     #[serde(default)]
     shadow: bool,
-    /// The share of clients that a document of an earlier version was for.
+    // Refused, since a document for some clients must not be one for all.
     #[param(ignore)]
     percent: Option<String>,
 }
@@ -51,7 +53,7 @@ pub(crate) struct GetQuery {
     get, path = "/v1/rules", operation_id = "rules", params(GetQuery),
     responses(
         (status = 200, headers(("ETag" = String)), content(
-            (Object = "application/yaml"), (String = "application/toml"), (Object = "application/json"),
+            (Object = "application/yaml"), (Object = "application/json"),
         )),
         (status = 304),
         (status = 404),
@@ -63,9 +65,10 @@ pub(crate) async fn get(
     headers: HeaderMap,
 ) -> Result<Response> {
     let version = if newest {
-        api.live.newest().await?.ok_or_else(no_rules)?
+        let current = api.live.stored().await?.current;
+        api.live.version(current.ok_or_else(no_rules)?).await?
     } else {
-        in_force(&api)?
+        in_force(&api)?.version.clone()
     };
     let tag = tag(version.number, &version.hash);
     Ok(if has(&headers, &tag) {
@@ -75,14 +78,13 @@ pub(crate) async fn get(
     })
 }
 
-/// Returns the version in force on this instance.
-pub(crate) fn in_force(api: &Api) -> Result<Version> {
-    let in_force = api.live.in_force().ok_or_else(no_rules)?;
-    Ok(in_force.version.clone())
+/// Returns the rules in force on this instance.
+pub(crate) fn in_force(api: &Api) -> Result<Arc<InForce>> {
+    api.live.in_force().ok_or_else(no_rules)
 }
 
 fn no_rules() -> Problem {
-    Problem::not_found("no rules are in force yet: put the first")
+    Problem::not_found("there are no rules yet: put the first")
 }
 
 /// Answers with the text of a version.
@@ -120,7 +122,7 @@ pub(crate) fn put_version(api: &Api, version: &Version) -> Response {
         ("If-None-Match" = Option<String>, Header, pattern = "^[*]$", description = "`*` for the first rules of a source."),
         ChangeParams,
     ),
-    request_body(content((Object = "application/yaml"), (String = "application/toml"), (Object = "application/json"))),
+    request_body(content((Object = "application/yaml"), (Object = "application/json"))),
     responses(
         (status = 200, body = PutVersion, headers(("ETag" = String))),
         (status = 403), (status = 409), (status = 412), (status = 422), (status = 428),
@@ -134,7 +136,7 @@ pub(crate) async fn put(
     DocumentBody { text, format }: DocumentBody,
 ) -> Result<Response> {
     if percent.is_some() {
-        let detail = "`percent` is not supported any more: try a document with `shadow=true`, which decides nothing and is counted";
+        let detail = "`percent` is gone: put a document with `shadow=true`, which decides nothing and is counted";
         return Err(Problem::invalid(detail));
     }
     let mut new = NewVersion::new(text, format, change.author).comment(change.comment);
@@ -155,21 +157,19 @@ pub(crate) async fn expecting<'a>(
     match change(number).await {
         Err(problem) if problem.kind() == ProblemKind::VersionChanged => {
             let stored = api.live.stored().await?;
-            match stored.shadow {
+            let (kind, detail) = match stored.shadow {
                 // The rules in force are as expected, but the change would remove the shadow document.
-                Some(shadow) if stored.current == number => {
-                    let detail = format_args!(
-                        "version {shadow} is the shadow document: promote or abandon it, or send its ETag to replace it"
-                    );
-                    Err(Problem::new(ProblemKind::Conflict, detail).current(Some(shadow)))
-                }
-                _ if number == Some(0) => {
-                    let detail =
-                        "there are rules already: send If-Match with their ETag to replace them";
-                    Err(Problem::new(ProblemKind::VersionChanged, detail).current(stored.newest()))
-                }
-                _ => Err(problem),
-            }
+                Some(_) if stored.current == number => (
+                    ProblemKind::Conflict,
+                    "there is a shadow document: promote or abandon it, or send its ETag to replace it",
+                ),
+                _ if number == Some(0) => (
+                    ProblemKind::VersionChanged,
+                    "there are rules already: send If-Match with their ETag to replace them",
+                ),
+                _ => return Err(problem),
+            };
+            Err(Problem::new(kind, detail).current(stored.newest()))
         }
         answer => answer,
     }

@@ -8,6 +8,7 @@ use tower_quota::{ClientKey, RequestHead};
 use tower_quota_rules::{Explanation, SampleRequest, readable_key};
 use utoipa::ToSchema;
 
+use super::document::in_force;
 use crate::api::{Api, ShowKeys, ShowQuery};
 use crate::extract::Json;
 use crate::problem::{Problem, ProblemKind, Result};
@@ -55,10 +56,7 @@ pub(crate) async fn explain(
     ShowKeys(show): ShowKeys,
     Json(sample): Json<SampleRequest>,
 ) -> Result<Json<Explained>> {
-    let in_force = api
-        .live
-        .in_force()
-        .ok_or_else(|| Problem::not_found("there are no rules yet: put the first"))?;
+    let in_force = in_force(&api)?;
     let request = sample
         .to_request()
         .map_err(|error| Problem::new(ProblemKind::InvalidValue, error))?;

@@ -104,14 +104,13 @@ pub(crate) async fn history(
     params(("version" = u64, Path, description = "The number of a version.")),
     responses(
         (status = 200, headers(("ETag" = String)), content(
-            (Object = "application/yaml"), (String = "application/toml"), (Object = "application/json"),
+            (Object = "application/yaml"), (Object = "application/json"),
         )),
         (status = 404),
     ),
 )]
 pub(crate) async fn version(State(api): State<Api>, Path(number): Path<u64>) -> Result<Response> {
-    let version = api.live.version(number).await?;
-    Ok(text(version))
+    Ok(text(api.live.version(number).await?))
 }
 
 /// Lists what changed between two versions, by path.
@@ -126,7 +125,7 @@ pub(crate) async fn diff(
     let before = api.live.version(from).await?;
     let after = match to {
         Some(to) => api.live.version(to).await?,
-        None => in_force(&api)?,
+        None => in_force(&api)?.version.clone(),
     };
     let to = after.number;
     let compared = api.live.differences(before, after, MOST_DIFFERENCES);

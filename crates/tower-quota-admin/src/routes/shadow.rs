@@ -58,11 +58,9 @@ pub(crate) async fn promote(
     change: Change,
     expected: Expected,
 ) -> Result<StatusCode> {
-    api.live
-        .promote(shadow(&api, expected).await?, change.by())
-        .await
-        .map_err(ended)?;
-    Ok(StatusCode::NO_CONTENT)
+    let number = shadow(&api, expected).await?;
+    let promoted = api.live.promote(number, change.by()).await;
+    promoted.map_or_else(ended, |()| Ok(StatusCode::NO_CONTENT))
 }
 
 /// Removes the shadow document.
@@ -76,11 +74,9 @@ pub(crate) async fn abandon(
     change: Change,
     expected: Expected,
 ) -> Result<StatusCode> {
-    api.live
-        .abandon(shadow(&api, expected).await?, change.by())
-        .await
-        .map_err(ended)?;
-    Ok(StatusCode::NO_CONTENT)
+    let number = shadow(&api, expected).await?;
+    let abandoned = api.live.abandon(number, change.by()).await;
+    abandoned.map_or_else(ended, |()| Ok(StatusCode::NO_CONTENT))
 }
 
 /// Returns the number of the shadow document that a request is about.
@@ -101,12 +97,10 @@ fn none() -> Problem {
 }
 
 /// Says that the shadow document of a request has ended.
-fn ended(problem: Problem) -> Problem {
+fn ended(problem: Problem) -> Result<StatusCode> {
     if problem.kind() != ProblemKind::VersionChanged {
-        return problem;
+        return Err(problem);
     }
-    Problem::new(
-        ProblemKind::Conflict,
-        "this shadow document has ended, or another has taken its place: read it again",
-    )
+    let detail = "this shadow document has ended, or another has taken its place: read it again";
+    Err(Problem::new(ProblemKind::Conflict, detail))
 }

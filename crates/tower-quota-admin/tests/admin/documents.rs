@@ -97,6 +97,27 @@ async fn put_of_old_version_conflicts() {
 }
 
 #[tokio::test]
+async fn put_of_rules_without_limits_is_refused() {
+    let instance = Instance::with_rules().await;
+    let put = async |text: &str| {
+        let put = instance.put_rules(text).header("If-Match", "*");
+        put.send().await.unwrap()
+    };
+    for empty in [
+        "",
+        "# all commented out\n",
+        "limits:\n",
+        "block: [{ key: ann }]",
+    ] {
+        let refused = problem(put(empty).await, ProblemKind::InvalidRules).await;
+        let reason = refused["problems"][0]["message"].as_str().unwrap();
+        assert!(reason.contains("no limit"), "{empty}: {refused}");
+    }
+    assert_eq!(instance.number().await, 1);
+    assert_eq!(put("allow_empty: true").await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
 async fn bad_rules_list_every_problem() {
     let instance = Instance::with_rules().await;
     let bad =
@@ -143,8 +164,8 @@ async fn check_reports_and_changes_nothing() {
         (&json!(true), &json!(0))
     );
     let good = check(
-        "application/toml; charset=utf-8",
-        "limits = [{ name = \"a\", quota = \"1/hour\" }]".to_owned(),
+        "application/yaml; charset=utf-8",
+        "limits: [{ name: a, quota: 1/hour }]".to_owned(),
     )
     .await;
     assert_eq!(good["valid"], true, "{good}");

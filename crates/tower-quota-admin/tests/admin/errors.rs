@@ -184,7 +184,7 @@ async fn file_takes_its_own_format_alone() {
     let json = instance
         .request(Method::PUT, "/v1/rules")
         .header("If-Match", "*")
-        .json(&json!({ "limits": [] }));
+        .json(&json!({ "allow_empty": true }));
     problem(json.send().await.unwrap(), ProblemKind::UnsupportedType).await;
     let put = instance
         .put_rules("limits: [{ name: a, quota: 1/hour }]")

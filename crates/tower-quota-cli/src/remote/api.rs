@@ -94,8 +94,12 @@ pub(super) fn tag(answer: &Response<String>) -> Option<&str> {
 
 /// Returns the number of the version of an answer, with which its entity tag begins.
 pub(super) fn version(answer: &Response<String>) -> Option<u64> {
-    let (number, _) = tag(answer)?.trim_matches('"').split_once('-')?;
-    number.parse().ok()
+    tag(answer)?
+        .trim_matches('"')
+        .split('-')
+        .next()?
+        .parse()
+        .ok()
 }
 
 /// Returns a text as a part of a path.

@@ -18,9 +18,6 @@ use crate::output::{Output, visible};
 use crate::rules::diff;
 use crate::rules::load::RulesText;
 
-/// The newest rules of a service, also if they are broken.
-pub(super) const NEWEST: &str = "/v1/rules?newest=true";
-
 #[derive(Args, Debug)]
 pub(crate) struct PutArguments {
     /// The file of rules, or `-` for standard input.
@@ -42,15 +39,11 @@ pub(crate) struct PutArguments {
 
 pub(crate) fn put(arguments: &PutArguments, api: &Api) -> Ended {
     let rules = api.load.read(&arguments.file)?;
-    let mut newest = api.get_if_any(NEWEST)?;
-    if let Some(shadow) = api.get_if_any("/v1/rules/shadow")? {
-        if !arguments.replace_shadow {
-            return Err(Failure::Problem(format!(
-                "version {} is the shadow document: promote or abandon it, or replace it with --replace-shadow",
-                version(&shadow).unwrap_or_default()
-            )));
-        }
-        newest = Some(shadow);
+    let shadow = api.get_if_any("/v1/rules/shadow")?;
+    if shadow.is_some() && !arguments.replace_shadow {
+        return Err(Failure::Problem(
+            "there is a shadow document: promote or abandon it, or replace it with --replace-shadow".into(),
+        ));
     }
     let record = Record::of(&arguments.file);
     let recorded = record.read(api);
@@ -62,15 +55,18 @@ pub(crate) fn put(arguments: &PutArguments, api: &Api) -> Ended {
     let request = Request::put(path).header(CONTENT_TYPE, rules.format.media_type());
     let request = match (&arguments.expect, &recorded) {
         (None, Some(tag)) => request.header(IF_MATCH, tag),
-        (expect, _) => expecting(request, expect.as_deref(), newest, &rules, api)?,
+        (expect, _) => expecting(request, expect.as_deref(), shadow, &rules, api)?,
     };
     let answer = api.send(arguments.change.on(request), &rules.text)?;
     if recorded.is_some() {
         record.write(tag(&answer).unwrap_or_default(), api)?;
     }
     let put = json(&answer)?;
-    let warnings = problems(&put["warnings"]);
-    let text = format!("{warnings}\nversion {} {kind}\n", put["number"]);
+    let text = format!(
+        "{}\nversion {} {kind}\n",
+        problems(&put["warnings"]),
+        put["number"]
+    );
     Output::new(&put, text.trim_start())
 }
 
@@ -78,19 +74,15 @@ pub(crate) fn put(arguments: &PutArguments, api: &Api) -> Ended {
 pub(super) fn expecting(
     request: Builder,
     expect: Option<&str>,
-    newest: Option<Response<String>>,
+    shadow: Option<Response<String>>,
     rules: &RulesText,
     api: &Api,
 ) -> Result<Builder, Failure> {
+    let newest = shadow.or(api.get_if_any("/v1/rules?newest=true")?);
     let expected = match expect {
         Some("any") => newest,
         Some("none") => None,
-        Some(number) => {
-            let number: u64 = number.parse().map_err(|_| {
-                Failure::Usage("--expect takes the number of a version, any, or none".into())
-            })?;
-            Some(api.send(Request::get(format!("/v1/rules/{number}")), "")?)
-        }
+        Some(number) => Some(api.send(Request::get(format!("/v1/rules/{number}")), "")?),
         None => {
             if let Some(newest) = &newest {
                 confirm(rules, version(newest).unwrap_or_default(), api)?;

@@ -11,7 +11,7 @@ use serde_json::json;
 use tower_quota_rules::Format;
 
 use super::api::{tag, version};
-use super::put::{NEWEST, expecting};
+use super::put::expecting;
 use super::record::Record;
 use super::{Api, ChangeArguments};
 use crate::failure::{Ended, Failure};
@@ -49,9 +49,8 @@ pub(crate) struct ShowArguments {
 
 pub(crate) fn rollback(arguments: &RollbackArguments, api: &Api) -> Ended {
     let rules = version_text(api, Some(arguments.version))?;
-    let newest = api.get_if_any(NEWEST)?;
     let request = arguments.change.on(Request::post("/v1/rules/rollback"));
-    let request = expecting(request, arguments.expect.as_deref(), newest, &rules, api)?;
+    let request = expecting(request, arguments.expect.as_deref(), None, &rules, api)?;
     let put = api.send_json(request, &json!({ "version": arguments.version }))?;
     let text = format!(
         "version {} is in force: the text of version {}\n",

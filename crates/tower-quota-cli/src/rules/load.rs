@@ -98,5 +98,6 @@ fn code_part(text: &str) -> Result<CodePart, &'static str> {
 
 pub(crate) fn format(text: &str) -> Result<Format, &'static str> {
     let path = format!("rules.{text}");
-    Format::of_path(Path::new(&path)).ok_or("give yaml or json")
+    Format::of_path(Path::new(&path))
+        .ok_or("give yaml or json, and convert TOML by `yq -p toml -o yaml`")
 }

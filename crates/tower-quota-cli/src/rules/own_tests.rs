@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &TestArguments) -> Ended {
             let differences = failure.differences.join("\n    ");
             out += &format!("{file}: test {} failed\n    {differences}\n", failure.test);
         }
-        let (passed, failed) = (report.passed, report.failures.len());
+        let (passed, failed) = (report.passed, report.failures.len() + report.more);
         out += &format!("{file}: {passed} passed, {failed} failed\n");
         all.push(json!({ "file": file, "report": report }));
     }

@@ -1,9 +1,9 @@
-//! Parts that code gives, and features of the crate.
+//! Parts that code gives.
 
 use std::collections::HashMap;
 
 use super::{Checker, all_limits};
-use crate::document::{KeyRule, Many, Match};
+use crate::document::KeyRule;
 use crate::problem::{Place, nearest};
 use crate::text::{CostText, KeyText, NameText, SettleText};
 
@@ -29,24 +29,6 @@ impl<'d> Checker<'d> {
                     &self.parts.rules,
                 );
             }
-            for (field, matches) in [("when", &rule.when), ("unless", &rule.unless)] {
-                self.matches(&place.field(field), matches.as_ref());
-            }
-        }
-        for (index, route) in document.routes.iter().enumerate() {
-            self.matching(
-                &Place::of("routes").index(index).field("match"),
-                &route.matching,
-            );
-        }
-        for (field, list) in [
-            ("skip", &document.skip),
-            ("allow", &document.allow),
-            ("block", &document.block),
-        ] {
-            for (index, matching) in list.iter().enumerate() {
-                self.matching(&Place::of(field).index(index), matching);
-            }
         }
     }
 
@@ -68,29 +50,13 @@ impl<'d> Checker<'d> {
         }
     }
 
-    fn matches(&mut self, place: &Place, matches: Option<&'d Many<Match>>) {
-        let all = matches.into_iter().flat_map(|matches| &matches.0);
-        all.enumerate()
-            .for_each(|(index, matching)| self.matching(&place.index(index), matching));
-    }
-
-    fn matching(&mut self, place: &Place, matching: &'d Match) {
-        if matching.route.is_some() && !cfg!(feature = "axum") {
-            let text = "matched routes are axum's: build the service with the feature `axum`, or use \"path\"";
-            self.error(place.field("route"), text);
-        }
-        for (index, name) in matching.code.iter().flat_map(|names| &names.0).enumerate() {
-            self.part(
-                place.field("code").index(index),
-                "condition",
-                name,
-                &self.parts.conditions,
-            );
-        }
-        self.matches(&place.field("not"), matching.not.as_ref());
-    }
-
-    fn part<T>(&mut self, place: Place, what: &str, name: &NameText, parts: &HashMap<String, T>) {
+    pub(super) fn part<T>(
+        &mut self,
+        place: Place,
+        what: &str,
+        name: &NameText,
+        parts: &HashMap<String, T>,
+    ) {
         if parts.contains_key(name.as_str()) {
             return;
         }

@@ -88,19 +88,11 @@ impl<'d> Checker<'d> {
         let quota = rule.quota.quota();
         // A tier may count the same limit in a bucket.
         let counts_in_bucket = || {
-            let tiers = self
-                .document
-                .tiers
-                .values()
-                .filter_map(|tier| tier.limits.get(rule.name.as_str()));
-            let overrides = self
-                .document
-                .overrides
-                .values()
-                .filter_map(|single| single.limits.get(rule.name.as_str()));
+            let tiers = self.document.tiers.values().map(|tier| &tier.limits);
+            let overrides = self.document.overrides.values();
             tiers
-                .chain(overrides)
-                .filter_map(|grant| grant.quota())
+                .chain(overrides.map(|single| &single.limits))
+                .filter_map(|grants| grants.get(rule.name.as_str())?.quota())
                 .any(|quota| quota.algorithm().is_bucket())
         };
         let waits = rule

@@ -9,11 +9,7 @@ use crate::text::KeyText;
 impl<'d> Checker<'d> {
     pub(super) fn lists(&mut self) {
         let document = self.document;
-        for (field, list) in [
-            ("skip", &document.skip),
-            ("allow", &document.allow),
-            ("block", &document.block),
-        ] {
+        for (field, list) in document.lists() {
             for (index, matching) in list.iter().enumerate() {
                 let place = Place::of(field).index(index);
                 self.everything(field, place.clone(), matching);

@@ -1,31 +1,25 @@
 //! Checks of what a document says and cannot mean.
 //!
-//! Errors are what a policy refuses, what names nothing, and what refuses every request. Warnings are what never
-//! decides. Comparisons of rules with each other are bounded, see [`Budget`]: what lies beyond is not compared.
+//! Errors are what a policy refuses, what names nothing, and what refuses every request. Warnings are what does nothing.
 
 mod address;
-mod budget;
 mod code;
-mod coverage;
 mod limits;
 mod lists;
+mod matches;
 mod names;
 mod overrides;
-mod paths;
 mod routes;
 mod samples;
-mod stricter;
 mod tiers;
-mod useless;
 
 use std::collections::HashSet;
 
 use indexmap::IndexMap;
 
-use self::budget::Budget;
 pub(crate) use self::names::repeated_limit;
 use crate::code_parts::CodeParts;
-use crate::document::{Document, KeyRule, LimitRule, RouteRule};
+use crate::document::{Document, KeyRule, LimitRule};
 use crate::problem::{Place, Problem, Problems, nearest};
 use crate::text::KeyText;
 
@@ -45,15 +39,12 @@ pub(crate) fn check(document: &Document, parts: &CodeParts, known: &KnownNames) 
         limits.entry(limit.rule.name.as_str()).or_insert(limit);
     }
     let problems = Problems::default();
-    let replaced = vec![false; limits.len()];
     let mut checker = Checker {
         document,
         parts,
         known,
         limits,
-        replaced,
         problems,
-        budget: Budget::default(),
     };
     checker.root();
     checker.names();
@@ -62,10 +53,8 @@ pub(crate) fn check(document: &Document, parts: &CodeParts, known: &KnownNames) 
     checker.tiers();
     checker.overrides();
     checker.lists();
-    checker.paths();
+    checker.matches();
     checker.routes();
-    checker.useless();
-    checker.useless_for_tiers();
     checker.samples();
     checker.problems
 }
@@ -77,10 +66,7 @@ struct Checker<'d> {
     known: &'d KnownNames,
     /// The limits by name; of two with one name, the first.
     limits: IndexMap<&'d str, PlacedLimit<'d>>,
-    /// True for each limit whose quota a tier or a single key replaces.
-    replaced: Vec<bool>,
     problems: Problems,
-    budget: Budget,
 }
 
 /// A limit and where it is.
@@ -89,27 +75,15 @@ struct PlacedLimit<'d> {
     rule: &'d LimitRule,
     /// The position in its list.
     position: usize,
-    /// The route that it belongs to, and the route's position.
-    route: Option<(usize, &'d RouteRule)>,
+    /// The position of the route that it belongs to.
+    route: Option<usize>,
 }
 
-impl<'d> PlacedLimit<'d> {
-    /// Returns the limits of its route.
-    fn siblings(self) -> impl Iterator<Item = PlacedLimit<'d>> {
-        self.route.into_iter().flat_map(|(index, route)| {
-            let limits = route.limits.iter().enumerate();
-            limits.map(move |(position, rule)| PlacedLimit {
-                rule,
-                position,
-                route: Some((index, route)),
-            })
-        })
-    }
-
+impl PlacedLimit<'_> {
     fn place(&self) -> Place {
         match self.route {
             None => Place::of("limits").index(self.position),
-            Some((route, _)) => Place::of("routes")
+            Some(route) => Place::of("routes")
                 .index(route)
                 .field("limits")
                 .index(self.position),
@@ -119,25 +93,17 @@ impl<'d> PlacedLimit<'d> {
 
 /// Returns all limits of a document, those of every request first.
 fn all_limits(document: &Document) -> impl Iterator<Item = PlacedLimit<'_>> {
-    let global = document.limits.iter().enumerate();
-    let global = global.map(|(position, rule)| PlacedLimit {
-        rule,
-        position,
-        route: None,
-    });
-    let routed = document
-        .routes
-        .iter()
-        .enumerate()
-        .flat_map(|(index, route)| {
-            let limits = route.limits.iter().enumerate();
-            limits.map(move |(position, rule)| PlacedLimit {
-                rule,
-                position,
-                route: Some((index, route)),
-            })
-        });
-    global.chain(routed)
+    let routes = document.routes.iter().enumerate();
+    let lists = core::iter::once((None, &document.limits))
+        .chain(routes.map(|(index, route)| (Some(index), &route.limits)));
+    lists.flat_map(|(route, limits)| {
+        let limits = limits.iter().enumerate();
+        limits.map(move |(position, rule)| PlacedLimit {
+            rule,
+            position,
+            route,
+        })
+    })
 }
 
 impl<'d> Checker<'d> {
@@ -204,6 +170,13 @@ impl<'d> Checker<'d> {
             self.error(
                 Place::of("version"),
                 format_args!("version {version} of the format is not known: write 1"),
+            );
+        }
+        // Limits that could not be read are reported already.
+        if self.limits.is_empty() && !self.document.allow_empty && !self.known.is_partial {
+            self.error(
+                Place::default(),
+                "the document has no limit, so that it admits every request: add a limit, or set \"allow_empty\" to true",
             );
         }
         if self.document.instances == Some(0) {

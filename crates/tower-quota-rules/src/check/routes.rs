@@ -1,7 +1,6 @@
-//! Routes that no request reaches.
+//! Routes that do nothing of their own.
 
 use super::Checker;
-use super::coverage::covers;
 use crate::problem::Place;
 
 impl Checker<'_> {
@@ -20,24 +19,6 @@ impl Checker<'_> {
                     place.field("match"),
                     "this route matches every request: write its limits under \"limits\"",
                 );
-            }
-            for (field, list) in [
-                ("skip", &document.skip),
-                ("allow", &document.allow),
-                ("block", &document.block),
-            ] {
-                for (position, listed) in list.iter().enumerate() {
-                    if !self.budget.take() {
-                        return;
-                    }
-                    if !listed.is_empty() && covers(listed, &route.matching) {
-                        let text = format_args!(
-                            "this route is never reached, since {field}[{position}] takes all its requests: remove one of both"
-                        );
-                        self.warning(place.field("match"), text);
-                        break;
-                    }
-                }
             }
         }
     }

@@ -1,14 +1,12 @@
 //! Tiers, what they extend, and which keys they are assigned to.
 
-use std::collections::HashMap;
-
 use super::Checker;
+use crate::compile::KeyPatterns;
 use crate::document::Grants;
 use crate::problem::Place;
-use crate::text::KeyPattern;
 
 /// The most tiers between a tier and the last one that it extends.
-pub(super) const MAX_EXTENDED: usize = 32;
+const MAX_EXTENDED: usize = 32;
 
 impl<'d> Checker<'d> {
     pub(super) fn tiers(&mut self) {
@@ -26,14 +24,14 @@ impl<'d> Checker<'d> {
                 self.error(place, format_args!("the tier {:?} {wrong}", name.as_str()));
             }
         }
-        let mut assigned = Assigned::default();
+        let mut assigned = KeyPatterns::default();
         for (index, rule) in document.assign.iter().enumerate() {
             let place = Place::of("assign").index(index);
             if !self.is_tier(rule.tier.as_str()) {
                 self.unknown_tier(place.field("tier"), rule.tier.as_str());
             }
             for (position, pattern) in rule.key.0.iter().enumerate() {
-                if let Some(earlier) = assigned.covers(pattern) {
+                if let Some(earlier) = assigned.covering(pattern) {
                     let text = format_args!(
                         "{:?} is never reached, since {:?} before it takes the same keys: move it up, or remove it",
                         pattern.as_str(),
@@ -41,7 +39,7 @@ impl<'d> Checker<'d> {
                     );
                     self.warning(place.field("key").index(position), text);
                 }
-                assigned.add(pattern);
+                assigned.push(pattern);
             }
         }
     }
@@ -49,13 +47,12 @@ impl<'d> Checker<'d> {
     /// Checks the quotas of a tier or a single key.
     pub(super) fn grants(&mut self, place: impl Fn() -> Place, grants: &'d Grants) {
         for (name, grant) in grants {
-            let Some((position, _, limit)) = self.limits.get_full(name.as_str()) else {
+            let Some(limit) = self.limits.get(name.as_str()) else {
                 if !self.is_limit(name.as_str()) {
                     self.unknown_limit(place().field("limits").field(name.as_str()), name.as_str());
                 }
                 continue;
             };
-            self.replaced[position] = true;
             let rule = limit.rule;
             if let Some(quota) = grant.quota() {
                 self.capacity(rule, quota, || place().field("limits").field(name.as_str()));
@@ -87,39 +84,5 @@ impl<'d> Checker<'d> {
         Some(format!(
             "extends more than {MAX_EXTENDED} tiers, one by the other: extend fewer"
         ))
-    }
-}
-
-/// The patterns of keys before the present one.
-#[derive(Default)]
-struct Assigned<'d> {
-    /// The texts of those that are a text with a star at its end, by that text.
-    prefixes: HashMap<Vec<u8>, &'d KeyPattern>,
-    /// All others, up to a number that can be compared one by one.
-    others: Vec<&'d KeyPattern>,
-}
-
-impl<'d> Assigned<'d> {
-    const MOST_OTHERS: usize = 100;
-
-    /// Returns an earlier pattern that matches every key of this one.
-    fn covers(&self, pattern: &KeyPattern) -> Option<&'d KeyPattern> {
-        let (literal, _) = pattern.literal_prefix();
-        let mut lengths =
-            (0..=literal.len()).filter_map(|length| self.prefixes.get(&literal[..length]));
-        lengths
-            .next()
-            .or_else(|| self.others.iter().find(|earlier| earlier.covers(pattern)))
-            .copied()
-    }
-
-    fn add(&mut self, pattern: &'d KeyPattern) {
-        if pattern.is_prefix() {
-            self.prefixes
-                .entry(pattern.literal_prefix().0)
-                .or_insert(pattern);
-        } else if self.others.len() < Self::MOST_OTHERS {
-            self.others.push(pattern);
-        }
     }
 }

@@ -3,19 +3,20 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
+use tower_quota::key::ClientIp;
 use tower_quota::{
     Key, Limit, Name, Policy, Quota, RequestHead,
     policy::{Chosen, Explained, Explainer},
 };
 
 use super::conditions::Context;
-use super::index::Matches;
 use super::key_source::KeySource;
 use super::keys::{Keys, client_ip};
 use super::limits::{Limits, default_key};
+use super::matches::Matches;
 use super::tiers::Tiers;
 use crate::code_parts::CodeParts;
-use crate::document::{Document, LimitRule, Match};
+use crate::document::{Document, Match};
 use crate::problem::{Place, Problem, Problems};
 
 /// The compiled form of a document.
@@ -37,14 +38,13 @@ struct Index {
     tiers: Tiers,
 }
 
-/// Compiles a document.
+/// Compiles a document in which the check found no error.
 ///
 /// # Errors
 /// [`Problems`] with all that cannot be compiled.
-pub(crate) fn compile(document: &Arc<Document>, code: &CodeParts) -> Result<Compiled, Problems> {
+pub(crate) fn compile(document: &Document, code: &CodeParts) -> Result<Compiled, Problems> {
     let mut problems = Problems::default();
-    let compiled = Compiler::new(document, code, &mut problems)
-        .and_then(|compiler| compiler.compile(&mut problems));
+    let compiled = Compiler::new(document, code).compile(&mut problems);
     match compiled {
         Some(compiled) if !problems.has_errors() => Ok(compiled),
         _ => Err(problems),
@@ -82,7 +82,7 @@ impl Index {
         };
         self.everywhere.iter().for_each(|limit| add(*limit));
         self.matches
-            .find(head, |(first, end)| (first..end).for_each(&mut add));
+            .find(head, |(first, end)| (*first..*end).for_each(&mut add));
     }
 
     /// Returns the quota that a client has instead of a limit's own, as far as its key alone says.
@@ -93,35 +93,26 @@ impl Index {
 
 /// The parts of a document that the others refer to.
 struct Compiler<'a> {
-    document: &'a Arc<Document>,
+    document: &'a Document,
     code: &'a CodeParts,
-    client_ip: tower_quota::key::ClientIp,
+    client_ip: Arc<ClientIp>,
     default_key: Arc<KeySource>,
 }
 
 impl<'a> Compiler<'a> {
-    fn new(
-        document: &'a Arc<Document>,
-        code: &'a CodeParts,
-        problems: &mut Problems,
-    ) -> Option<Self> {
-        let made = client_ip(&document.client_ip).and_then(|client_ip| {
-            let keys = Keys {
-                client_ip: &client_ip,
-                code,
-            };
-            let source = keys.source(
-                &default_key(&document.defaults),
-                &Place::of("defaults").field("key"),
-            )?;
-            Ok(Self {
-                document,
-                code,
-                client_ip,
-                default_key: Arc::new(source),
-            })
-        });
-        made.map_err(|problem| problems.push(problem)).ok()
+    fn new(document: &'a Document, code: &'a CodeParts) -> Self {
+        let client_ip = Arc::new(client_ip(&document.client_ip));
+        let keys = Keys {
+            client_ip: &client_ip,
+            code,
+        };
+        let default_key = Arc::new(keys.source(&default_key(&document.defaults)));
+        Self {
+            document,
+            code,
+            client_ip,
+            default_key,
+        }
     }
 
     const fn context(&self) -> Context<'_> {
@@ -134,90 +125,49 @@ impl<'a> Compiler<'a> {
 
     fn compile(&self, problems: &mut Problems) -> Option<Compiled> {
         let document = self.document;
+        let made = Limits {
+            defaults: &document.defaults,
+            keys: Keys {
+                client_ip: &self.client_ip,
+                code: self.code,
+            },
+            context: self.context(),
+        };
         let mut limits: Vec<(Limit, Place)> = Vec::new();
-        let (mut everywhere, mut matches) = (Vec::new(), Vec::<(&Match, Place, (u32, u32))>::new());
+        let mut names: HashMap<&str, u32> = HashMap::new();
+        let (mut everywhere, mut matches) = (Vec::new(), Vec::<(&Match, (u32, u32))>::new());
         for (at, rule) in document.limits.iter().enumerate() {
-            let place = Place::of("limits").index(at);
             let position = number(limits.len());
-            self.add(rule, true, place.clone(), &mut limits, problems);
+            names.insert(rule.name.as_str(), position);
+            limits.push((made.limit(rule, true), Place::of("limits").index(at)));
             match &rule.when {
                 None => everywhere.push(position),
                 Some(when) => {
-                    let place = place.field("when");
-                    let found = (position, number(limits.len()));
-                    matches.extend(
-                        when.0
-                            .iter()
-                            .map(|matching| (matching, place.clone(), found)),
-                    );
+                    let found = (position, position + 1);
+                    matches.extend(when.0.iter().map(|matching| (matching, found)));
                 }
             }
         }
         for (at, route) in document.routes.iter().enumerate() {
-            let place = Place::of("routes").index(at);
+            let place = Place::of("routes").index(at).field("limits");
             let first = number(limits.len());
             for (at, rule) in route.limits.iter().enumerate() {
-                self.add(
-                    rule,
-                    false,
-                    place.field("limits").index(at),
-                    &mut limits,
-                    problems,
-                );
+                names.insert(rule.name.as_str(), number(limits.len()));
+                limits.push((made.limit(rule, false), place.index(at)));
             }
-            matches.push((
-                &route.matching,
-                place.field("match"),
-                (first, number(limits.len())),
-            ));
+            matches.push((&route.matching, (first, number(limits.len()))));
         }
-        let rules = || {
-            document
-                .limits
-                .iter()
-                .chain(document.routes.iter().flat_map(|route| &route.limits))
-        };
-        let names: HashMap<&str, u32> = rules().map(|rule| rule.name.as_str()).zip(0..).collect();
-        let matches = Matches::new(matches, self.context(), problems);
-        let tiers = Tiers::new(document, &names, &self.default_key, problems);
         let index = Arc::new(Index {
             everywhere,
-            matches,
-            tiers,
+            matches: Matches::new(matches, self.context()),
+            tiers: Tiers::new(document, &names, &self.default_key, problems),
         });
         let policy = self.policy(limits, &index, problems)?;
         Some(Compiled {
-            policy: self.with_lists(policy, problems),
+            policy: self.with_lists(policy),
             index,
             explainer: OnceLock::new(),
         })
-    }
-
-    fn add(
-        &self,
-        rule: &LimitRule,
-        is_found_by_when: bool,
-        place: Place,
-        limits: &mut Vec<(Limit, Place)>,
-        problems: &mut Problems,
-    ) {
-        let keys = Keys {
-            client_ip: &self.client_ip,
-            code: self.code,
-        };
-        let made = Limits {
-            defaults: &self.document.defaults,
-            keys,
-            context: self.context(),
-        };
-        match made.limit(rule, is_found_by_when, &place) {
-            Ok(limit) => limits.push((limit, place)),
-            Err(problem) => {
-                problems.push(problem);
-                // In its place, so that the positions of the others stay.
-                limits.push((Limit::new(&rule.name, rule.quota.into()), place));
-            }
-        }
     }
 
     /// Makes the policy of these limits, of which the index chooses.
@@ -275,24 +225,20 @@ impl<'a> Compiler<'a> {
     }
 
     /// Adds the lists of requests that are not counted or blocked.
-    fn with_lists(&self, mut policy: Policy, problems: &mut Problems) -> Policy {
+    fn with_lists(&self, mut policy: Policy) -> Policy {
         let document = self.document;
-        let mut list = |field: &str, matches: &[Match]| {
-            let places = (0..).map(|at| Place::of(field).index(at));
-            let entries = matches
-                .iter()
-                .zip(places)
-                .map(|(matching, place)| (matching, place, ()));
-            let index = Matches::new(entries, self.context(), problems);
+        let list = |matches: &[Match]| {
+            let matches = matches.iter().map(|matching| (matching, ()));
+            let index = Matches::new(matches, self.context());
             (!index.is_empty()).then_some(move |head: &RequestHead<'_>| index.has(head))
         };
-        if let Some(allowed) = list("allow", &document.allow) {
+        if let Some(allowed) = list(&document.allow) {
             policy = policy.allow(allowed);
         }
-        if let Some(blocked) = list("block", &document.block) {
+        if let Some(blocked) = list(&document.block) {
             policy = policy.block(blocked);
         }
-        match list("skip", &document.skip) {
+        match list(&document.skip) {
             Some(skipped) => policy.skip(skipped),
             None => policy,
         }

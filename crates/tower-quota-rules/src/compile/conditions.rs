@@ -2,183 +2,109 @@
 
 use std::sync::Arc;
 
-use http::Method;
 use tower_quota::RequestHead;
 use tower_quota::key::{self, ClientIp};
 use tower_quota::when::{self, Condition};
 
+use super::key_patterns::KeyPatterns;
 use super::key_source::KeySource;
-use super::unknown::unknown_code;
 use crate::code_parts::CodeParts;
 use crate::document::{Many, Match, PathMatch};
-use crate::problem::{Place, Problem};
-use crate::text::{KeyPattern, MethodText};
+use crate::text::KeyPattern;
 
 /// The parts of a document that conditions refer to.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) code: &'a CodeParts,
-    pub(crate) client_ip: &'a ClientIp,
+    pub(crate) client_ip: &'a Arc<ClientIp>,
     pub(crate) default_key: &'a Arc<KeySource>,
 }
 
-/// A part of a match, by which an index can find it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Field<'m> {
-    Path,
-    Route,
-    GrpcMethod,
-    GrpcService,
-    Key,
-    Header(&'m str),
-    Host,
-    Network,
-    Code,
-    Method,
-}
-
 /// Returns the condition of a match.
-pub(crate) fn condition(
-    matching: &Match,
-    context: Context<'_>,
-    place: &Place,
-) -> Result<Box<dyn Condition>, Problem> {
-    Ok(when::every(conditions(matching, None, context, place)?))
-}
-
-/// Returns the conditions of a match, without that of a field by which it was found.
-pub(crate) fn conditions(
-    matching: &Match,
-    found_by: Option<Field<'_>>,
-    context: Context<'_>,
-    place: &Place,
-) -> Result<Vec<Box<dyn Condition>>, Problem> {
+pub(crate) fn condition(matching: &Match, context: Context<'_>) -> Box<dyn Condition> {
     let mut all: Vec<Box<dyn Condition>> = Vec::new();
-    let is_open = |field| found_by != Some(field);
-    let invalid =
-        |field: &str, error: &dyn core::fmt::Display| Problem::error(place.field(field), error);
-    if let Some(methods) = matching.method.as_ref().filter(|_| is_open(Field::Method)) {
-        let methods = methods.0.iter().map(MethodText::as_str);
-        all.push(when::method(methods.filter_map(method)));
+    if let Some(methods) = &matching.method {
+        let methods = methods.0.iter().map(|method| method.as_str().parse().ok());
+        all.push(when::method(methods.flatten()));
     }
-    if let Some(hosts) = matching.host.as_ref().filter(|_| is_open(Field::Host)) {
-        let hosts = any_of(hosts, |host| when::try_host(host.as_str()));
-        all.push(hosts.map_err(|error| invalid("host", &error))?);
-    }
-    if let Some(paths) = matching.path.as_ref().filter(|_| is_open(Field::Path)) {
-        let paths = any_of(paths, path_condition);
-        all.push(paths.map_err(|error| invalid("path", &error))?);
-    }
-    if let Some(routes) = &matching.route {
-        #[cfg(feature = "axum")]
-        if is_open(Field::Route) {
-            let routes = routes.0.iter().map(|route| when::route(&**route));
-            all.push(when::any(routes));
-        }
-        #[cfg(not(feature = "axum"))]
-        {
-            let _ = routes;
-            return Err(invalid(
-                "route",
-                &"routes are those of axum: build the program with the feature \"axum\"",
-            ));
-        }
-    }
+    all.extend(any_of(&matching.host, |host| when::host(host.as_str())));
+    all.extend(any_of(&matching.path, path_condition));
+    #[cfg(feature = "axum")]
+    all.extend(any_of(&matching.route, |route| when::route(&**route)));
     for (name, patterns) in &matching.header.0 {
-        if is_open(Field::Header(name.as_str())) {
-            let source = header_source(name.as_str()).map_err(|error| invalid("header", &error))?;
-            all.push(matches_any(Arc::new(source), &patterns.0));
-        }
+        let source = Arc::new(header_source(name.as_str()));
+        all.push(matches_any(source, &patterns.0));
     }
-    if let Some(patterns) = matching.key.as_ref().filter(|_| is_open(Field::Key)) {
+    if let Some(patterns) = &matching.key {
         all.push(matches_any(Arc::clone(context.default_key), &patterns.0));
     }
-    let networks = matching.network.as_ref();
-    if let Some(networks) = networks.filter(|_| is_open(Field::Network)) {
-        let condition = when::try_address_in(context.client_ip.clone(), &networks.0);
-        all.push(condition.map_err(|error| invalid("network", &error))?);
+    if let Some(networks) = &matching.network {
+        let client_ip = ClientIp::clone(context.client_ip);
+        all.push(when::address_in(client_ip, &networks.0));
     }
-    let services = matching.grpc_service.as_ref();
-    if let Some(services) = services.filter(|_| is_open(Field::GrpcService)) {
-        let services = any_of(services, |name| when::try_grpc_service(name.as_str()));
-        all.push(services.map_err(|error| invalid("grpc_service", &error))?);
-    }
-    let methods = matching.grpc_method.as_ref();
-    if let Some(methods) = methods.filter(|_| is_open(Field::GrpcMethod)) {
-        let methods = any_of(methods, |name| when::try_grpc_method(name.as_str()));
-        all.push(methods.map_err(|error| invalid("grpc_method", &error))?);
-    }
+    all.extend(any_of(&matching.grpc_service, |name| {
+        when::grpc_service(name.as_str())
+    }));
+    all.extend(any_of(&matching.grpc_method, |name| {
+        when::grpc_method(name.as_str())
+    }));
     if matching.cors_preflight {
         all.push(when::cors_preflight());
     }
-    if let Some(names) = matching.code.as_ref().filter(|_| is_open(Field::Code)) {
-        let given = any_of(names, |name| -> Result<Box<dyn Condition>, Problem> {
-            let given = code_condition(name.as_str(), context, place)?;
-            Ok(Box::new(move |head: &RequestHead<'_>| given(head)))
-        });
-        all.push(given?);
-    }
-    if let Some(excluded) = &matching.not {
-        let excluded = excluded.0.iter().enumerate();
-        let excluded: Result<Vec<_>, _> = excluded
-            .map(|(at, excluded)| condition(excluded, context, &place.field("not").index(at)))
+    if let Some(names) = &matching.code {
+        let known = &context.code.conditions;
+        let names = names.0.iter();
+        let given: Vec<_> = names
+            .filter_map(|name| known.get(name.as_str()))
+            .cloned()
             .collect();
-        all.push(when::not(when::any(excluded?)));
+        all.push(Box::new(move |head: &RequestHead<'_>| {
+            given.iter().any(|holds| holds(head))
+        }));
     }
-    Ok(all)
+    all.extend(any_of(&matching.not, |excluded| condition(excluded, context)).map(when::not));
+    match all.pop() {
+        Some(only) if all.is_empty() => only,
+        last => when::every(all.into_iter().chain(last)),
+    }
 }
 
 /// Returns the condition that one of these values matches.
-fn any_of<T, E>(
-    values: &Many<T>,
-    condition: impl Fn(&T) -> Result<Box<dyn Condition>, E>,
-) -> Result<Box<dyn Condition>, E> {
-    let conditions: Vec<_> = values.0.iter().map(condition).collect::<Result<_, E>>()?;
-    Ok(when::any(conditions))
-}
-
-/// Returns the condition that a program gives by this name.
-pub(crate) fn code_condition(
-    name: &str,
-    context: Context<'_>,
-    place: &Place,
-) -> Result<Arc<dyn Condition>, Problem> {
-    let known = &context.code.conditions;
-    let unknown = || unknown_code(place.field("code"), name, known.keys());
-    known.get(name).cloned().ok_or_else(unknown)
+fn any_of<T>(
+    values: &Option<Many<T>>,
+    condition: impl Fn(&T) -> Box<dyn Condition>,
+) -> Option<Box<dyn Condition>> {
+    match &values.as_ref()?.0[..] {
+        [only] => Some(condition(only)),
+        values => Some(when::any(values.iter().map(condition))),
+    }
 }
 
 /// Returns the source of a header's values.
-pub(crate) fn header_source(name: &str) -> Result<KeySource, http::header::InvalidHeaderName> {
+pub(crate) fn header_source(name: &str) -> KeySource {
     let mut source = KeySource::new();
-    source.push(Arc::new(key::try_header(name)?), true);
-    Ok(source)
+    source.push(Arc::new(key::header(name)), true);
+    source
 }
 
-/// Returns the method of a text; `None` for what is no method.
-pub(crate) fn method(text: &str) -> Option<Method> {
-    Method::from_bytes(text.as_bytes()).ok()
-}
-
-fn path_condition(path: &PathMatch) -> Result<Box<dyn Condition>, when::PatternError> {
+fn path_condition(path: &PathMatch) -> Box<dyn Condition> {
     match path {
-        PathMatch::Pattern(pattern) => when::try_path(pattern.as_str()),
+        PathMatch::Pattern(pattern) => when::path(pattern.as_str()),
         PathMatch::Regex(regex) => {
             let regex = regex.regex().clone();
-            Ok(Box::new(move |head: &RequestHead<'_>| {
-                head.path_matches(|path| regex.is_match(path))
-            }))
+            Box::new(move |head: &RequestHead<'_>| head.path_matches(|path| regex.is_match(path)))
         }
     }
 }
 
 /// Returns the condition that a key matches one of these patterns.
 fn matches_any(source: Arc<KeySource>, patterns: &[KeyPattern]) -> Box<dyn Condition> {
-    let patterns: Box<[KeyPattern]> = patterns.into();
+    let mut index = KeyPatterns::default();
+    patterns.iter().for_each(|pattern| index.push(pattern));
     Box::new(move |head: &RequestHead<'_>| {
         let mut matches = false;
         source.each_text(head, &mut |text| {
-            matches |= patterns.iter().any(|pattern| pattern.matches(text))
+            matches |= index.first(text).is_some();
         });
         matches
     })

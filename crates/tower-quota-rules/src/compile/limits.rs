@@ -1,19 +1,16 @@
 //! Limits of a policy, made from those of a document.
 
-use core::fmt;
 use std::sync::Arc;
 
 use tower_quota::settle::{
-    Settle, body_bytes, by_handler, only_failures, only_successes, try_cost_header,
+    Settle, body_bytes, by_handler, cost_header, only_failures, only_successes,
 };
 use tower_quota::when::{self, Condition};
 use tower_quota::{Limit, Penalty, Quota, cost};
 
 use super::conditions::{Context, condition};
 use super::keys::Keys;
-use super::unknown::unknown_code;
 use crate::document::{Defaults, KeyRule, LimitRule, Many, Match};
-use crate::problem::{Place, Problem};
 use crate::text::{AbandonedText, CostText, KeyText, SettleText};
 
 /// Makes the limits of a document.
@@ -34,33 +31,21 @@ pub(crate) fn default_key(defaults: &Defaults) -> KeyRule {
 
 impl Limits<'_> {
     /// Makes a limit. Its field `when` is left out where an index finds it by that.
-    pub(crate) fn limit(
-        &self,
-        rule: &LimitRule,
-        is_found_by_when: bool,
-        place: &Place,
-    ) -> Result<Limit, Problem> {
-        let invalid =
-            |field: &str, error: &dyn fmt::Display| Problem::error(place.field(field), error);
+    pub(crate) fn limit(&self, rule: &LimitRule, is_found_by_when: bool) -> Limit {
+        let key = rule.key.clone().unwrap_or(default_key(self.defaults));
         let mut limit = Limit::new(&rule.name, Quota::from(rule.quota));
-        limit = match &rule.key {
-            Some(key) => limit.by(self.keys.extractor(key, &place.field("key"))?),
-            None => limit.by(self.keys.extractor(
-                &default_key(self.defaults),
-                &Place::of("defaults").field("key"),
-            )?),
-        };
+        limit = limit.by(self.keys.extractor(&key));
         if let Some(cost) = &rule.cost {
-            limit = self.with_cost(limit, cost, &place.field("cost"))?;
+            limit = self.with_cost(limit, cost);
         }
         if let Some(unit) = &rule.unit {
             limit = limit.unit(unit);
         }
         if let Some(matches) = rule.when.as_ref().filter(|_| !is_found_by_when) {
-            limit = limit.when(self.any(matches, &place.field("when"))?);
+            limit = limit.when(self.any(matches));
         }
         if let Some(matches) = &rule.unless {
-            limit = limit.unless(self.any(matches, &place.field("unless"))?);
+            limit = limit.unless(self.any(matches));
         }
         if let Some(missing) = rule.missing.or(self.defaults.missing) {
             limit = limit.when_missing(missing.into());
@@ -83,12 +68,11 @@ impl Limits<'_> {
         if rule.at_most {
             limit = limit.at_most();
         }
-        if let Some(penalty) = rule.penalty {
-            limit = limit
-                .penalty(Penalty::try_from(penalty).map_err(|error| invalid("penalty", &error))?);
+        if let Some(Ok(penalty)) = rule.penalty.map(Penalty::try_from) {
+            limit = limit.penalty(penalty);
         }
         if let Some(settle) = &rule.settle {
-            limit = self.with_settle(limit, settle, &place.field("settle"))?;
+            limit = self.with_settle(limit, settle);
         }
         match rule.on_abandoned {
             None => {}
@@ -96,68 +80,50 @@ impl Limits<'_> {
             Some(AbandonedText::Refund) => limit = limit.on_abandoned(Settle::Cost(0)),
             Some(AbandonedText::Cost(units)) => limit = limit.on_abandoned(Settle::Cost(units)),
         }
-        Ok(match rule.on_store_failure {
+        match rule.on_store_failure {
             Some(choice) => limit.on_store_failure(choice.into()),
             None => limit,
-        })
+        }
     }
 
-    fn any(&self, matches: &Many<Match>, place: &Place) -> Result<Box<dyn Condition>, Problem> {
-        let conditions = matches
-            .0
-            .iter()
-            .map(|matching| condition(matching, self.context, place));
-        Ok(when::any(conditions.collect::<Result<Vec<_>, Problem>>()?))
+    fn any(&self, matches: &Many<Match>) -> Box<dyn Condition> {
+        let matches = matches.0.iter();
+        when::any(matches.map(|matching| condition(matching, self.context)))
     }
 
-    fn with_cost(&self, limit: Limit, text: &CostText, place: &Place) -> Result<Limit, Problem> {
-        Ok(match text {
+    fn with_cost(&self, limit: Limit, text: &CostText) -> Limit {
+        match text {
             CostText::Constant(units) => limit.cost(*units),
-            CostText::Header { name, default } => limit.cost_with(
-                cost::try_header(name.as_str(), *default)
-                    .map_err(|error| Problem::error(place.clone(), error))?,
-            ),
+            CostText::Header { name, default } => {
+                limit.cost_with(cost::header(name.as_str(), *default))
+            }
             CostText::BodySize { unit, default } => {
                 limit.cost_with(cost::body_size(*unit, *default))
             }
-            CostText::Code(name) => {
-                let known = &self.context.code.costs;
-                let given = known.get(name.as_str()).map(Arc::clone);
-                let unknown = || unknown_code(place.clone(), name.as_str(), known.keys());
-                let given = given.ok_or_else(unknown)?;
-                limit.cost_with(move |head| given(head))
-            }
-        })
+            CostText::Code(name) => match self.context.code.costs.get(name.as_str()) {
+                Some(given) => {
+                    let given = Arc::clone(given);
+                    limit.cost_with(move |head| given(head))
+                }
+                None => limit,
+            },
+        }
     }
 
-    fn with_settle(
-        &self,
-        limit: Limit,
-        text: &SettleText,
-        place: &Place,
-    ) -> Result<Limit, Problem> {
-        Ok(match text {
+    fn with_settle(&self, limit: Limit, text: &SettleText) -> Limit {
+        match text {
             SettleText::Handler => limit.settle(by_handler()),
             SettleText::OnlyFailures => limit.settle(only_failures()),
             SettleText::OnlySuccesses => limit.settle(only_successes()),
-            SettleText::CostHeader(name) => limit.settle(
-                try_cost_header(name.as_str())
-                    .map_err(|error| Problem::error(place.clone(), error))?,
-            ),
+            SettleText::CostHeader(name) => limit.settle(cost_header(name.as_str())),
             SettleText::BodyBytes { unit, cut: false } => limit.settle(body_bytes(*unit)),
             SettleText::BodyBytes { unit, cut: true } => {
                 limit.settle(body_bytes(*unit).cut_when_spent())
             }
-            SettleText::Code(name) => {
-                let known = &self.context.code.rules;
-                let unknown = || unknown_code(place.clone(), name.as_str(), known.keys());
-                limit.settle(
-                    known
-                        .get(name.as_str())
-                        .map(Arc::clone)
-                        .ok_or_else(unknown)?,
-                )
-            }
-        })
+            SettleText::Code(name) => match self.context.code.rules.get(name.as_str()) {
+                Some(given) => limit.settle(Arc::clone(given)),
+                None => limit,
+            },
+        }
     }
 }

@@ -2,12 +2,11 @@
 
 use core::fmt;
 use core::str::FromStr;
-use std::borrow::Cow;
+use std::collections::{BTreeMap, btree_map};
 use std::sync::Arc;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
-use serde::{Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tower_quota::Quota;
 
 use crate::text::{NameText, QuotaText, TextError, written_as_text};
@@ -58,24 +57,19 @@ written_as_text!(Grant, "a quota such as \"100/minute\", or \"unlimited\"", {
     "examples": ["1000/minute", "unlimited"]
 });
 
-/// Quotas by the name of the limit. Cheap to clone.
-///
-/// Most tiers and overrides have a few: a slice takes the least memory. Overrides that were read share equal ones.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Grants(Arc<[(NameText, Grant)]>);
+/// Quotas by the name of the limit. Cheap to clone, and overrides that were read share equal ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct Grants(Arc<BTreeMap<NameText, Grant>>);
 
 impl Grants {
-    /// Returns the quota of a limit, if one is given. It compares the names in order.
+    /// Returns the quota of a limit, if one is given.
     #[must_use]
     pub fn get(&self, limit: &str) -> Option<&Grant> {
-        self.0
-            .iter()
-            .find(|(name, _)| name.as_str() == limit)
-            .map(|(_, grant)| grant)
+        self.0.get(limit)
     }
 
-    /// Returns the limits and their quotas, in the order of the document.
-    pub fn iter(&self) -> core::slice::Iter<'_, (NameText, Grant)> {
+    /// Returns the limits and their quotas.
+    pub fn iter(&self) -> btree_map::Iter<'_, NameText, Grant> {
         self.0.iter()
     }
 
@@ -87,74 +81,16 @@ impl Grants {
 }
 
 impl FromIterator<(NameText, Grant)> for Grants {
-    /// Collects the quotas. Of two with one name, the first is kept.
     fn from_iter<I: IntoIterator<Item = (NameText, Grant)>>(grants: I) -> Self {
-        let mut kept: Vec<(NameText, Grant)> = Vec::new();
-        for (name, grant) in grants {
-            if !kept.iter().any(|(known, _)| *known == name) {
-                kept.push((name, grant));
-            }
-        }
-        Self(kept.into())
+        Self(Arc::new(grants.into_iter().collect()))
     }
 }
 
 impl<'a> IntoIterator for &'a Grants {
-    type Item = &'a (NameText, Grant);
-    type IntoIter = core::slice::Iter<'a, (NameText, Grant)>;
+    type Item = (&'a NameText, &'a Grant);
+    type IntoIter = btree_map::Iter<'a, NameText, Grant>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
-    }
-}
-
-impl Serialize for Grants {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.iter().map(|(name, grant)| (name, grant)))
-    }
-}
-
-impl<'de> Deserialize<'de> for Grants {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reader;
-
-        impl<'de> Visitor<'de> for Reader {
-            type Value = Grants;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("quotas by the names of limits")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Grants, A::Error> {
-                let mut grants: Vec<(NameText, Grant)> =
-                    Vec::with_capacity(map.size_hint().unwrap_or(0).min(64));
-                while let Some(entry) = map.next_entry::<NameText, Grant>()? {
-                    grants.push(entry);
-                }
-                let mut names: Vec<&NameText> = grants.iter().map(|(name, _)| name).collect();
-                names.sort_unstable();
-                if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-                    let name = pair[0];
-                    return Err(A::Error::custom(format_args!(
-                        "the limit {:?} is given twice: remove one",
-                        name.as_str()
-                    )));
-                }
-                Ok(Grants(grants.into()))
-            }
-        }
-
-        deserializer.deserialize_map(Reader)
-    }
-}
-
-impl JsonSchema for Grants {
-    fn schema_name() -> Cow<'static, str> {
-        "Grants".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let grant = generator.subschema_for::<Grant>();
-        json_schema!({ "type": "object", "additionalProperties": grant })
     }
 }

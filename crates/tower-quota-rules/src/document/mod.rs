@@ -1,4 +1,4 @@
-//! The document: plain data, as it is written in YAML, TOML or JSON.
+//! The document: plain data, as it is written in YAML or JSON.
 //!
 //! One type a file. Fields are public, so that code can build a document; texts are valid by construction, all else is
 //! checked by [`Rules::new`](crate::Rules::new).

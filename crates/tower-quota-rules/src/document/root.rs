@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     AdaptiveBlock, AssignRule, ClientIpRule, Defaults, LimitRule, Match, OverrideRule, RouteRule,
-    Sample, TierRule,
+    Sample, TierRule, is_unset,
 };
 use crate::text::NameText;
 
@@ -63,10 +63,24 @@ pub struct Document {
     /// Requests that are blocked, unless they are allowed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub block: Vec<Match>,
+    /// True if the document may have no limit. Otherwise such a document is an error.
+    #[serde(skip_serializing_if = "is_unset")]
+    pub allow_empty: bool,
     /// Blocks of clients that are refused for long. Off when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adaptive_block: Option<AdaptiveBlock>,
     /// Sample requests and their expected results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tests: Vec<Sample>,
+}
+
+impl Document {
+    /// Returns the lists of matches with their fields.
+    pub(crate) fn lists(&self) -> [(&'static str, &[Match]); 3] {
+        [
+            ("skip", &self.skip),
+            ("allow", &self.allow),
+            ("block", &self.block),
+        ]
+    }
 }

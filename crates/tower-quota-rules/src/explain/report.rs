@@ -18,8 +18,19 @@ use crate::text::QuotaText;
 pub struct TestReport {
     /// The number of tests that passed.
     pub passed: usize,
-    /// The tests that failed.
+    /// The first tests that failed, at most [`TestReport::MAX_FAILURES`].
     pub failures: Vec<TestFailure>,
+    /// The number of failed tests that are not listed.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub more: usize,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+const fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// A test that failed.
@@ -59,6 +70,8 @@ impl Rules {
             let differences = self.differences(sample);
             if differences.is_empty() {
                 report.passed += 1;
+            } else if report.failures.len() >= TestReport::MAX_FAILURES {
+                report.more += 1;
             } else {
                 report.failures.push(TestFailure { test, differences });
             }
@@ -85,6 +98,9 @@ impl Rules {
 }
 
 impl TestReport {
+    /// The most failures that are listed.
+    pub const MAX_FAILURES: usize = 100;
+
     /// Returns whether no test failed.
     #[must_use]
     pub const fn is_passed(&self) -> bool {
@@ -196,6 +212,7 @@ impl fmt::Display for TestReport {
                 failure.differences.join("; ")
             )?;
         }
-        write!(f, "{} passed, {} failed", self.passed, self.failures.len())
+        let failed = self.failures.len() + self.more;
+        write!(f, "{} passed, {failed} failed", self.passed)
     }
 }

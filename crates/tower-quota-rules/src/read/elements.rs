@@ -1,7 +1,7 @@
 //! The elements of a document, read one by one, and every error in them.
 
 use core::hash::Hash;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -22,7 +22,7 @@ const MAX_READS_OF_LARGE: usize = 10;
 const LARGE: u32 = 10_000;
 
 /// The names of a document's fields.
-const FIELDS: [&str; 15] = [
+const FIELDS: [&str; 16] = [
     "version",
     "defaults",
     "client_ip",
@@ -36,6 +36,7 @@ const FIELDS: [&str; 15] = [
     "skip",
     "allow",
     "block",
+    "allow_empty",
     "adaptive_block",
     "tests",
 ];
@@ -71,11 +72,13 @@ impl<'t> Elements<'t> {
                 "a document is a map of fields, and this is none".into(),
                 Some(help.into()),
             );
+            self.left_out.insert(0);
             return document;
         }
         // Before they are compiled, which takes more time and memory than to read them.
         if let Some((message, help)) = expressions::excess(self.tree) {
             self.report(0, message, Some(help.into()));
+            self.left_out.insert(0);
             return document;
         }
         let entries: Vec<(u32, u32)> = self.tree.entries(0).collect();
@@ -93,15 +96,16 @@ impl<'t> Elements<'t> {
                 "tiers" => document.tiers = self.map(value, Self::element),
                 "assign" => document.assign = self.list(value),
                 "overrides" => {
-                    let (mut read, mut known) = (HashMap::new(), HashSet::new());
+                    let mut known = HashSet::new();
                     document.overrides = self.map(value, |elements, node| {
-                        elements.single(node, &mut read, &mut known)
+                        Some(shared(&mut known, elements.element(node)?))
                     });
                 }
                 "routes" => document.routes = self.list(value),
                 "skip" => document.skip = self.list(value),
                 "allow" => document.allow = self.list(value),
                 "block" => document.block = self.list(value),
+                "allow_empty" => document.allow_empty = self.element(value).unwrap_or_default(),
                 "adaptive_block" => {
                     document.adaptive_block = self.element(value).unwrap_or_default()
                 }
@@ -166,27 +170,6 @@ impl<'t> Elements<'t> {
             }
         }
         read
-    }
-
-    /// Reads an override as an earlier one, if that is written in the same way: there may be a million.
-    fn single(
-        &mut self,
-        node: u32,
-        read: &mut HashMap<&'t str, (u32, OverrideRule)>,
-        known: &mut HashSet<Grants>,
-    ) -> Option<OverrideRule> {
-        let (tree, text) = (self.tree, self.tree.texts(node));
-        match read.get(text) {
-            // What is left out is left out of one only.
-            Some((same, single)) if self.left_out.is_empty() && tree.are_same(*same, node) => {
-                Some(single.clone())
-            }
-            _ => {
-                let single = shared(known, self.element(node)?);
-                read.insert(text, (node, single.clone()));
-                Some(single)
-            }
-        }
     }
 
     /// Reads an element until what is left of it has no error.

@@ -7,11 +7,11 @@ use super::tree::Tree;
 /// The most expressions.
 const MAX_EXPRESSIONS: usize = 10_000;
 
-/// The most parts of all expressions together: they take some seconds to compile.
-const MAX_PARTS: u64 = 20_000_000;
+/// The most parts of all expressions together. A part takes some hundred bytes, so they take less than 100 MB.
+const MAX_PARTS: u64 = 200_000;
 
 /// The most parts that one counts: a larger one is refused by itself, and compiled no further than that.
-const MOST_OF_ONE: u64 = 1_000_000;
+const MOST_OF_ONE: u64 = 20_000;
 
 /// Returns the reason if a document has too many expressions, or too large ones.
 pub(super) fn excess(tree: &Tree) -> Option<(String, &'static str)> {

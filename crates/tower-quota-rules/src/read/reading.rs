@@ -6,11 +6,11 @@ use std::ops::Bound;
 
 use super::elements::{Elements, too_long};
 use super::tree::{Kind, Tree};
-use super::{json, toml, yaml};
+use super::{json, yaml};
 use crate::check::{KnownNames, repeated_limit};
 use crate::document::Document;
 use crate::format::Format;
-use crate::problem::{Problem, Problems, Step};
+use crate::problem::{Place, Problem, Problems, Step};
 
 /// The places of a document in its text, and the problems of reading it.
 #[derive(Debug, Default)]
@@ -23,9 +23,9 @@ pub(crate) struct Reading<'s> {
 
 /// Reads a text. What cannot be read is left out of the document.
 pub(crate) fn read(source: &str, format: Format, max_bytes: usize) -> (Document, Reading<'_>) {
-    let failed = |found: Vec<Problem>| {
+    let failed = |found: Problem| {
         let mut problems = Problems::default();
-        found.into_iter().for_each(|problem| problems.push(problem));
+        problems.push(found);
         (
             Document::default(),
             Reading {
@@ -38,17 +38,20 @@ pub(crate) fn read(source: &str, format: Format, max_bytes: usize) -> (Document,
     // Nodes count bytes in 32 bits.
     let most = max_bytes.min(u32::MAX as usize);
     if source.len() > most {
-        return failed(vec![too_long(source.len(), most)]);
+        return failed(too_long(source.len(), most));
     }
     let text = source.strip_prefix('\u{feff}').unwrap_or(source);
     let tree = match format {
-        Format::Yaml => yaml::read(text).map_err(|problem| vec![problem]),
-        Format::Toml => toml::read(text),
-        Format::Json => json::read(text).map_err(|problem| vec![problem]),
+        Format::Yaml if is_toml(text) => Err(Problem::error(
+            Place::default(),
+            "this is TOML, and rules are written in YAML or JSON: convert it by `yq -p toml -o yaml`",
+        )),
+        Format::Yaml => yaml::read(text),
+        Format::Json => json::read(text),
     };
     let tree = match tree {
         Ok(tree) => tree,
-        Err(problems) => return failed(problems),
+        Err(problem) => return failed(problem),
     };
     let mut elements = Elements {
         tree: &tree,
@@ -67,6 +70,18 @@ pub(crate) fn read(source: &str, format: Format, max_bytes: usize) -> (Document,
             problems,
         },
     )
+}
+
+/// Returns whether a text begins as TOML does: with a table or an assignment, which no rules in YAML begin with.
+fn is_toml(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
+    first.is_some_and(|line| {
+        let is_assignment = line
+            .split_once('=')
+            .is_some_and(|(name, _)| !name.contains([':', '{', '"', '\'']));
+        is_assignment || (line.starts_with('[') && line.ends_with(']') && line.len() > 2)
+    })
 }
 
 impl Reading<'_> {

@@ -1,7 +1,7 @@
 //! The nodes of a text, with their places.
 
-use core::hash::BuildHasher;
-use std::hash::RandomState;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use crate::problem::{Place, Problem, Step};
 
@@ -117,29 +117,6 @@ impl Tree {
         }
     }
 
-    /// Returns the number of nodes so far.
-    pub(super) const fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
-    /// Returns the number of lists and maps that are open.
-    pub(super) const fn depth(&self) -> usize {
-        self.open.len()
-    }
-
-    /// Returns whether the nodes from this one on are those of another tree.
-    pub(super) fn ends_with(&self, start: usize, tail: &Self) -> bool {
-        let nodes = self.nodes.get(start..).unwrap_or_default();
-        let is_same = |((node, number), tail_number): ((&Node, u32), u32)| {
-            let same_end = node.end.checked_sub(small(start)) == Some(tail.end(tail_number));
-            let same_place = tail
-                .node(tail_number)
-                .is_some_and(|tail| (tail.kind, tail.at) == (node.kind, node.at));
-            same_end && same_place && self.text(number) == tail.text(tail_number)
-        };
-        nodes.len() == tail.len() && nodes.iter().zip(small(start)..).zip(0..).all(is_same)
-    }
-
     fn add(&mut self, kind: Kind, at: At, start: u32, length: u32) -> Result<(), Exceeded> {
         if self.nodes.len() >= MAX_NODES {
             return Err(Exceeded {
@@ -174,41 +151,6 @@ impl Tree {
             self.texts.get(start..start + node.length as usize)
         });
         text.unwrap_or_default()
-    }
-
-    /// Returns the texts of a node and of those in it, one behind the other.
-    pub(super) fn texts(&self, node: u32) -> &str {
-        let nodes = self
-            .nodes
-            .get(node as usize..self.end(node) as usize)
-            .unwrap_or_default();
-        let mut scalars = nodes
-            .iter()
-            .filter(|node| !matches!(node.kind, Kind::List | Kind::Map));
-        let first = scalars.next();
-        let last = scalars.next_back().or(first);
-        let texts = first.zip(last).and_then(|(first, last)| {
-            self.texts
-                .get(first.start as usize..last.start as usize + last.length as usize)
-        });
-        texts.unwrap_or_default()
-    }
-
-    /// Returns whether two nodes and those in them are the same but for their places.
-    pub(super) fn are_same(&self, one: u32, other: u32) -> bool {
-        let nodes = |node: u32| {
-            self.nodes
-                .get(node as usize..self.end(node) as usize)
-                .unwrap_or_default()
-        };
-        let shape = |node: &Node, first: u32| (node.kind, node.length, node.end - first);
-        let (ones, others) = (nodes(one), nodes(other));
-        ones.len() == others.len()
-            && ones
-                .iter()
-                .zip(others)
-                .all(|(a, b)| shape(a, one) == shape(b, other))
-            && self.texts(one) == self.texts(other)
     }
 
     /// Returns the number of the first node after those in this one.
@@ -270,20 +212,22 @@ impl Tree {
     /// Returns the keys that a map has twice, each with the first one of its text.
     pub(super) fn duplicates(&self) -> Vec<(u32, u32)> {
         let mut found = Vec::new();
-        let mut keys = Vec::new();
-        for (map, _) in self
-            .nodes
-            .iter()
-            .enumerate()
-            .filter(|(_, node)| node.kind == Kind::Map)
-        {
-            keys.clear();
-            keys.extend(self.entries(small(map)).map(|(key, _)| key));
-            // Most maps have a few fields: comparing them is cheaper than to sort them.
-            if keys.len() <= 16 {
-                self.few_duplicates(&keys, &mut found);
-            } else {
-                self.many_duplicates(&keys, &mut found);
+        let nodes = (0..).zip(&self.nodes);
+        for (map, _) in nodes.filter(|(_, node)| node.kind == Kind::Map) {
+            let mut keys = self.entries(map).map(|(key, _)| key);
+            let mut first: HashMap<&str, u32> = HashMap::new();
+            // Most maps have one field.
+            let Some(key) = keys.next() else { continue };
+            for other in keys {
+                if first.is_empty() {
+                    first.insert(self.text(key), key);
+                }
+                match first.entry(self.text(other)) {
+                    Entry::Occupied(first) => found.push((*first.get(), other)),
+                    Entry::Vacant(entry) => {
+                        entry.insert(other);
+                    }
+                }
             }
             if found.len() > MAX_DUPLICATES {
                 found.truncate(MAX_DUPLICATES);
@@ -291,39 +235,6 @@ impl Tree {
             }
         }
         found
-    }
-
-    fn few_duplicates(&self, keys: &[u32], found: &mut Vec<(u32, u32)>) {
-        for (position, key) in keys.iter().enumerate() {
-            let text = self.text(*key);
-            let mut before = keys.iter().take(position);
-            found.extend(
-                before
-                    .find(|before| self.text(**before) == text)
-                    .map(|first| (*first, *key)),
-            );
-        }
-    }
-
-    /// Finds duplicates among keys of the same hash, which are neighbours in order of the hashes.
-    fn many_duplicates(&self, keys: &[u32], found: &mut Vec<(u32, u32)>) {
-        let hasher = RandomState::new();
-        let mut hashed: Vec<(u32, u32)> = Vec::with_capacity(keys.len());
-        // Half a hash: the texts decide.
-        hashed.extend(
-            keys.iter()
-                .map(|key| (half(hasher.hash_one(self.text(*key))), *key)),
-        );
-        hashed.sort_unstable();
-        let before = found.len();
-        for same in hashed
-            .chunk_by(|(one, _), (other, _)| one == other)
-            .filter(|same| same.len() > 1)
-        {
-            let same: Vec<u32> = same.iter().map(|(_, key)| *key).collect();
-            self.few_duplicates(&same, found);
-        }
-        found[before..].sort_unstable_by_key(|(_, key)| *key);
     }
 
     /// Returns the place of a node.
@@ -374,9 +285,4 @@ impl At {
 /// Returns a number of bytes or nodes. Texts are shorter than 4 GB.
 pub(super) fn small(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
-}
-
-/// Returns the upper half of a hash.
-fn half(hash: u64) -> u32 {
-    u32::try_from(hash >> 32).unwrap_or_default()
 }

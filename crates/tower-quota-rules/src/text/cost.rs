@@ -4,8 +4,8 @@ use core::fmt;
 use core::str::FromStr;
 
 use super::error::TextError;
+use super::macros::written_as_text;
 use super::name::NameText;
-use super::number_or_text::number_or_text;
 use super::pattern::HeaderText;
 
 /// The cost of a request: a number, or where it is read, as text.
@@ -69,12 +69,6 @@ impl FromStr for CostText {
     }
 }
 
-impl From<u64> for CostText {
-    fn from(units: u64) -> Self {
-        Self::Constant(units)
-    }
-}
-
 impl CostText {
     const fn number(&self) -> Option<u64> {
         match self {
@@ -95,7 +89,7 @@ impl fmt::Display for CostText {
     }
 }
 
-number_or_text!(CostText, "a cost, as a number or a text such as \"header x-cost default 1\"", {
+written_as_text!(number CostText, "a cost, as a number or a text such as \"header x-cost default 1\"", {
     "anyOf": [
         { "type": "integer", "minimum": 0 },
         { "type": "string", "pattern": "^\\s*([0-9]+|header\\s+\\S+\\s+default\\s+[0-9]+|body_size\\s+[0-9]+\\s+default\\s+[0-9]+|code\\s.+)\\s*$" }

@@ -2,15 +2,26 @@
 
 /// Implements `Serialize`, `Deserialize` and `JsonSchema` by `Display` and `FromStr`.
 ///
-/// The schema of the text is given as an object: its pattern, its examples.
+/// The schema of the text is given as an object: its pattern, its examples. A type whose `number` returns a number is
+/// written as that, and read from it.
 macro_rules! written_as_text {
-    ($type:ident, $expected:literal, { $($schema:tt)* }) => {
+    (number $type:ident, $expected:literal, { $($schema:tt)* }) => {
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
+                match self.number() {
+                    Some(number) => serializer.serialize_u64(number),
+                    None => serializer.collect_str(self),
+                }
             }
         }
 
+        written_as_text!(read $type, deserialize_any, $expected, {
+            fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<$type, E> {
+                self.visit_str(&number.to_string())
+            }
+        }, { "description": $expected, $($schema)* });
+    };
+    (read $type:ident, $deserialize:ident, $expected:literal, { $($visit:tt)* }, { $($schema:tt)* }) => {
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 struct Reader;
@@ -25,9 +36,11 @@ macro_rules! written_as_text {
                     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$type, E> {
                         text.parse().map_err(E::custom)
                     }
+
+                    $($visit)*
                 }
 
-                deserializer.deserialize_str(Reader)
+                deserializer.$deserialize(Reader)
             }
         }
 
@@ -37,9 +50,22 @@ macro_rules! written_as_text {
             }
 
             fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                schemars::json_schema!({ "type": "string", "description": $expected, $($schema)* })
+                schemars::json_schema!({ $($schema)* })
             }
         }
+    };
+    ($type:ident, $expected:literal, { $($schema:tt)* }) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        written_as_text!(read $type, deserialize_str, $expected, {}, {
+            "type": "string",
+            "description": $expected,
+            $($schema)*
+        });
     };
 }
 

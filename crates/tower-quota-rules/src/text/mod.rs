@@ -9,7 +9,6 @@ mod key;
 mod key_pattern;
 mod macros;
 mod name;
-mod number_or_text;
 mod pattern;
 mod quota;
 mod regex;

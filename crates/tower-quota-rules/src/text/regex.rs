@@ -5,6 +5,8 @@ use core::hash::{Hash, Hasher};
 use core::str::FromStr;
 
 use ::regex::{Regex, RegexBuilder};
+use regex_syntax::hir::Look;
+use regex_syntax::hir::literal::Extractor;
 
 use super::error::TextError;
 use super::macros::written_as_text;
@@ -23,6 +25,19 @@ impl PathRegex {
     #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.as_str()
+    }
+
+    /// Returns the text that every path of the expression begins with. Empty if there is no such text.
+    pub(crate) fn beginning(&self) -> String {
+        let Ok(hir) = regex_syntax::parse(self.as_str()) else {
+            return String::new();
+        };
+        if !hir.properties().look_set_prefix().contains(Look::Start) {
+            return String::new();
+        }
+        let prefixes = Extractor::new().extract(&hir);
+        let common = prefixes.longest_common_prefix().unwrap_or_default();
+        String::from_utf8_lossy(common).into_owned()
     }
 
     /// Returns the compiled expression.

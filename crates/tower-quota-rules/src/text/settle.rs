@@ -6,7 +6,6 @@ use core::str::FromStr;
 use super::error::TextError;
 use super::macros::written_as_text;
 use super::name::NameText;
-use super::number_or_text::number_or_text;
 use super::pattern::HeaderText;
 
 /// A rule by which the cost of a request is corrected when it is over, as text: one of [`tower_quota::settle`].
@@ -103,12 +102,6 @@ impl AbandonedText {
     }
 }
 
-impl From<u64> for AbandonedText {
-    fn from(units: u64) -> Self {
-        Self::Cost(units)
-    }
-}
-
 impl FromStr for AbandonedText {
     type Err = TextError;
 
@@ -136,6 +129,6 @@ impl fmt::Display for AbandonedText {
     }
 }
 
-number_or_text!(AbandonedText, "\"keep\", \"refund\" or a number of units", {
+written_as_text!(number AbandonedText, "\"keep\", \"refund\" or a number of units", {
     "anyOf": [{ "type": "integer", "minimum": 0 }, { "type": "string", "pattern": "^\\s*(keep|refund|[0-9]+)\\s*$" }]
 });

@@ -3,45 +3,62 @@
 //! A request's tier is that of its key's override, or the extension [`Tier`] that code attached, or that of the first
 //! assignment with a pattern that matches its key. The quotas of a tier include those of the tiers that it extends.
 
-mod grants;
 mod overrides;
 mod tier;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tower_quota::{Key, Name, RequestHead};
+use tower_quota::{Key, Name, Quota, RequestHead};
 
-pub(crate) use self::grants::Granted;
-use self::grants::{Quotas, TierQuota};
-use self::overrides::{Overrides, OverridesBuilder};
+use self::overrides::Overrides;
 pub use self::tier::Tier;
-use super::index::Globs;
+use super::key_patterns::KeyPatterns;
 use super::key_source::KeySource;
-use super::unknown::unknown_tier;
 use crate::document::{Document, Grants};
 use crate::problem::{Place, Problem, Problems};
-use crate::text::NameText;
 
 /// The tiers, assignments and overrides of a document.
 #[derive(Debug)]
 pub(crate) struct Tiers {
     default_key: Arc<KeySource>,
-    quotas: Quotas,
-    tiers: Vec<TierGrants>,
-    by_name: HashMap<Box<str>, u32>,
+    /// Each tier with the quotas of the tiers that it extends.
+    tiers: Vec<(Name, Quotas)>,
+    by_name: HashMap<Box<str>, usize>,
     /// The patterns of the assignments, in order.
-    patterns: Globs,
+    patterns: KeyPatterns,
     /// The tier of each pattern.
-    assigned: Vec<u32>,
+    assigned: Vec<usize>,
     overrides: Overrides,
 }
 
-/// A tier, with the quotas of those that it extends.
-#[derive(Debug)]
-struct TierGrants {
-    name: Name,
-    grants: Box<[TierQuota]>,
+/// The tier and the quotas of a single key.
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
+struct Grant {
+    tier: Option<usize>,
+    quotas: Quotas,
+}
+
+/// Quotas by the position of the limit, sorted. `None` if the limit does not apply.
+type Quotas = Box<[(u32, Option<Quota>)]>;
+
+/// The tier and the quotas of one client.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Granted<'a> {
+    pub(crate) tier: Option<Name>,
+    own: &'a [(u32, Option<Quota>)],
+    of_tier: &'a [(u32, Option<Quota>)],
+}
+
+impl Granted<'_> {
+    /// Returns the quota of a limit: the outer `None` is the limit's own, the inner one that it does not apply.
+    pub(crate) fn quota(&self, limit: u32) -> Option<Option<Quota>> {
+        let find = |quotas: &[(u32, Option<Quota>)]| {
+            let at = quotas.binary_search_by_key(&limit, |(limit, _)| *limit);
+            Some(quotas.get(at.ok()?)?.1)
+        };
+        find(self.own).or_else(|| find(self.of_tier))
+    }
 }
 
 impl Tiers {
@@ -52,94 +69,42 @@ impl Tiers {
         default_key: &Arc<KeySource>,
         problems: &mut Problems,
     ) -> Self {
-        let mut quotas = Quotas::default();
-        let by_name = document
-            .tiers
-            .keys()
-            .zip(0..)
-            .map(|(name, tier)| (name.as_str().into(), tier))
-            .collect();
-        let mut tiers = Vec::with_capacity(document.tiers.len());
-        for name in document.tiers.keys() {
-            let grants = inherited(document, name, limits, &mut quotas, problems);
-            tiers.push(TierGrants {
-                name: name.into(),
-                grants,
-            });
-        }
+        let names = document.tiers.keys();
         let mut compiled = Self {
             default_key: Arc::clone(default_key),
-            quotas,
-            tiers,
-            by_name,
-            patterns: Globs::default(),
+            tiers: names
+                .clone()
+                .map(|name| (name.into(), inherited(document, name.as_str(), limits)))
+                .collect(),
+            by_name: names.map(|name| name.as_str().into()).zip(0..).collect(),
+            patterns: KeyPatterns::default(),
             assigned: Vec::new(),
             overrides: Overrides::default(),
         };
-        compiled.assign(document, problems);
-        compiled.override_keys(document, limits, problems);
-        compiled
-    }
-
-    fn assign(&mut self, document: &Document, problems: &mut Problems) {
-        let mut patterns = Vec::new();
-        for (at, rule) in document.assign.iter().enumerate() {
-            let Some(tier) = self.tier_named(rule.tier.as_str()) else {
-                problems.push(unknown_tier(
-                    Place::of("assign").index(at).field("tier"),
-                    rule.tier.as_str(),
-                ));
+        for rule in &document.assign {
+            let Some(tier) = compiled.tier_named(rule.tier.as_str()) else {
                 continue;
             };
             for pattern in &rule.key.0 {
-                patterns.push((
-                    pattern,
-                    u32::try_from(self.assigned.len()).unwrap_or(u32::MAX),
-                ));
-                self.assigned.push(tier);
+                compiled.patterns.push(pattern);
+                compiled.assigned.push(tier);
             }
         }
-        self.patterns = Globs::new(patterns);
-    }
-
-    fn override_keys(
-        &mut self,
-        document: &Document,
-        limits: &HashMap<&str, u32>,
-        problems: &mut Problems,
-    ) {
-        let mut overrides = OverridesBuilder::default();
-        overrides.reserve(document.overrides.len());
-        let mut grants = Vec::new();
         for (text, rule) in &document.overrides {
             let place = || Place::of("overrides").field(text);
-            let Some((part, key)) = self.default_key.parse(text) else {
+            let Some((part, key)) = compiled.default_key.parse(text) else {
                 problems.push(Problem::error(
                     place(),
                     "it is not a key that the key of `defaults` can have: write one, or remove it",
                 ));
                 continue;
             };
-            let tier = match &rule.tier {
-                None => None,
-                Some(name) => match self.tier_named(name.as_str()) {
-                    Some(tier) => Some(tier),
-                    None => {
-                        problems.push(unknown_tier(place().field("tier"), name.as_str()));
-                        continue;
-                    }
-                },
+            let tier = rule.tier.as_ref();
+            let grant = Grant {
+                tier: tier.and_then(|tier| compiled.tier_named(tier.as_str())),
+                quotas: quotas([&rule.limits], limits),
             };
-            grants.clear();
-            add(
-                &mut grants,
-                &rule.limits,
-                limits,
-                &mut self.quotas,
-                &place,
-                problems,
-            );
-            if !overrides.insert(part, key.as_bytes(), tier, &grants) {
+            if !compiled.overrides.insert(part, key.as_bytes(), grant) {
                 problems.push(Problem::error(
                     place(),
                     format_args!(
@@ -148,22 +113,22 @@ impl Tiers {
                 ));
             }
         }
-        self.overrides = overrides.build();
-        self.quotas.finish();
+        compiled
     }
 
-    fn tier_named(&self, name: &str) -> Option<u32> {
+    fn tier_named(&self, name: &str) -> Option<usize> {
         self.by_name.get(name).copied()
     }
 
     /// Returns the tier and the quotas of a request's client.
-    #[inline]
     pub(crate) fn of(&self, head: &RequestHead<'_>) -> Granted<'_> {
         if self.is_empty() {
-            Granted::none(&self.quotas)
-        } else {
-            self.find(head)
+            return Granted::default();
         }
+        let key = self.default_key.find(head);
+        self.granted(key.as_ref().map(|(part, key)| (*part, key)), || {
+            head.extensions().get::<Tier>()
+        })
     }
 
     /// Returns the tier and the quotas of a client of which only the key is known.
@@ -179,16 +144,7 @@ impl Tiers {
         self.tiers.is_empty() && self.overrides.is_empty()
     }
 
-    #[inline(never)]
-    fn find(&self, head: &RequestHead<'_>) -> Granted<'_> {
-        let key = self.default_key.find(head);
-        self.granted(key.as_ref().map(|(part, key)| (*part, key)), || {
-            head.extensions().get::<Tier>()
-        })
-    }
-
     /// Returns the tier and the quotas of a key that a part found, and of the tier that code attached.
-    #[inline]
     fn granted<'t>(
         &self,
         key: Option<(usize, &Key<'_>)>,
@@ -199,89 +155,41 @@ impl Tiers {
             let part = (!self.default_key.is_text(part)).then_some(part);
             self.overrides.find(part, key.as_bytes())
         });
-        let (own_tier, own_grants) = own.unwrap_or_default();
         let by_code = || self.tier_named(attached()?.as_str());
         let by_pattern = || {
             let (_, key) = key.filter(|(part, _)| self.default_key.is_text(*part))?;
-            let mut first: Option<u32> = None;
-            self.patterns.find(key.as_bytes(), |at| {
-                first = Some(first.map_or(at, |first| first.min(at)))
-            });
-            self.assigned.get(usize::try_from(first?).ok()?).copied()
+            let first = self.patterns.first(key.as_bytes())?;
+            self.assigned.get(first).copied()
         };
-        let tier = own_tier.or_else(by_code).or_else(by_pattern);
-        let tier = tier.and_then(|tier| self.tiers.get(usize::try_from(tier).ok()?));
-        Granted::new(
-            &self.quotas,
-            tier.map(|tier| tier.name),
-            own_grants,
-            tier.map_or(&[], |tier| &tier.grants),
-        )
+        let tier = own.and_then(|own| own.tier).or_else(by_code);
+        let tier = tier
+            .or_else(by_pattern)
+            .and_then(|tier| self.tiers.get(tier));
+        Granted {
+            tier: tier.map(|(name, _)| *name),
+            own: own.map_or(&[], |own| &own.quotas),
+            of_tier: tier.map_or(&[], |(_, quotas)| quotas),
+        }
     }
 }
 
-/// Returns the quotas of a tier and of those that it extends, the nearest first.
-fn inherited(
-    document: &Document,
-    name: &NameText,
-    limits: &HashMap<&str, u32>,
-    quotas: &mut Quotas,
-    problems: &mut Problems,
-) -> Box<[TierQuota]> {
-    let mut grants: Vec<TierQuota> = Vec::new();
-    let mut next = Some(name);
-    let mut seen: Vec<&NameText> = Vec::new();
-    while let Some(name) = next {
-        let place = || Place::of("tiers").field(name.as_str());
-        let Some(tier) = document.tiers.get(name.as_str()) else {
-            let of = seen.last().map_or(name, |of| *of);
-            problems.push(unknown_tier(
-                Place::of("tiers").field(of.as_str()).field("extends"),
-                name.as_str(),
-            ));
-            break;
-        };
-        if seen.contains(&name) {
-            problems.push(Problem::error(
-                place().field("extends"),
-                format_args!(
-                    "the tier {:?} extends itself: remove it from one",
-                    name.as_str()
-                ),
-            ));
-            break;
-        }
-        seen.push(name);
-        add(&mut grants, &tier.limits, limits, quotas, &place, problems);
-        next = tier.extends.as_ref();
-    }
-    grants.into()
+/// Returns the quotas of a tier and of those that it extends, the nearest first. The check has refused circles.
+fn inherited(document: &Document, name: &str, limits: &HashMap<&str, u32>) -> Quotas {
+    let tier = |name: &str| document.tiers.get(name);
+    let extended = core::iter::successors(tier(name), |rule| tier(rule.extends.as_ref()?.as_str()));
+    quotas(extended.map(|tier| &tier.limits), limits)
 }
 
-/// Adds quotas for limits that have none yet, sorted by limit.
-fn add(
-    grants: &mut Vec<TierQuota>,
-    added: &Grants,
-    limits: &HashMap<&str, u32>,
-    quotas: &mut Quotas,
-    place: &dyn Fn() -> Place,
-    problems: &mut Problems,
-) {
-    for (name, grant) in added {
-        let Some(limit) = limits.get(name.as_str()).copied() else {
-            let name = name.as_str();
-            let unknown = format_args!("there is no limit {name:?}: add it, or correct the name");
-            problems.push(Problem::error(place().field("limits").field(name), unknown));
-            continue;
-        };
-        if let Err(at) = grants.binary_search_by_key(&limit, |grant| grant.limit) {
-            grants.insert(
-                at,
-                TierQuota {
-                    limit,
-                    quota: grant.quota().map(|quota| quotas.number(*quota)),
-                },
-            );
-        }
-    }
+/// Returns the first quota of each limit.
+fn quotas<'g>(grants: impl IntoIterator<Item = &'g Grants>, limits: &HashMap<&str, u32>) -> Quotas {
+    let named = grants.into_iter().flatten();
+    let placed = named.filter_map(|(name, grant)| {
+        let limit = limits.get(name.as_str())?;
+        Some((*limit, grant.quota().copied()))
+    });
+    let mut quotas: Vec<(u32, Option<Quota>)> = placed.collect();
+    // Stable, so that the nearest stays first.
+    quotas.sort_by_key(|(limit, _)| *limit);
+    quotas.dedup_by_key(|(limit, _)| *limit);
+    quotas.into()
 }

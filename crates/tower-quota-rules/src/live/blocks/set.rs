@@ -9,7 +9,7 @@ use tower_quota::key::{ClientIp, KeyExtractor, MAX_SENT_KEYS};
 use tower_quota::{Key, Policy, RequestHead};
 
 use super::block::{Block, BlockKind, Target};
-use crate::compile::{Nested, Range};
+use crate::compile::Networks;
 use crate::live::time::Time;
 
 /// The keys by which a policy's limits count, for conditions on blocks.
@@ -34,9 +34,7 @@ struct BlockEntries {
 /// The targets of one kind, each with the instant at which it ends.
 struct Listed {
     keys: HashMap<u64, Time>,
-    networks: Nested<Range>,
-    /// The ends of the networks, by their numbers.
-    ends: Vec<Time>,
+    networks: Networks<Time>,
 }
 
 impl BlockSet {
@@ -145,7 +143,7 @@ impl BlockEntries {
 impl Listed {
     fn of<'b>(blocks: impl Iterator<Item = &'b Block>) -> Self {
         let mut keys = HashMap::new();
-        let (mut networks, mut ends) = (Vec::new(), Vec::new());
+        let mut networks = Vec::new();
         for block in blocks {
             match &block.target {
                 Target::Key { hash, .. } => {
@@ -154,17 +152,12 @@ impl Listed {
                         keys.insert(hash, block.until);
                     }
                 }
-                Target::Network(network) => {
-                    let number = u32::try_from(ends.len()).unwrap_or(u32::MAX);
-                    networks.push((Range::of_network(*network), number));
-                    ends.push(block.until);
-                }
+                Target::Network(network) => networks.push((*network, block.until)),
             }
         }
         Self {
             keys,
-            networks: Nested::new(networks),
-            ends,
+            networks: networks.into_iter().collect(),
         }
     }
 
@@ -183,11 +176,6 @@ impl Listed {
             return false;
         };
         let now = Time::now();
-        let mut is_listed = false;
-        self.networks.find_address(address, |number| {
-            let end = self.ends.get(number as usize);
-            is_listed |= end.is_some_and(|end| *end > now);
-        });
-        is_listed
+        self.networks.find(address).any(|until| *until > now)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tower_quota::{ConfigError, Policy, Store, key};
+use tower_quota::{ConfigError, Policy, Store};
 
 use super::shared::Shared;
 use crate::live::blocks::BlockKeys;
@@ -78,9 +78,7 @@ impl<S: Store> Shared<S> {
         shadow: Option<&Rules>,
     ) -> Result<Policy, ConfigError> {
         let policy = (self.options.with_policy)(rules.policy());
-        // The document was checked: its proxies are valid.
-        let client_ip =
-            compile::client_ip(&rules.document().client_ip).unwrap_or_else(|_| key::client_ip());
+        let client_ip = compile::client_ip(&rules.document().client_ip);
         let keys = BlockKeys {
             keys: policy.keys().into(),
             client_ip,

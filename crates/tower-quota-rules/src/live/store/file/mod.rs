@@ -54,7 +54,8 @@ impl FileRules {
     pub fn new(path: impl Into<PathBuf>) -> Result<Self, RuleStoreError> {
         let path = path.into();
         let Some(format) = Format::of_path(&path) else {
-            let reason = "its ending names no format: rename it to .yaml, .toml or .json";
+            let reason = "its ending names no format: write rules in YAML or JSON, as .yaml or .json, and convert TOML by \
+                 `yq -p toml -o yaml`";
             return Err(RuleStoreError::unreadable(display(&path), reason));
         };
         let (memory, known) = (Arc::new(MemoryRules::new()), Mutex::default());

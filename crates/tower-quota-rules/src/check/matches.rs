@@ -1,0 +1,99 @@
+//! Matches: paths and expressions that no request has, and conditions of code.
+
+use super::{Checker, all_limits};
+use crate::document::{Match, PathMatch};
+use crate::problem::Place;
+use crate::text::PathRegex;
+
+impl<'d> Checker<'d> {
+    pub(super) fn matches(&mut self) {
+        let document = self.document;
+        for limit in all_limits(document) {
+            for (field, matches) in [("when", &limit.rule.when), ("unless", &limit.rule.unless)] {
+                if let Some(matches) = matches {
+                    self.each_of(&limit.place().field(field), &matches.0);
+                }
+            }
+        }
+        for (index, route) in document.routes.iter().enumerate() {
+            self.matching(
+                &Place::of("routes").index(index).field("match"),
+                &route.matching,
+            );
+        }
+        for (field, list) in document.lists() {
+            self.each_of(&Place::of(field), list);
+        }
+    }
+
+    fn each_of(&mut self, place: &Place, matches: &'d [Match]) {
+        for (index, matching) in matches.iter().enumerate() {
+            self.matching(&place.index(index), matching);
+        }
+    }
+
+    fn matching(&mut self, place: &Place, matching: &'d Match) {
+        if matching.route.is_some() && !cfg!(feature = "axum") {
+            let text = "matched routes are axum's: build the service with the feature `axum`, or use \"path\"";
+            self.error(place.field("route"), text);
+        }
+        for (index, name) in matching.code.iter().flat_map(|names| &names.0).enumerate() {
+            let place = place.field("code").index(index);
+            self.part(place, "condition", name, &self.parts.conditions);
+        }
+        for (index, path) in matching.path.iter().flat_map(|paths| &paths.0).enumerate() {
+            self.path(|| place.field("path").index(index), path);
+        }
+        if let Some(excluded) = &matching.not {
+            self.each_of(&place.field("not"), &excluded.0);
+        }
+    }
+
+    fn path(&mut self, place: impl Fn() -> Place, path: &PathMatch) {
+        match path {
+            PathMatch::Pattern(pattern) if pattern.as_str().contains('?') => {
+                let pattern = pattern.as_str();
+                let text = format_args!(
+                    "a path has no query, so that {pattern:?} matches no request: leave out what follows the question mark"
+                );
+                self.error(place(), text);
+            }
+            PathMatch::Regex(regex) if matches_no_path(regex) => {
+                let regex = regex.as_str();
+                let text = format_args!(
+                    "{regex:?} matches no path, since each begins with a slash: begin it with \"^/\""
+                );
+                self.error(place().field("regex"), text);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns whether all paths of an expression would begin with another character than a slash.
+fn matches_no_path(expression: &PathRegex) -> bool {
+    let beginning = expression.beginning();
+    !beginning.is_empty() && !beginning.starts_with('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches_no_path;
+
+    #[test]
+    fn expression_without_slash_matches_no_path() {
+        for (expression, nothing) in [
+            ("^v1/", true),
+            ("^(?:v1|v2)/", true),
+            ("^/v1/", false),
+            ("v1/", false),
+            ("^.*v1", false),
+            ("^(/a|b)", false),
+            ("^[/a]", false),
+            ("", false),
+        ] {
+            let regex = expression.parse().expect("valid");
+            assert_eq!(matches_no_path(&regex), nothing, "{expression}");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The index of patterns of keys, in order.
+
+use std::collections::{BTreeSet, HashMap};
+
+use foldhash::quality::RandomState;
+
+use crate::text::KeyPattern;
+
+/// Patterns by their literal beginnings. A look-up takes one hash for each length of a beginning.
+#[derive(Debug, Default)]
+pub(crate) struct KeyPatterns {
+    patterns: Vec<KeyPattern>,
+    /// The positions of the patterns with this beginning.
+    positions: HashMap<Vec<u8>, Vec<usize>, RandomState>,
+    lengths: BTreeSet<usize>,
+}
+
+impl KeyPatterns {
+    /// The most patterns with the same beginning that another pattern is compared with.
+    const MOST_COMPARED: usize = 100;
+
+    /// Adds a pattern behind all others.
+    pub(crate) fn push(&mut self, pattern: &KeyPattern) {
+        let (prefix, _) = pattern.literal_prefix();
+        self.lengths.insert(prefix.len());
+        let positions = self.positions.entry(prefix).or_default();
+        positions.push(self.patterns.len());
+        self.patterns.push(pattern.clone());
+    }
+
+    /// Returns the position of the first pattern that matches a key.
+    pub(crate) fn first(&self, key: &[u8]) -> Option<usize> {
+        let matches = |at: &&usize| self.patterns[**at].matches(key);
+        let first_of_each = self
+            .candidates(key)
+            .filter_map(|all| all.iter().find(matches));
+        first_of_each.min().copied()
+    }
+
+    /// Returns a pattern that matches every key of another one, if one is found quickly.
+    pub(crate) fn covering(&self, other: &KeyPattern) -> Option<&KeyPattern> {
+        let (prefix, _) = other.literal_prefix();
+        let few = self
+            .candidates(&prefix)
+            .flat_map(|all| all.iter().take(Self::MOST_COMPARED));
+        let mut patterns = few.map(|at| &self.patterns[*at]);
+        patterns.find(|pattern| pattern.covers(other))
+    }
+
+    /// Returns the positions of the patterns whose literal beginning is that of a text.
+    fn candidates(&self, text: &[u8]) -> impl Iterator<Item = &Vec<usize>> {
+        let lengths = self.lengths.range(..=text.len());
+        lengths.filter_map(|length| self.positions.get(&text[..*length]))
+    }
+}

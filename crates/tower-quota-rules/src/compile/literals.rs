@@ -1,0 +1,53 @@
+//! The segments that a path must have to match a pattern or an expression.
+
+use crate::text::PathRegex;
+
+/// Returns the literal segments of a pattern, by position. Parameters have none.
+pub(super) fn segments_of_pattern(pattern: &str) -> Vec<Option<String>> {
+    let literal = |segment: &str| {
+        let text = segment.replace("{{", "\0").replace("}}", "\u{1}");
+        let has_parameter = text.contains(['{', '}']);
+        (!has_parameter).then(|| text.replace('\0', "{").replace('\u{1}', "}"))
+    };
+    pattern.split('/').skip(1).map(literal).collect()
+}
+
+/// Returns the entire segments that all paths of an expression begin with.
+pub(super) fn segments_of_regex(expression: &PathRegex) -> Vec<Option<String>> {
+    let beginning = expression.beginning();
+    let segments = beginning.split('/').skip(1);
+    let mut segments: Vec<Option<String>> = segments.map(|text| Some(text.into())).collect();
+    // The last one may go on.
+    segments.pop();
+    segments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{segments_of_pattern, segments_of_regex};
+
+    #[test]
+    fn literal_segments_are_found() {
+        let literal = |text: &str| Some(text.to_owned());
+        for (pattern, segments) in [
+            ("/", vec![literal("")]),
+            ("/v1/{id}/x", vec![literal("v1"), None, literal("x")]),
+            ("/a{{b}}/v{n}", vec![literal("a{b}"), None]),
+            ("/{*rest}", vec![None]),
+        ] {
+            assert_eq!(segments_of_pattern(pattern), segments, "{pattern}");
+        }
+        for (expression, segments) in [
+            ("^/v1/users", vec![literal("v1")]),
+            ("^/v[12]/users", vec![]),
+            ("/v1/users", vec![]),
+            ("^/v1/users$|^/v1/x", vec![literal("v1")]),
+            ("^/v1/users$|/v1/x", vec![]),
+            ("(?i)^/v1/", vec![]),
+            ("^/é/x", vec![literal("é")]),
+        ] {
+            let expression = expression.parse().expect("valid");
+            assert_eq!(segments_of_regex(&expression), segments, "{expression}");
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! The index of matches: which of many a request meets.
+//!
+//! Each match is listed under a feature that a request must have to meet it: the text of a segment of its path, a
+//! host, the beginning of a key, a network. The features of a request lead to candidates, and the conditions of a
+//! candidate decide. A match with several features is listed under the one that the fewest matches share.
+
+use core::fmt;
+use core::hash::BuildHasher;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use foldhash::quality::RandomState;
+use ipnet::IpNet;
+use tower_quota::RequestHead;
+#[cfg(feature = "axum")]
+use tower_quota::key::KeyExtractor as _;
+use tower_quota::key::{self, ClientIp};
+use tower_quota::when::Condition;
+
+use super::conditions::{Context, condition, header_source};
+use super::key_source::KeySource;
+use super::literals::{segments_of_pattern, segments_of_regex};
+use super::networks::network_of;
+use crate::document::{Many, Match, PathMatch};
+use crate::text::{KeyPattern, Network};
+
+/// Finds all matches that a request meets.
+pub(crate) struct Matches<T> {
+    entries: Vec<Entry<T>>,
+    /// The entries without a feature, which every request is a candidate for.
+    always: Vec<u32>,
+    /// The entries under the hash of their feature. Conditions decide, so that a collision does no harm.
+    listed: HashMap<u64, Vec<u32>, RandomState>,
+    features: Features,
+    client_ip: Arc<ClientIp>,
+}
+
+struct Entry<T> {
+    value: T,
+    holds: Box<dyn Condition>,
+}
+
+/// A property of a request.
+#[derive(Hash)]
+enum Feature<'a> {
+    /// A segment of the path, by its position.
+    Segment(usize, &'a [u8]),
+    Route(&'a [u8]),
+    /// The end of a host: all of it, or from a dot on.
+    Host(&'a [u8]),
+    /// The beginning of a key, by the position of its source.
+    Text(usize, &'a [u8]),
+    Network(IpNet),
+}
+
+/// The features that matches use.
+#[derive(Default)]
+struct Features {
+    hasher: RandomState,
+    sources: Vec<Source>,
+    lengths_of_hosts: BTreeSet<usize>,
+    lengths_of_networks: BTreeSet<u8>,
+    /// The number of segments, from the first one on, that matches look at.
+    segments: usize,
+    has_routes: bool,
+}
+
+/// The default key or a header.
+struct Source {
+    /// The name of the header.
+    header: Option<Box<str>>,
+    key: Arc<KeySource>,
+    /// The lengths of the beginnings that are listed.
+    lengths: BTreeSet<usize>,
+}
+
+impl<T> Matches<T> {
+    /// Makes the index of these matches, each with the value that it stands for.
+    pub(crate) fn new<'m>(
+        matches: impl IntoIterator<Item = (&'m Match, T)>,
+        context: Context<'_>,
+    ) -> Self {
+        let mut index = Self {
+            entries: Vec::new(),
+            always: Vec::new(),
+            listed: HashMap::default(),
+            features: Features::default(),
+            client_ip: Arc::clone(context.client_ip),
+        };
+        let mut shared: HashMap<u64, usize, RandomState> = HashMap::default();
+        let mut all = Vec::new();
+        for (matching, value) in matches {
+            let holds = condition(matching, context);
+            index.entries.push(Entry { value, holds });
+            let fields = index.features.of(matching, context);
+            for feature in fields.iter().flatten().flatten() {
+                *shared.entry(*feature).or_default() += 1;
+            }
+            all.push(fields);
+        }
+        for (entry, fields) in (0..).zip(all) {
+            // The rarest feature of each value. `None` if a value has none, so that the field does not find the match.
+            let rarest = |values: Vec<Vec<u64>>| -> Option<Vec<(usize, u64)>> {
+                let counted = |feature: u64| (shared[&feature], feature);
+                let rarest = values
+                    .into_iter()
+                    .map(|all| all.into_iter().map(counted).min());
+                rarest.collect()
+            };
+            let fields = fields.into_iter().filter_map(rarest);
+            let sharing = |values: &Vec<(usize, u64)>| -> usize {
+                values.iter().map(|(sharing, _)| sharing).sum()
+            };
+            match fields.min_by_key(sharing) {
+                None => index.always.push(entry),
+                Some(values) => {
+                    for (_, feature) in values {
+                        index.listed.entry(feature).or_default().push(entry);
+                    }
+                }
+            }
+        }
+        index
+    }
+
+    /// Visits the values of all matches that a request meets. One may be visited several times.
+    pub(crate) fn find(&self, head: &RequestHead<'_>, mut visit: impl FnMut(&T)) {
+        let mut examine = |entries: &[u32]| {
+            for entry in entries {
+                if let Some(entry) = self.entries.get(*entry as usize)
+                    && (entry.holds)(head)
+                {
+                    visit(&entry.value);
+                }
+            }
+        };
+        examine(&self.always);
+        if !self.listed.is_empty() {
+            self.features
+                .each_of(head, &self.client_ip, &mut |feature| {
+                    if let Some(entries) = self.listed.get(&feature) {
+                        examine(entries);
+                    }
+                });
+        }
+    }
+
+    /// Returns whether a request meets any match.
+    pub(crate) fn has(&self, head: &RequestHead<'_>) -> bool {
+        let mut has = false;
+        self.find(head, |_| has = true);
+        has
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+impl Features {
+    fn hash(&self, feature: &Feature<'_>) -> u64 {
+        self.hasher.hash_one(feature)
+    }
+
+    /// Visits the hashes of a request's features: at least of those without which no condition holds.
+    fn each_of(&self, head: &RequestHead<'_>, client_ip: &ClientIp, visit: &mut dyn FnMut(u64)) {
+        let in_doubt = head.holds_in_doubt();
+        let mut each_segment = |path: &str| {
+            let segments = path.split('/').skip(1).take(self.segments).enumerate();
+            segments
+                .for_each(|(at, text)| visit(self.hash(&Feature::Segment(at, text.as_bytes()))));
+        };
+        // Calls of gRPC are compared with the present path alone.
+        let present = head.uri().path();
+        each_segment(present);
+        head.path_matches(|path| {
+            if path != present {
+                each_segment(path);
+            }
+            !in_doubt
+        });
+        #[cfg(feature = "axum")]
+        if self.has_routes
+            && let Some(route) = key::route().extract(head)
+        {
+            visit(self.hash(&Feature::Route(route.as_bytes())));
+        }
+        if !self.lengths_of_hosts.is_empty() {
+            head.host_matches(|host| {
+                for length in self.lengths_of_hosts.range(..=host.len()) {
+                    let end = &host[host.len() - length..];
+                    visit(self.hash(&Feature::Host(end)));
+                }
+                !in_doubt
+            });
+        }
+        for (at, source) in self.sources.iter().enumerate() {
+            source.key.each_text(head, &mut |text| {
+                for length in source.lengths.range(..=text.len()) {
+                    visit(self.hash(&Feature::Text(at, &text[..*length])));
+                }
+            });
+        }
+        if !self.lengths_of_networks.is_empty()
+            && let Some(address) = client_ip.address(head)
+        {
+            let lengths = self.lengths_of_networks.iter();
+            for network in lengths.filter_map(|length| IpNet::new(address, *length).ok()) {
+                visit(self.hash(&Feature::Network(network.trunc())));
+            }
+        }
+    }
+
+    fn of_path(&mut self, path: &PathMatch) -> Vec<u64> {
+        self.of_segments(&match path {
+            PathMatch::Pattern(pattern) => segments_of_pattern(pattern.as_str()),
+            PathMatch::Regex(regex) => segments_of_regex(regex),
+        })
+    }
+
+    /// Returns the features of a gRPC service or method, which is the beginning of a path.
+    fn of_call(&mut self, name: &str) -> Vec<u64> {
+        let parts = name.split('/').map(|part| Some(part.into()));
+        self.of_segments(&parts.collect::<Vec<_>>())
+    }
+
+    fn of_segments(&mut self, segments: &[Option<String>]) -> Vec<u64> {
+        self.segments = self.segments.max(segments.len());
+        let hash = |(at, text): (usize, &Option<String>)| {
+            Some(self.hash(&Feature::Segment(at, text.as_ref()?.as_bytes())))
+        };
+        segments.iter().enumerate().filter_map(hash).collect()
+    }
+
+    fn of_host(&mut self, pattern: &str) -> Vec<u64> {
+        let domain = pattern.strip_prefix("*.");
+        let name = key::host().key_of(domain.unwrap_or(pattern));
+        let dot: &[u8] = if domain.is_some() { b"." } else { b"" };
+        let end = [dot, name.as_bytes()].concat();
+        self.lengths_of_hosts.insert(end.len());
+        vec![self.hash(&Feature::Host(&end))]
+    }
+
+    fn of_network(&mut self, network: &Network) -> Vec<u64> {
+        let network = network_of(network);
+        self.lengths_of_networks.insert(network.prefix_len());
+        vec![self.hash(&Feature::Network(network))]
+    }
+
+    /// Returns the literal beginning of a pattern, unless that is empty.
+    fn of_text(
+        &mut self,
+        header: Option<&str>,
+        pattern: &KeyPattern,
+        context: Context<'_>,
+    ) -> Vec<u64> {
+        let (prefix, _) = pattern.literal_prefix();
+        if prefix.is_empty() {
+            return Vec::new();
+        }
+        let mut sources = self.sources.iter();
+        let at = match sources.position(|source| source.header.as_deref() == header) {
+            Some(at) => at,
+            None => {
+                let key = match header {
+                    None => Arc::clone(context.default_key),
+                    Some(name) => Arc::new(header_source(name)),
+                };
+                self.sources.push(Source {
+                    header: header.map(Into::into),
+                    key,
+                    lengths: BTreeSet::new(),
+                });
+                self.sources.len() - 1
+            }
+        };
+        self.sources[at].lengths.insert(prefix.len());
+        vec![self.hash(&Feature::Text(at, &prefix))]
+    }
+
+    /// Returns the features that each value of each field needs.
+    fn of(&mut self, matching: &Match, context: Context<'_>) -> Vec<Vec<Vec<u64>>> {
+        let mut fields = Vec::new();
+        fields.extend(each(&matching.path, |path| self.of_path(path)));
+        fields.extend(each(&matching.route, |route| {
+            self.has_routes = true;
+            vec![self.hash(&Feature::Route(route.as_bytes()))]
+        }));
+        fields.extend(each(&matching.grpc_method, |name| {
+            self.of_call(name.as_str())
+        }));
+        fields.extend(each(&matching.grpc_service, |name| {
+            self.of_call(name.as_str())
+        }));
+        fields.extend(each(&matching.key, |pattern| {
+            self.of_text(None, pattern, context)
+        }));
+        fields.extend(each(&matching.host, |host| self.of_host(host.as_str())));
+        fields.extend(each(&matching.network, |network| self.of_network(network)));
+        for (name, patterns) in &matching.header.0 {
+            let name = Some(name.as_str());
+            let patterns = patterns.0.iter();
+            fields.push(
+                patterns
+                    .map(|pattern| self.of_text(name, pattern, context))
+                    .collect(),
+            );
+        }
+        fields
+    }
+}
+
+fn each<V>(
+    values: &Option<Many<V>>,
+    features: impl FnMut(&V) -> Vec<u64>,
+) -> Option<Vec<Vec<u64>>> {
+    Some(values.as_ref()?.0.iter().map(features).collect())
+}
+
+impl<T> fmt::Debug for Matches<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Matches({})", self.entries.len())
+    }
+}

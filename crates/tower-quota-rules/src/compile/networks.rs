@@ -1,0 +1,61 @@
+//! The index of networks.
+
+use core::net::{IpAddr, Ipv4Addr};
+use std::collections::{BTreeSet, HashMap};
+
+use foldhash::quality::RandomState;
+use ipnet::IpNet;
+use tower_quota::when;
+
+use crate::text::Network;
+
+/// Values by network. A look-up takes one hash for each length of a prefix.
+#[derive(Debug)]
+pub(crate) struct Networks<T> {
+    values: HashMap<IpNet, Vec<T>, RandomState>,
+    lengths: BTreeSet<u8>,
+}
+
+impl<T> FromIterator<(IpNet, T)> for Networks<T> {
+    fn from_iter<I: IntoIterator<Item = (IpNet, T)>>(networks: I) -> Self {
+        let mut values: HashMap<IpNet, Vec<T>, RandomState> = HashMap::default();
+        let mut lengths = BTreeSet::new();
+        for (network, value) in networks {
+            lengths.insert(network.prefix_len());
+            values.entry(network.trunc()).or_default().push(value);
+        }
+        Self { values, lengths }
+    }
+}
+
+impl<T> Networks<T> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Returns the values of all networks that contain an address.
+    pub(crate) fn find(&self, address: IpAddr) -> impl Iterator<Item = &T> {
+        let lengths = self.lengths.iter();
+        let networks = lengths.filter_map(move |length| IpNet::new(address, *length).ok());
+        let values = networks.filter_map(|network| self.values.get(&network.trunc()));
+        values.flatten()
+    }
+}
+
+/// Returns a network. IPv6 addresses that stand for IPv4 become IPv4, as in conditions of the layer.
+pub(super) fn network_of(text: &Network) -> IpNet {
+    let bits = |same: u32| u8::try_from(same).unwrap_or(u8::MAX);
+    let network = match when::try_network_range(text.as_str()) {
+        Ok((IpAddr::V4(first), IpAddr::V4(last))) => {
+            let same = (first.to_bits() ^ last.to_bits()).leading_zeros();
+            IpNet::new(first.into(), bits(same)).ok()
+        }
+        Ok((IpAddr::V6(first), IpAddr::V6(last))) => {
+            let same = (first.to_bits() ^ last.to_bits()).leading_zeros();
+            IpNet::new(first.into(), bits(same)).ok()
+        }
+        _ => None,
+    };
+    // Texts are valid networks.
+    network.unwrap_or(IpNet::from(IpAddr::V4(Ipv4Addr::BROADCAST)))
+}

@@ -1,0 +1,19 @@
+//! The memory of a document with large expressions, as the allocator counts it: a process of its own, with one test.
+
+use peak_alloc::PeakAlloc;
+use tower_quota_rules::{Format, Rules};
+
+#[global_allocator]
+static ALLOCATOR: PeakAlloc = PeakAlloc;
+
+#[test]
+fn large_expressions_are_refused_within_100_megabytes() {
+    let lines =
+        (0..9_900).map(|at| format!("- path: {{ regex: '^/a{at}/[a-z0-9]{{1,600}}/x$' }}\n"));
+    let text = format!("skip:\n{}", lines.collect::<String>());
+    let problems = Rules::parse(&text, Format::Yaml).expect_err("too large");
+    let said = problems.to_string();
+    assert!(said.contains("too large together"), "{said}");
+    let peak = ALLOCATOR.peak_usage_as_mb();
+    assert!(peak < 100.0, "{peak} MB");
+}
