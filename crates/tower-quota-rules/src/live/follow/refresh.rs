@@ -1,5 +1,6 @@
 //! Takes over the state of the store.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -116,36 +117,23 @@ impl<S: Store + 'static> Shared<S> {
         let Some(number) = state.current else {
             return Ok(());
         };
-        let is_rejected = known.rejected == Some(number);
-        let is_same =
-            in_force.is_some_and(|known| known.version.number == number && !known.is_local_copy);
-        let mut current = None;
-        if (!is_same || known.is_doubtful) && !is_rejected {
-            let version = self
-                .store
-                .version(number)
-                .await?
-                .ok_or(RuleStoreError::UnknownVersion(number))?;
-            if !in_force.is_some_and(|known| known.version == version && !known.is_local_copy) {
-                match self.read_version(&version).await {
-                    Ok(rules) => current = Some((version, rules)),
-                    Err(invalid) => self.reject(known, number, &invalid),
-                }
-            }
-        }
+        let confirmed = in_force.filter(|in_force| !in_force.is_local_copy);
+        let old = confirmed.map(|in_force| &in_force.version);
+        let mut current = self.newer(known, old, number).await?;
         // Asked until it has answered: the rejected document is not read again.
         if current.is_none() && in_force.is_none() && known.rejected == Some(number) {
             current = self.last_good(number).await?;
         }
-        let old_shadow = in_force.and_then(|known| known.shadow.as_ref());
-        let shadow = match state.shadow {
-            Some(number) if known.rejected != Some(number) => {
-                self.shadow(known, old_shadow, number).await?
+        let old_shadow = in_force.and_then(|in_force| in_force.shadow.as_ref());
+        let old = old_shadow.map(|(version, _)| version);
+        let mut shadow = None;
+        if let Some(number) = state.shadow {
+            shadow = self.newer(known, old, number).await?;
+            if shadow.is_none() && known.rejected != Some(number) {
+                shadow = old_shadow.cloned();
             }
-            _ => None,
-        };
-        let number_of = |(version, _): &(Version, Rules)| version.number;
-        if current.is_some() || shadow.as_ref().map(number_of) != old_shadow.map(number_of) {
+        }
+        if current.is_some() || shadow.as_ref().map(|(version, _)| version) != old {
             self.install(known, in_force, current, shadow).await;
         }
         if known
@@ -158,24 +146,25 @@ impl<S: Store + 'static> Shared<S> {
         Ok(())
     }
 
-    /// Reads the shadow document, unless it is the known one.
-    async fn shadow(
+    /// Reads a document of the store, unless it is the old one or was rejected before.
+    async fn newer(
         self: &Arc<Self>,
         known: &mut Known,
-        old: Option<&(Version, Rules)>,
+        old: Option<&Version>,
         number: u64,
     ) -> Result<Option<(Version, Rules)>, RuleStoreError> {
-        if let Some(old) = old
-            && old.0.number == number
-            && !known.is_doubtful
-        {
-            return Ok(Some(old.clone()));
+        let is_old = old.is_some_and(|old| old.number == number) && !known.is_doubtful;
+        if is_old || known.rejected == Some(number) {
+            return Ok(None);
         }
         let version = self
             .store
             .version(number)
             .await?
             .ok_or(RuleStoreError::UnknownVersion(number))?;
+        if old == Some(&version) {
+            return Ok(None);
+        }
         match self.read_version(&version).await {
             Ok(rules) => Ok(Some((version, rules))),
             Err(invalid) => {
@@ -300,31 +289,27 @@ impl<S: Store + 'static> Shared<S> {
         if self.in_force.load().is_some() {
             return;
         }
-        let read = local_copy::read(path).await;
-        let result = match read {
-            Ok(version) => match self.read_version(&version).await {
-                Ok(rules) => {
-                    let next = InForce {
-                        version,
-                        rules,
-                        shadow: None,
-                        since: Time::now(),
-                        is_local_copy: true,
-                    };
-                    self.put_in_force(next)
-                        .await
-                        .map_err(|(_, invalid)| invalid.to_string())
-                }
-                Err(invalid) => Err(invalid.to_string()),
-            },
-            Err(error) => Err(error.to_string()),
-        };
-        match result {
+        match self.read_copy(path).await {
             // A store that is empty gets it back when it is asked anew.
             Ok(()) => known.revision = None,
             Err(error) => {
-                tracing::warn!(path = %path.display(), error, "the local copy of the rules cannot be used")
+                tracing::warn!(path = %path.display(), %error, "the local copy of the rules cannot be used")
             }
         }
+    }
+
+    async fn read_copy(self: &Arc<Self>, path: &Path) -> Result<(), Invalid> {
+        let read = local_copy::read(path).await;
+        let version = read.map_err(|error| Invalid::Failed(error.to_string()))?;
+        let rules = self.read_version(&version).await?;
+        let next = InForce {
+            version,
+            rules,
+            shadow: None,
+            since: Time::now(),
+            is_local_copy: true,
+        };
+        let applied = self.put_in_force(next).await;
+        applied.map_err(|(_, invalid)| invalid)
     }
 }
