@@ -51,14 +51,13 @@ impl Window {
 
     pub(super) fn restart(&mut self) {
         self.limit = RESTART;
-        self.distance = self.deadline;
     }
 
     pub(super) fn note(&mut self, call: &CallSpan, ended: Instant, under_way: usize) {
         let took = ended.saturating_duration_since(call.began);
         self.distance = self.distance.min(took);
-        // A slower call has waited for most of the time that the distance leaves.
-        let slow = self.distance + (self.deadline - self.distance) * 3 / 4;
+        // A slower call has waited for half of the time that the distance leaves.
+        let slow = self.distance + (self.deadline - self.distance) / 2;
         if took < slow {
             // A small load shows no need for a larger window.
             if 2 * under_way >= self.limit {
