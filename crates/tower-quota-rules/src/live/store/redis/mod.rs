@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! quota:rules:{NAME}:state      hash: revision, latest, current, shadow
-//! quota:rules:{NAME}:versions   hash: number -> author, comment, time, format (JSON)
+//! quota:rules:{NAME}:versions   hash: number -> author, comment, time, format, hash (JSON)
 //! quota:rules:{NAME}:texts      hash: number -> the document
 //! quota:rules:{NAME}:blocks     hash: id -> block (JSON)
 //! quota:rules:{NAME}:ends       sorted set: id by the instant at which it is forgotten
