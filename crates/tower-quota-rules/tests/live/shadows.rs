@@ -9,7 +9,7 @@ use tower_quota_rules::live::{
     AuditRecord, ChangeError, KEPT_REPORTS, LiveOptions, MemoryRules, RedisRules, RuleStore,
     RuleStoreError,
 };
-use tower_quota_testkit::RedisServer;
+use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
 use crate::fixture::{Instance, eventually, new};
 
@@ -231,4 +231,32 @@ async fn stored_reports_are_bounded() {
     }
     assert_eq!(store.reports(2).await.unwrap().len(), KEPT_REPORTS);
     assert_eq!(store.reports(1).await.unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn shadow_of_restored_backup_replaces_the_old() {
+    let server = RedisServer::start();
+    let proxy = FaultProxy::to(server.port());
+    let redis = RedisRules::new(&proxy.url(), "backup").unwrap();
+    let polls = LiveOptions::new().poll_every(Duration::from_millis(20));
+    let instance = Instance::start(redis, polls).await;
+    instance.live.put(None, new(50)).await.unwrap();
+    instance.live.put(None, new(7).shadow()).await.unwrap();
+    proxy.inflict(Fault::Refuse);
+    eventually("it is noticed", async || {
+        !instance.live.state().is_reachable
+    })
+    .await;
+    // The backup is older than the first shadow document, so another one gets its number.
+    let store = RedisRules::new(&server.url(), "backup").unwrap();
+    store.abandon(2).await.unwrap();
+    server
+        .command("HSET quota:rules:{backup}:state latest 1")
+        .unwrap();
+    store.put(Some(1), new(9).shadow()).await.unwrap();
+    proxy.heal();
+    eventually("the new one is counted", async || {
+        instance.limits("ann").await == [50, 100, 9, 18]
+    })
+    .await;
 }
