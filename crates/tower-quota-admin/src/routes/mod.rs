@@ -10,6 +10,6 @@ pub(crate) mod explain;
 pub(crate) mod health;
 pub(crate) mod history;
 pub(crate) mod listed;
-pub(crate) mod rollout;
+pub(crate) mod shadow;
 pub(crate) mod top;
 pub(crate) mod totals;
