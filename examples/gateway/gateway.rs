@@ -34,7 +34,7 @@ use tokio::net::TcpListener;
 use tower_quota::{BoxStore, MemoryStore, Policy, RateLimitLayer, RedisStore, Store};
 use tower_quota_admin::AdminOptions;
 use tower_quota_rules::live::{
-    FileRules, LiveOptions, LiveRules, RedisRules, RolloutCounts, RuleStore,
+    FileRules, LiveOptions, LiveRules, RedisRules, RuleStore, ShadowCounts,
 };
 
 const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rules.yaml");
@@ -66,14 +66,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
 
     // Until the first rules are in force, nothing is limited.
-    let counts = RolloutCounts::new();
+    let counts = ShadowCounts::new();
     let layer = RateLimitLayer::new(counters.clone(), Policy::new())
         .on_decision(counts.listener())
         .count_busy_clients();
     let live = LiveRules::start_shared(
         layer.handle(),
         rules,
-        LiveOptions::new().rollout_counts(counts),
+        LiveOptions::new().shadow_counts(counts),
     )
     .await;
     let admin = tower_quota_admin::router(live.clone(), options)?;

@@ -28,7 +28,7 @@ fn live_rules_report_version_and_changes() {
         live.block(network, NewBlock::block(Duration::from_secs(60), "ann"))
             .await
             .unwrap();
-        live.rollback(first.number, "ann").await.unwrap();
+        live.rollback(None, first.number, "ann").await.unwrap();
         assert!(live.refresh().await);
     });
     let samples = samples(&scrape);

@@ -19,7 +19,7 @@ use tower::{Layer, Service, service_fn};
 use tower_quota::{MemoryStore, Policy, RateLimitLayer, metrics};
 use tower_quota_admin::AdminOptions;
 use tower_quota_rules::Format;
-use tower_quota_rules::live::{LiveOptions, LiveRules, MemoryRules, NewVersion};
+use tower_quota_rules::live::{LiveOptions, LiveRules, MemoryRules, NewVersion, ShadowCounts};
 
 const RULES: &str = "\
 limits:
@@ -52,8 +52,12 @@ routes:
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let scrape = recorder()?;
     let store = MemoryStore::new();
-    let layer = RateLimitLayer::new(store.clone(), Policy::new()).count_busy_clients();
-    let live = LiveRules::start(layer.handle(), MemoryRules::new(), LiveOptions::new()).await;
+    let counts = ShadowCounts::new();
+    let layer = RateLimitLayer::new(store.clone(), Policy::new())
+        .count_busy_clients()
+        .on_decision(counts.listener());
+    let options = LiveOptions::new().shadow_counts(counts);
+    let live = LiveRules::start(layer.handle(), MemoryRules::new(), options).await;
     live.put(
         None,
         NewVersion::new(RULES, Format::Yaml, "ann").comment("the first limits"),

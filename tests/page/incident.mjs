@@ -93,13 +93,13 @@ await resolves("TowerQuotaBusyClient gateway");
 
 const rules = await fetch(`${server.admin}/v1/rules`, { headers: { authorization: `Bearer ${TOKEN}` } });
 writeFileSync("rules.yaml", (await rules.text()).replace("600/minute", "60/minute"));
-tool("put", "rules.yaml", "--comment", "tidy the limits");
+tool("put", "rules.yaml", "--expect", "2", "--comment", "tidy the limits");
 await fires("TowerQuotaRefusalsHigh /");
 tool("top", "--window", "1m", "--limit", "3");
 tool("history");
 tool("diff", "2", "3");
 await page.screenshot({ path: `${process.env.IMAGES}/incident-rules.png` });
-tool("rollback", "2", "--comment", "60 a minute was meant to be 600");
+tool("rollback", "2", "--expect", "3", "--comment", "60 a minute was meant to be 600");
 await resolves("TowerQuotaRefusalsHigh /");
 tool("audit", "--limit", "4");
 

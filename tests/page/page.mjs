@@ -195,11 +195,11 @@ test("hostile comment is shown as text", async () => {
   await close(page);
 });
 
-/** Rolls a document out to some clients, and returns the number of its version. */
-async function rollOut(quota) {
+/** Puts a shadow document, and returns the number of its version. */
+async function putShadow(quota) {
   const headers = { authorization: `Bearer ${TOKEN}` };
   const rules = await (await fetch(`${server.admin}/v1/rules`, { headers })).text();
-  const put = await fetch(`${server.admin}/v1/rules/rollout?percent=5`, {
+  const put = await fetch(`${server.admin}/v1/rules?shadow=true`, {
     method: "PUT", headers: { ...headers, "if-match": "*", "content-type": "application/yaml" },
     body: rules.replace(/[0-9]+\/second(?=\n *key: client_ip)/, quota),
   });
@@ -208,30 +208,30 @@ async function rollOut(quota) {
   return JSON.parse(text).number;
 }
 
-test("roll-out is abandoned or promoted", async () => {
+test("shadow document is abandoned or promoted", async () => {
   const page = await live();
-  let number = await rollOut("200000/second");
-  await page.getByText(/is rolled out for 5 % of the clients/).waitFor();
-  await assertAccessible(page, "roll-out");
+  let number = await putShadow("200000/second");
+  await page.getByText(/decides no request, and is counted/).waitFor();
+  await assertAccessible(page, "shadow");
   await page.getByRole("button", { name: `Abandon version ${number}` }).click();
   await confirm(page, "not now");
-  await page.locator("#rollout").waitFor({ state: "hidden" });
+  await page.locator("#shadow").waitFor({ state: "hidden" });
   await page.locator("#audit li", { hasText: /on-call: abandon .*not now/ }).waitFor();
 
-  number = await rollOut("300000/second");
+  number = await putShadow("300000/second");
   await page.getByRole("button", { name: `Promote version ${number}` }).click();
   await confirm(page, "it went well");
   await page.locator("#versions li", { hasText: `Version ${number}` }).getByText("In force").waitFor();
-  await page.locator("#rollout").waitFor({ state: "hidden" });
+  await page.locator("#shadow").waitFor({ state: "hidden" });
   await page.locator("#audit li", { hasText: /on-call: promote .*it went well/ }).waitFor();
   await close(page);
 });
 
-test("roll-out that another has replaced is left alone", async () => {
+test("shadow document that another has replaced is left alone", async () => {
   const page = await live();
-  const number = await rollOut("400000/second");
+  const number = await putShadow("400000/second");
   await page.getByRole("button", { name: `Promote version ${number}` }).click();
-  const other = await rollOut("500000/second");
+  const other = await putShadow("500000/second");
   await page.getByLabel("Reason, for the audit log").fill("too late");
   await page.locator("#dialog-confirm").click();
   await page.locator("#dialog-error", { hasText: "another has taken its place" }).waitFor();

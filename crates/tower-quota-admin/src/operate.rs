@@ -10,15 +10,18 @@ use tower_quota::{
 };
 use tower_quota_rules::live::{
     AuditRecord, Block, BlockTarget, By, ChangeError, InForce, LiveRules, LiveState, NewBlock,
-    NewVersion, RolloutReport, RolloutTotal, RuleStoreError, StoreState, Target, TopList, Version,
+    NewVersion, RuleStoreError, ShadowReport, ShadowTotal, StoreState, Target, TopList, Version,
     VersionInfo,
 };
-use tower_quota_rules::{Format, Problems, Rules};
+use tower_quota_rules::{Difference, Format, Problems, TestReport};
 
 use crate::problem::Result;
 
 /// An answer that is on its way.
 pub(crate) type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T>> + Send + 'a>>;
+
+/// The warnings and own tests of a document, or its problems.
+pub(crate) type Checked = core::result::Result<(Problems, TestReport), Problems>;
 
 /// The operations, shared by all handlers.
 pub(crate) type Operations = Arc<dyn Operate>;
@@ -28,21 +31,22 @@ pub(crate) trait Operate: Send + Sync + 'static {
     fn state(&self) -> LiveState;
     fn in_force(&self) -> Option<Arc<InForce>>;
     fn stored(&self) -> Pending<'_, StoreState>;
-    fn current(&self) -> Pending<'_, Option<Version>>;
     fn version(&self, number: u64) -> Pending<'_, Version>;
     fn history(&self, most: usize) -> Pending<'_, Vec<VersionInfo>>;
     fn audit(&self, most: usize) -> Pending<'_, Vec<AuditRecord>>;
-    fn read(
+    fn check(&self, text: String, format: Format) -> Pending<'_, Checked>;
+    fn differences(
         &self,
-        text: String,
-        format: Format,
-    ) -> Pending<'_, core::result::Result<Rules, Problems>>;
+        old: Version,
+        new: Version,
+        most: usize,
+    ) -> Pending<'_, (Vec<Difference>, usize)>;
     fn put(&self, expected: Option<u64>, new: NewVersion) -> Pending<'_, Version>;
-    fn rollback(&self, version: u64, by: By) -> Pending<'_, Version>;
-    fn promote(&self, candidate: u64, by: By) -> Pending<'_, ()>;
-    fn abandon(&self, candidate: u64, by: By) -> Pending<'_, ()>;
-    fn rollout(&self) -> Option<RolloutReport>;
-    fn rollout_of_all(&self) -> Pending<'_, Option<RolloutTotal>>;
+    fn rollback(&self, expected: Option<u64>, version: u64, by: By) -> Pending<'_, Version>;
+    fn promote(&self, shadow: u64, by: By) -> Pending<'_, ()>;
+    fn abandon(&self, shadow: u64, by: By) -> Pending<'_, ()>;
+    fn shadow(&self) -> Option<ShadowReport>;
+    fn shadow_of_all(&self) -> Pending<'_, Option<ShadowTotal>>;
 
     fn blocks(&self) -> Vec<Block>;
     fn block<'a>(&'a self, target: BlockTarget<'a>, new: NewBlock) -> Pending<'a, Block>;
@@ -90,18 +94,6 @@ impl<S: Store> Operate for LiveRules<S> {
         Box::pin(async move { Ok(self.store().state(None).await?.unwrap_or_default()) })
     }
 
-    /// Returns the version in force: the store's, or the one known here while the store does not answer.
-    fn current(&self) -> Pending<'_, Option<Version>> {
-        Box::pin(async move {
-            match self.store().current().await {
-                Err(RuleStoreError::Unavailable { .. }) => {
-                    Ok(Self::in_force(self).map(|known| known.version.clone()))
-                }
-                answer => Ok(answer?),
-            }
-        })
-    }
-
     fn version(&self, number: u64) -> Pending<'_, Version> {
         Box::pin(async move {
             let version = Self::version(self, number).await?;
@@ -117,42 +109,47 @@ impl<S: Store> Operate for LiveRules<S> {
         Box::pin(async move { Ok(Self::audit(self, most).await?) })
     }
 
-    fn read(
-        &self,
-        text: String,
-        format: Format,
-    ) -> Pending<'_, core::result::Result<Rules, Problems>> {
+    fn check(&self, text: String, format: Format) -> Pending<'_, Checked> {
         Box::pin(async move {
-            match Self::read(self, text, format).await {
-                Ok(rules) => Ok(Ok(rules)),
+            match Self::check(self, text, format).await {
+                Ok(checked) => Ok(Ok(checked)),
                 Err(ChangeError::Invalid(problems)) => Ok(Err(problems)),
                 Err(error) => Err(error.into()),
             }
         })
     }
 
+    fn differences(
+        &self,
+        old: Version,
+        new: Version,
+        most: usize,
+    ) -> Pending<'_, (Vec<Difference>, usize)> {
+        Box::pin(async move { Ok(Self::differences(self, old, new, most).await?) })
+    }
+
     fn put(&self, expected: Option<u64>, new: NewVersion) -> Pending<'_, Version> {
         Box::pin(async move { Ok(Self::put(self, expected, new).await?) })
     }
 
-    fn rollback(&self, version: u64, by: By) -> Pending<'_, Version> {
-        Box::pin(async move { Ok(Self::rollback(self, version, by).await?) })
+    fn rollback(&self, expected: Option<u64>, version: u64, by: By) -> Pending<'_, Version> {
+        Box::pin(async move { Ok(Self::rollback(self, expected, version, by).await?) })
     }
 
-    fn promote(&self, candidate: u64, by: By) -> Pending<'_, ()> {
-        Box::pin(async move { Ok(Self::promote(self, candidate, by).await?) })
+    fn promote(&self, shadow: u64, by: By) -> Pending<'_, ()> {
+        Box::pin(async move { Ok(Self::promote(self, shadow, by).await?) })
     }
 
-    fn abandon(&self, candidate: u64, by: By) -> Pending<'_, ()> {
-        Box::pin(async move { Ok(Self::abandon(self, candidate, by).await?) })
+    fn abandon(&self, shadow: u64, by: By) -> Pending<'_, ()> {
+        Box::pin(async move { Ok(Self::abandon(self, shadow, by).await?) })
     }
 
-    fn rollout(&self) -> Option<RolloutReport> {
-        Self::rollout(self)
+    fn shadow(&self) -> Option<ShadowReport> {
+        Self::shadow(self)
     }
 
-    fn rollout_of_all(&self) -> Pending<'_, Option<RolloutTotal>> {
-        Box::pin(async move { Ok(Self::rollout_of_all(self).await?) })
+    fn shadow_of_all(&self) -> Pending<'_, Option<ShadowTotal>> {
+        Box::pin(async move { Ok(Self::shadow_of_all(self).await?) })
     }
 
     fn blocks(&self) -> Vec<Block> {

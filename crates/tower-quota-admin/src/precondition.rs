@@ -4,13 +4,13 @@ use axum::extract::FromRequestParts;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, header};
 
+use crate::api::Api;
 use crate::problem::{Problem, ProblemKind, Result};
 
 /// The version that a change of the rules is made from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Expected {
-    /// `If-Match: "7"`: this version.
-    Version(u64),
+    /// `If-Match: "7-0f3a.."`: the version with this entity tag.
+    Tag(String),
     /// `If-Match: *`: any version.
     Any,
     /// `If-None-Match: *`: none, for the first document of a source.
@@ -25,7 +25,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Expected {
         match (field(header::IF_MATCH)?, field(header::IF_NONE_MATCH)?) {
             (Some("*"), None) => Ok(Self::Any),
             (None, Some("*")) => Ok(Self::None),
-            (Some(tag), None) => Ok(Self::Version(version_of(tag)?)),
+            (Some(tag), None) => Ok(Self::Tag(tag.to_owned())),
             (None, None) => {
                 let detail = "send If-Match with the ETag of the rules that the change is made from, `*` to replace any \
                               version, or `If-None-Match: *` to put the first";
@@ -38,19 +38,49 @@ impl<S: Send + Sync> FromRequestParts<S> for Expected {
     }
 }
 
-/// Returns the entity tag of a version.
-pub(crate) fn tag(version: u64) -> HeaderValue {
-    // Digits in quotes are a valid value.
-    HeaderValue::from_str(&format!("\"{version}\"")).unwrap_or(HeaderValue::from_static("\"\""))
+impl Expected {
+    /// Returns the number that the newest version must have: `None` for any, 0 for no version.
+    pub(crate) async fn number(self, api: &Api) -> Result<Option<u64>> {
+        match self {
+            Self::Any => Ok(None),
+            Self::None => Ok(Some(0)),
+            Self::Tag(sent) => {
+                let number = sent.trim_start_matches('"').split('-').next();
+                if let Some(number) = number.and_then(|number| number.parse().ok()) {
+                    match api.live.version(number).await {
+                        // After a restart, a store may give the same number to another text.
+                        Ok(version) if tag(number, &version.hash) == sent => {
+                            return Ok(Some(number));
+                        }
+                        Err(problem) if problem.kind() != ProblemKind::NotFound => {
+                            return Err(problem);
+                        }
+                        _ => {}
+                    }
+                }
+                let detail = format!(
+                    "If-Match: {sent} is the ETag of no version: read the rules again, and send their ETag as it was received"
+                );
+                let current = api.live.stored().await?.newest();
+                Err(Problem::new(ProblemKind::VersionChanged, detail).current(current))
+            }
+        }
+    }
 }
 
-/// Returns whether the client has this version already: `If-None-Match` names it.
-pub(crate) fn has(headers: &HeaderMap, version: u64) -> bool {
+/// Returns the entity tag of a version.
+pub(crate) fn tag(number: u64, hash: &str) -> HeaderValue {
+    // Hexadecimal digits in quotes are a valid value.
+    HeaderValue::from_str(&format!("\"{number}-{hash}\""))
+        .unwrap_or(HeaderValue::from_static("\"\""))
+}
+
+/// Returns whether the client has this version already: `If-None-Match` has the entity tag.
+pub(crate) fn has(headers: &HeaderMap, tag: &HeaderValue) -> bool {
     let tags = headers
         .get_all(header::IF_NONE_MATCH)
         .iter()
         .filter_map(|value| value.to_str().ok());
-    let tag = format!("\"{version}\"");
     tags.flat_map(|tags| tags.split(','))
         .any(|known| matches!(known.trim(), "*") || known.trim().trim_start_matches("W/") == tag)
 }
@@ -67,17 +97,4 @@ fn one(headers: &HeaderMap, name: header::HeaderName) -> Result<Option<&str>> {
         },
         _ => Err(Problem::invalid(format_args!("send the field {name} once"))),
     }
-}
-
-fn version_of(tag: &str) -> Result<u64> {
-    let digits = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"'));
-    digits
-        .and_then(|digits| digits.parse().ok())
-        .ok_or_else(|| {
-            // Such a tag is of no version.
-            let detail = format_args!(
-                "If-Match: {tag} names no version: send one ETag as it was received, such as \"7\""
-            );
-            Problem::new(ProblemKind::VersionChanged, detail)
-        })
 }

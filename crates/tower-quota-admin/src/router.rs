@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 
 use crate::api::Api;
 use crate::routes::{
-    audit, blocks, check, clients, document, events, explain, health, history, rollout, top,
+    audit, blocks, check, clients, document, events, explain, health, history, shadow, top,
 };
 use crate::{AdminError, AdminOptions, auth, page, protect};
 
@@ -74,8 +74,8 @@ fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(history::version))
         .routes(routes!(history::diff))
         .routes(routes!(history::rollback))
-        .routes(routes!(rollout::get, rollout::put, rollout::abandon))
-        .routes(routes!(rollout::promote))
+        .routes(routes!(shadow::get, shadow::abandon))
+        .routes(routes!(shadow::promote))
         .routes(routes!(clients::peek))
         .routes(routes!(clients::reset))
         .routes(routes!(clients::grant))

@@ -46,11 +46,11 @@ pub(crate) enum Command {
     Simulate(SimulateArguments),
     /// Puts rules in force, on all instances.
     Put(Remote<PutArguments>),
-    /// Shows what the rules that are rolled out change, on all instances.
-    Rollout(TargetArguments),
-    /// Puts the rules that are rolled out in force for all clients.
+    /// Shows what the shadow document would change, on all instances.
+    Shadow(TargetArguments),
+    /// Puts the shadow document in force.
     Promote(Remote<ChangeArguments>),
-    /// Ends a roll-out: the rules in force decide for all clients again.
+    /// Removes the shadow document.
     Abandon(Remote<ChangeArguments>),
     /// Puts an earlier version of the rules in force again.
     Rollback(Remote<RollbackArguments>),

@@ -33,7 +33,7 @@ fn run(command: &Command, is_json: bool) -> Ended {
         Command::Schema => rules::convert::schema(),
         Command::Simulate(simulate) => simulate::command(simulate),
         Command::Put(put) => put.run(remote::put::put),
-        Command::Rollout(target) => versions::rollout(&target.connect()?),
+        Command::Shadow(target) => versions::shadow(&target.connect()?),
         Command::Promote(promote) => promote.run(versions::promote),
         Command::Abandon(abandon) => abandon.run(versions::abandon),
         Command::Rollback(rollback) => rollback.run(versions::rollback),

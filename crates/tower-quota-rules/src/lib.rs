@@ -21,7 +21,7 @@
 //! | `explain` | what rules do with a request, and the document's own tests |
 //! | `yaml` | a document to YAML |
 //! | `difference` | what changes from one document to another |
-//! | [`live`] | documents that change while requests run: versions, stores, roll-outs, blocks, the audit log |
+//! | [`live`] | documents that change while requests run: versions, stores, shadow documents, blocks, the audit log |
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]

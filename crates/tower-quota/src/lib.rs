@@ -34,7 +34,7 @@
 //! | [Outages](guide::outages) | fail open, fail closed, local counters; deadlines and the breaker |
 //! | [Regions](guide::regions) | a quota for distant regions |
 //! | [Leases](guide::leases) | hot clients decided in memory, with an exact total in a shared store |
-//! | [Live rules](guide::live_rules) | documents that you change at run time, with versions, rollback, roll-outs and audit |
+//! | [Live rules](guide::live_rules) | documents that you change at run time, with versions, rollback, shadow documents and audit |
 //! | [Admin](guide::admin) | rules, clients and blocks over HTTP |
 //! | [Command line](guide::command_line) | check and compare rules, replay access logs, operate services |
 //! | [Testing your limits](guide::testing_your_limits) | a clock that your tests move, a store that fails on command |

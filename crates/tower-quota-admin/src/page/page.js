@@ -89,7 +89,7 @@ function snapshot(data) {
     showLimits();
   }
   const { rules } = data.health;
-  const changed = ["in_force", "candidate"].some(part => earlier?.[part]?.number !== rules[part]?.number);
+  const changed = ["in_force", "shadow"].some(part => earlier?.[part]?.number !== rules[part]?.number);
   if (!earlier || changed) refresh();
 }
 
@@ -251,15 +251,15 @@ for (const [id, kind, effect] of [["add-block", "block", "get status 403"], ["ad
 
 function showVersions() {
   const inForce = state.snapshot?.health.rules.in_force?.number;
-  const candidate = state.snapshot?.health.rules.candidate?.number;
+  const shadow = state.snapshot?.health.rules.shadow?.number;
   show(at("versions"), most("versions", state.versions, 8), {
     id: version => version.number,
     create: () => makeRow({ Changes: showChangesOf, "Roll back": rollBack }),
     update: (row, { number, author, comment, time }) => {
-      const badge = number === inForce ? "In force" : number === candidate ? "Rolled out" : "";
+      const badge = number === inForce ? "In force" : number === shadow ? "Shadow" : "";
       row.main.replaceChildren(`Version ${number} `, make("span", number === inForce ? "badge good" : "badge", badge));
       setText(row.detail, `${instant(time)}, by ${author}${comment ? `: ${comment}` : ""}`);
-      row.buttons["Roll back"].hidden = number === inForce || number === candidate;
+      row.buttons["Roll back"].hidden = number === inForce || number === shadow;
       row.buttons.Changes.hidden = number === state.versions.at(-1).number;
       row.buttons.Changes.setAttribute("aria-label", `Changes of version ${number}`);
       row.buttons["Roll back"].setAttribute("aria-label", `Roll back to version ${number}`);
@@ -293,12 +293,13 @@ async function compare() {
   if (!from || !to) return;
   at("diff").dataset.pair = `${from} ${to}`;
   try {
-    const { differences } = await read("v1/rules/diff", { from, to });
+    const { differences, more } = await read("v1/rules/diff", { from, to });
     if (at("diff").dataset.pair !== `${from} ${to}`) return;
     const listed = differences.slice(0, LISTED_DIFFERENCES);
-    const first = listed.length < differences.length ? `, the first ${listed.length} of them below` : "";
-    const number = differences.length === 1 ? "One value differs" : `${counts.format(differences.length)} values differ`;
-    setText(at("diff-none"), differences.length ? `${number}${first}.` : "These versions say the same.");
+    const all = differences.length + more;
+    const first = listed.length < all ? `, the first ${listed.length} of them below` : "";
+    const number = all === 1 ? "One value differs" : `${counts.format(all)} values differ`;
+    setText(at("diff-none"), all ? `${number}${first}.` : "These versions say the same.");
     show(at("diff"), listed, {
       id: difference => difference.path,
       create: makeRow,
@@ -321,11 +322,20 @@ for (const id of ["diff-from", "diff-to"]) {
   });
 }
 
+/** Returns the entity tag of a version. */
+function tag({ number, hash }) {
+  return `"${number}-${hash}"`;
+}
+
+/** Asks, and rolls back from the version that the person sees: a change that came first is left alone. */
 function rollBack({ number, author, comment }) {
+  const current = state.versions.find(version => version.number === state.current);
   confirmChange({
     title: `Roll back to version ${number}?`, action: "Roll back", done: `The rules of version ${number} are in force again.`,
     text: `The rules of version ${number} by ${author}${comment ? ` (${comment})` : ""} come into force again as a new version, on all instances.`,
-    act: ({ reason }) => send("POST", "v1/rules/rollback", { query: { comment: reason }, body: { version: number } }),
+    act: ({ reason }) => send("POST", "v1/rules/rollback", {
+      query: { comment: reason }, headers: { "If-Match": tag(current) }, body: { version: number },
+    }),
   });
 }
 
@@ -354,11 +364,12 @@ async function refresh() {
     state.blocks = blocks.blocks;
     state.scopes = blocks.scopes;
     state.versions = history.versions;
+    state.current = history.current;
     state.audit = audit.records;
     showBlocks();
     showVersions();
     showAudit();
-    await showRollout();
+    await showShadow();
   } catch (error) {
     if (state.session) report(error);
   }

@@ -20,7 +20,7 @@ pub enum ProblemKind {
     NotFound,
     /// 405: the path has no such method.
     MethodNotAllowed,
-    /// 409: a roll-out is under way, or is not any more.
+    /// 409: there is a shadow document that the change would remove, or there is none any more.
     Conflict,
     /// 412: the rules have changed since the version in `If-Match`.
     VersionChanged,
@@ -114,7 +114,7 @@ impl ProblemKind {
             Self::ReadOnly => "The rules are read-only",
             Self::NotFound => "Not found",
             Self::MethodNotAllowed => "Method not allowed",
-            Self::Conflict => "Conflict with a roll-out",
+            Self::Conflict => "Conflict with the shadow document",
             Self::VersionChanged => "The rules have changed",
             Self::TooLarge => "The body is too large",
             Self::UnsupportedType => "Unsupported content type",

@@ -33,15 +33,12 @@ pub(crate) async fn check(
     State(api): State<Api>,
     DocumentBody { text, format }: DocumentBody,
 ) -> Result<Json<CheckReport>> {
-    Ok(Json(match api.live.read(text, format).await? {
-        Ok(rules) => {
-            let tests = rules.test();
-            CheckReport {
-                valid: tests.is_passed(),
-                problems: rules.warnings().clone(),
-                tests: Some(tests),
-            }
-        }
+    Ok(Json(match api.live.check(text, format).await? {
+        Ok((problems, tests)) => CheckReport {
+            valid: tests.is_passed(),
+            problems,
+            tests: Some(tests),
+        },
         Err(problems) => CheckReport {
             valid: false,
             problems,

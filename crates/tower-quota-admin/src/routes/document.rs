@@ -1,19 +1,34 @@
 //! The rules in force: read, check, put.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
-use serde::Serialize;
-use tower_quota_rules::live::{NewVersion, Rollout, Version, VersionInfo};
-use tower_quota_rules::{Format, Problems};
-use utoipa::ToSchema;
+use serde::{Deserialize, Serialize};
+use tower_quota_rules::Problems;
+use tower_quota_rules::live::{InForce, NewVersion, Version, VersionInfo};
+use utoipa::{IntoParams, ToSchema};
 
 use crate::api::Api;
 use crate::body::DocumentBody;
 use crate::change::{Change, ChangeParams};
-use crate::extract::Json;
+use crate::extract::{Json, Query};
+use crate::operate::Pending;
 use crate::precondition::{Expected, has, tag};
 use crate::problem::{Problem, ProblemKind, Result};
+
+/// The part that a document has.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct PutQuery {
+    /// Makes it the shadow document, which decides nothing and is counted. By default it is in force.
+    #[serde(default)]
+    shadow: bool,
+    // Refused, since a document for some clients must not be one for all.
+    #[param(ignore)]
+    percent: Option<String>,
+}
 
 /// A version that was put.
 #[derive(Debug, Serialize, ToSchema)]
@@ -24,9 +39,18 @@ pub(crate) struct PutVersion {
     warnings: Problems,
 }
 
-/// Returns the rules in force, as they were written. The ETag is their version.
+/// The version to read.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct GetQuery {
+    /// Asks for the newest rules of the source, also if they are broken and therefore not in force.
+    #[serde(default)]
+    newest: bool,
+}
+
+/// Returns the rules in force on this instance, as they were written. The ETag is their version.
 #[utoipa::path(
-    get, path = "/v1/rules", operation_id = "rules",
+    get, path = "/v1/rules", operation_id = "rules", params(GetQuery),
     responses(
         (status = 200, headers(("ETag" = String)), content(
             (Object = "application/yaml"), (Object = "application/json"),
@@ -35,61 +59,66 @@ pub(crate) struct PutVersion {
         (status = 404),
     ),
 )]
-pub(crate) async fn get(State(api): State<Api>, headers: HeaderMap) -> Result<Response> {
-    let version = api
-        .live
-        .current()
-        .await?
-        .ok_or_else(|| Problem::not_found("there are no rules yet: put the first"))?;
-    Ok(if has(&headers, version.number) {
-        (
-            StatusCode::NOT_MODIFIED,
-            [(header::ETAG, tag(version.number))],
-        )
-            .into_response()
+pub(crate) async fn get(
+    State(api): State<Api>,
+    Query(GetQuery { newest }): Query<GetQuery>,
+    headers: HeaderMap,
+) -> Result<Response> {
+    let version = if newest {
+        let current = api.live.stored().await?.current;
+        api.live.version(current.ok_or_else(no_rules)?).await?
     } else {
-        text(version.number, version.format, version.text)
+        in_force(&api)?.version.clone()
+    };
+    let tag = tag(version.number, &version.hash);
+    Ok(if has(&headers, &tag) {
+        (StatusCode::NOT_MODIFIED, [(header::ETAG, tag)]).into_response()
+    } else {
+        text(version)
     })
 }
 
+/// Returns the rules in force on this instance.
+pub(crate) fn in_force(api: &Api) -> Result<Arc<InForce>> {
+    api.live.in_force().ok_or_else(no_rules)
+}
+
+fn no_rules() -> Problem {
+    Problem::not_found("there are no rules yet: put the first")
+}
+
 /// Answers with the text of a version.
-pub(crate) fn text(number: u64, format: Format, text: String) -> Response {
-    let content_type = HeaderValue::from_static(format.media_type());
-    (
-        [
-            (header::ETAG, tag(number)),
-            (header::CONTENT_TYPE, content_type),
-        ],
-        text,
-    )
-        .into_response()
+pub(crate) fn text(version: Version) -> Response {
+    let content_type = HeaderValue::from_static(version.format.media_type());
+    let fields = [
+        (header::ETAG, tag(version.number, &version.hash)),
+        (header::CONTENT_TYPE, content_type),
+    ];
+    (fields, version.text).into_response()
 }
 
 /// Answers with a version that was put, which is in force here by now.
 pub(crate) fn put_version(api: &Api, version: &Version) -> Response {
-    let warnings = api
-        .live
-        .in_force()
-        .map(|in_force| match &in_force.candidate {
-            Some((candidate, _, rules)) if candidate.number == version.number => {
-                rules.warnings().clone()
-            }
-            _ => in_force.rules.warnings().clone(),
-        });
+    let warnings = api.live.in_force().map(|in_force| match &in_force.shadow {
+        Some((shadow, rules)) if shadow.number == version.number => rules.warnings().clone(),
+        _ => in_force.rules.warnings().clone(),
+    });
     let body = PutVersion {
         version: version.info(),
         warnings: warnings.unwrap_or_default(),
     };
-    ([(header::ETAG, tag(version.number))], Json(body)).into_response()
+    let tag = tag(version.number, &version.hash);
+    ([(header::ETAG, tag)], Json(body)).into_response()
 }
 
-/// Replaces the rules, on all instances.
+/// Replaces the rules, or the shadow document, on all instances.
 ///
 /// The comment is kept in the history. A document with errors changes nothing, and all of them are listed.
 #[utoipa::path(
     put, path = "/v1/rules", operation_id = "put_rules",
     params(
-        ("If-Match" = Option<String>, Header, pattern = "^(\"[0-9]{1,9}\"|[*])$", description = "The ETag of the rules that the change is made from, or `*`."),
+        PutQuery,
+        ("If-Match" = Option<String>, Header, pattern = "^(\"[0-9]{1,9}-[0-9a-f]{32}\"|[*])$", description = "The ETag of the rules that the change is made from, or `*`."),
         ("If-None-Match" = Option<String>, Header, pattern = "^[*]$", description = "`*` for the first rules of a source."),
         ChangeParams,
     ),
@@ -101,55 +130,46 @@ pub(crate) fn put_version(api: &Api, version: &Version) -> Response {
 )]
 pub(crate) async fn put(
     State(api): State<Api>,
-    change: Change,
-    expected: Expected,
-    document: DocumentBody,
-) -> Result<Response> {
-    replace(&api, change, expected, document, None).await
-}
-
-/// Puts a document in force, or beside the one in force.
-pub(crate) async fn replace(
-    api: &Api,
+    Query(PutQuery { shadow, percent }): Query<PutQuery>,
     change: Change,
     expected: Expected,
     DocumentBody { text, format }: DocumentBody,
-    rollout: Option<Rollout>,
 ) -> Result<Response> {
-    let mut new = NewVersion::new(text, format, change.author).comment(change.comment);
-    if let Some(rollout) = rollout {
-        new = new.rollout(rollout);
+    if percent.is_some() {
+        let detail = "`percent` is gone: put a document with `shadow=true`, which decides nothing and is counted";
+        return Err(Problem::invalid(detail));
     }
-    Ok(put_version(api, &put_expected(api, expected, new).await?))
+    let mut new = NewVersion::new(text, format, change.author).comment(change.comment);
+    if shadow {
+        new = new.shadow();
+    }
+    let put = |expected| api.live.put(expected, new);
+    Ok(put_version(&api, &expecting(&api, expected, put).await?))
 }
 
-/// Puts a document if the newest version is the expected one.
-async fn put_expected(api: &Api, expected: Expected, new: NewVersion) -> Result<Version> {
-    let number = match expected {
-        Expected::Version(number) => Some(number),
-        Expected::Any => None,
-        // No version has this number.
-        Expected::None => Some(0),
-    };
-    match api.live.put(number, new).await {
+/// Makes a change if the newest version is the expected one.
+pub(crate) async fn expecting<'a>(
+    api: &Api,
+    expected: Expected,
+    change: impl FnOnce(Option<u64>) -> Pending<'a, Version>,
+) -> Result<Version> {
+    let number = expected.number(api).await?;
+    match change(number).await {
         Err(problem) if problem.kind() == ProblemKind::VersionChanged => {
             let stored = api.live.stored().await?;
-            match stored.candidate {
-                // The rules in force are as expected: what the put would end is a roll-out.
-                Some(candidate) if stored.current == number => {
-                    let detail = format_args!(
-                        "version {} is being rolled out: promote or abandon it, or send its ETag to replace it",
-                        candidate.number
-                    );
-                    Err(Problem::new(ProblemKind::Conflict, detail).current(Some(candidate.number)))
-                }
-                _ if number == Some(0) => {
-                    let detail =
-                        "there are rules already: send If-Match with their ETag to replace them";
-                    Err(Problem::new(ProblemKind::VersionChanged, detail).current(stored.newest()))
-                }
-                _ => Err(problem),
-            }
+            let (kind, detail) = match stored.shadow {
+                // The rules in force are as expected, but the change would remove the shadow document.
+                Some(_) if stored.current == number => (
+                    ProblemKind::Conflict,
+                    "there is a shadow document: promote or abandon it, or send its ETag to replace it",
+                ),
+                _ if number == Some(0) => (
+                    ProblemKind::VersionChanged,
+                    "there are rules already: send If-Match with their ETag to replace them",
+                ),
+                _ => return Err(problem),
+            };
+            Err(Problem::new(kind, detail).current(stored.newest()))
         }
         answer => answer,
     }

@@ -8,6 +8,7 @@ use tower_quota::{ClientKey, RequestHead};
 use tower_quota_rules::{Explanation, SampleRequest, readable_key};
 use utoipa::ToSchema;
 
+use super::document::in_force;
 use crate::api::{Api, ShowKeys, ShowQuery};
 use crate::extract::Json;
 use crate::problem::{Problem, ProblemKind, Result};
@@ -45,7 +46,7 @@ pub(crate) struct Explained {
 
 /// Says which limits a request would meet, with which keys, and what is left of each. Charges nothing.
 ///
-/// Lists, tiers, roll-outs and blocks are those in force.
+/// Lists, tiers and blocks are those in force.
 #[utoipa::path(
     post, path = "/v1/explain", operation_id = "explain", params(ShowQuery), request_body = Sample,
     responses((status = 200, body = Explained), (status = 403), (status = 404), (status = 422)),
@@ -55,15 +56,12 @@ pub(crate) async fn explain(
     ShowKeys(show): ShowKeys,
     Json(sample): Json<SampleRequest>,
 ) -> Result<Json<Explained>> {
-    let in_force = api
-        .live
-        .in_force()
-        .ok_or_else(|| Problem::not_found("there are no rules yet: put the first"))?;
+    let in_force = in_force(&api)?;
     let request = sample
         .to_request()
         .map_err(|error| Problem::new(ProblemKind::InvalidValue, error))?;
     let head = RequestHead::of(&request);
-    let (explained, rules) = (api.live.explain(&head), in_force.rules_of(&head));
+    let (explained, rules) = (api.live.explain(&head), &in_force.rules);
     let explanation = if show {
         rules.explain_as(&head, explained, &readable_key)
     } else {

@@ -3,23 +3,29 @@
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
-use tower_quota_rules::live::{ChangeError, Version, VersionInfo};
-use tower_quota_rules::{Difference, Rules};
+use tower_quota_rules::Difference;
+use tower_quota_rules::live::VersionInfo;
 use utoipa::{IntoParams, ToSchema};
 
-use super::document::{put_version, text};
+use super::document::{expecting, in_force, put_version, text};
 use crate::api::Api;
 use crate::change::{Change, ChangeParams};
 use crate::extract::{Json, Path, Query};
+use crate::precondition::Expected;
 use crate::problem::{Problem, Result};
 
 /// More versions than a source keeps.
 const ALL_VERSIONS: u16 = 1_000;
 
+/// The most differences that an answer lists.
+const MOST_DIFFERENCES: usize = 1_000;
+
 /// The versions that the source keeps, the newest first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct History {
     versions: Vec<VersionInfo>,
+    /// The version from which a change is made. If this version is broken, an earlier one is in force.
+    current: Option<u64>,
 }
 
 /// The number of versions or records to list.
@@ -64,7 +70,10 @@ pub(crate) struct DiffQuery {
 pub(crate) struct Diff {
     from: u64,
     to: u64,
+    /// The first 1,000 differences.
     differences: Vec<Difference>,
+    /// The number of differences that are not listed.
+    more: usize,
 }
 
 /// The version to return to.
@@ -85,6 +94,7 @@ pub(crate) async fn history(
 ) -> Result<Json<History>> {
     Ok(Json(History {
         versions: api.live.history(query.or(ALL_VERSIONS)?).await?,
+        current: api.live.stored().await?.current,
     }))
 }
 
@@ -100,8 +110,7 @@ pub(crate) async fn history(
     ),
 )]
 pub(crate) async fn version(State(api): State<Api>, Path(number): Path<u64>) -> Result<Response> {
-    let version = api.live.version(number).await?;
-    Ok(text(version.number, version.format, version.text))
+    Ok(text(api.live.version(number).await?))
 }
 
 /// Lists what changed between two versions, by path.
@@ -116,39 +125,35 @@ pub(crate) async fn diff(
     let before = api.live.version(from).await?;
     let after = match to {
         Some(to) => api.live.version(to).await?,
-        None => api
-            .live
-            .current()
-            .await?
-            .ok_or_else(|| Problem::not_found("there are no rules yet"))?,
+        None => in_force(&api)?.version.clone(),
     };
     let to = after.number;
-    let (before, after) = (read(&api, before).await?, read(&api, after).await?);
+    let compared = api.live.differences(before, after, MOST_DIFFERENCES);
+    let (differences, more) = compared.await?;
     Ok(Json(Diff {
         from,
         to,
-        differences: before.document().differences(after.document()),
+        differences,
+        more,
     }))
 }
 
 /// Puts the text of an earlier version in force again, as a new version.
 #[utoipa::path(
-    post, path = "/v1/rules/rollback", operation_id = "rollback", params(ChangeParams), request_body = RollbackBody,
+    post, path = "/v1/rules/rollback", operation_id = "rollback", request_body = RollbackBody,
+    params(("If-Match" = String, Header, pattern = "^(\"[0-9]{1,9}-[0-9a-f]{32}\"|[*])$", description = "The ETag of the rules that the change is made from, or `*`."), ChangeParams),
     responses(
         (status = 200, body = super::document::PutVersion, headers(("ETag" = String))),
-        (status = 403), (status = 404), (status = 422),
+        (status = 403), (status = 404), (status = 409), (status = 412), (status = 422), (status = 428),
     ),
 )]
 pub(crate) async fn rollback(
     State(api): State<Api>,
     change: Change,
+    expected: Expected,
     Json(RollbackBody { version }): Json<RollbackBody>,
 ) -> Result<Response> {
-    let version = api.live.rollback(version, change.by()).await?;
+    let rollback = |expected| api.live.rollback(expected, version, change.by());
+    let version = expecting(&api, expected, rollback).await?;
     Ok(put_version(&api, &version))
-}
-
-async fn read(api: &Api, version: Version) -> Result<Rules> {
-    let rules = api.live.read(version.text, version.format).await?;
-    rules.map_err(|problems| Problem::from(ChangeError::Invalid(problems)))
 }

@@ -1,10 +1,17 @@
 //! The rules: put, read, conflict, history, diff, rollback.
 
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 use tower_quota_admin::ProblemKind;
 
-use crate::server::{HOLDER, Instance, RULES, problem};
+use tower_quota_rules::live::{FileRules, LiveOptions};
+
+use crate::server::{HOLDER, Instance, RULES, number, options, problem};
 
 fn stricter() -> String {
     RULES.replace("5/minute", "2/minute")
@@ -14,21 +21,20 @@ fn stricter() -> String {
 async fn put_rules_are_in_force() {
     let instance = Instance::with_rules().await;
     let response = instance.get("/v1/rules").await;
-    assert_eq!(response.headers()["etag"], "\"1\"");
+    let tag = response.headers()["etag"].to_str().unwrap().to_owned();
+    assert_eq!(number(&tag), 1);
     assert_eq!(response.headers()["content-type"], "application/yaml");
     assert_eq!(response.text().await.unwrap(), RULES);
 
     let put = instance
         .put_rules(&stricter())
-        .header("If-Match", "\"1\"")
+        .header("If-Match", &tag)
         .header("X-Comment", "load")
         .send()
         .await
         .unwrap();
-    assert_eq!(
-        (put.status(), &put.headers()["etag"]),
-        (StatusCode::OK, &"\"2\"".parse().unwrap())
-    );
+    assert_eq!(put.status(), StatusCode::OK);
+    assert_eq!(put.headers()["etag"], instance.tag("/v1/rules").await);
     let version: Value = put.json().await.unwrap();
     assert_eq!(
         (&version["author"], &version["comment"]),
@@ -47,7 +53,7 @@ async fn known_version_is_not_sent_again() {
     let instance = Instance::with_rules().await;
     let request = instance
         .request(Method::GET, "/v1/rules")
-        .header("If-None-Match", "\"1\"");
+        .header("If-None-Match", instance.tag("/v1/rules").await);
     assert_eq!(
         request.send().await.unwrap().status(),
         StatusCode::NOT_MODIFIED
@@ -63,10 +69,14 @@ async fn put_of_old_version_conflicts() {
             .header("If-Match", tag)
             .send()
     };
-    assert_eq!(put("\"1\"").await.unwrap().status(), StatusCode::OK);
-    let lost = problem(put("\"1\"").await.unwrap(), ProblemKind::VersionChanged).await;
+    let tag = instance.tag("/v1/rules").await;
+    assert_eq!(put(&tag).await.unwrap().status(), StatusCode::OK);
+    let lost = problem(put(&tag).await.unwrap(), ProblemKind::VersionChanged).await;
     assert_eq!(lost["current"], 2);
-    problem(put("W/\"2\"").await.unwrap(), ProblemKind::VersionChanged).await;
+    let tag = instance.tag("/v1/rules").await;
+    for tag in [format!("W/{tag}"), "\"2\"".into(), "\"2-0\"".into()] {
+        problem(put(&tag).await.unwrap(), ProblemKind::VersionChanged).await;
+    }
     assert_eq!(put("*").await.unwrap().status(), StatusCode::OK);
 
     problem(
@@ -103,7 +113,7 @@ async fn put_of_rules_without_limits_is_refused() {
         let reason = refused["problems"][0]["message"].as_str().unwrap();
         assert!(reason.contains("no limit"), "{empty}: {refused}");
     }
-    assert_eq!(instance.get("/v1/rules").await.headers()["etag"], "\"1\"");
+    assert_eq!(instance.number().await, 1);
     assert_eq!(put("allow_empty: true").await.status(), StatusCode::OK);
 }
 
@@ -125,7 +135,7 @@ async fn bad_rules_list_every_problem() {
         (&problems[0]["line"], &problems[0]["path"]),
         (&json!(2), &json!("limits[0].quota"))
     );
-    assert_eq!(instance.get("/v1/rules").await.headers()["etag"], "\"1\"");
+    assert_eq!(instance.number().await, 1);
 }
 
 #[tokio::test]
@@ -165,7 +175,7 @@ async fn check_reports_and_changes_nothing() {
         (&failing["valid"], &failing["tests"]["failures"][0]["test"]),
         (&json!(false), &json!(0))
     );
-    assert_eq!(instance.get("/v1/rules").await.headers()["etag"], "\"1\"");
+    assert_eq!(instance.number().await, 1);
 }
 
 #[tokio::test]
@@ -173,7 +183,7 @@ async fn rollback_is_a_new_version() {
     let instance = Instance::with_rules().await;
     instance
         .put_rules(&stricter())
-        .header("If-Match", "\"1\"")
+        .header("If-Match", "*")
         .send()
         .await
         .unwrap();
@@ -181,10 +191,20 @@ async fn rollback_is_a_new_version() {
     let expected = json!([{ "path": "limits[minute].quota", "change": "changed", "before": "5/minute", "after": "2/minute" }]);
     assert_eq!((&diff["to"], &diff["differences"]), (&json!(2), &expected));
 
-    let rollback = instance
-        .request(Method::POST, "/v1/rules/rollback?comment=oops")
-        .json(&json!({ "version": 1 }));
-    let version: Value = rollback.send().await.unwrap().json().await.unwrap();
+    let rollback = |tag: &str| {
+        let request = instance.request(Method::POST, "/v1/rules/rollback?comment=oops");
+        request
+            .header("If-Match", tag)
+            .json(&json!({ "version": 1 }))
+            .send()
+    };
+    let old = rollback(&instance.tag("/v1/rules/1").await).await.unwrap();
+    assert_eq!(
+        problem(old, ProblemKind::VersionChanged).await["current"],
+        2
+    );
+    let tag = instance.tag("/v1/rules").await;
+    let version: Value = rollback(&tag).await.unwrap().json().await.unwrap();
     assert_eq!(version["number"], 3);
     assert_eq!(instance.get("/v1/rules").await.text().await.unwrap(), RULES);
     assert_eq!(
@@ -214,4 +234,108 @@ async fn rollback_is_a_new_version() {
         (&record["before"], &record["after"]),
         (&json!("version 2"), &json!("version 3"))
     );
+}
+
+#[tokio::test]
+async fn rollback_needs_a_version_it_expects() {
+    let instance = Instance::with_rules().await;
+    let rollback = instance
+        .request(Method::POST, "/v1/rules/rollback")
+        .json(&json!({ "version": 1 }));
+    problem(rollback.send().await.unwrap(), ProblemKind::VersionRequired).await;
+}
+
+/// Starts an instance that follows a file, as a restart of the service does.
+async fn restart(path: &Path) -> Instance {
+    Instance::with(FileRules::new(path).unwrap().writable(), options()).await
+}
+
+#[tokio::test]
+async fn tag_from_before_a_restart_conflicts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, RULES).unwrap();
+    let before = restart(&path).await;
+    let put = async |instance: &Instance, rules: &str, tag: &str| {
+        let put = instance.put_rules(rules).header("If-Match", tag);
+        put.send().await.unwrap()
+    };
+    put(&before, &stricter(), "*").await;
+    let seen = before.tag("/v1/rules").await;
+
+    let after = restart(&path).await;
+    put(&after, RULES, "*").await;
+    assert_eq!(after.number().await, number(&seen));
+    let lost = put(&after, &stricter(), &seen).await;
+    assert_eq!(
+        problem(lost, ProblemKind::VersionChanged).await["current"],
+        2
+    );
+}
+
+#[tokio::test]
+async fn broken_version_is_shown_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, RULES).unwrap();
+    let live = LiveOptions::new().poll_every(Duration::from_millis(10));
+    let store = FileRules::new(&path).unwrap().writable();
+    let instance = Instance::with_live_options(store, options(), live).await;
+    fs::write(&path, "limits: [{ name: minute }]").unwrap();
+    while instance.json("/v1/health").await["rules"]["last_error"].is_null() {
+        tokio::task::yield_now().await;
+    }
+    let in_force = instance.get("/v1/rules").await;
+    let tag = in_force.headers()["etag"].to_str().unwrap().to_owned();
+    assert_eq!(
+        (in_force.text().await.unwrap(), number(&tag)),
+        (RULES.to_owned(), 1)
+    );
+    let newest = instance.get("/v1/rules?newest=true").await;
+    let tag = newest.headers()["etag"].to_str().unwrap().to_owned();
+    assert_eq!(number(&tag), 2);
+    assert_eq!(newest.text().await.unwrap(), "limits: [{ name: minute }]");
+    assert_eq!(instance.json("/v1/rules/diff?from=1").await["to"], 1);
+    assert_eq!(instance.json("/v1/rules/history").await["current"], 2);
+    // The change of the broken version is made from the broken version.
+    let put = instance.put_rules(&stricter()).header("If-Match", tag);
+    assert_eq!(put.send().await.unwrap().status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn service_goes_on_during_large_diffs() {
+    let instance = Instance::with_rules().await;
+    let mut large = format!("{RULES}overrides:\n");
+    for client in 0..8_000 {
+        large += &format!(
+            "  client{client}: {{ limits: {{ minute: {}/minute }} }}\n",
+            client + 1
+        );
+    }
+    let put = instance.put_rules(&large).header("If-Match", "*");
+    assert_eq!(put.send().await.unwrap().status(), StatusCode::OK);
+    let begun = now();
+    let diffs = [0; 4].map(|_| {
+        let diff = instance.request(Method::GET, "/v1/rules/diff?from=1&to=2");
+        tokio::spawn(diff.send())
+    });
+    let mut longest = Duration::ZERO;
+    while !diffs.iter().all(JoinHandle::is_finished) {
+        let asked = now();
+        instance.ask("ann").await;
+        longest = longest.max(asked.elapsed());
+    }
+    let whole = begun.elapsed();
+    for diff in diffs {
+        let diff: Value = diff.await.unwrap().unwrap().json().await.unwrap();
+        assert_eq!(diff["differences"].as_array().unwrap().len(), 1_000);
+        assert_eq!(diff["more"], 7_000);
+    }
+    // One diff on a thread of the runtime would take a quarter of the time.
+    assert!(8 * longest < whole, "{longest:?} of {whole:?}");
+}
+
+#[expect(clippy::disallowed_methods, reason = "a request is measured")]
+fn now() -> Instant {
+    Instant::now()
 }

@@ -75,6 +75,7 @@ async fn unreadable_body_is_a_problem() {
     let rollback = |body: &'static str| {
         let request = instance
             .request(Method::POST, "/v1/rules/rollback")
+            .header("If-Match", "*")
             .header("Content-Type", "application/json");
         request.body(body).send()
     };
@@ -144,12 +145,13 @@ async fn unavailable_source_is_a_problem() {
         .send()
         .await
         .unwrap();
+    let tag = instance.tag("/v1/rules").await;
     redis.kill();
     // What is in force can be read, and not be changed.
     assert_eq!(instance.get("/v1/rules").await.status(), StatusCode::OK);
     let put = instance
         .put_rules(RULES)
-        .header("If-Match", "\"1\"")
+        .header("If-Match", tag)
         .send()
         .await
         .unwrap();

@@ -9,5 +9,5 @@ mod errors;
 mod health;
 mod openapi;
 mod page;
-mod rollout;
 mod server;
+mod shadow;

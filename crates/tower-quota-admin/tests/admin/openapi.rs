@@ -51,7 +51,7 @@ fn schemas_name_every_field() {
         "AuditRecord",
         "LiveState",
         "RulesProblem",
-        "RolloutReport",
+        "ShadowReport",
         "VersionInfo",
     ] {
         assert!(schemas[name]["properties"].is_object(), "{name}");

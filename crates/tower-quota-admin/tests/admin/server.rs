@@ -8,7 +8,7 @@ use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 use tower_quota_admin::{AdminOptions, router};
-use tower_quota_rules::live::{LiveOptions, LiveRules, MemoryRules, RolloutCounts, RuleStore};
+use tower_quota_rules::live::{LiveOptions, LiveRules, MemoryRules, RuleStore, ShadowCounts};
 
 /// The token of the tests, and the name of its holder.
 pub(crate) const TOKEN: &str = "the tests' own token";
@@ -65,12 +65,12 @@ impl Instance {
         options: AdminOptions,
         live: LiveOptions,
     ) -> Self {
-        let counts = RolloutCounts::new();
+        let counts = ShadowCounts::new();
         let counters = MemoryStore::new();
         let layer = RateLimitLayer::new(counters.clone(), Policy::new())
             .on_decision(counts.listener())
             .count_busy_clients();
-        let live_options = live.rollout_counts(counts).readable_keys();
+        let live_options = live.shadow_counts(counts).readable_keys();
         let live = LiveRules::start(layer.handle(), store, live_options).await;
         let admin = router(
             live,
@@ -104,6 +104,18 @@ impl Instance {
         let response = self.get(path).await;
         assert_eq!(response.status(), StatusCode::OK, "{path}");
         response.json().await.unwrap()
+    }
+
+    /// Returns the ETag of an answer.
+    pub(crate) async fn tag(&self, path: &str) -> String {
+        let response = self.get(path).await;
+        assert_eq!(response.status(), StatusCode::OK, "{path}");
+        response.headers()["etag"].to_str().unwrap().to_owned()
+    }
+
+    /// Returns the number of the version in force.
+    pub(crate) async fn number(&self) -> u64 {
+        number(&self.tag("/v1/rules").await)
     }
 
     /// Starts a `PUT` of rules in YAML.
@@ -155,6 +167,12 @@ impl Instance {
         assert_eq!(response.status(), StatusCode::OK);
         response.json().await.unwrap()
     }
+}
+
+/// Returns the number of a version by its entity tag, which is `"NUMBER-HASH"`.
+pub(crate) fn number(tag: &str) -> u64 {
+    let number = tag.trim_matches('"').split('-').next().unwrap();
+    number.parse().unwrap()
 }
 
 pub(crate) fn options() -> AdminOptions {

@@ -91,9 +91,14 @@ pub(super) fn tag(answer: &Response<String>) -> Option<&str> {
     answer.headers().get(ETAG)?.to_str().ok()
 }
 
-/// Returns the version of an answer, which is its entity tag.
+/// Returns the number of the version of an answer, with which its entity tag begins.
 pub(super) fn version(answer: &Response<String>) -> Option<u64> {
-    tag(answer)?.trim_matches('"').parse().ok()
+    tag(answer)?
+        .trim_matches('"')
+        .split('-')
+        .next()?
+        .parse()
+        .ok()
 }
 
 /// Returns the problems of a document, each on a line of its own.

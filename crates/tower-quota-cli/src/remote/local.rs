@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 use tower_quota::{Policy, RateLimitLayer, RedisStore, redis::RedisStoreError};
 use tower_quota_admin::{AdminOptions, Author};
 use tower_quota_rules::Rules;
-use tower_quota_rules::live::{LiveOptions, LiveRules, RedisRules, RolloutCounts};
+use tower_quota_rules::live::{LiveOptions, LiveRules, RedisRules, ShadowCounts};
 use tower_service::Service;
 
 use crate::failure::Failure;
@@ -112,8 +112,8 @@ async fn router(
     let code = arguments.load.code.clone();
     let mut options = LiveOptions::new()
         .start_deadline(timeout)
-        // The services count what a dry run would change. This process sees no requests.
-        .rollout_counts(RolloutCounts::new())
+        // The services count what a shadow document would change. This process sees no requests.
+        .shadow_counts(ShadowCounts::new())
         .read_with(move |text, format| Rules::parse_with(text, format, &parts(&code)));
     if let Ok(seed) = env::var(KEY_SEED_VARIABLE) {
         options = options.key_seed(key_seed(&seed)?);

@@ -4,8 +4,9 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::Args;
-use http::Request;
 use http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
+use http::request::Builder;
+use http::{Request, Response};
 use tower_quota_rules::Rules;
 
 use super::api::{json, problems, tag, version};
@@ -26,72 +27,73 @@ pub(crate) struct PutArguments {
     /// refuses if there is no terminal.
     #[arg(long, value_name = "VERSION")]
     expect: Option<String>,
-    /// Ends the roll-out under way. Its version is the one to expect.
+    /// Replaces the shadow document. Its version is the one to expect.
     #[arg(long)]
-    replace_rollout: bool,
-    /// Runs the rules beside those in force for this percentage of clients.
-    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=100))]
-    percent: Option<u8>,
-    /// Runs the rules beside those in force, and only counts what they would change.
-    #[arg(long, conflicts_with = "percent")]
-    dry_run: bool,
+    replace_shadow: bool,
+    /// Makes the rules the shadow document: they decide nothing, and their decisions are counted.
+    #[arg(long)]
+    shadow: bool,
     #[command(flatten)]
     change: ChangeArguments,
 }
 
 pub(crate) fn put(arguments: &PutArguments, api: &Api) -> Ended {
     let rules = api.load.read(&arguments.file)?;
-    let current = api.get_if_any("/v1/rules")?;
-    let rollout = api.get_if_any("/v1/rules/rollout")?;
-    if let Some(rollout) = &rollout
-        && !arguments.replace_rollout
-    {
-        return Err(Failure::Problem(format!(
-            "version {} is being rolled out: promote or abandon it, or end it with --replace-rollout",
-            version(rollout).unwrap_or_default()
-        )));
+    let shadow = api.get_if_any("/v1/rules/shadow")?;
+    if shadow.is_some() && !arguments.replace_shadow {
+        return Err(Failure::Problem(
+            "there is a shadow document: promote or abandon it, or replace it with --replace-shadow".into(),
+        ));
     }
-    let newest = rollout.as_ref().or(current.as_ref());
-    let newest = newest.and_then(tag).map(str::to_owned);
     let record = Record::of(&arguments.file);
     let recorded = record.read(api);
-    let expected = match (arguments.expect.as_deref(), &recorded) {
-        (Some("any"), _) => newest,
-        (Some("none"), _) => None,
-        (Some(number), _) => Some(format!("\"{number}\"")),
-        (None, Some(tag)) => Some(tag.clone()),
-        (None, None) => {
-            if let Some(tag) = &newest {
-                confirm(&rules, tag.trim_matches('"'), api)?;
-            }
-            newest
-        }
-    };
-    let is_rollout = arguments.dry_run || arguments.percent.is_some();
-    let (mut path, kind) = if is_rollout {
-        (
-            "/v1/rules/rollout".to_owned(),
-            "is rolled out beside the rules in force",
-        )
+    let (path, kind) = if arguments.shadow {
+        ("/v1/rules?shadow=true", "is the shadow document")
     } else {
-        ("/v1/rules".to_owned(), "is in force")
+        ("/v1/rules", "is in force")
     };
-    if let Some(percent) = arguments.percent {
-        path += &format!("?percent={percent}");
-    }
     let request = Request::put(path).header(CONTENT_TYPE, rules.format.media_type());
-    let request = match expected {
-        Some(tag) => request.header(IF_MATCH, tag),
-        None => request.header(IF_NONE_MATCH, "*"),
+    let request = match (&arguments.expect, &recorded) {
+        (None, Some(tag)) => request.header(IF_MATCH, tag),
+        (expect, _) => expecting(request, expect.as_deref(), shadow, &rules, api)?,
     };
     let answer = api.send(arguments.change.on(request), &rules.text)?;
     if recorded.is_some() {
         record.write(tag(&answer).unwrap_or_default(), api)?;
     }
     let put = json(&answer)?;
-    let warnings = problems(&put["warnings"]);
-    let text = format!("{warnings}\nversion {} {kind}\n", put["number"]);
+    let text = format!(
+        "{}\nversion {} {kind}\n",
+        problems(&put["warnings"]),
+        put["number"]
+    );
     Output::new(&put, text.trim_start())
+}
+
+/// Adds the version that a change is made from. Without one, shows what changes and asks.
+pub(super) fn expecting(
+    request: Builder,
+    expect: Option<&str>,
+    shadow: Option<Response<String>>,
+    rules: &RulesText,
+    api: &Api,
+) -> Result<Builder, Failure> {
+    let newest = shadow.or(api.get_if_any("/v1/rules?newest=true")?);
+    let expected = match expect {
+        Some("any") => newest,
+        Some("none") => None,
+        Some(number) => Some(api.send(Request::get(format!("/v1/rules/{number}")), "")?),
+        None => {
+            if let Some(newest) = &newest {
+                confirm(rules, version(newest).unwrap_or_default(), api)?;
+            }
+            newest
+        }
+    };
+    Ok(match expected.as_ref().and_then(tag) {
+        Some(tag) => request.header(IF_MATCH, tag),
+        None => request.header(IF_NONE_MATCH, "*"),
+    })
 }
 
 /// Returns the rules that a service has in force.
@@ -100,7 +102,7 @@ pub(super) fn rules_in_force(api: &Api) -> Result<Rules, Failure> {
 }
 
 /// Shows what new rules change, and asks whether to put them. Fails unless a person says yes.
-fn confirm(rules: &RulesText, number: &str, api: &Api) -> Result<(), Failure> {
+fn confirm(rules: &RulesText, number: u64, api: &Api) -> Result<(), Failure> {
     let compared = rules_in_force(api).and_then(|old| {
         let differences = diff::between(&old, &api.load.checked(rules)?);
         Ok(diff::text(&differences))

@@ -1,4 +1,4 @@
-//! `show`, `history`, `audit`, `rollback`, `rollout`, `promote`, `abandon`: versions of rules, and changes.
+//! `show`, `history`, `audit`, `rollback`, `shadow`, `promote`, `abandon`: versions of rules, and changes.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,6 +11,7 @@ use serde_json::json;
 use tower_quota_rules::Format;
 
 use super::api::{tag, version};
+use super::put::expecting;
 use super::record::Record;
 use super::{Api, ChangeArguments};
 use crate::failure::{Ended, Failure};
@@ -21,6 +22,10 @@ use crate::rules::load::RulesText;
 pub(crate) struct RollbackArguments {
     /// The number of the version to return to. It is put again, as a new version.
     version: u64,
+    /// The version that the change is made from: its number, or `any`. By default the command shows what changes and
+    /// asks, or refuses if there is no terminal.
+    #[arg(long, value_name = "VERSION")]
+    expect: Option<String>,
     #[command(flatten)]
     change: ChangeArguments,
 }
@@ -43,7 +48,9 @@ pub(crate) struct ShowArguments {
 }
 
 pub(crate) fn rollback(arguments: &RollbackArguments, api: &Api) -> Ended {
+    let rules = version_text(api, Some(arguments.version))?;
     let request = arguments.change.on(Request::post("/v1/rules/rollback"));
+    let request = expecting(request, arguments.expect.as_deref(), None, &rules, api)?;
     let put = api.send_json(request, &json!({ "version": arguments.version }))?;
     let text = format!(
         "version {} is in force: the text of version {}\n",
@@ -97,25 +104,25 @@ fn document(api: &Api, number: Option<u64>) -> Result<Response<String>, Failure>
     api.send(Request::get(path), "")
 }
 
-/// Shows the roll-out under way, with the counts of all instances.
-pub(crate) fn rollout(api: &Api) -> Ended {
-    Output::answer(api.get("/v1/rules/rollout")?)
+/// Shows the shadow document, with the counts of all instances.
+pub(crate) fn shadow(api: &Api) -> Ended {
+    Output::answer(api.get("/v1/rules/shadow")?)
 }
 
 pub(crate) fn promote(change: &ChangeArguments, api: &Api) -> Ended {
-    let request = Request::post("/v1/rules/rollout/promote");
-    end_rollout(change, api, request, "is in force for all clients")
+    let request = Request::post("/v1/rules/shadow/promote");
+    end_shadow(change, api, request, "is in force")
 }
 
 pub(crate) fn abandon(change: &ChangeArguments, api: &Api) -> Ended {
-    let request = Request::delete("/v1/rules/rollout");
-    end_rollout(change, api, request, "is not rolled out any more")
+    let request = Request::delete("/v1/rules/shadow");
+    end_shadow(change, api, request, "is abandoned")
 }
 
-fn end_rollout(change: &ChangeArguments, api: &Api, request: Builder, done: &str) -> Ended {
-    let rollout = api.send(Request::get("/v1/rules/rollout"), "")?;
-    let number = version(&rollout);
-    let request = request.header(IF_MATCH, tag(&rollout).unwrap_or_default());
+fn end_shadow(change: &ChangeArguments, api: &Api, request: Builder, done: &str) -> Ended {
+    let shadow = api.send(Request::get("/v1/rules/shadow"), "")?;
+    let number = version(&shadow);
+    let request = request.header(IF_MATCH, tag(&shadow).unwrap_or_default());
     api.send(change.on(request), "")?;
     let text = format!("version {} {done}\n", number.unwrap_or_default());
     Output::new(&json!({ "version": number }), &text)

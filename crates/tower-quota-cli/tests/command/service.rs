@@ -18,7 +18,7 @@ use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 use tower_quota_admin::{AdminOptions, router};
-use tower_quota_rules::live::{LiveOptions, LiveRules, MemoryRules, RolloutCounts};
+use tower_quota_rules::live::{LiveOptions, LiveRules, MemoryRules, ShadowCounts};
 use tower_quota_testkit::TlsFiles;
 
 pub(crate) const TOKEN: &str = "a token of a test, 32 bytes long";
@@ -44,7 +44,7 @@ impl TestService {
             let live = LiveRules::start(
                 layer.handle(),
                 MemoryRules::new(),
-                LiveOptions::new().rollout_counts(RolloutCounts::new()),
+                LiveOptions::new().shadow_counts(ShadowCounts::new()),
             )
             .await;
             let options = AdminOptions::new()

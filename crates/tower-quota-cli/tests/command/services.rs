@@ -81,11 +81,19 @@ fn change_rules(target: &TestTarget) {
 
     assert!(
         target
-            .run(&["rollback", "1"])
+            .run(&["rollback", "1", "--expect", "2"])
             .expect(0)
             .contains("version 3 is in force")
     );
-    assert_eq!(target.run(&["rollback", "99"]).code, 1);
+    let old = target.run(&["rollback", "1", "--expect", "2"]);
+    assert!(old.code == 1 && old.error.contains('3'), "{}", old.error);
+    let unasked = target.run(&["rollback", "2"]);
+    assert!(
+        unasked.code == 1 && unasked.error.contains("--expect 3"),
+        "{}",
+        unasked.error
+    );
+    assert_eq!(target.run(&["rollback", "99", "--expect", "any"]).code, 1);
     let history = target.run(&["history", "--json"]).json(0);
     assert_eq!(
         (history.as_array().unwrap().len(), &history[2]["comment"]),
@@ -109,10 +117,10 @@ fn change_rules(target: &TestTarget) {
     );
 
     let out = target
-        .run(&["put", &second, "--expect", "3", "--dry-run"])
+        .run(&["put", &second, "--expect", "3", "--shadow"])
         .expect(0);
-    assert!(out.contains("version 4 is rolled out"), "{out}");
-    let report = target.run(&["rollout"]).expect(0);
+    assert!(out.contains("version 4 is the shadow document"), "{out}");
+    let report = target.run(&["shadow"]).expect(0);
     assert!(
         report.starts_with("number: 4\n") && report.contains("\nall instances instances: 0\n"),
         "{report}"
@@ -124,43 +132,43 @@ fn change_rules(target: &TestTarget) {
             .contains("version 4 is in force")
     );
     assert_eq!(target.run(&["abandon"]).code, 1);
-    target.run(&["rollback", "3"]).expect(0);
+    target.run(&["rollback", "3", "--expect", "4"]).expect(0);
 }
 
-/// Puts rules after a roll-out that was abandoned, and while one is under way.
-fn put_after_rollouts(target: &TestTarget) {
+/// Puts rules after a shadow document was abandoned, and during another.
+fn put_after_shadows(target: &TestTarget) {
     let files = Files::new();
     let rules = files.write("rules.yaml", RULES);
     let put = |more: &[&str]| target.run(&[&["put", &rules], more].concat());
     put(&[]).expect(0);
-    put(&["--expect", "1", "--dry-run"]).expect(0);
+    put(&["--expect", "1", "--shadow"]).expect(0);
     target.run(&["abandon"]).expect(0);
     assert_eq!(
         put(&["--expect", "any"]).expect(0),
         "version 3 is in force\n"
     );
-    put(&["--expect", "3", "--percent", "5"]).expect(0);
+    put(&["--expect", "3", "--shadow"]).expect(0);
     for expected in ["any", "3", "4"] {
         let refused = put(&["--expect", expected]);
         assert_eq!(refused.code, 1, "{expected}");
         assert!(
-            refused.error.contains("--replace-rollout"),
+            refused.error.contains("--replace-shadow"),
             "{}",
             refused.error
         );
     }
-    assert_eq!(target.run(&["rollout", "--json"]).json(0)["number"], 4);
+    assert_eq!(target.run(&["shadow", "--json"]).json(0)["number"], 4);
     assert_eq!(
-        put(&["--expect", "4", "--replace-rollout"]).expect(0),
+        put(&["--expect", "4", "--replace-shadow"]).expect(0),
         "version 5 is in force\n"
     );
 }
 
 #[test]
-fn put_ends_no_rollout_unasked() {
+fn put_replaces_no_shadow_unasked() {
     let (service, server) = (TestService::start(), RedisServer::start());
-    put_after_rollouts(&TestTarget::admin(&service));
-    put_after_rollouts(&TestTarget::redis(server.url()));
+    put_after_shadows(&TestTarget::admin(&service));
+    put_after_shadows(&TestTarget::redis(server.url()));
 }
 
 /// Puts rules over those of a colleague, who put hers in between.

@@ -33,13 +33,13 @@ pub struct AuditRecord {
 pub enum Action {
     /// A document was put in force.
     Put,
-    /// A document was put beside the one in force.
-    RollOut,
+    /// A shadow document was put.
+    Shadow,
     /// An old document was put in force again.
     Rollback,
-    /// A candidate was put in force.
+    /// The shadow document was put in force.
     Promote,
-    /// A roll-out was ended.
+    /// The shadow document was removed.
     Abandon,
     /// A client or network was blocked.
     Block,
@@ -59,7 +59,7 @@ impl Action {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Put => "put",
-            Self::RollOut => "roll_out",
+            Self::Shadow => "shadow",
             Self::Rollback => "rollback",
             Self::Promote => "promote",
             Self::Abandon => "abandon",

@@ -1,4 +1,4 @@
-//! Rules that change while requests run: versions, stores, roll-outs, blocks and the audit log.
+//! Rules that change while requests run: versions, stores, shadow documents, blocks and the audit log.
 //!
 //! [`LiveRules`] puts the documents of a [`RuleStore`] in force on a layer, through its
 //! [handle](tower_quota::RateLimitHandle):
@@ -19,12 +19,12 @@
 //!
 //! let stricter = NewVersion::new(document.replace("100", "10"), Format::Yaml, "bob");
 //! live.put(Some(first.number), stricter).await?;
-//! live.rollback(first.number, "ann").await?;
+//! live.rollback(None, first.number, "ann").await?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! The [guide] shows roll-outs, blocks and what to do when something is wrong.
+//! The [guide] shows shadow documents, blocks and what to do when something is wrong.
 //!
 //! | store | feature | shared by |
 //! |---|---|---|
@@ -56,8 +56,8 @@ mod follow;
 #[cfg(not(feature = "metrics"))]
 mod metrics;
 mod options;
-mod rollout;
 mod rules;
+mod shadow;
 mod store;
 mod time;
 mod top;
@@ -71,17 +71,17 @@ pub use self::audit::{Action, AuditRecord};
 pub use self::blocks::{Block, BlockKind, NewBlock, Target};
 pub use self::change::By;
 pub use self::error::ChangeError;
-pub use self::follow::{CandidateState, InForce, LiveState, ReloadCounts, VersionState};
+pub use self::follow::{InForce, LiveState, ReloadCounts, VersionState};
 pub use self::options::LiveOptions;
-pub use self::rollout::{LimitCounts, Rollout, RolloutCounts, RolloutReport, RolloutTotal};
 pub use self::rules::{BlockTarget, LiveRules};
+pub use self::shadow::{LimitCounts, ShadowCounts, ShadowReport, ShadowTotal};
 #[cfg(feature = "file")]
 pub use self::store::FileRules;
 #[cfg(feature = "redis")]
 pub use self::store::RedisRules;
 pub use self::store::{
-    BlockChanges, Candidate, KEPT_RECORDS, KEPT_REPORTS, KEPT_VERSIONS, MOST_ADAPTIVE_BLOCKS,
-    MOST_BLOCKS, MemoryRules, Reply, RuleStore, RuleStoreError, StoreState,
+    BlockChanges, KEPT_RECORDS, KEPT_REPORTS, KEPT_VERSIONS, MOST_ADAPTIVE_BLOCKS, MOST_BLOCKS,
+    MemoryRules, Reply, RuleStore, RuleStoreError, StoreState,
 };
 pub use self::time::{Time, TimeError};
 #[cfg(feature = "redis")]

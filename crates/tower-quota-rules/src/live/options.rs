@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tower_quota::Policy;
 
-use super::rollout::RolloutCounts;
+use super::shadow::ShadowCounts;
 #[cfg(feature = "redis")]
 use super::top::SharedTop;
 use crate::{Document, Format, Problems, Rules};
@@ -30,7 +30,7 @@ pub struct LiveOptions {
     pub(crate) local_copy: Option<PathBuf>,
     pub(crate) key_seed: [u8; 16],
     pub(crate) readable_keys: bool,
-    pub(crate) counts: Option<RolloutCounts>,
+    pub(crate) counts: Option<ShadowCounts>,
     pub(crate) reader: Arc<ReadDocument>,
     pub(crate) with_policy: Arc<WithPolicy>,
     pub(crate) on_document: Arc<OnDocument>,
@@ -91,8 +91,8 @@ impl LiveOptions {
         self
     }
 
-    /// Takes the counts that the layer's listener fills, see [`RolloutCounts`].
-    pub fn rollout_counts(mut self, counts: RolloutCounts) -> Self {
+    /// Takes the counts that the layer's listener fills, see [`ShadowCounts`].
+    pub fn shadow_counts(mut self, counts: ShadowCounts) -> Self {
         self.counts = Some(counts);
         self
     }

@@ -1,8 +1,8 @@
 //! Versions of a document.
 
 use serde::{Deserialize, Serialize};
+use tower_quota::{Key, Name};
 
-use super::rollout::Rollout;
 use super::time::Time;
 use crate::Format;
 
@@ -22,6 +22,8 @@ pub struct Version {
     pub format: Format,
     /// The text of the document.
     pub text: String,
+    /// A hash of the text, which tells versions of the same number apart after a restart.
+    pub hash: String,
 }
 
 impl Version {
@@ -41,6 +43,7 @@ impl Version {
             comment,
             time: Time::now(),
             format,
+            hash: hash_of(&text),
             text,
         }
     }
@@ -54,15 +57,17 @@ impl Version {
             comment,
             time,
             text,
+            hash,
             ..
         } = self;
-        let (author, comment) = (author.clone(), comment.clone());
+        let (author, comment, hash) = (author.clone(), comment.clone(), hash.clone());
         VersionInfo {
             number: *number,
             author,
             comment,
             time: *time,
             bytes: text.len(),
+            hash,
         }
     }
 }
@@ -82,6 +87,13 @@ pub struct VersionInfo {
     pub time: Time,
     /// The length of the text in bytes.
     pub bytes: usize,
+    /// A hash of the text.
+    pub hash: String,
+}
+
+fn hash_of(text: &str) -> String {
+    let key = Key::new(const { Name::new("rules") }, text.as_bytes());
+    format!("{:032x}", key.digest(b"entity tags rule"))
 }
 
 /// A document that is to be put, with its author and the reason.
@@ -97,14 +109,14 @@ pub struct NewVersion {
     pub format: Format,
     /// The text of the document.
     pub text: String,
-    /// The way in which it runs beside the one in force; `None` to be in force.
-    pub rollout: Option<Rollout>,
+    /// True for a shadow document, false to be in force.
+    pub is_shadow: bool,
     /// The number that the version's must be above.
     pub above: u64,
 }
 
 impl NewVersion {
-    /// Makes a document that is to be in force at once, for all clients.
+    /// Makes a document that is to be in force at once.
     pub fn new(text: impl Into<String>, format: Format, author: impl Into<String>) -> Self {
         let (text, author) = (text.into(), author.into());
         Self {
@@ -112,7 +124,7 @@ impl NewVersion {
             comment: String::new(),
             format,
             text,
-            rollout: None,
+            is_shadow: false,
             above: 0,
         }
     }
@@ -123,9 +135,9 @@ impl NewVersion {
         self
     }
 
-    /// Puts the document beside the one in force: for a share of the clients, or as a dry run.
-    pub const fn rollout(mut self, rollout: Rollout) -> Self {
-        self.rollout = Some(rollout);
+    /// Makes it a shadow document: it decides nothing, and its decisions are counted.
+    pub const fn shadow(mut self) -> Self {
+        self.is_shadow = true;
         self
     }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use http::StatusCode;
 use tower_quota::MemoryStore;
 use tower_quota_rules::live::{
-    BlockTarget, ChangeError, FileRules, LiveOptions, NewBlock, RedisRules, Rollout, RuleStore,
+    BlockTarget, ChangeError, FileRules, LiveOptions, NewBlock, RedisRules, RuleStore,
     RuleStoreError,
 };
 use tower_quota_testkit::RedisServer;
@@ -175,7 +175,7 @@ async fn put_replaces_a_writable_file() {
         1,
         "nothing is left beside it"
     );
-    writable.live.rollback(1, "bob").await.unwrap();
+    writable.live.rollback(None, 1, "bob").await.unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), document(500));
 }
 
@@ -238,7 +238,7 @@ async fn replaced_file_keeps_its_permissions() {
 }
 
 #[tokio::test]
-async fn candidate_of_a_file_is_written_when_promoted() {
+async fn shadow_of_file_is_written_when_promoted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rules.yaml");
     fs::write(&path, document(500)).unwrap();
@@ -246,12 +246,10 @@ async fn candidate_of_a_file_is_written_when_promoted() {
     let rare = || LiveOptions::new().poll_every(Duration::from_secs(600));
     let start = async || Instance::counting(MemoryStore::new(), Arc::clone(&store), rare()).await;
     let [one, other] = [start().await, start().await];
-    one.live
-        .put(Some(1), new(501).rollout(Rollout::Percent(100)))
-        .await
-        .unwrap();
+    one.live.put(Some(1), new(501).shadow()).await.unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), document(500));
-    until_limits(&other, 501).await;
+    eventually("both know it", async || other.live.state().shadow.is_some()).await;
+    assert_eq!(other.limits("ann").await, [500, 1000, 501, 1002]);
     one.live.promote(2, "ann").await.unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), document(501));
     other.until_in_force(2).await;

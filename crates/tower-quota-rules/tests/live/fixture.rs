@@ -9,7 +9,7 @@ use tower::util::BoxCloneSyncService;
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::{Decision, MemoryStore, Policy, RateLimitLayer, ResponseBody, Store};
 use tower_quota_rules::Format;
-use tower_quota_rules::live::{LiveOptions, LiveRules, NewVersion, RolloutCounts, RuleStore};
+use tower_quota_rules::live::{LiveOptions, LiveRules, NewVersion, RuleStore, ShadowCounts};
 
 /// The longest that a test waits for something that must happen.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -53,18 +53,18 @@ impl Instance {
 }
 
 impl<S: Store + Clone + 'static> Instance<S> {
-    /// Starts an instance that counts in this store, with a listener for roll-outs.
+    /// Starts an instance that counts in this store, with a listener for shadow documents.
     pub(crate) async fn counting(
         counters: S,
         store: Arc<dyn RuleStore>,
         options: LiveOptions,
     ) -> Self {
-        let counts = RolloutCounts::new();
+        let counts = ShadowCounts::new();
         let layer = RateLimitLayer::new(counters, Policy::new())
             .attach_decision()
             .on_decision(counts.listener());
         let live =
-            LiveRules::start_shared(layer.handle(), store, options.rollout_counts(counts)).await;
+            LiveRules::start_shared(layer.handle(), store, options.shadow_counts(counts)).await;
         let inner =
             service_fn(async |_: Request<()>| Ok::<_, Infallible>(Response::new(String::new())));
         Self {

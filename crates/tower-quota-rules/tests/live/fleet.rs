@@ -45,7 +45,7 @@ async fn bad_document_stays_out_everywhere() {
             (1, vec![5, 10])
         );
     }
-    fleet[3].live.rollback(1, "bob").await.unwrap();
+    fleet[3].live.rollback(None, 1, "bob").await.unwrap();
     until_all_have(&fleet, 3).await;
     for instance in &fleet {
         eventually("all is well", async || instance.live.state().is_healthy()).await;

@@ -1,17 +1,18 @@
 //! Documents that come into force on an instance, and those that do not.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use http::StatusCode;
 use tokio::sync::{Notify, watch};
 use tower_quota::MemoryStore;
-use tower_quota_rules::Format;
 use tower_quota_rules::live::{
     AuditRecord, Block, By, ChangeError, LiveOptions, MemoryRules, NewVersion, RedisRules, Reply,
-    Rollout, RuleStore, RuleStoreError, StoreState, Version, VersionInfo,
+    RuleStore, RuleStoreError, StoreState, Version, VersionInfo,
 };
+use tower_quota_rules::{Format, Rules};
 use tower_quota_testkit::{Fault, FaultProxy, RedisServer};
 
 use crate::fixture::{Instance, broken, document, eventually, new};
@@ -136,12 +137,12 @@ impl RuleStore for FailingHistory {
         self.rules.put(expected, new)
     }
 
-    fn promote(&self, candidate: u64) -> Reply<'_, ()> {
-        self.rules.promote(candidate)
+    fn promote(&self, shadow: u64) -> Reply<'_, ()> {
+        self.rules.promote(shadow)
     }
 
-    fn abandon(&self, candidate: u64) -> Reply<'_, ()> {
-        self.rules.abandon(candidate)
+    fn abandon(&self, shadow: u64) -> Reply<'_, ()> {
+        self.rules.abandon(shadow)
     }
 
     fn restore<'a>(&'a self, version: &'a Version) -> Reply<'a, bool> {
@@ -245,14 +246,17 @@ async fn rollback_is_a_new_version() {
     let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
     instance.live.put(None, new(5)).await.unwrap();
     instance.live.put(None, new(6)).await.unwrap();
-    assert_eq!(instance.live.rollback(1, "bob").await.unwrap().number, 3);
+    assert_eq!(
+        instance.live.rollback(None, 1, "bob").await.unwrap().number,
+        3
+    );
     assert_eq!(
         (instance.number(), instance.limits("ann").await),
         (3, vec![5, 10])
     );
     instance
         .live
-        .rollback(2, By::new("bob").comment("it was no mistake"))
+        .rollback(None, 2, By::new("bob").comment("it was no mistake"))
         .await
         .unwrap();
     let comments: Vec<String> = instance
@@ -270,7 +274,7 @@ async fn rollback_is_a_new_version() {
             "rollback to version 1"
         ]
     );
-    let missing = instance.live.rollback(77, "bob").await;
+    let missing = instance.live.rollback(None, 77, "bob").await;
     assert!(matches!(
         missing,
         Err(ChangeError::Store(RuleStoreError::UnknownVersion(77)))
@@ -415,25 +419,34 @@ async fn invalid_document_is_reported_after_an_outage() {
 }
 
 #[tokio::test]
-async fn first_roll_out_needs_a_document() {
+async fn shadow_needs_a_document_in_force() {
     let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
-    let refused = instance
-        .live
-        .put(None, new(5).rollout(Rollout::Percent(5)))
-        .await;
+    let refused = instance.live.put(None, new(5).shadow()).await;
     assert!(
         matches!(refused, Err(ChangeError::Refused(_))),
         "{refused:?}"
     );
-    instance.live.put(None, new(5)).await.unwrap();
-    for percent in [0, 101] {
-        let refused = instance
-            .live
-            .put(None, new(6).rollout(Rollout::Percent(percent)))
-            .await;
-        assert!(
-            matches!(refused, Err(ChangeError::Refused(_))),
-            "{refused:?}"
-        );
+}
+
+#[tokio::test]
+async fn documents_are_checked_one_at_a_time() {
+    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (runtime, seen) = (thread::current().id(), Arc::clone(&most));
+    let options = LiveOptions::new().read_with(move |text, format| {
+        assert_ne!(thread::current().id(), runtime);
+        let now = running.fetch_add(1, Ordering::SeqCst) + 1;
+        seen.fetch_max(now, Ordering::SeqCst);
+        // Time for others to begin.
+        (0..1_000).for_each(|_| thread::yield_now());
+        let read = Rules::parse(text, format);
+        running.fetch_sub(1, Ordering::SeqCst);
+        read
+    });
+    let instance = Instance::start(MemoryRules::new(), options).await;
+    let check = || instance.live.check(document(5), Format::Yaml);
+    let (one, other, third) = tokio::join!(check(), check(), check());
+    for checked in [one, other, third] {
+        assert!(checked.unwrap().1.is_passed());
     }
+    assert_eq!(most.load(Ordering::SeqCst), 1);
 }

@@ -10,7 +10,7 @@ mod following;
 mod log;
 mod processes;
 mod redis;
-mod rollouts;
 mod servers;
+mod shadows;
 mod stores;
 mod top;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tower_quota_rules::live::{
     Block, BlockTarget, LiveOptions, MOST_ADAPTIVE_BLOCKS, MOST_BLOCKS, NewBlock, RedisRules,
-    Rollout, RuleStore, RuleStoreError, Time,
+    RuleStore, RuleStoreError, Time,
 };
 use tower_quota_testkit::RedisServer;
 
@@ -98,22 +98,16 @@ async fn documented_rights_suffice() {
     );
     one.live.put(None, new(5)).await.unwrap();
     other.until_in_force(1).await;
-    one.live
-        .put(None, new(6).rollout(Rollout::DryRun))
-        .await
-        .unwrap();
+    one.live.put(None, new(6).shadow()).await.unwrap();
     one.ask("ann").await;
     assert_eq!(
-        one.live.rollout_of_all().await.unwrap().unwrap().instances,
+        one.live.shadow_of_all().await.unwrap().unwrap().instances,
         1
     );
     one.live.promote(2, "ann").await.unwrap();
-    one.live
-        .put(None, new(7).rollout(Rollout::Percent(5)))
-        .await
-        .unwrap();
+    one.live.put(None, new(7).shadow()).await.unwrap();
     one.live.abandon(3, "ann").await.unwrap();
-    one.live.rollback(1, "ann").await.unwrap();
+    one.live.rollback(None, 1, "ann").await.unwrap();
     let hour = NewBlock::block(Duration::from_secs(3_600), "ann");
     let block = one
         .live

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tower_quota_rules::Format;
 use tower_quota_rules::live::{
-    BlockTarget, KEPT_VERSIONS, LiveOptions, MemoryRules, NewBlock, RedisRules, Rollout, RuleStore,
+    BlockTarget, KEPT_VERSIONS, LiveOptions, MemoryRules, NewBlock, RedisRules, RuleStore,
     RuleStoreError, StoreState,
 };
 use tower_quota_testkit::RedisServer;
@@ -49,40 +49,29 @@ async fn keeps_the_rules_of_stores(store: &dyn RuleStore) {
     let known = state(store).await.revision;
     assert_eq!(store.state(Some(known)).await.unwrap(), None);
 
-    // A candidate changes nothing of the document in force, and a writer must know it.
-    let candidate = store
-        .put(Some(2), new(3).rollout(Rollout::Percent(5)))
-        .await
-        .unwrap()
-        .number;
+    // A shadow document changes nothing of the document in force, and a writer must know it.
+    let shadow = store.put(Some(2), new(3).shadow()).await.unwrap().number;
     let both = state(store).await;
     assert_eq!(
-        (both.current, both.candidate.unwrap().number, both.newest()),
-        (Some(2), 3, Some(3))
+        (both.current, both.shadow, both.newest()),
+        (Some(2), Some(3), Some(3))
     );
-    assert_eq!(both.candidate.unwrap().rollout, Rollout::Percent(5));
     assert_eq!(conflict(store.put(Some(2), new(4)).await), Some(3));
     assert_eq!(conflict(store.promote(2).await), Some(3));
-    store.promote(candidate).await.unwrap();
+    store.promote(shadow).await.unwrap();
     assert_eq!(
-        (state(store).await.current, state(store).await.candidate),
+        (state(store).await.current, state(store).await.shadow),
         (Some(3), None)
     );
-    store
-        .put(None, new(4).rollout(Rollout::DryRun))
-        .await
-        .unwrap();
+    store.put(None, new(4).shadow()).await.unwrap();
     store.abandon(4).await.unwrap();
     assert_eq!(conflict(store.abandon(4).await), Some(3));
     assert_eq!(state(store).await.newest(), Some(3));
 
-    // Numbers only go up, and a put ends a roll-out.
-    store
-        .put(None, new(9).rollout(Rollout::DryRun))
-        .await
-        .unwrap();
+    // Numbers only go up, and a put removes the shadow document.
+    store.put(None, new(9).shadow()).await.unwrap();
     assert_eq!(store.put(None, new(1)).await.unwrap().number, 6);
-    assert_eq!(state(store).await.candidate, None);
+    assert_eq!(state(store).await.shadow, None);
     assert_eq!(
         store.put(None, new(1).above(100)).await.unwrap().number,
         101
@@ -91,12 +80,9 @@ async fn keeps_the_rules_of_stores(store: &dyn RuleStore) {
 
 async fn bounds_what_it_keeps(store: &dyn RuleStore) {
     let first = store.put(None, new(1)).await.unwrap().number;
-    // The version in force is kept, however many candidates come and go.
+    // The version in force is kept, however many shadow documents come and go.
     for _ in 0..60 {
-        store
-            .put(None, new(2).rollout(Rollout::DryRun))
-            .await
-            .unwrap();
+        store.put(None, new(2).shadow()).await.unwrap();
     }
     let history = store.history(1_000).await.unwrap();
     assert_eq!(history.len() as u64, KEPT_VERSIONS + 1);
@@ -130,11 +116,9 @@ async fn changes_are_in_the_audit_log() {
     let instance = Instance::start(redis, LiveOptions::new()).await;
     let live = &instance.live;
     live.put(None, new(5)).await.unwrap();
-    live.put(None, new(6).rollout(Rollout::DryRun))
-        .await
-        .unwrap();
+    live.put(None, new(6).shadow()).await.unwrap();
     live.promote(2, "bob").await.unwrap();
-    live.rollback(1, "bob").await.unwrap();
+    live.rollback(None, 1, "bob").await.unwrap();
     instance.ask("secret-key").await;
     live.reset("one", "secret-key", "carol").await.unwrap();
     live.grant("one", "secret-key", 1, "carol").await.unwrap();
@@ -156,7 +140,7 @@ async fn changes_are_in_the_audit_log() {
         .collect();
     let expected = [
         ("put", "ann"),
-        ("roll_out", "ann"),
+        ("shadow", "ann"),
         ("promote", "bob"),
         ("rollback", "bob"),
         ("reset", "carol"),

@@ -74,7 +74,7 @@ impl<S: Store> RateLimitLayer<S> {
 }
 
 impl<S: Store> RateLimitHandle<S> {
-    /// Returns the names of the policy's limits, without the limits of a [split](Policy::split).
+    /// Returns the names of the policy's limits.
     #[must_use]
     pub fn limits(&self) -> Vec<Name> {
         self.shared
@@ -116,7 +116,7 @@ impl<S: Store> RateLimitHandle<S> {
     /// ```
     pub fn limiter(&self, limit: &str) -> Result<Limiter<RefusalCache<S>>, HandleError<S::Error>> {
         let rules = self.shared.rules();
-        let (_, limit) = named(&rules, &rules, limit)?;
+        let limit = named(&rules.plan, limit)?;
         let store = self.shared.store.clone();
         let longest_wait = limit.longest_wait.unwrap_or(Limit::DEFAULT_MAX_WAIT);
         // The policy has checked the name.
@@ -126,11 +126,9 @@ impl<S: Store> RateLimitHandle<S> {
     }
 
     /// Explains the treatment of a request, without counting or calling the store.
-    ///
-    /// The policy of a [split](Policy::split) explains its own requests.
     #[must_use]
     pub fn explain(&self, head: &RequestHead<'_>) -> Explained {
-        self.shared.rules().of_head(head).plan.explain(head)
+        self.shared.rules().plan.explain(head)
     }
 
     /// Returns the status of a client for a request of one unit, without charging the unit.
@@ -298,8 +296,7 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Returns the decisions of each limit in this process since the policy came into force.
     ///
-    /// Limits follow the policy, up to 4,000. Limits of a [split](Policy::split)
-    /// are added by name.
+    /// Limits follow the policy, up to 4,000.
     ///
     /// ```
     /// use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer};
@@ -394,37 +391,24 @@ struct Found<'r> {
     key: Key<'static>,
 }
 
-/// Finds a limit in the policy of a request, or else in the other policy of a split.
 fn find<'r, E>(
     rules: &'r Arc<Rules>,
     name: &str,
     client: ClientKey<'_>,
 ) -> Result<Found<'r>, HandleError<E>> {
-    let first = match client {
-        ClientKey::Request(head) => rules.of_head(&head),
-        _ => rules,
-    };
-    let (plan, limit) = named(first, rules, name)?;
+    let plan = &rules.plan;
+    let limit = named(plan, name)?;
     let key = client
         .read_by(&*limit.extractor)
         .ok_or(HandleError::UnreadableKey(limit.name))?;
     Ok(Found { plan, limit, key })
 }
 
-fn named<'r, E>(
-    first: &'r Rules,
-    rules: &'r Rules,
-    name: &str,
-) -> Result<(&'r Plan, &'r Limit), HandleError<E>> {
-    let mut plans = core::iter::once(&first.plan).chain(rules.plans());
-    plans
-        .find_map(|plan| Some((plan, plan.limit_named(name)?)))
-        .ok_or_else(|| {
-            let limits = rules.plans().flat_map(Plan::limits);
-            HandleError::UnknownLimit {
-                name: name.to_owned(),
-                known: limits.map(|limit| limit.name).collect(),
-            }
+fn named<'r, E>(plan: &'r Plan, name: &str) -> Result<&'r Limit, HandleError<E>> {
+    plan.limit_named(name)
+        .ok_or_else(|| HandleError::UnknownLimit {
+            name: name.to_owned(),
+            known: plan.limits().map(|limit| limit.name).collect(),
         })
 }
 

@@ -27,8 +27,7 @@ impl<S: Store> Shared<S> {
     /// Runs the steps that do not wait.
     #[inline]
     pub(super) fn begin<B>(self: &Arc<Self>, request: &mut Request<B>) -> Step<S> {
-        let rules = self.rules();
-        let rules = rules.of_request(request);
+        let rules = &self.rules();
         if rules.plan.begins_with_limits {
             self.ask(rules, request)
         } else {

@@ -26,7 +26,6 @@ use crate::valid::valid;
 use crate::when::Condition;
 
 pub(crate) use self::ask::{Ask, Fallback};
-use self::beside::Split;
 use self::choose::Choice;
 pub use self::choose::Chosen;
 pub use self::explain::{Explained, Explainer};
@@ -63,8 +62,6 @@ pub struct Policy {
     lists: Lists,
     look_ups: Vec<LookUp>,
     version: Option<u64>,
-    /// Boxed, because few policies have a split.
-    pub(crate) split: Option<Box<Split>>,
 }
 
 impl Policy {
@@ -79,7 +76,6 @@ impl Policy {
             lists: Lists::new(),
             look_ups: Vec::new(),
             version: None,
-            split: None,
         }
     }
 

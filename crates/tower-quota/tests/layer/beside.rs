@@ -1,16 +1,13 @@
-//! Another policy beside the one in force: for some requests, or as a dry run.
+//! Another policy that runs dry with the one in force.
 
 use std::convert::Infallible;
-use std::time::Duration;
 
 use http::{Request, Response, StatusCode};
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::settle::{Reservation, by_handler};
 use tower_quota::{
-    ClientKey, ConfigError, Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer, Store,
-    key,
+    ConfigError, Decision, Limit, MemoryStore, Policy, Quota, RateLimitLayer, Store, key,
     store::{Charge, Operation},
-    when,
 };
 use tower_quota_testkit::ManualClock;
 
@@ -26,82 +23,6 @@ async fn ask(limited: &Limited, user: &str) -> Answer {
 
 fn decision(answer: &Answer) -> &Decision {
     answer.extensions().get().unwrap()
-}
-
-#[tokio::test]
-async fn split_decides_matching_requests() {
-    let chosen = |head: &tower_quota::RequestHead<'_>| head.headers()["user"] == "beta";
-    let service = Limited::new(per_user(5).split(chosen, per_user(1)));
-    for (user, allowed) in [("ann", 5), ("beta", 1)] {
-        for _ in 0..allowed {
-            assert_eq!(ask(&service, user).await.status(), StatusCode::OK);
-        }
-        let refused = ask(&service, user).await;
-        assert_eq!(refused.status(), StatusCode::TOO_MANY_REQUESTS);
-        assert_eq!(decision(&refused).statuses()[0].limit, allowed);
-    }
-}
-
-#[tokio::test]
-async fn client_keeps_counter_across_split() {
-    let layer = RateLimitLayer::new(
-        MemoryStore::with_clock(100, ManualClock::default()),
-        per_user(5),
-    )
-    .attach_decision();
-    let (handle, service) = (layer.handle(), layer.layer(Inner::default()));
-    let ask = async || {
-        let request = Request::get("/").header("user", "ann").body(()).unwrap();
-        service.clone().oneshot(request).await.unwrap()
-    };
-    for _ in 0..3 {
-        ask().await;
-    }
-    handle.replace_policy(per_user(5).split(|_| true, per_user(5)));
-    assert_eq!(decision(&ask().await).statuses()[0].remaining(), 1);
-}
-
-#[tokio::test]
-async fn split_has_lists_of_its_own() {
-    let blocking = per_user(5).block(when::key_in(key::header("user"), ["beta"]));
-    let service = Limited::new(per_user(5).split(|_| true, blocking));
-    assert_eq!(ask(&service, "ann").await.status(), StatusCode::OK);
-    assert_eq!(ask(&service, "beta").await.status(), StatusCode::FORBIDDEN);
-}
-
-#[tokio::test]
-async fn handle_finds_limits_of_both_policies() {
-    let beta = Limit::new("beta", Quota::per_minute(1)).by(key::header("user"));
-    let is_ann = |head: &tower_quota::RequestHead<'_>| head.headers()["user"] == "ann";
-    let policy = per_user(5).split(is_ann, Policy::new().limit(beta));
-    let store = MemoryStore::with_clock(100, ManualClock::default());
-    let layer = RateLimitLayer::new(store, policy);
-    let handle = layer.handle();
-    let request = Request::get("/").header("user", "ann").body(()).unwrap();
-    let ask = async || {
-        let service = layer.layer(Inner::default());
-        service.oneshot(request.clone()).await.unwrap().status()
-    };
-    let head = tower_quota::RequestHead::of(&request);
-    for client in [ClientKey::from("ann"), ClientKey::from(head)] {
-        assert_eq!(ask().await, StatusCode::OK);
-        assert_eq!(ask().await, StatusCode::TOO_MANY_REQUESTS);
-        assert_eq!(handle.peek("beta", client).await.unwrap().remaining(), 0);
-        assert_eq!(
-            handle.grant("beta", client, 1).await.unwrap().remaining(),
-            1
-        );
-        assert_eq!(ask().await, StatusCode::OK);
-        handle
-            .block("beta", client, Duration::from_secs(60))
-            .unwrap();
-        assert!(handle.blocked_for("beta", client).unwrap().is_some());
-        assert_eq!(ask().await, StatusCode::FORBIDDEN);
-        assert_eq!(handle.reset("beta", client).await.unwrap().remaining(), 1);
-        assert_eq!(handle.peek("minute", client).await.unwrap().remaining(), 5);
-        assert!(handle.key("beta", client).is_ok());
-    }
-    assert!(handle.limiter("beta").is_ok());
 }
 
 #[tokio::test]
@@ -170,34 +91,6 @@ fn dry_run_of_too_long_name_is_refused() {
         per_user(1).dry_run(candidate),
         Err(ConfigError::LimitName(_))
     ));
-}
-
-#[cfg(feature = "metrics")]
-#[tokio::test]
-async fn totals_include_decisions_of_split() {
-    let chosen = |head: &tower_quota::RequestHead<'_>| head.headers()["user"] == "beta";
-    let beta = per_user(1).limit(Limit::new("hour", Quota::per_hour(9)));
-    let store = ScriptedStore::new();
-    let layer = RateLimitLayer::new(store, per_user(5).split(chosen, beta));
-    for user in ["ann", "beta", "beta"] {
-        let request = Request::get("/").header("user", user).body(()).unwrap();
-        layer
-            .layer(Inner::default())
-            .oneshot(request)
-            .await
-            .unwrap();
-    }
-    let handle = layer.handle();
-    let totals: Vec<_> = handle
-        .decision_totals()
-        .iter()
-        .map(|of| (of.limit.to_string(), of.sum(), of.limited))
-        .collect();
-    assert_eq!(
-        totals,
-        [(String::from("minute"), 3, 1), (String::from("hour"), 2, 0)]
-    );
-    assert_eq!(handle.store_latency().calls(), 3);
 }
 
 #[tokio::test]

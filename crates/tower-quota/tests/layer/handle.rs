@@ -9,7 +9,7 @@ use http::{Request, StatusCode};
 use tower::{Layer, Service, ServiceExt};
 use tower_quota::{
     ClientKey, HandleError, Key, Limit, MemoryStore, MissingKey, Name, OnStoreFailure, Outcome,
-    Policy, Quota, RateLimitLayer, RequestHead, key, policy::Explained,
+    Policy, Quota, RateLimitLayer, RequestHead, key,
 };
 use tower_quota_testkit::{ManualClock, ScriptedAnswer};
 
@@ -174,37 +174,6 @@ async fn grant_of_a_sliding_log_fails() {
         .await
         .unwrap_err();
     assert!(matches!(error, HandleError::NotGranted(limit) if limit.as_str() == "key"));
-}
-
-#[tokio::test]
-async fn split_explains_and_peeks_its_requests() {
-    let policy = per_api_key(9).split(
-        |head: &RequestHead<'_>| head.headers().contains_key("x-beta"),
-        per_api_key(3),
-    );
-    let handle = layer(policy).handle();
-    let mut request = request_of("ann");
-    assert_eq!(
-        handle
-            .peek("key", RequestHead::of(&request))
-            .await
-            .unwrap()
-            .limit,
-        9
-    );
-    request.headers_mut().insert("x-beta", "1".parse().unwrap());
-    assert_eq!(
-        handle
-            .peek("key", RequestHead::of(&request))
-            .await
-            .unwrap()
-            .limit,
-        3
-    );
-    let Explained::Limited(limits) = handle.explain(&RequestHead::of(&request)) else {
-        panic!("it has a limit")
-    };
-    assert_eq!(limits[0].quota.capacity(), 3);
 }
 
 #[tokio::test]

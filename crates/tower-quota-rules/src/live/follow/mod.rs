@@ -10,4 +10,4 @@ mod state;
 
 pub use self::in_force::InForce;
 pub(crate) use self::shared::Shared;
-pub use self::state::{CandidateState, LiveState, ReloadCounts, VersionState};
+pub use self::state::{LiveState, ReloadCounts, VersionState};

@@ -1,6 +1,7 @@
 //! Takes over the state of the store.
 
 use core::time::Duration;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,15 +14,13 @@ use super::shared::{Known, Shared};
 use crate::Rules;
 use crate::live::error::Invalid;
 use crate::live::metrics;
-use crate::live::store::{Candidate, RuleStoreError, StoreState};
+use crate::live::store::{RuleStoreError, StoreState};
 use crate::live::time::Time;
 use crate::live::version::Version;
 use crate::live::wait::{Backoff, jittered, now, pause};
 
 /// The shortest time between two readings after announcements.
 const BETWEEN_READINGS: Duration = Duration::from_millis(250);
-
-type Beside = (Candidate, Version, Rules);
 
 /// Waits for an announcement. Announcements soon after the last reading are read together.
 async fn next_change(
@@ -43,7 +42,7 @@ impl<S: Store + 'static> Shared<S> {
             let wait = if self.refresh().await {
                 backoff.reset();
                 if let Err(error) = self.report().await {
-                    tracing::debug!(%error, "the counts of a roll-out are not shared");
+                    tracing::debug!(%error, "the counts of a shadow document are not shared");
                 }
                 jittered(self.options.poll)
             } else {
@@ -145,39 +144,24 @@ impl<S: Store + 'static> Shared<S> {
         let Some(number) = state.current else {
             return Ok(());
         };
-        let is_rejected = known.rejected == Some(number);
-        let is_same =
-            in_force.is_some_and(|known| known.version.number == number && !known.is_local_copy);
-        let mut current = None;
-        if (!is_same || known.is_doubtful) && !is_rejected {
-            let version = self
-                .store
-                .version(number)
-                .await?
-                .ok_or(RuleStoreError::UnknownVersion(number))?;
-            if !in_force.is_some_and(|known| known.version == version && !known.is_local_copy) {
-                match self.read(&version).await {
-                    Ok(rules) => current = Some((version, rules)),
-                    Err(invalid) => self.reject(known, number, &invalid),
-                }
-            }
-        }
+        let confirmed = in_force.filter(|in_force| !in_force.is_local_copy);
+        let old = confirmed.map(|in_force| &in_force.version);
+        let mut current = self.newer(known, old, number).await?;
         // Asked until it has answered: the rejected document is not read again.
         if current.is_none() && in_force.is_none() && known.rejected == Some(number) {
             current = self.last_good(number).await?;
         }
-        let beside = match state.candidate {
-            Some(candidate) if known.rejected != Some(candidate.number) => {
-                self.candidate(known, in_force, candidate).await?
+        let old_shadow = in_force.and_then(|in_force| in_force.shadow.as_ref());
+        let old = old_shadow.map(|(version, _)| version);
+        let mut shadow = None;
+        if let Some(number) = state.shadow {
+            shadow = self.newer(known, old, number).await?;
+            if shadow.is_none() && known.rejected != Some(number) {
+                shadow = old_shadow.cloned();
             }
-            _ => None,
-        };
-        let was_beside = in_force
-            .and_then(|known| known.candidate.as_ref())
-            .map(|(candidate, ..)| *candidate);
-        let is_beside = beside.as_ref().map(|(candidate, ..)| *candidate);
-        if current.is_some() || was_beside != is_beside {
-            self.install(known, in_force, current, beside).await;
+        }
+        if current.is_some() || shadow.as_ref().map(|(version, _)| version) != old {
+            self.install(known, in_force, current, shadow).await;
         }
         if known
             .rejected
@@ -189,26 +173,27 @@ impl<S: Store + 'static> Shared<S> {
         Ok(())
     }
 
-    async fn candidate(
-        &self,
+    /// Reads a document of the store, unless it is the old one or was rejected before.
+    async fn newer(
+        self: &Arc<Self>,
         known: &mut Known,
-        in_force: Option<&InForce>,
-        candidate: Candidate,
-    ) -> Result<Option<Beside>, RuleStoreError> {
-        let number = candidate.number;
-        if let Some(beside) = in_force.and_then(|known| known.candidate.as_ref())
-            && beside.0 == candidate
-            && !known.is_doubtful
-        {
-            return Ok(Some(beside.clone()));
+        old: Option<&Version>,
+        number: u64,
+    ) -> Result<Option<(Version, Rules)>, RuleStoreError> {
+        let is_old = old.is_some_and(|old| old.number == number) && !known.is_doubtful;
+        if is_old || known.rejected == Some(number) {
+            return Ok(None);
         }
         let version = self
             .store
             .version(number)
             .await?
             .ok_or(RuleStoreError::UnknownVersion(number))?;
-        match self.read(&version).await {
-            Ok(rules) => Ok(Some((candidate, version, rules))),
+        if old == Some(&version) {
+            return Ok(None);
+        }
+        match self.read_version(&version).await {
+            Ok(rules) => Ok(Some((version, rules))),
             Err(invalid) => {
                 self.reject(known, number, &invalid);
                 Ok(None)
@@ -217,11 +202,14 @@ impl<S: Store + 'static> Shared<S> {
     }
 
     /// Returns the last valid version before an invalid one, for an instance that starts.
-    async fn last_good(&self, before: u64) -> Result<Option<(Version, Rules)>, RuleStoreError> {
+    async fn last_good(
+        self: &Arc<Self>,
+        before: u64,
+    ) -> Result<Option<(Version, Rules)>, RuleStoreError> {
         for info in self.store.history(usize::MAX).await? {
             if info.number < before
                 && let Some(version) = self.store.version(info.number).await?
-                && let Ok(rules) = self.read(&version).await
+                && let Ok(rules) = self.read_version(&version).await
             {
                 return Ok(Some((version, rules)));
             }
@@ -235,7 +223,7 @@ impl<S: Store + 'static> Shared<S> {
         known: &mut Known,
         in_force: Option<&InForce>,
         current: Option<(Version, Rules)>,
-        beside: Option<Beside>,
+        shadow: Option<(Version, Rules)>,
     ) {
         let is_new = current.is_some();
         let (since, is_local_copy) = match in_force {
@@ -249,7 +237,7 @@ impl<S: Store + 'static> Shared<S> {
         let next = InForce {
             version,
             rules,
-            candidate: beside,
+            shadow,
             since,
             is_local_copy,
         };
@@ -260,35 +248,29 @@ impl<S: Store + 'static> Shared<S> {
         }
     }
 
-    /// Compiles the policy and replaces the layer's. Without its candidate, if they do not go together.
+    /// Compiles the policy and replaces the layer's. Without the shadow document, if they do not go together.
     pub(crate) async fn put_in_force(
         self: &Arc<Self>,
         mut next: InForce,
     ) -> Result<(), (u64, Invalid)> {
-        let (shared, before, number) = (Arc::clone(self), self.number(), next.version.number);
+        let (before, number) = (self.number(), next.version.number);
         // A large policy takes a while to compile, and the old one to drop.
-        let work = tokio::task::spawn_blocking(move || {
-            let beside = next
-                .candidate
-                .as_ref()
-                .map(|(candidate, _, rules)| (*candidate, rules));
-            let (mut failure, policy) = match shared.policy(&next.rules, beside) {
-                Ok(policy) => (None, Ok(policy)),
-                Err(error) => (
-                    beside.map(|(candidate, _)| (candidate.number, Invalid::Config(error))),
-                    shared.policy(&next.rules, None),
-                ),
-            };
+        let work = self.blocking(move |shared| {
+            let mut failure = None;
+            let rules = next.shadow.as_ref().map(|(_, rules)| rules);
+            let policy = shared.policy(&next.rules, rules).or_else(|error| {
+                let shadow = next.shadow.take().map(|(version, _)| version.number);
+                failure = shadow.map(|shadow| (shadow, Invalid::Config(error)));
+                shared.policy(&next.rules, None)
+            });
             match policy {
                 Ok(policy) => {
-                    if failure.is_some() {
-                        next.candidate = None;
-                    }
                     let author = next.version.author.clone();
                     (shared.options.on_document)(next.rules.document());
                     shared.handle.replace_policy(policy.version(number));
                     if let Some(counts) = &shared.options.counts {
-                        counts.follow(&next, &next.rules.policy());
+                        let shadow = next.shadow.as_ref();
+                        counts.follow(shadow.map(|(version, _)| version.number));
                     }
                     shared.in_force.store(Some(Arc::new(next)));
                     shared.health.applied();
@@ -298,9 +280,7 @@ impl<S: Store + 'static> Shared<S> {
             }
             failure.map_or(Ok(()), Err)
         });
-        let applied = work
-            .await
-            .unwrap_or_else(|error| Err((number, Invalid::Failed(error.to_string()))));
+        let applied = work.await.unwrap_or_else(|invalid| Err((number, invalid)));
         let after = self.number();
         if after != before {
             metrics::record_applied_rules(after);
@@ -336,31 +316,27 @@ impl<S: Store + 'static> Shared<S> {
         if self.in_force.load().is_some() {
             return;
         }
-        let read = local_copy::read(path).await;
-        let result = match read {
-            Ok(version) => match self.read(&version).await {
-                Ok(rules) => {
-                    let next = InForce {
-                        version,
-                        rules,
-                        candidate: None,
-                        since: Time::now(),
-                        is_local_copy: true,
-                    };
-                    self.put_in_force(next)
-                        .await
-                        .map_err(|(_, invalid)| invalid.to_string())
-                }
-                Err(invalid) => Err(invalid.to_string()),
-            },
-            Err(error) => Err(error.to_string()),
-        };
-        match result {
+        match self.read_copy(path).await {
             // A store that is empty gets it back when it is asked anew.
             Ok(()) => known.revision = None,
             Err(error) => {
-                tracing::warn!(path = %path.display(), error, "the local copy of the rules cannot be used")
+                tracing::warn!(path = %path.display(), %error, "the local copy of the rules cannot be used")
             }
         }
+    }
+
+    async fn read_copy(self: &Arc<Self>, path: &Path) -> Result<(), Invalid> {
+        let read = local_copy::read(path).await;
+        let version = read.map_err(|error| Invalid::Failed(error.to_string()))?;
+        let rules = self.read_version(&version).await?;
+        let next = InForce {
+            version,
+            rules,
+            shadow: None,
+            since: Time::now(),
+            is_local_copy: true,
+        };
+        let applied = self.put_in_force(next).await;
+        applied.map_err(|(_, invalid)| invalid)
     }
 }

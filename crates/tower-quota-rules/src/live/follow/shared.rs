@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, Semaphore, watch};
 use tower_quota::{RateLimitHandle, Store};
 
 use super::in_force::InForce;
@@ -12,7 +12,7 @@ use crate::live::audit::AuditRecord;
 use crate::live::blocks::BlockSet;
 use crate::live::metrics;
 use crate::live::options::LiveOptions;
-use crate::live::rollout::{RolloutCounts, RolloutReport};
+use crate::live::shadow::{ShadowCounts, ShadowReport};
 use crate::live::store::{RuleStore, RuleStoreError};
 
 /// The state that the tasks and handles of live rules share.
@@ -25,11 +25,13 @@ pub(crate) struct Shared<S> {
     pub(super) health: Health,
     /// Held while a state is taken over, so that states come into force in order.
     pub(crate) known: Mutex<Known>,
+    /// The place for one job about documents.
+    pub(super) place: Arc<Semaphore>,
     pub(crate) closing: watch::Sender<bool>,
-    /// The name of this instance in the reports of a roll-out.
+    /// The name of this instance in the reports of a shadow document.
     instance: String,
     /// The last report that the store has.
-    reported: Mutex<RolloutReport>,
+    reported: Mutex<ShadowReport>,
 }
 
 /// The state of the store as far as it is known.
@@ -63,6 +65,7 @@ impl<S: Store> Shared<S> {
             in_force,
             health,
             known,
+            place: Arc::new(Semaphore::new(1)),
             closing,
             instance,
             reported,
@@ -87,11 +90,11 @@ impl<S: Store> Shared<S> {
 
     /// Stores the counts of this instance, if they have changed since. Other instances add them to theirs.
     pub(crate) async fn report(&self) -> Result<(), RuleStoreError> {
-        let Some(report) = self.options.counts.as_ref().and_then(RolloutCounts::report) else {
+        let Some(report) = self.options.counts.as_ref().and_then(ShadowCounts::report) else {
             return Ok(());
         };
         let mut reported = self.reported.lock().await;
-        if report.has_requests() && *reported != report {
+        if report.requests > 0 && *reported != report {
             self.store
                 .put_report(&self.instance, report.clone().bounded())
                 .await?;

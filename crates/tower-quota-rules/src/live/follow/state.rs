@@ -5,7 +5,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 
 use super::in_force::InForce;
-use crate::live::rollout::Rollout;
 use crate::live::time::Time;
 use crate::live::version::VersionInfo;
 
@@ -22,8 +21,8 @@ pub struct LiveState {
     pub reachable_since: Time,
     /// The version in force; `None` until there is a first one.
     pub in_force: Option<VersionState>,
-    /// The document that is rolled out beside it.
-    pub candidate: Option<CandidateState>,
+    /// The version of the shadow document.
+    pub shadow: Option<VersionInfo>,
     /// The last error, if it has not been made good since.
     pub last_error: Option<String>,
     /// The instant of the first error since all was well.
@@ -54,18 +53,6 @@ pub struct VersionState {
     pub since: Time,
     /// True if it was read from the local copy, and the store has not confirmed it yet.
     pub is_local_copy: bool,
-}
-
-/// The document that is rolled out on an instance.
-#[derive(Clone, Debug, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[non_exhaustive]
-pub struct CandidateState {
-    /// The version.
-    #[serde(flatten)]
-    pub version: VersionInfo,
-    /// The way in which it is rolled out.
-    pub rollout: Rollout,
 }
 
 /// The results of reloads on one instance.
@@ -168,12 +155,9 @@ impl Health {
                 since: in_force.since,
                 is_local_copy: in_force.is_local_copy,
             }),
-            candidate: in_force
-                .and_then(|in_force| in_force.candidate.as_ref())
-                .map(|(candidate, version, _)| CandidateState {
-                    version: version.info(),
-                    rollout: candidate.rollout,
-                }),
+            shadow: in_force
+                .and_then(|in_force| in_force.shadow.as_ref())
+                .map(|(version, _)| version.info()),
             last_error: noted.failure.or(noted.invalid),
             failing_since: noted.failing_since,
             reloads: noted.reloads,

@@ -5,19 +5,19 @@ use tower_quota::Store;
 use super::LiveRules;
 use crate::live::audit::{Action, AuditRecord};
 use crate::live::change::By;
-use crate::live::error::{ChangeError, Invalid};
-use crate::live::rollout::{Rollout, RolloutReport, RolloutTotal};
-use crate::live::store::{Candidate, RuleStoreError};
+use crate::live::error::ChangeError;
+use crate::live::shadow::{ShadowReport, ShadowTotal};
+use crate::live::store::{RuleStoreError, StoreState};
 use crate::live::time::Time;
 use crate::live::version::{NewVersion, Version, VersionInfo};
-use crate::{Format, Rules};
+use crate::{Difference, Format, Problems, TestReport};
 
 impl<S: Store + 'static> LiveRules<S> {
-    /// Puts a document in force, or beside the one in force, on all instances.
+    /// Puts a document in force on all instances, or makes it the shadow document.
     ///
-    /// It is checked first; an invalid one is not put. With `expected`, the newest version must still be that one: the
-    /// candidate's if a roll-out is under way, which a put ends; 0 if there is none yet. When this returns, it is in force on this instance;
-    /// the others follow within two seconds.
+    /// The document is checked first, and an invalid one is not put. With `expected`, the newest version must still be
+    /// that version: the shadow document if there is one, which a put removes; 0 if there is no version yet. When the
+    /// call returns, the document is in force on this instance. The others follow within two seconds.
     ///
     /// # Errors
     /// [`ChangeError`] with all problems of the document, the conflict, or the store's failure.
@@ -26,28 +26,13 @@ impl<S: Store + 'static> LiveRules<S> {
         expected: Option<u64>,
         new: NewVersion,
     ) -> Result<Version, ChangeError> {
-        let live = self.clone();
-        let change = async move {
-            let rollout = new.rollout;
-            live.check(&new).await?;
-            let before = live.number_before().await?;
-            let new = new.above(live.shared.number());
-            let version = live.shared.store.put(expected, new).await?;
-            let what = if rollout.is_some() {
-                Action::RollOut
-            } else {
-                Action::Put
-            };
-            live.changed(
-                what,
-                &version.author,
-                &version.comment,
-                before,
-                Some(version.number),
-            )
-            .await;
-            Ok(version)
+        let what = if new.is_shadow {
+            Action::Shadow
+        } else {
+            Action::Put
         };
+        let comment = new.comment.clone();
+        let change = self.clone().replace(expected, new, what, comment);
         self.to_its_end(change).await?
     }
 
@@ -57,116 +42,88 @@ impl<S: Store + 'static> LiveRules<S> {
     ///
     /// # Errors
     /// As [`put`](Self::put); [`RuleStoreError::UnknownVersion`] if the version is not kept any more.
-    pub async fn rollback(&self, number: u64, by: impl Into<By>) -> Result<Version, ChangeError> {
+    pub async fn rollback(
+        &self,
+        expected: Option<u64>,
+        number: u64,
+        by: impl Into<By>,
+    ) -> Result<Version, ChangeError> {
         let (live, by) = (self.clone(), by.into());
         let change = async move {
-            let old = live
-                .shared
-                .store
-                .version(number)
-                .await?
-                .ok_or(RuleStoreError::UnknownVersion(number))?;
-            let reason = if by.comment.is_empty() {
-                String::new()
-            } else {
-                format!(": {}", by.comment)
-            };
-            let comment = format!("rollback to version {number}{reason}");
-            let new = NewVersion::new(old.text, old.format, by.author)
-                .comment(comment)
-                .above(live.shared.number());
-            live.check(&new).await?;
-            let before = live.number_before().await?;
-            let version = live.shared.store.put(None, new).await?;
-            live.changed(
-                Action::Rollback,
-                &version.author,
-                &by.comment,
-                before,
-                Some(version.number),
-            )
-            .await;
-            Ok(version)
+            let old = live.version(number).await?;
+            let old = old.ok_or(RuleStoreError::UnknownVersion(number))?;
+            let mut comment = format!("rollback to version {number}");
+            if !by.comment.is_empty() {
+                comment = format!("{comment}: {}", by.comment);
+            }
+            let new = NewVersion::new(old.text, old.format, by.author).comment(comment);
+            live.replace(expected, new, Action::Rollback, by.comment)
+                .await
         };
         self.to_its_end(change).await?
     }
 
-    /// Puts the candidate of this number in force for all clients.
+    /// Puts the shadow document of this number in force.
     ///
     /// # Errors
-    /// [`RuleStoreError::Conflict`] if it is not the candidate any more.
-    pub async fn promote(&self, candidate: u64, by: impl Into<By>) -> Result<(), ChangeError> {
+    /// [`RuleStoreError::Conflict`] if another document, or none, is the shadow document by now.
+    pub async fn promote(&self, shadow: u64, by: impl Into<By>) -> Result<(), ChangeError> {
         let (live, by) = (self.clone(), by.into());
         let change = async move {
-            let before = live.number_before().await?;
-            live.shared.store.promote(candidate).await?;
-            live.changed(
-                Action::Promote,
-                &by.author,
-                &by.comment,
-                before,
-                Some(candidate),
-            )
-            .await;
+            let before = live.stored().await?.current;
+            live.shared.store.promote(shadow).await?;
+            live.shared.refresh().await;
+            live.record(Action::Promote, by, before, Some(shadow)).await;
             Ok(())
         };
         self.to_its_end(change).await?
     }
 
-    /// Ends the roll-out of the candidate of this number.
+    /// Removes the shadow document of this number.
     ///
     /// # Errors
     /// As [`promote`](Self::promote).
-    pub async fn abandon(&self, candidate: u64, by: impl Into<By>) -> Result<(), ChangeError> {
+    pub async fn abandon(&self, shadow: u64, by: impl Into<By>) -> Result<(), ChangeError> {
         let (live, by) = (self.clone(), by.into());
         let change = async move {
-            let before = live.number_before().await?;
-            live.shared.store.abandon(candidate).await?;
-            live.changed(
-                Action::Abandon,
-                &by.author,
-                &by.comment,
-                Some(candidate),
-                before,
-            )
-            .await;
+            let current = live.stored().await?.current;
+            live.shared.store.abandon(shadow).await?;
+            live.shared.refresh().await;
+            live.record(Action::Abandon, by, Some(shadow), current)
+                .await;
             Ok(())
         };
         self.to_its_end(change).await?
     }
 
-    /// Returns how the outcomes of the candidate differ on this instance.
+    /// Returns how the outcomes of the shadow document differ on this instance.
     ///
-    /// It is `None` without a roll-out, or without [counts](crate::live::LiveOptions::rollout_counts).
+    /// Returns `None` without a shadow document, or without [counts](crate::live::LiveOptions::shadow_counts).
     #[must_use]
-    pub fn rollout(&self) -> Option<RolloutReport> {
+    pub fn shadow(&self) -> Option<ShadowReport> {
         self.shared.options.counts.as_ref()?.report()
     }
 
-    /// Returns how the outcomes of the candidate differ on all instances that share the store.
+    /// Returns how the outcomes of the shadow document differ on all instances that share the store.
     ///
-    /// The counts of this instance are those of now, those of others at most a [poll](crate::live::LiveOptions::poll_every)
-    /// old. With a store that instances do not share, such as a file, they are those of this instance. It is `None`
-    /// without a roll-out.
+    /// The counts of this instance are up to date, those of others at most a
+    /// [poll](crate::live::LiveOptions::poll_every) old. If instances do not share the store, such as a file, you get the
+    /// counts of this instance. Returns `None` without a shadow document.
     ///
     /// # Errors
     /// As [`history`](Self::history).
-    pub async fn rollout_of_all(&self) -> Result<Option<RolloutTotal>, RuleStoreError> {
-        let Some(candidate) = self
-            .state()
-            .candidate
-            .map(|candidate| candidate.version.number)
-        else {
+    pub async fn shadow_of_all(&self) -> Result<Option<ShadowTotal>, RuleStoreError> {
+        let Some(shadow) = self.state().shadow.map(|shadow| shadow.number) else {
             return Ok(None);
         };
         self.shared.report().await?;
-        let reports = self.shared.store.reports(candidate).await?;
+        let reports = self.shared.store.reports(shadow).await?;
         let own = self
-            .rollout()
-            .filter(|own| own.candidate == candidate && own.has_requests());
+            .shadow()
+            .filter(|own| own.version == shadow && own.requests > 0);
         Ok(Some(match own {
-            Some(own) if reports.is_empty() => RolloutTotal::of(candidate, &[own]),
-            _ => RolloutTotal::of(candidate, &reports),
+            Some(own) if reports.is_empty() => ShadowTotal::of(shadow, &[own]),
+            _ => ShadowTotal::of(shadow, &reports),
         }))
     }
 
@@ -194,89 +151,93 @@ impl<S: Store + 'static> LiveRules<S> {
         self.shared.store.audit(most).await
     }
 
-    /// Reads, checks and compiles a document as [`put`](Self::put) does. Changes nothing.
+    /// Reads a document and runs its own tests, as [`put`](Self::put) does. Changes nothing.
+    ///
+    /// Returns the warnings and the results of the tests.
     ///
     /// # Errors
     /// [`ChangeError::Invalid`] with all problems of the document.
-    pub async fn read(
+    pub async fn check(
         &self,
         text: impl Into<String>,
         format: Format,
-    ) -> Result<Rules, ChangeError> {
-        Ok(self
-            .shared
-            .read(&Version::new(0, NewVersion::new(text, format, "")))
-            .await?)
+    ) -> Result<(Problems, TestReport), ChangeError> {
+        let text = text.into();
+        let check = self.shared.work(move |shared| {
+            let rules = shared.read(&text, format)?;
+            Ok((rules.warnings().clone(), rules.test()))
+        });
+        check.await?
     }
 
-    /// Checks a document, alone and beside the one in force.
-    async fn check(&self, new: &NewVersion) -> Result<(), ChangeError> {
-        let rules = self.shared.read(&Version::new(0, new.clone())).await?;
-        let tests = rules.test();
-        if !tests.is_passed() {
-            return Err(refused(&format!("the document's own tests fail: {tests}")));
-        }
-        let Some(rollout) = new.rollout else {
-            return Ok(());
-        };
-        let Some(in_force) = self.in_force() else {
-            return Err(refused(
-                "no document is in force yet: put one without a roll-out first",
-            ));
-        };
-        match rollout {
-            Rollout::Percent(1..=100) => {}
-            Rollout::Percent(_) => {
-                return Err(refused("a roll-out is for 1 to 100 percent of the clients"));
-            }
-            Rollout::DryRun if self.shared.options.counts.is_none() => {
-                return Err(refused(
-                    "a dry run shows nothing without `LiveOptions::rollout_counts`",
-                ));
-            }
-            Rollout::DryRun => {}
-        }
-        let beside = Some((Candidate { number: 0, rollout }, &rules));
-        let _ = self
-            .shared
-            .policy(&in_force.rules, beside)
-            .map_err(Invalid::Config)?;
-        Ok(())
-    }
-
-    async fn number_before(&self) -> Result<Option<u64>, RuleStoreError> {
-        Ok(self
-            .shared
-            .store
-            .state(None)
-            .await?
-            .and_then(|state| state.current))
-    }
-
-    async fn changed(
+    /// Returns the first differences between two versions, and the number of the others.
+    ///
+    /// The list is the beginning of [`Document::differences`](crate::Document::differences).
+    ///
+    /// # Errors
+    /// [`ChangeError::Invalid`] if one of the versions cannot be read.
+    pub async fn differences(
         &self,
+        old: Version,
+        new: Version,
+        most: usize,
+    ) -> Result<(Vec<Difference>, usize), ChangeError> {
+        let compare = self.shared.work(move |shared| {
+            let old = shared.read(&old.text, old.format)?;
+            let new = shared.read(&new.text, new.format)?;
+            let mut differences = old.document().differences(new.document());
+            let more = differences.len().saturating_sub(most);
+            differences.truncate(most);
+            Ok((differences, more))
+        });
+        compare.await?
+    }
+
+    /// Replaces the document in force, or the shadow document.
+    async fn replace(
+        self,
+        expected: Option<u64>,
+        new: NewVersion,
         what: Action,
-        who: &str,
-        comment: &str,
-        before: Option<u64>,
-        after: Option<u64>,
-    ) {
+        comment: String,
+    ) -> Result<Version, ChangeError> {
+        let examined = self
+            .shared
+            .work(move |shared| shared.examine(&new).map(|()| new));
+        let new = examined.await??;
+        let before = self.stored().await?;
+        let new = new.above(self.shared.number());
+        let version = self.shared.store.put(expected, new).await?;
+        // The change is in force before it is logged in the store, which may take a moment.
+        self.shared.refresh().await;
+        let by = || By::new(&version.author);
+        if before.shadow.is_some() {
+            let reason = format!("version {} took its place", version.number);
+            let by = by().comment(reason);
+            self.record(Action::Abandon, by, before.shadow, before.current)
+                .await;
+        }
+        let by = by().comment(comment);
+        self.record(what, by, before.current, Some(version.number))
+            .await;
+        Ok(version)
+    }
+
+    async fn stored(&self) -> Result<StoreState, RuleStoreError> {
+        Ok(self.shared.store.state(None).await?.unwrap_or_default())
+    }
+
+    async fn record(&self, what: Action, by: By, before: Option<u64>, after: Option<u64>) {
         let version = |number: u64| format!("version {number}");
         let record = AuditRecord {
             time: Time::now(),
-            who: who.to_owned(),
+            who: by.author,
             what,
             target: "rules".to_owned(),
             before: before.map(version),
             after: after.map(version),
-            comment: comment.to_owned(),
+            comment: by.comment,
         };
-        // The change is in force before it is logged in the store, which may take a moment.
-        self.shared.refresh().await;
         self.shared.audit(record).await;
     }
-}
-
-fn refused(reason: &str) -> ChangeError {
-    ChangeError::Refused(reason.to_owned())
 }

@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use super::{
-    BlockChanges, Candidate, KEPT_RECORDS, KEPT_VERSIONS, MOST_ADAPTIVE_BLOCKS, MOST_BLOCKS, Reply,
-    RuleStore, RuleStoreError, StoreState,
+    BlockChanges, KEPT_RECORDS, KEPT_VERSIONS, MOST_ADAPTIVE_BLOCKS, MOST_BLOCKS, Reply, RuleStore,
+    RuleStoreError, StoreState,
 };
 use crate::live::audit::AuditRecord;
 use crate::live::blocks::Block;
@@ -26,7 +26,7 @@ struct Kept {
     revision: u64,
     latest: u64,
     current: Option<u64>,
-    candidate: Option<Candidate>,
+    shadow: Option<u64>,
     versions: BTreeMap<u64, Version>,
     blocks: HashMap<String, Block>,
     records: VecDeque<AuditRecord>,
@@ -68,14 +68,11 @@ impl MemoryRules {
         self.lock().expect(expected)
     }
 
-    /// Returns the text of the candidate of this number.
+    /// Returns the text of the shadow document of this number.
     #[cfg(feature = "file")]
-    pub(super) fn candidate_text(&self, number: u64) -> Result<String, RuleStoreError> {
+    pub(super) fn shadow_text(&self, number: u64) -> Result<String, RuleStoreError> {
         let kept = self.lock();
-        if kept
-            .candidate
-            .is_none_or(|candidate| candidate.number != number)
-        {
+        if kept.shadow != Some(number) {
             return Err(RuleStoreError::Conflict {
                 current: kept.newest(),
             });
@@ -96,11 +93,11 @@ impl MemoryRules {
         self.change(|kept| {
             kept.expect(expected)?;
             kept.latest = kept.latest.max(new.above) + 1;
-            let (number, rollout) = (kept.latest, new.rollout);
+            let (number, is_shadow) = (kept.latest, new.is_shadow);
             let version = Version::new(number, new);
             kept.versions.insert(number, version.clone());
-            kept.candidate = rollout.map(|rollout| Candidate { number, rollout });
-            if rollout.is_none() {
+            kept.shadow = is_shadow.then_some(number);
+            if !is_shadow {
                 kept.current = Some(number);
             }
             let (oldest, current) = (number.saturating_sub(KEPT_VERSIONS), kept.current);
@@ -113,9 +110,7 @@ impl MemoryRules {
 
 impl Kept {
     fn newest(&self) -> Option<u64> {
-        self.candidate
-            .map(|candidate| candidate.number)
-            .or(self.current)
+        self.shadow.or(self.current)
     }
 
     fn expect(&self, expected: Option<u64>) -> Result<(), RuleStoreError> {
@@ -140,16 +135,14 @@ impl Kept {
         Ok(())
     }
 
-    fn take_candidate(&mut self, number: u64) -> Result<(), RuleStoreError> {
-        match self.candidate {
-            Some(candidate) if candidate.number == number => {
-                self.candidate = None;
-                Ok(())
-            }
-            _ => Err(RuleStoreError::Conflict {
+    fn take_shadow(&mut self, number: u64) -> Result<(), RuleStoreError> {
+        if self.shadow != Some(number) {
+            return Err(RuleStoreError::Conflict {
                 current: self.newest(),
-            }),
+            });
         }
+        self.shadow = None;
+        Ok(())
     }
 }
 
@@ -168,7 +161,7 @@ impl RuleStore for MemoryRules {
         let state = (known != Some(kept.revision)).then(|| StoreState {
             revision: kept.revision,
             current: kept.current,
-            candidate: kept.candidate,
+            shadow: kept.shadow,
             blocks: BlockChanges::all(
                 kept.blocks
                     .values()
@@ -199,16 +192,16 @@ impl RuleStore for MemoryRules {
         ready(self.put_now(expected, new))
     }
 
-    fn promote(&self, candidate: u64) -> Reply<'_, ()> {
+    fn promote(&self, shadow: u64) -> Reply<'_, ()> {
         ready(self.change(|kept| {
-            kept.take_candidate(candidate)?;
-            kept.current = Some(candidate);
+            kept.take_shadow(shadow)?;
+            kept.current = Some(shadow);
             Ok(())
         }))
     }
 
-    fn abandon(&self, candidate: u64) -> Reply<'_, ()> {
-        ready(self.change(|kept| kept.take_candidate(candidate)))
+    fn abandon(&self, shadow: u64) -> Reply<'_, ()> {
+        ready(self.change(|kept| kept.take_shadow(shadow)))
     }
 
     fn restore<'a>(&'a self, _version: &'a Version) -> Reply<'a, bool> {

@@ -22,10 +22,10 @@ pub use self::memory::MemoryRules;
 pub use self::redis::RedisRules;
 #[cfg(feature = "redis")]
 pub(crate) use self::redis::check_name;
-pub use self::state::{BlockChanges, Candidate, StoreState};
+pub use self::state::{BlockChanges, StoreState};
 use super::audit::AuditRecord;
 use super::blocks::Block;
-use super::rollout::RolloutReport;
+use super::shadow::ShadowReport;
 use super::version::{NewVersion, Version, VersionInfo};
 
 /// The versions that a store keeps, beside the one in force.
@@ -37,7 +37,7 @@ pub const MOST_BLOCKS: usize = 10_000;
 /// The blocks of [`MOST_BLOCKS`] that `adaptive_block` may make. Operators can always add the others.
 pub const MOST_ADAPTIVE_BLOCKS: usize = 8_000;
 
-/// The instances whose counts of a roll-out a store keeps.
+/// The instances of which a store keeps the counts of a shadow document.
 pub const KEPT_REPORTS: usize = 1_000;
 
 /// An answer of a store that is on its way.
@@ -64,24 +64,24 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
 
     /// Stores a document under a new number.
     ///
-    /// Without a roll-out it is in force, and ends a roll-out under way; with one it is the candidate.
+    /// The document is in force, or it is the shadow document. Either way it replaces an earlier shadow document.
     ///
     /// # Errors
     /// [`RuleStoreError::Conflict`] unless `expected` is the [newest](StoreState::newest) version, or 0 and there is none;
     /// `None` takes any.
     fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version>;
 
-    /// Puts the candidate of this number in force.
+    /// Puts the shadow document of this number in force.
     ///
     /// # Errors
-    /// [`RuleStoreError::Conflict`] if it is not the candidate any more.
-    fn promote(&self, candidate: u64) -> Reply<'_, ()>;
+    /// [`RuleStoreError::Conflict`] if another document, or none, is the shadow document by now.
+    fn promote(&self, shadow: u64) -> Reply<'_, ()>;
 
-    /// Ends the roll-out of the candidate of this number.
+    /// Removes the shadow document of this number.
     ///
     /// # Errors
     /// As [`promote`](Self::promote).
-    fn abandon(&self, candidate: u64) -> Reply<'_, ()>;
+    fn abandon(&self, shadow: u64) -> Reply<'_, ()>;
 
     /// Puts a version back into a store that has lost it. Returns whether it was necessary.
     ///
@@ -109,19 +109,19 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
     /// Returns the latest audit records, the newest first.
     fn audit(&self, most: usize) -> Reply<'_, Vec<AuditRecord>>;
 
-    /// Stores the counts of a roll-out on one instance, in place of its earlier ones.
+    /// Stores the counts of a shadow document on one instance, in place of its earlier ones.
     ///
     /// A store that instances do not share drops them, which is the default. What is stored is bounded, and expires.
-    fn put_report<'a>(&'a self, instance: &'a str, report: RolloutReport) -> Reply<'a, ()> {
+    fn put_report<'a>(&'a self, instance: &'a str, report: ShadowReport) -> Reply<'a, ()> {
         let _ = (instance, report);
         Box::pin(core::future::ready(Ok(())))
     }
 
-    /// Returns the counts of the instances that have stored any for this candidate.
+    /// Returns the counts of the instances that have stored any for this shadow document.
     ///
     /// The default is none.
-    fn reports(&self, candidate: u64) -> Reply<'_, Vec<RolloutReport>> {
-        let _ = candidate;
+    fn reports(&self, shadow: u64) -> Reply<'_, Vec<ShadowReport>> {
+        let _ = shadow;
         Box::pin(core::future::ready(Ok(Vec::new())))
     }
 

@@ -3,10 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use crate::live::blocks::Block;
-use crate::live::rollout::Rollout;
 use crate::live::time::Time;
 
 /// The state of a store at one moment.
@@ -19,8 +16,8 @@ pub struct StoreState {
     pub began: u64,
     /// The number of the version in force.
     pub current: Option<u64>,
-    /// The document that is rolled out beside it.
-    pub candidate: Option<Candidate>,
+    /// The number of the shadow document.
+    pub shadow: Option<u64>,
     /// The blocks and allowances that have changed since the known revision.
     pub blocks: BlockChanges,
     /// The failure of a part of the store. What that part said before still holds; the rest is as it is now.
@@ -73,15 +70,6 @@ impl BlockChanges {
     }
 }
 
-/// A document that is rolled out beside the one in force.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Candidate {
-    /// The number of its version.
-    pub number: u64,
-    /// The way in which it is rolled out.
-    pub rollout: Rollout,
-}
-
 impl StoreState {
     /// Makes the state of an empty store.
     #[must_use]
@@ -96,11 +84,9 @@ impl StoreState {
 
     /// Returns the number that the next [`put`](super::RuleStore::put) has to expect.
     ///
-    /// It is that of the candidate if there is one, since a put would end its roll-out.
+    /// If there is a shadow document, it is the number of the shadow document, because a put removes it.
     #[must_use]
     pub fn newest(&self) -> Option<u64> {
-        self.candidate
-            .map(|candidate| candidate.number)
-            .or(self.current)
+        self.shadow.or(self.current)
     }
 }

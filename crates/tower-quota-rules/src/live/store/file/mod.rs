@@ -201,26 +201,26 @@ impl RuleStore for FileRules {
             })?;
             let mut known = self.known.lock().await;
             self.memory.expect(expected)?;
-            if new.rollout.is_none() {
+            if !new.is_shadow {
                 self.write(&mut known, new.text.clone()).await?;
             }
             self.memory.put_now(expected, new)
         })
     }
 
-    fn promote(&self, candidate: u64) -> Reply<'_, ()> {
+    fn promote(&self, shadow: u64) -> Reply<'_, ()> {
         Box::pin(async move {
             let mut known = self.known.lock().await;
-            let text = self.memory.candidate_text(candidate)?;
+            let text = self.memory.shadow_text(shadow)?;
             self.write(&mut known, text).await?;
-            self.memory.promote(candidate).await
+            self.memory.promote(shadow).await
         })
     }
 
-    fn abandon(&self, candidate: u64) -> Reply<'_, ()> {
+    fn abandon(&self, shadow: u64) -> Reply<'_, ()> {
         Box::pin(async move {
             let _known = self.known.lock().await;
-            self.memory.abandon(candidate).await
+            self.memory.abandon(shadow).await
         })
     }
 

@@ -1,15 +1,15 @@
 //! A store in Redis, shared by all instances.
 //!
 //! ```text
-//! quota:rules:{NAME}:state      hash: revision, began, marked_since, latest, current, candidate, rollout
-//! quota:rules:{NAME}:versions   hash: number -> author, comment, time, format (JSON)
+//! quota:rules:{NAME}:state      hash: revision, began, marked_since, latest, current, shadow
+//! quota:rules:{NAME}:versions   hash: number -> author, comment, time, format, hash (JSON)
 //! quota:rules:{NAME}:texts      hash: number -> the document
 //! quota:rules:{NAME}:blocks     hash: id -> block (JSON)
 //! quota:rules:{NAME}:ends       sorted set: id by the instant at which it is forgotten
 //! quota:rules:{NAME}:revisions  sorted set: id by the revision at which the block was put or removed
 //! quota:rules:{NAME}:adaptive   sorted set: id of an adaptive block by the instant at which it is forgotten
 //! quota:rules:{NAME}:audit      list: the latest records (JSON)
-//! quota:rules:{NAME}:reports    hash: instance -> its counts of the roll-out (JSON); `candidate`; expires
+//! quota:rules:{NAME}:reports    hash: instance -> its counts of the shadow document (JSON); `shadow`; expires
 //! quota:rules:{NAME}:changed    channel: the revision, at every change
 //! ```
 //!
@@ -28,12 +28,12 @@ use tower_quota_redis::{RedisConfigError, RedisConnection, RedisStore};
 
 use self::announce::Announcements;
 use super::{
-    BlockChanges, Candidate, KEPT_RECORDS, KEPT_REPORTS, KEPT_VERSIONS, MOST_ADAPTIVE_BLOCKS,
-    MOST_BLOCKS, Reply, RuleStore, RuleStoreError, StoreState,
+    BlockChanges, KEPT_RECORDS, KEPT_REPORTS, KEPT_VERSIONS, MOST_ADAPTIVE_BLOCKS, MOST_BLOCKS,
+    Reply, RuleStore, RuleStoreError, StoreState,
 };
 use crate::live::audit::AuditRecord;
 use crate::live::blocks::Block;
-use crate::live::rollout::{Rollout, RolloutReport};
+use crate::live::shadow::ShadowReport;
 use crate::live::time::Time;
 use crate::live::version::{NewVersion, Version, VersionInfo};
 
@@ -59,7 +59,7 @@ struct RedisKeys {
 }
 
 impl RedisRules {
-    /// The time that the reports of a roll-out are kept after the last one.
+    /// The time that the reports of a shadow document are kept after the last one.
     const REPORTS_KEPT: Duration = Duration::from_secs(24 * 3_600);
     /// The longest that a call may take, connecting included.
     pub const DEADLINE: Duration = Duration::from_secs(2);
@@ -216,20 +216,13 @@ impl RedisRules {
             return Ok(None);
         };
         let (numbers, is_complete, has_more, ids, stored): (
-            [String; 5],
+            [String; 4],
             bool,
             bool,
             Vec<String>,
             Vec<Option<String>>,
         ) = self.read(Some(Value::Array(parts)))?;
-        let [revision, began, current, candidate, rollout] = numbers;
-        let candidate = match self.number(&candidate)? {
-            Some(number) => Some(Candidate {
-                number,
-                rollout: self.json::<Rollout>(&rollout)?,
-            }),
-            None => None,
-        };
+        let [revision, began, current, shadow] = numbers;
         // A block that a later version of the program wrote does not make the others void.
         let block = |text: Option<String>| text.and_then(|text| self.json::<Block>(&text).ok());
         let changed = ids.into_iter().zip(stored.into_iter().map(block));
@@ -237,7 +230,7 @@ impl RedisRules {
             revision: self.number(&revision)?.unwrap_or_default(),
             began: self.number(&began)?.unwrap_or_default(),
             current: self.number(&current)?,
-            candidate,
+            shadow: self.number(&shadow)?,
             blocks: BlockChanges {
                 is_complete,
                 changed: changed.collect(),
@@ -247,8 +240,8 @@ impl RedisRules {
         Ok(Some((state, has_more)))
     }
 
-    async fn end_rollout(&self, operation: &str, candidate: u64) -> Result<(), RuleStoreError> {
-        self.run(self.operation(operation).arg(candidate))
+    async fn end_shadow(&self, operation: &str, shadow: u64) -> Result<(), RuleStoreError> {
+        self.run(self.operation(operation).arg(shadow))
             .await
             .map(drop)
     }
@@ -373,13 +366,7 @@ impl RuleStore for RedisRules {
 
     fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version> {
         Box::pin(async move {
-            let rollout = new
-                .rollout
-                .as_ref()
-                .map(|rollout| self.to_json(rollout))
-                .transpose()?
-                .unwrap_or_default();
-            let above = new.above;
+            let (above, is_shadow) = (new.above, u8::from(new.is_shadow));
             let version = Version::new(0, new);
             let mut put = self.operation("put");
             put.arg(
@@ -388,7 +375,7 @@ impl RuleStore for RedisRules {
                     .unwrap_or_default(),
             )
             .arg(above)
-            .arg(rollout);
+            .arg(is_shadow);
             put.arg(KEPT_VERSIONS)
                 .arg(self.to_json(&info_of(&version))?)
                 .arg(&version.text);
@@ -397,12 +384,12 @@ impl RuleStore for RedisRules {
         })
     }
 
-    fn promote(&self, candidate: u64) -> Reply<'_, ()> {
-        Box::pin(self.end_rollout("promote", candidate))
+    fn promote(&self, shadow: u64) -> Reply<'_, ()> {
+        Box::pin(self.end_shadow("promote", shadow))
     }
 
-    fn abandon(&self, candidate: u64) -> Reply<'_, ()> {
-        Box::pin(self.end_rollout("abandon", candidate))
+    fn abandon(&self, shadow: u64) -> Reply<'_, ()> {
+        Box::pin(self.end_shadow("abandon", shadow))
     }
 
     fn restore<'a>(&'a self, version: &'a Version) -> Reply<'a, bool> {
@@ -477,10 +464,10 @@ impl RuleStore for RedisRules {
         })
     }
 
-    fn put_report<'a>(&'a self, instance: &'a str, report: RolloutReport) -> Reply<'a, ()> {
+    fn put_report<'a>(&'a self, instance: &'a str, report: ShadowReport) -> Reply<'a, ()> {
         Box::pin(async move {
             let mut put = self.operation("put_report");
-            put.arg(report.candidate)
+            put.arg(report.version)
                 .arg(instance)
                 .arg(self.to_json(&report)?);
             put.arg(KEPT_REPORTS).arg(Self::REPORTS_KEPT.as_secs());
@@ -488,10 +475,10 @@ impl RuleStore for RedisRules {
         })
     }
 
-    fn reports(&self, candidate: u64) -> Reply<'_, Vec<RolloutReport>> {
+    fn reports(&self, shadow: u64) -> Reply<'_, Vec<ShadowReport>> {
         Box::pin(async move {
             let parts = self
-                .run(self.operation("reports").arg(candidate))
+                .run(self.operation("reports").arg(shadow))
                 .await?
                 .parts();
             let stored: Vec<String> = parts

@@ -23,7 +23,7 @@ local function publish(revision)
 end
 
 local function newest()
-  return redis.call('HGET', state, 'candidate') or redis.call('HGET', state, 'current')
+  return redis.call('HGET', state, 'shadow') or redis.call('HGET', state, 'current')
 end
 
 local function conflict()
@@ -87,7 +87,7 @@ end
 
 if operation == 'state' then
   local known, is_next_page, page = ARGV[3], ARGV[4] == '1', tonumber(ARGV[5])
-  local parts = redis.call('HMGET', state, 'revision', 'began', 'marked_since', 'current', 'candidate', 'rollout')
+  local parts = redis.call('HMGET', state, 'revision', 'began', 'marked_since', 'current', 'shadow')
   local revision = parts[1] or '0'
   if revision == known and not is_next_page then
     return { 'same' }
@@ -104,24 +104,20 @@ if operation == 'state' then
     revision, has_more = string.format('%.0f', tonumber(found[#found])), 1
   end
   local changed = #ids > 0 and redis.call('HMGET', blocks, unpack(ids)) or {}
-  local numbers = { revision, parts[2] or '0', parts[4] or '', parts[5] or '', parts[6] or '' }
+  local numbers = { revision, parts[2] or '0', parts[4] or '', parts[5] or '' }
   return { 'ok', numbers, is_complete and 1 or 0, has_more, ids, changed }
 end
 
 if operation == 'put' then
-  local expected, above, rollout, kept, info, text = ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6], ARGV[7], ARGV[8]
+  local expected, above, is_shadow, kept, info, text = ARGV[3], tonumber(ARGV[4]), ARGV[5], ARGV[6], ARGV[7], ARGV[8]
   if expected ~= '' and expected ~= (newest() or '0') then
     return conflict()
   end
   local latest = math.max(tonumber(redis.call('HGET', state, 'latest') or '0'), above) + 1
   local number = string.format('%.0f', latest)
   redis.call('HSET', state, 'latest', number)
-  redis.call('HDEL', state, 'candidate', 'rollout', 'restored')
-  if rollout == '' then
-    redis.call('HSET', state, 'current', number)
-  else
-    redis.call('HSET', state, 'candidate', number, 'rollout', rollout)
-  end
+  redis.call('HDEL', state, 'shadow', 'restored')
+  redis.call('HSET', state, is_shadow == '1' and 'shadow' or 'current', number)
   redis.call('HSET', infos, number, info)
   redis.call('HSET', texts, number, text)
   drop_old(latest, tonumber(kept))
@@ -130,13 +126,13 @@ if operation == 'put' then
 end
 
 if operation == 'promote' or operation == 'abandon' then
-  local candidate = redis.call('HGET', state, 'candidate')
-  if candidate ~= ARGV[3] then
+  local shadow = redis.call('HGET', state, 'shadow')
+  if shadow ~= ARGV[3] then
     return conflict()
   end
-  redis.call('HDEL', state, 'candidate', 'rollout')
+  redis.call('HDEL', state, 'shadow')
   if operation == 'promote' then
-    redis.call('HSET', state, 'current', candidate)
+    redis.call('HSET', state, 'current', shadow)
   end
   publish(next_revision())
   return { 'ok' }
@@ -199,15 +195,15 @@ end
 
 -- Reports are no change: nothing follows them.
 if operation == 'put_report' then
-  local candidate, instance, report, most, seconds = ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7]
-  if redis.call('HGET', state, 'candidate') ~= candidate then
+  local shadow, instance, report, most, seconds = ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7]
+  if redis.call('HGET', state, 'shadow') ~= shadow then
     return { 'same' }
   end
-  if redis.call('HGET', reports, 'candidate') ~= candidate then
+  if redis.call('HGET', reports, 'shadow') ~= shadow then
     redis.call('DEL', reports)
-    redis.call('HSET', reports, 'candidate', candidate)
+    redis.call('HSET', reports, 'shadow', shadow)
   end
-  -- One field is the candidate.
+  -- One field is the number of the shadow document.
   if redis.call('HEXISTS', reports, instance) == 0 and redis.call('HLEN', reports) > most then
     return { 'same' }
   end
@@ -218,10 +214,10 @@ end
 
 if operation == 'reports' then
   local found = { 'ok' }
-  if redis.call('HGET', reports, 'candidate') == ARGV[3] then
+  if redis.call('HGET', reports, 'shadow') == ARGV[3] then
     local all = redis.call('HGETALL', reports)
     for i = 1, #all, 2 do
-      if all[i] ~= 'candidate' then
+      if all[i] ~= 'shadow' then
         found[#found + 1] = all[i + 1]
       end
     end

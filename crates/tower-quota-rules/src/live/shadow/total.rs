@@ -1,0 +1,32 @@
+//! The counts of a shadow document on all instances.
+
+use serde::Serialize;
+
+use super::counts::ShadowReport;
+
+/// The outcomes of a shadow document on all instances that report them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
+pub struct ShadowTotal {
+    /// The number of instances that have reported requests, including instances that have ended since.
+    pub instances: usize,
+    /// The sum of their counts.
+    #[serde(flatten)]
+    pub report: ShadowReport,
+}
+
+impl ShadowTotal {
+    /// Sums the reports of instances about a shadow document.
+    pub(crate) fn of(version: u64, reports: &[ShadowReport]) -> Self {
+        let mut report = ShadowReport {
+            version,
+            ..ShadowReport::default()
+        };
+        reports.iter().for_each(|one| report.add(one));
+        Self {
+            instances: reports.len(),
+            report,
+        }
+    }
+}
