@@ -101,12 +101,17 @@ impl<S: Store + 'static> Shared<S> {
         };
         let in_force = self.in_force.load_full();
         let has_lost = state.has_lost(known.seen);
+        let kept = if has_lost {
+            self.blocks.all()
+        } else {
+            Vec::new()
+        };
         if has_lost {
             tracing::warn!(
                 store = self.store.name(),
                 "the store has lost data: put the blocks back"
             );
-            self.store.restore_blocks(&self.blocks.all()).await?;
+            self.store.restore_blocks(&kept).await?;
         }
         let mut is_restored = false;
         if let Some(in_force) = &in_force
@@ -123,13 +128,18 @@ impl<S: Store + 'static> Shared<S> {
         }
         if has_lost || is_restored {
             state = self.store.state(None).await?.unwrap_or(state);
+            if !state.blocks.know_all(&kept) {
+                let reason = "it has lost its data again";
+                return Err(RuleStoreError::unavailable(self.store.name(), reason));
+            }
         }
         self.blocks.apply(core::mem::take(&mut state.blocks));
         let (revision, failure) = (state.revision, state.failure.take());
         self.take_documents(known, in_force.as_deref(), state)
             .await?;
         known.revision = Some(revision);
-        known.seen = Some(revision);
+        // The first change of an empty store is no loss.
+        known.seen = known.revision.filter(|revision| *revision > 0);
         known.is_doubtful = false;
         Ok(failure)
     }

@@ -61,6 +61,14 @@ impl BlockChanges {
         blocks.retain(|_, block| block.is_kept(now));
     }
 
+    /// Returns whether these blocks are among the changes, unless they have ended.
+    pub(crate) fn know_all(&self, blocks: &[Block]) -> bool {
+        let now = Time::now();
+        blocks
+            .iter()
+            .all(|block| !block.is_kept(now) || self.changed.contains_key(&block.id))
+    }
+
     /// Makes the change of one block.
     pub(crate) fn one(id: &str, block: Option<Block>) -> Self {
         Self {

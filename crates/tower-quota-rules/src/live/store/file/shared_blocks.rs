@@ -56,7 +56,9 @@ impl SharedBlocks {
         }
         let kept: Vec<Block> = seen.kept.values().map(|block| (**block).clone()).collect();
         self.store.restore_blocks(&kept).await?;
-        self.store.state(None).await
+        let restored = self.store.state(None).await?;
+        // Otherwise it has lost them again, and the next reading restores them.
+        Ok(restored.filter(|state| state.blocks.know_all(&kept)))
     }
 
     /// Puts a block, which stays in force if the other store does not answer afterwards.
