@@ -1,11 +1,14 @@
 //! The state that all handlers share.
 
-use std::sync::Arc;
+use core::convert::Infallible;
+use core::net::IpAddr;
+use std::sync::{Arc, Mutex};
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use serde::Deserialize;
-use tokio::sync::Semaphore;
+use tower_quota::RequestHead;
+use tower_quota::key::{ClientIp, client_ip};
 use utoipa::IntoParams;
 
 use crate::AdminOptions;
@@ -13,16 +16,22 @@ use crate::extract::Query;
 use crate::figures::NamedFigures;
 use crate::operate::Operations;
 use crate::problem::{Problem, ProblemKind, Result};
+use crate::routes::events::LastSnapshot;
+use crate::streams::Streams;
 
 /// The state that all handlers share. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Api {
     pub(crate) live: Operations,
     pub(crate) figures: Arc<[NamedFigures]>,
-    /// The places for event streams.
-    pub(crate) streams: Arc<Semaphore>,
+    pub(crate) streams: Arc<Streams>,
+    pub(crate) last: Arc<Mutex<LastSnapshot>>,
+    client_ip: ClientIp,
     show_keys: bool,
 }
+
+/// The address of the caller, if it is known.
+pub(crate) struct Caller(pub(crate) Option<IpAddr>);
 
 /// Tells whether the keys in an answer are readable.
 pub(crate) struct ShowKeys(pub(crate) bool);
@@ -41,9 +50,23 @@ impl Api {
         Self {
             live,
             figures: options.figures.clone().into(),
-            streams: Arc::new(Semaphore::new(AdminOptions::MOST_STREAMS)),
+            streams: Arc::default(),
+            last: Arc::default(),
+            client_ip: options.client_ip.clone().unwrap_or_else(client_ip),
             show_keys: options.show_keys,
         }
+    }
+}
+
+impl FromRequestParts<Api> for Caller {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        api: &Api,
+    ) -> core::result::Result<Self, Infallible> {
+        let head = RequestHead::from_parts(parts);
+        Ok(Self(api.client_ip.address(&head)))
     }
 }
 

@@ -58,6 +58,7 @@ mod protect;
 mod router;
 mod routes;
 mod status;
+mod streams;
 
 pub use self::auth::Author;
 pub use self::error::AdminError;

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use tower_quota::metrics::{DecisionTotals, StoreLatency};
 use tower_quota::{
-    ChecksReport, ClientKey, Key, LimitStatus, RequestHead, Store, TopClient, TopWindow,
-    policy::Explained, store::RefusalStats,
+    ChecksReport, ClientKey, Key, LimitStatus, RequestHead, Store, TopWindow, policy::Explained,
+    store::RefusalStats,
 };
-#[cfg(feature = "redis")]
-use tower_quota_rules::live::MergedTop;
 use tower_quota_rules::live::{
     AuditRecord, Block, BlockTarget, By, ChangeError, InForce, LiveRules, LiveState, NewBlock,
-    NewVersion, RuleStoreError, ShadowReport, ShadowTotal, StoreState, Version, VersionInfo,
+    NewVersion, RuleStoreError, ShadowReport, ShadowTotal, StoreState, Target, TopList, Version,
+    VersionInfo,
 };
 use tower_quota_rules::{Difference, Format, Problems, TestReport};
 
@@ -52,7 +51,11 @@ pub(crate) trait Operate: Send + Sync + 'static {
     fn blocks(&self) -> Vec<Block>;
     fn block<'a>(&'a self, target: BlockTarget<'a>, new: NewBlock) -> Pending<'a, Block>;
     fn unblock<'a>(&'a self, id: &'a str, by: By) -> Pending<'a, Option<Block>>;
-    fn block_id(&self, target: BlockTarget<'_>) -> Option<String>;
+    fn block_target(&self, target: BlockTarget<'_>) -> Result<Target>;
+    fn scopes(&self) -> Vec<String>;
+
+    /// Returns the hash under which a key is shown.
+    fn hash(&self, key: &Key<'_>) -> String;
 
     fn peek<'a>(&'a self, limit: &'a str, client: ClientKey<'a>) -> Pending<'a, LimitStatus>;
     fn reset<'a>(
@@ -69,20 +72,13 @@ pub(crate) trait Operate: Send + Sync + 'static {
         by: By,
     ) -> Pending<'a, LimitStatus>;
     fn explain(&self, head: &RequestHead<'_>) -> Explained;
-    fn top_refused(&self, window: TopWindow) -> Vec<TopClient>;
-    fn top_busy(&self, window: TopWindow) -> Vec<TopClient>;
-    #[cfg(feature = "redis")]
-    fn merged_top(&self, is_busy: bool, window: TopWindow) -> Pending<'_, Option<MergedTop>>;
+    fn top(&self, is_busy: bool, window: TopWindow) -> Pending<'_, TopList>;
+    fn listed_key(&self, hash: &str, limit: Option<&str>) -> Option<Key<'static>>;
     fn refusal_stats(&self) -> RefusalStats;
     fn waiting(&self) -> usize;
     fn mistakes(&self) -> ChecksReport;
     fn totals(&self) -> Vec<DecisionTotals>;
     fn store_latency(&self) -> StoreLatency;
-
-    /// Returns the hash under which a key is shown.
-    fn hash(&self, key: &Key<'_>) -> String {
-        self.block_id(BlockTarget::Key(key)).unwrap_or_default()
-    }
 }
 
 impl<S: Store> Operate for LiveRules<S> {
@@ -168,8 +164,16 @@ impl<S: Store> Operate for LiveRules<S> {
         Box::pin(async move { Ok(Self::unblock(self, id, by).await?) })
     }
 
-    fn block_id(&self, target: BlockTarget<'_>) -> Option<String> {
-        Self::block_id(self, target).ok()
+    fn block_target(&self, target: BlockTarget<'_>) -> Result<Target> {
+        Ok(Self::block_target(self, target)?)
+    }
+
+    fn scopes(&self) -> Vec<String> {
+        Self::scopes(self)
+    }
+
+    fn hash(&self, key: &Key<'_>) -> String {
+        self.key_hash(key)
     }
 
     fn peek<'a>(&'a self, limit: &'a str, client: ClientKey<'a>) -> Pending<'a, LimitStatus> {
@@ -199,23 +203,12 @@ impl<S: Store> Operate for LiveRules<S> {
         self.handle().explain(head)
     }
 
-    fn top_refused(&self, window: TopWindow) -> Vec<TopClient> {
-        self.handle().top_refused(window)
+    fn top(&self, is_busy: bool, window: TopWindow) -> Pending<'_, TopList> {
+        Box::pin(async move { Ok(Self::top(self, is_busy, window).await) })
     }
 
-    fn top_busy(&self, window: TopWindow) -> Vec<TopClient> {
-        self.handle().top_busy(window)
-    }
-
-    #[cfg(feature = "redis")]
-    fn merged_top(&self, is_busy: bool, window: TopWindow) -> Pending<'_, Option<MergedTop>> {
-        Box::pin(async move {
-            Ok(if is_busy {
-                self.merged_top_busy(window).await
-            } else {
-                self.merged_top_refused(window).await
-            })
-        })
+    fn listed_key(&self, hash: &str, limit: Option<&str>) -> Option<Key<'static>> {
+        Self::listed_key(self, hash, limit)
     }
 
     fn refusal_stats(&self) -> RefusalStats {

@@ -39,6 +39,9 @@ impl AdminOptions {
     /// The most event streams at once.
     pub const MOST_STREAMS: usize = 32;
 
+    /// The most event streams at once of one token, or of one [`Author`](crate::Author).
+    pub const MOST_STREAMS_EACH: usize = 8;
+
     /// Makes options without authentication, of which no router is built.
     pub fn new() -> Self {
         Self::default()

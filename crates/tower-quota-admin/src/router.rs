@@ -15,7 +15,7 @@ use utoipa_axum::routes;
 
 use crate::api::Api;
 use crate::routes::{
-    audit, blocks, check, clients, document, events, explain, health, history, listed, shadow, top,
+    audit, blocks, check, clients, document, events, explain, health, history, shadow, top,
 };
 use crate::{AdminError, AdminOptions, auth, page, protect};
 
@@ -76,15 +76,13 @@ fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(history::rollback))
         .routes(routes!(shadow::get, shadow::abandon))
         .routes(routes!(shadow::promote))
-        .routes(routes!(clients::peek, clients::reset))
+        .routes(routes!(clients::peek))
+        .routes(routes!(clients::reset))
         .routes(routes!(clients::grant))
         .routes(routes!(blocks::list, blocks::put))
         .routes(routes!(blocks::remove))
         .routes(routes!(explain::explain))
         .routes(routes!(top::top))
-        .routes(routes!(listed::block))
-        .routes(routes!(listed::reset))
-        .routes(routes!(listed::grant))
         .routes(routes!(health::health))
         .routes(routes!(events::events))
         .routes(routes!(audit::audit))

@@ -3,8 +3,8 @@
 let confirmed = null;
 
 /**
- * Asks for a reason, and calls `act({ reason, seconds, target, units })` when the person confirms. It stays open with the
- * error if that fails. `done` is shown after the change.
+ * Asks for a reason, and calls `act({ reason, seconds, target, scope, force, units })` when the person confirms. It stays
+ * open with the error if that fails. `done` is shown after the change, a text or a function of what `act` returns.
  */
 function confirmChange({ title, text, action, done, askTarget = false, askLength = false, askUnits = false, act }) {
   setText(at("dialog-title"), title);
@@ -14,6 +14,9 @@ function confirmChange({ title, text, action, done, askTarget = false, askLength
   at("dialog-target-field").hidden = !askTarget;
   at("dialog-target").required = askTarget;
   at("dialog-target").value = "";
+  at("dialog-scope").replaceChildren(make("option", "", "Any kind of key"), ...state.scopes.map(scope => make("option", "", scope)));
+  at("dialog-scope").options[0].value = "";
+  at("dialog-force").checked = false;
   at("dialog-length-field").hidden = !askLength;
   at("dialog-units-field").hidden = !askUnits;
   at("dialog-units").required = askUnits;
@@ -33,6 +36,8 @@ at("dialog-form").addEventListener("submit", async event => {
     reason: at("dialog-reason").value.trim(),
     seconds: Number(at("dialog-length").value),
     target: at("dialog-target").value.trim(),
+    scope: at("dialog-scope").value || undefined,
+    force: at("dialog-force").checked,
     units: Number(at("dialog-units").value),
   };
   if (!values.reason) {
@@ -43,9 +48,9 @@ at("dialog-form").addEventListener("submit", async event => {
   // A second press of the key repeats nothing.
   at("dialog-confirm").disabled = true;
   try {
-    await act(values);
+    const result = await act(values);
     at("dialog").close();
-    say(done);
+    say(typeof done === "function" ? done(result) : done);
     await refresh();
   } catch (error) {
     if (at("dialog").open) {

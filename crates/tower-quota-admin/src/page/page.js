@@ -6,7 +6,7 @@ const RECONNECT_MS = 1000;
 const LISTED_BLOCKS = 100;
 const LISTED_DIFFERENCES = 200;
 
-const state = { snapshot: null, blocks: [], versions: [], audit: [], histories: new Map(), expanded: {}, chose: false, session: null };
+const state = { snapshot: null, blocks: [], scopes: [], versions: [], audit: [], histories: new Map(), expanded: {}, chose: false, session: null };
 
 // --- Log-in and connection ---
 
@@ -87,10 +87,9 @@ function snapshot(data) {
   if (!document.hidden) {
     showHealth(data.health, data.store_latency);
     showLimits();
-    if (at("window").value === "1m") showClients(data.limited, data.busy);
   }
   const { rules } = data.health;
-  const changed = ["in_force", "candidate"].some(part => earlier?.[part]?.number !== rules[part]?.number);
+  const changed = ["in_force", "shadow"].some(part => earlier?.[part]?.number !== rules[part]?.number);
   if (!earlier || changed) refresh();
 }
 
@@ -223,22 +222,28 @@ function showBlocks() {
   });
 }
 
+/** Says which clients an answer of `PUT /v1/blocks` is about. */
+function blockText({ id, kind, target, until }) {
+  const client = target.key ? `${target.key.scope} ${id}` : id;
+  return `${client} is ${kind === "block" ? "blocked" : "allowed"} until ${instant(until)}.`;
+}
+
 function unblock(id, kind = "block") {
   const word = kind === "block" ? "block" : "allowance";
   confirmChange({
     title: `Remove this ${word}?`, action: "Remove", done: `The ${word} of ${id} is removed.`,
     text: `The ${word} of ${id} ends at once, on all instances.`,
-    act: ({ reason }) => send("DELETE", `v1/blocks/${encodeURIComponent(id)}`, { query: { comment: reason } }),
+    act: ({ reason }) => send("POST", "v1/blocks/remove", { query: { comment: reason }, body: { target: id } }),
   });
 }
 
 for (const [id, kind, effect] of [["add-block", "block", "get status 403"], ["add-allowance", "allow", "pass uncounted"]]) {
   at(id).addEventListener("click", () => confirmChange({
     title: kind === "block" ? "Block a client or network" : "Allow a client or network",
-    action: kind === "block" ? "Block" : "Allow", askTarget: true, askLength: true, done: "Done.",
+    action: kind === "block" ? "Block" : "Allow", askTarget: true, askLength: true, done: blockText,
     text: `All requests of these clients ${effect}, on all instances.`,
-    act: ({ reason, seconds, target }) =>
-      send("PUT", "v1/blocks", { query: { comment: reason }, body: { target, kind, seconds, reason } }),
+    act: async ({ reason, seconds, target, scope, force }) =>
+      (await send("PUT", "v1/blocks", { body: { target, scope, force, kind, seconds, reason } })).json(),
   }));
 }
 
@@ -357,6 +362,7 @@ async function refresh() {
       read("v1/blocks", { limit: LISTED_BLOCKS }), read("v1/rules/history"), read("v1/audit", { limit: 50 }),
     ]);
     state.blocks = blocks.blocks;
+    state.scopes = blocks.scopes;
     state.versions = history.versions;
     state.current = history.current;
     state.audit = audit.records;

@@ -1,6 +1,7 @@
 //! Blocks and allowances of clients and networks, on all instances.
 
 use core::cmp::Reverse;
+use core::net::IpAddr;
 use core::time::Duration;
 
 use axum::extract::State;
@@ -9,10 +10,11 @@ use serde::{Deserialize, Serialize};
 use tower_quota_rules::live::{Block, BlockKind, BlockTarget, NewBlock, Target};
 use utoipa::ToSchema;
 
+use super::clients::{HASH, listed};
 use super::history::MostQuery;
-use crate::api::{Api, ShowKeys, ShowQuery};
+use crate::api::{Api, Caller, ShowKeys, ShowQuery};
 use crate::change::{Change, ChangeParams, check_comment};
-use crate::extract::{Json, Path, Query};
+use crate::extract::{Json, Query};
 use crate::problem::{Problem, ProblemKind, Result};
 
 /// The longest block.
@@ -22,10 +24,13 @@ const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BlockBody {
-    /// A network or an address such as `203.0.113.0/24`, or else what a limit counts by: an API key.
+    /// A network, an address, or the key that a limit counts by; or `hash:` and the hash of a client.
     target: String,
-    /// The scope of a key, such as `header x-api-key`, where limits count by several.
+    /// The scope of a key, such as `header x-api-key`. It is required if keys of several scopes can be written so.
     scope: Option<String>,
+    /// Blocks also a network that is very large, or that contains your own address.
+    #[serde(default)]
+    force: bool,
     /// `block` refuses with 403; `allow` lets pass uncounted.
     #[serde(default)]
     kind: BlockKind,
@@ -38,10 +43,22 @@ pub(crate) struct BlockBody {
     reason: String,
 }
 
+/// A block or an allowance to remove.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RemoveBody {
+    /// The id of an entry, or its target as it was blocked.
+    target: String,
+    /// The scope of a key.
+    scope: Option<String>,
+}
+
 /// The blocks and allowances in force.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BlockList {
     blocks: Vec<Block>,
+    /// The scopes of the keys by which the limits in force count.
+    scopes: Vec<String>,
 }
 
 /// Lists the blocks and allowances in force, on all instances. Of more than `limit` it lists those that began last.
@@ -65,7 +82,8 @@ pub(crate) async fn list(
         .into_iter()
         .map(|block| if show { block } else { hidden(block) })
         .collect();
-    Ok(Json(BlockList { blocks }))
+    let scopes = api.live.scopes();
+    Ok(Json(BlockList { blocks, scopes }))
 }
 
 /// Blocks or allows a client or a network, on all instances. An entry of the same target is replaced.
@@ -75,18 +93,17 @@ pub(crate) async fn list(
 )]
 pub(crate) async fn put(
     State(api): State<Api>,
+    Caller(caller): Caller,
     change: Change,
     Json(body): Json<BlockBody>,
 ) -> Result<Json<Block>> {
     let length = length(body.seconds)?;
     check_comment(&body.reason)?;
-    let target = match &body.scope {
-        Some(scope) => BlockTarget::Scoped {
-            scope,
-            text: &body.target,
-        },
-        None => BlockTarget::Text(&body.target),
-    };
+    let target = resolve(&api, &body.target, body.scope.as_deref())?;
+    if !body.force {
+        let caller = caller.filter(|_| body.kind == BlockKind::Block);
+        check_reach(&target, caller)?;
+    }
     let new = match body.kind {
         BlockKind::Block => NewBlock::block(length, change.author),
         BlockKind::Allow => NewBlock::allow(length, change.author),
@@ -97,6 +114,7 @@ pub(crate) async fn put(
     } else {
         body.reason
     };
+    let target = BlockTarget::Resolved(&target);
     Ok(Json(hidden(
         api.live.block(target, new.reason(reason)).await?,
     )))
@@ -104,27 +122,55 @@ pub(crate) async fn put(
 
 /// Removes a block or an allowance by its id or its target.
 #[utoipa::path(
-    delete, path = "/v1/blocks/{id}", operation_id = "unblock",
-    params(("id" = String, Path, description = "The id of an entry or its target, with `/` written as %2F."), ChangeParams),
-    responses((status = 204), (status = 404)),
+    post, path = "/v1/blocks/remove", operation_id = "unblock", params(ChangeParams), request_body = RemoveBody,
+    responses((status = 204), (status = 404), (status = 422)),
 )]
 pub(crate) async fn remove(
     State(api): State<Api>,
-    Path(id): Path<String>,
     change: Change,
+    Json(body): Json<RemoveBody>,
 ) -> Result<StatusCode> {
-    let mut removed = api.live.unblock(&id, change.by()).await?;
-    if removed.is_none()
-        && let Some(id) = api.live.block_id(BlockTarget::Text(&id))
-    {
+    let id = body.target.strip_prefix(HASH).unwrap_or(&body.target);
+    let mut removed = api.live.unblock(id, change.by()).await?;
+    if removed.is_none() && id == body.target {
+        let id = resolve(&api, id, body.scope.as_deref())?.id();
         removed = api.live.unblock(&id, change.by()).await?;
     }
     let missing = || Problem::not_found("there is no such block or allowance: see /v1/blocks");
     removed.map(|_| StatusCode::NO_CONTENT).ok_or_else(missing)
 }
 
+fn resolve(api: &Api, text: &str, scope: Option<&str>) -> Result<Target> {
+    let target = match (scope, text.strip_prefix(HASH)) {
+        (Some(scope), Some(hash)) => BlockTarget::Hash { scope, hash },
+        (Some(scope), None) => BlockTarget::Scoped { scope, text },
+        (None, _) => match listed(api, text, None)? {
+            Some(key) => return api.live.block_target(BlockTarget::Key(&key)),
+            None => BlockTarget::Text(text),
+        },
+    };
+    api.live.block_target(target)
+}
+
+/// Refuses networks that are so large, or so close to the caller, that they are more likely a mistake.
+fn check_reach(target: &Target, caller: Option<IpAddr>) -> Result<()> {
+    let Target::Network(network) = target else {
+        return Ok(());
+    };
+    let shortest = if network.addr().is_ipv4() { 8 } else { 19 };
+    let reason = if network.prefix_len() < shortest {
+        format!("{network} is larger than a /{shortest}")
+    } else if caller.is_some_and(|caller| network.contains(&caller)) {
+        format!("{network} contains your own address")
+    } else {
+        return Ok(());
+    };
+    let detail = format_args!("{reason}: send `\"force\": true` if you mean it");
+    Err(Problem::new(ProblemKind::InvalidValue, detail))
+}
+
 /// Returns the length of a block, if it is in range.
-pub(crate) fn length(seconds: u32) -> Result<Duration> {
+fn length(seconds: u32) -> Result<Duration> {
     let length = Duration::from_secs(seconds.into());
     if length.is_zero() || length > LONGEST {
         let detail = format_args!(
@@ -137,7 +183,7 @@ pub(crate) fn length(seconds: u32) -> Result<Duration> {
 }
 
 /// Leaves out the readable key.
-pub(crate) fn hidden(mut block: Block) -> Block {
+fn hidden(mut block: Block) -> Block {
     if let Target::Key { text, .. } = &mut block.target {
         *text = None;
     }

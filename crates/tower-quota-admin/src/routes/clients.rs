@@ -1,89 +1,106 @@
-//! Single clients: what is left, reset, grant.
+//! Single clients: remaining units, reset, grant. Their keys travel in bodies, which no access log has.
 
 use core::num::NonZeroU64;
 
 use axum::extract::State;
 use serde::Deserialize;
-use tower_quota::ClientKey;
+use tower_quota::{ClientKey, Key};
 use utoipa::ToSchema;
 
 use crate::api::Api;
 use crate::change::{Change, ChangeParams};
-use crate::extract::{Json, Path};
-use crate::problem::Result;
+use crate::extract::Json;
+use crate::problem::{Problem, Result};
 use crate::status::Status;
+
+/// The start of a key that is the hash of a listed client.
+pub(super) const HASH: &str = "hash:";
+
+/// A client of a limit.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ClientBody {
+    /// The name of a limit.
+    limit: String,
+    /// The key that the limit counts by, such as an API key; or `hash:` and the hash of a client that this instance lists.
+    key: String,
+}
 
 /// Units to give back to a client.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GrantBody {
+    /// The name of a limit.
+    limit: String,
+    /// The key that the limit counts by, such as an API key; or `hash:` and the hash of a client that this instance lists.
+    key: String,
     /// The number of units. More than are used have no effect.
     #[schema(value_type = u64, minimum = 1)]
-    pub(super) units: NonZeroU64,
+    units: NonZeroU64,
 }
 
-/// Returns what a client has left of a limit, and until when. Charges nothing.
+/// Returns the remaining units of a client, and until when. Charges nothing.
 #[utoipa::path(
-    get, path = "/v1/clients/{limit}/{key}", operation_id = "peek",
-    params(
-        ("limit" = String, Path, description = "The name of a limit."),
-        ("key" = String, Path, description = "What the limit counts by: an address, an API key."),
-    ),
+    post, path = "/v1/clients/peek", operation_id = "peek", request_body = ClientBody,
     responses((status = 200, body = Status), (status = 404), (status = 422)),
 )]
 pub(crate) async fn peek(
     State(api): State<Api>,
-    Path((limit, key)): Path<(String, String)>,
+    Json(body): Json<ClientBody>,
 ) -> Result<Json<Status>> {
-    Ok(Json(
-        api.live.peek(&limit, ClientKey::Text(&key)).await?.into(),
-    ))
+    let listed = listed(&api, &body.key, Some(&body.limit))?;
+    let client = client(&body.key, listed.as_ref());
+    Ok(Json(api.live.peek(&body.limit, client).await?.into()))
 }
 
-/// Deletes a client's counter of a limit, and its penalty. Returns what it has then.
+/// Deletes a client's counter of a limit, and its penalty. Returns the status afterwards.
 #[utoipa::path(
-    delete, path = "/v1/clients/{limit}/{key}", operation_id = "reset",
-    params(
-        ("limit" = String, Path, description = "The name of a limit."),
-        ("key" = String, Path, description = "What the limit counts by: an address, an API key."),
-        ChangeParams,
-    ),
+    post, path = "/v1/clients/reset", operation_id = "reset", params(ChangeParams), request_body = ClientBody,
     responses((status = 200, body = Status), (status = 404), (status = 422)),
 )]
 pub(crate) async fn reset(
     State(api): State<Api>,
-    Path((limit, key)): Path<(String, String)>,
     change: Change,
+    Json(body): Json<ClientBody>,
 ) -> Result<Json<Status>> {
-    Ok(Json(
-        api.live
-            .reset(&limit, ClientKey::Text(&key), change.by())
-            .await?
-            .into(),
-    ))
+    let listed = listed(&api, &body.key, Some(&body.limit))?;
+    let client = client(&body.key, listed.as_ref());
+    let status = api.live.reset(&body.limit, client, change.by()).await?;
+    Ok(Json(status.into()))
 }
 
-/// Gives units back to a client, up to a full limit. Returns what it has then.
+/// Gives units back to a client, up to a full limit. Returns the status afterwards.
 #[utoipa::path(
-    post, path = "/v1/clients/{limit}/{key}/grant", operation_id = "grant",
-    params(
-        ("limit" = String, Path, description = "The name of a limit."),
-        ("key" = String, Path, description = "What the limit counts by: an address, an API key."),
-        ChangeParams,
-    ),
-    request_body = GrantBody,
+    post, path = "/v1/clients/grant", operation_id = "grant", params(ChangeParams), request_body = GrantBody,
     responses((status = 200, body = Status), (status = 404), (status = 422)),
 )]
 pub(crate) async fn grant(
     State(api): State<Api>,
-    Path((limit, key)): Path<(String, String)>,
     change: Change,
     Json(body): Json<GrantBody>,
 ) -> Result<Json<Status>> {
-    Ok(Json(
-        api.live
-            .grant(&limit, ClientKey::Text(&key), body.units.get(), change.by())
-            .await?
-            .into(),
-    ))
+    let listed = listed(&api, &body.key, Some(&body.limit))?;
+    let client = client(&body.key, listed.as_ref());
+    let units = body.units.get();
+    let status = api.live.grant(&body.limit, client, units, change.by());
+    Ok(Json(status.await?.into()))
+}
+
+fn client<'k>(text: &'k str, listed: Option<&'k Key<'static>>) -> ClientKey<'k> {
+    listed.map_or(ClientKey::Text(text), ClientKey::Key)
+}
+
+/// Returns the key of a client that this instance lists, if the text is a hash.
+pub(super) fn listed(api: &Api, text: &str, limit: Option<&str>) -> Result<Option<Key<'static>>> {
+    let Some(hash) = text.strip_prefix(HASH) else {
+        return Ok(None);
+    };
+    let missing = || {
+        let detail = "this instance lists no such client any more: name the client by its key";
+        Problem::not_found(detail)
+    };
+    api.live
+        .listed_key(hash, limit)
+        .map(Some)
+        .ok_or_else(missing)
 }

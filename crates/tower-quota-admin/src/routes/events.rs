@@ -2,38 +2,47 @@
 
 use core::convert::Infallible;
 use core::time::Duration;
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
 
-use axum::extract::State;
-use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::extract::{Extension, State};
+use axum::response::sse::{Event, Sse};
 use serde::Serialize;
-use tokio::time::{MissedTickBehavior, interval};
-use tokio_stream::wrappers::IntervalStream;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
-use tower_quota::TopWindow;
 use tower_quota::metrics::StoreLatency;
 use utoipa::ToSchema;
 
 use super::health::Health;
-use super::top::{TopEntry, entry};
 use super::totals::{self, Latency, LimitTotals};
-use crate::AdminOptions;
 use crate::api::Api;
 use crate::problem::{Problem, ProblemKind, Result};
+use crate::streams::Pace;
+use crate::{AdminOptions, Author};
 
-/// The snapshots of a stream. A browser reconnects by itself after the last.
-const MOST_SNAPSHOTS: usize = 600;
+/// The times of a stream. A browser reconnects by itself after the end.
+const PACE: Pace = Pace {
+    every: Duration::from_secs(1),
+    patience: Duration::from_secs(10),
+    longest: Duration::from_secs(600),
+};
 
-/// The clients of each list in a snapshot.
-const LISTED: usize = 10;
+/// The time for which streams share a snapshot.
+const FRESH: Duration = Duration::from_millis(900);
+
+/// The last snapshot of an instance.
+#[derive(Debug, Default)]
+pub(crate) struct LastSnapshot {
+    made: Option<Instant>,
+    json: Arc<str>,
+    latency: StoreLatency,
+}
 
 /// The state of an instance at one moment.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Snapshot {
     health: Health,
-    /// The clients that were refused most in the last minute, by the hashes of their keys.
-    limited: Vec<TopEntry>,
-    /// The clients that asked most in the last minute, by the hashes of their keys.
-    busy: Vec<TopEntry>,
     /// The decisions of the limits with most of them, since the rules in force were set on this instance.
     limits: Vec<LimitTotals>,
     /// The number of limits that are not listed.
@@ -52,51 +61,47 @@ pub(crate) struct Snapshot {
 )]
 pub(crate) async fn events(
     State(api): State<Api>,
+    author: Option<Extension<Author>>,
 ) -> Result<Sse<impl Stream<Item = core::result::Result<Event, Infallible>>>> {
-    let place = api.streams.clone().try_acquire_owned().map_err(|_| {
+    let author = author.map(|author| author.0.0).unwrap_or_default();
+    let place = api.streams.enter(&author).ok_or_else(|| {
         let detail = format_args!(
-            "all {} event streams of this instance are in use",
+            "all event streams are in use: there are {} for a token, and {} for this instance",
+            AdminOptions::MOST_STREAMS_EACH,
             AdminOptions::MOST_STREAMS
         );
         Problem::new(ProblemKind::TooManyStreams, detail)
     })?;
-    let mut seconds = interval(Duration::from_secs(1));
-    // A client that reads slowly gets the present, not what it has missed.
-    seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut before = api.live.store_latency();
-    let snapshots = IntervalStream::new(seconds)
-        .take(MOST_SNAPSHOTS)
-        .map(move |_| {
-            // The place is free when the stream is dropped.
-            let _held = &place;
-            Ok(snapshot(&api, &mut before))
-        });
-    Ok(Sse::new(snapshots).keep_alive(KeepAlive::default()))
+    let (sender, snapshots) = mpsc::channel(1);
+    tokio::spawn(place.send(PACE, sender, move || snapshot(&api)));
+    let event = |json: Arc<str>| Ok(Event::default().event("snapshot").data(json));
+    Ok(Sse::new(ReceiverStream::new(snapshots).map(event)))
 }
 
-fn snapshot(api: &Api, before: &mut StoreLatency) -> Event {
-    let latency = api.live.store_latency();
-    let calls = latency.since(before);
-    *before = latency;
-    let list = |clients: Vec<_>| {
-        clients
-            .iter()
-            .take(LISTED)
-            .map(|client| entry(api, client, false))
-            .collect()
-    };
-    let (limits, more_limits) = totals::busiest(api);
-    let snapshot = Snapshot {
-        health: Health::of(api),
-        limited: list(api.live.top_refused(TopWindow::Minute)),
-        busy: list(api.live.top_busy(TopWindow::Minute)),
-        limits,
-        more_limits,
-        store_latency: Latency::of(&calls),
-    };
-    // Names and numbers always are JSON.
-    Event::default()
-        .event("snapshot")
-        .json_data(snapshot)
-        .unwrap_or_default()
+/// Returns the last snapshot, or a new one if the last is old.
+fn snapshot(api: &Api) -> Arc<str> {
+    let mut last = api.last.lock().unwrap_or_else(PoisonError::into_inner);
+    if last.made.is_none_or(|made| made.elapsed() >= FRESH) {
+        let latency = api.live.store_latency();
+        let (limits, more_limits) = totals::busiest(api);
+        let snapshot = Snapshot {
+            health: Health::of(api),
+            limits,
+            more_limits,
+            store_latency: Latency::of(&latency.since(&last.latency)),
+        };
+        // Names and numbers always are JSON.
+        let json = serde_json::to_string(&snapshot).unwrap_or_default();
+        *last = LastSnapshot {
+            made: Some(now()),
+            json: json.into(),
+            latency,
+        };
+    }
+    Arc::clone(&last.json)
+}
+
+#[expect(clippy::disallowed_methods, reason = "no counter depends on it")]
+fn now() -> Instant {
+    Instant::now()
 }

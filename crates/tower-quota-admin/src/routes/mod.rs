@@ -9,7 +9,6 @@ pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod health;
 pub(crate) mod history;
-pub(crate) mod listed;
 pub(crate) mod shadow;
 pub(crate) mod top;
 pub(crate) mod totals;

@@ -50,48 +50,83 @@ async fn block_holds_on_two_instances() {
     );
     assert!(!listed.to_string().contains("pro_1"), "{listed}");
 
-    let unblock = other
-        .request(Method::DELETE, "/v1/blocks/pro_1")
-        .send()
-        .await
-        .unwrap();
+    let unblock = other.unblock("pro_1").await;
     assert_eq!(unblock.status(), StatusCode::NO_CONTENT);
     is_answered(&one, "pro_1", StatusCode::OK).await;
-    problem(
-        other
-            .request(Method::DELETE, "/v1/blocks/pro_1")
-            .send()
-            .await
-            .unwrap(),
-        ProblemKind::NotFound,
-    )
-    .await;
+    problem(other.unblock("pro_1").await, ProblemKind::NotFound).await;
+}
+
+async fn put(instance: &Instance, body: Value) -> reqwest::Response {
+    let request = instance.request(Method::PUT, "/v1/blocks").json(&body);
+    request.send().await.unwrap()
 }
 
 #[tokio::test]
 async fn network_is_blocked_and_allowed() {
     let instance = Instance::with_rules().await;
-    assert_eq!(instance.block("127.0.0.0/8").await["id"], "127.0.0.0/8");
+    let own = json!({ "target": "127.0.0.0/8", "seconds": 60, "force": true });
+    let block: Value = put(&instance, own).await.json().await.unwrap();
+    assert_eq!(block["id"], "127.0.0.0/8");
     assert_eq!(instance.ask("ann").await, StatusCode::FORBIDDEN);
 
     let allow = json!({ "target": "127.0.0.0/8", "kind": "allow", "seconds": 60 });
-    let allowed = instance
-        .request(Method::PUT, "/v1/blocks")
-        .json(&allow)
-        .send()
-        .await
-        .unwrap();
-    assert_eq!(allowed.json::<Value>().await.unwrap()["kind"], "allow");
+    let allowed: Value = put(&instance, allow).await.json().await.unwrap();
+    assert_eq!(allowed["kind"], "allow");
     for _ in 0..10 {
         assert_eq!(instance.ask("ann").await, StatusCode::OK);
     }
-    let removed = instance
-        .request(Method::DELETE, "/v1/blocks/127.0.0.0%2F8")
-        .send()
-        .await
-        .unwrap();
+    let removed = instance.unblock("127.0.0.0/8").await;
     assert_eq!(removed.status(), StatusCode::NO_CONTENT);
     assert_eq!(instance.json("/v1/blocks").await["blocks"], json!([]));
+}
+
+#[tokio::test]
+async fn huge_or_own_network_needs_force() {
+    let instance = Instance::with_rules().await;
+    for target in [
+        "0.0.0.0/0",
+        "1.2.3.4/3",
+        "::/0",
+        "2001:db8::/18",
+        "127.0.0.1",
+    ] {
+        let refused = put(&instance, json!({ "target": target, "seconds": 60 })).await;
+        let refused = problem(refused, ProblemKind::InvalidValue).await;
+        assert!(
+            refused["detail"].as_str().unwrap().contains("force"),
+            "{refused}"
+        );
+    }
+    let allow = json!({ "target": "0.0.0.0/0", "kind": "allow", "seconds": 60 });
+    problem(put(&instance, allow).await, ProblemKind::InvalidValue).await;
+    assert_eq!(instance.json("/v1/blocks").await["blocks"], json!([]));
+    for target in ["10.0.0.0/8", "2001:db8::/19"] {
+        instance.block(target).await;
+    }
+    let forced = json!({ "target": "1.2.3.4/3", "seconds": 60, "force": true });
+    let forced: Value = put(&instance, forced).await.json().await.unwrap();
+    assert_eq!(forced["id"], "0.0.0.0/3");
+}
+
+#[tokio::test]
+async fn ambiguous_key_needs_its_scope() {
+    let instance = Instance::start().await;
+    let rules = "limits:\n  - { name: tenant, quota: 9/minute, key: header x-tenant }\n  \
+                 - { name: key, quota: 9/minute, key: header x-api-key }\n";
+    let first = instance.put_rules(rules).header("If-None-Match", "*");
+    assert_eq!(first.send().await.unwrap().status(), StatusCode::OK);
+    let refused = put(&instance, json!({ "target": "sk_1", "seconds": 60 })).await;
+    let refused = problem(refused, ProblemKind::InvalidValue).await;
+    let scopes = instance.json("/v1/blocks").await["scopes"].take();
+    assert_eq!(scopes, json!(["header x-tenant", "header x-api-key"]));
+    for scope in scopes.as_array().unwrap() {
+        let detail = refused["detail"].as_str().unwrap();
+        assert!(detail.contains(scope.as_str().unwrap()), "{detail}");
+    }
+    let body = json!({ "target": "sk_1", "scope": "header x-api-key", "seconds": 60 });
+    let block: Value = put(&instance, body).await.json().await.unwrap();
+    assert_eq!(block["target"]["key"]["scope"], "header x-api-key");
+    assert_eq!(instance.ask("sk_1").await, StatusCode::FORBIDDEN);
 }
 
 #[tokio::test]

@@ -53,7 +53,7 @@ async fn form_of_a_page_changes_nothing() {
             (Method::POST, "/v1/rules/check"),
             (Method::POST, "/v1/rules/rollback"),
             (Method::PUT, "/v1/blocks"),
-            (Method::POST, "/v1/clients/minute/ann/grant"),
+            (Method::POST, "/v1/clients/grant"),
             (Method::POST, "/v1/explain"),
         ] {
             let request = instance

@@ -16,12 +16,7 @@ async fn document_describes_every_route() {
     let methods = ["get", "put", "post", "delete", "patch"];
     for (path, item) in paths {
         // The router knows the path: other methods than those of the document are not allowed.
-        let path = path
-            .replace("{limit}", "minute")
-            .replace("{key}", "ann")
-            .replace("{version}", "1")
-            .replace("{id}", "x")
-            .replace("{hash}", "x");
+        let path = path.replace("{version}", "1");
         for method in methods {
             let upper = method.to_uppercase().parse().unwrap();
             let status = instance
@@ -37,7 +32,7 @@ async fn document_describes_every_route() {
             );
         }
     }
-    assert_eq!(paths.len(), 20);
+    assert_eq!(paths.len(), 18);
 }
 
 #[test]

@@ -74,102 +74,57 @@ async fn page_of_own_authentication_asks_nothing() {
 async fn listed_client_is_blocked_by_hash() {
     let instance = Instance::with_rules().await;
     let client = limited(&instance).await;
-    let path = format!(
-        "/v1/top/{}/block?comment=an+attack",
-        client["hash"].as_str().unwrap()
-    );
-    let block = instance
-        .request(Method::PUT, &path)
-        .json(&json!({ "seconds": 60 }))
-        .send()
-        .await
-        .unwrap();
-    let block: Value = block.json().await.unwrap();
-    assert_eq!(
-        (&block["id"], &block["reason"]),
-        (&client["hash"], &json!("an attack"))
-    );
+    let hash = client["hash"].as_str().unwrap();
+    let target = format!("hash:{hash}");
+    let block = instance.block(&target).await;
+    assert_eq!(block["id"], hash);
     assert_eq!(instance.ask("ann").await, StatusCode::FORBIDDEN);
-    assert_eq!(
-        instance.json("/v1/audit").await["records"][0]["comment"],
-        "an attack"
-    );
-    let endless = instance
-        .request(Method::PUT, &path)
-        .json(&json!({ "seconds": 0 }))
-        .send()
-        .await
-        .unwrap();
-    problem(endless, ProblemKind::InvalidValue).await;
+    let removed = instance.unblock(&target).await;
+    assert_eq!(removed.status(), StatusCode::NO_CONTENT);
+    assert_eq!(instance.ask("ann").await, StatusCode::TOO_MANY_REQUESTS);
 }
 
 #[tokio::test]
-async fn listed_client_is_reset_by_hash() {
+async fn listed_client_is_operated_by_hash() {
     let instance = Instance::with_rules().await;
     let client = limited(&instance).await;
-    let path = format!(
-        "/v1/top/{}/limits/minute?comment=ours",
-        client["hash"].as_str().unwrap()
-    );
-    let reset = instance
-        .request(Method::DELETE, &path)
-        .send()
-        .await
-        .unwrap();
-    assert_eq!(reset.json::<Value>().await.unwrap()["remaining"], 5);
+    let key = format!("hash:{}", client["hash"].as_str().unwrap());
+    let peek = json!({ "limit": "minute", "key": key });
+    assert_eq!(instance.client("peek", peek.clone()).await["remaining"], 0);
+    let grant = json!({ "limit": "minute", "key": key, "units": 3 });
+    assert_eq!(instance.client("grant", grant).await["remaining"], 3);
+    assert_eq!(instance.client("reset", peek).await["remaining"], 5);
     assert_eq!(instance.ask("ann").await, StatusCode::OK);
-    let audit = &instance.json("/v1/audit").await["records"][0];
+    let audit = &instance.json("/v1/audit").await["records"];
     assert_eq!(
-        (&audit["what"], &audit["comment"]),
-        (&json!("reset"), &json!("ours"))
-    );
-}
-
-#[tokio::test]
-async fn listed_client_is_granted_units_by_hash() {
-    let instance = Instance::with_rules().await;
-    let client = limited(&instance).await;
-    let path = format!(
-        "/v1/top/{}/limits/minute/grant?comment=sorry",
-        client["hash"].as_str().unwrap()
-    );
-    let granted = instance
-        .request(Method::POST, &path)
-        .json(&json!({ "units": 3 }))
-        .send()
-        .await
-        .unwrap();
-    assert_eq!(granted.json::<Value>().await.unwrap()["remaining"], 3);
-    let audit = &instance.json("/v1/audit").await["records"][0];
-    assert_eq!(
-        (&audit["what"], &audit["comment"]),
-        (&json!("grant"), &json!("sorry"))
+        (&audit[0]["what"], &audit[1]["what"]),
+        (&json!("reset"), &json!("grant"))
     );
 }
 
 #[tokio::test]
 async fn unlisted_client_is_a_problem() {
     let instance = Instance::with_rules().await;
+    let key = "hash:0000000000000000";
     for (method, path, body) in [
         (
             Method::PUT,
-            "/v1/top/0000000000000000/block",
-            json!({ "seconds": 60 }),
+            "/v1/blocks",
+            json!({ "target": key, "seconds": 60 }),
         ),
-        (Method::DELETE, "/v1/top/ann/limits/minute", Value::Null),
         (
             Method::POST,
-            "/v1/top/ann/limits/minute/grant",
-            json!({ "units": 1 }),
+            "/v1/clients/reset",
+            json!({ "limit": "minute", "key": key }),
+        ),
+        (
+            Method::POST,
+            "/v1/clients/grant",
+            json!({ "limit": "minute", "key": key, "units": 1 }),
         ),
     ] {
-        let response = instance
-            .request(method, path)
-            .json(&body)
-            .send()
-            .await
-            .unwrap();
-        problem(response, ProblemKind::NotFound).await;
+        let request = instance.request(method, path).json(&body);
+        problem(request.send().await.unwrap(), ProblemKind::NotFound).await;
     }
 }
 

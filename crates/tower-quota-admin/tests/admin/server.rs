@@ -137,6 +137,24 @@ impl Instance {
             .status()
     }
 
+    /// Operates on a client, and returns its status.
+    pub(crate) async fn client(&self, operation: &str, body: Value) -> Value {
+        let path = format!("/v1/clients/{operation}");
+        let request = self.request(Method::POST, &path).json(&body);
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK, "{path}");
+        response.json().await.unwrap()
+    }
+
+    /// Removes a block.
+    pub(crate) async fn unblock(&self, target: &str) -> Response {
+        self.request(Method::POST, "/v1/blocks/remove")
+            .json(&json!({ "target": target }))
+            .send()
+            .await
+            .unwrap()
+    }
+
     /// Blocks a client.
     pub(crate) async fn block(&self, target: &str) -> Value {
         let body = json!({ "target": target, "seconds": 60, "reason": "abuse" });

@@ -3,7 +3,6 @@
 use http::header::{CONTENT_TYPE, ETAG};
 use http::request::Builder;
 use http::{Request, Response};
-use percent_encoding::{NON_ALPHANUMERIC, PercentEncode, utf8_percent_encode};
 use serde_json::Value;
 
 use super::http::HttpApi;
@@ -100,11 +99,6 @@ pub(super) fn version(answer: &Response<String>) -> Option<u64> {
         .next()?
         .parse()
         .ok()
-}
-
-/// Returns a text as a part of a path.
-pub(super) fn encoded(text: &str) -> PercentEncode<'_> {
-    utf8_percent_encode(text, NON_ALPHANUMERIC)
 }
 
 /// Returns the problems of a document, each on a line of its own.

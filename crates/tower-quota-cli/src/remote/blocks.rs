@@ -6,7 +6,6 @@ use clap::Args;
 use http::Request;
 use serde_json::json;
 
-use super::api::encoded;
 use super::target::duration;
 use super::{Api, ChangeArguments, clients};
 use crate::failure::{Ended, Failure};
@@ -25,6 +24,9 @@ pub(crate) struct BlockArguments {
     /// The reason, which is listed with it.
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
+    /// Blocks also a network that is very large, or that contains your own address.
+    #[arg(long)]
+    force: bool,
     /// Lets the client pass uncounted, instead of blocking it.
     #[arg(long)]
     allow: bool,
@@ -51,6 +53,7 @@ pub(crate) fn block(arguments: &BlockArguments, api: &Api) -> Ended {
         "scope": arguments.scope,
         "kind": if arguments.allow { "allow" } else { "block" },
         "seconds": arguments.length.as_secs(),
+        "force": arguments.force,
         "reason": arguments.reason,
     });
     let block = api.send_json(Request::put("/v1/blocks"), &body)?;
@@ -63,8 +66,8 @@ pub(crate) fn block(arguments: &BlockArguments, api: &Api) -> Ended {
 }
 
 pub(crate) fn unblock(arguments: &UnblockArguments, api: &Api) -> Ended {
-    let path = format!("/v1/blocks/{}", encoded(&arguments.who));
-    api.send(arguments.change.on(Request::delete(path)), "")?;
+    let request = arguments.change.on(Request::post("/v1/blocks/remove"));
+    api.send_json(request, &json!({ "target": arguments.who }))?;
     Output::new(&json!({ "removed": true }), "removed\n")
 }
 
@@ -91,11 +94,15 @@ fn has_counted(api: &Api, who: &str) -> Result<bool, Failure> {
     let document = rules.document();
     let routed = document.routes.iter().flat_map(|route| &route.limits);
     for limit in document.limits.iter().chain(routed).take(LIMITS) {
-        let name = limit.name.as_str();
-        if let Some(status) = api.get_if_any(&clients::path(name, who))?
-            && !clients::is_unseen(&super::api::json(&status)?)
-        {
-            return Ok(true);
+        let client = clients::PeekArguments {
+            limit: limit.name.to_string(),
+            key: who.to_owned(),
+        };
+        match client.status(api) {
+            Ok(status) if !clients::is_unseen(&status) => return Ok(true),
+            // The limit counts by keys of another form.
+            Ok(_) | Err(Failure::Problem(_)) => {}
+            Err(failure) => return Err(failure),
         }
     }
     Ok(false)

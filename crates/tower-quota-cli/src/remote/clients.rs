@@ -4,17 +4,16 @@ use clap::Args;
 use http::Request;
 use serde_json::{Value, json};
 
-use super::api::{encoded, json as read};
 use super::{Api, ChangeArguments};
-use crate::failure::Ended;
+use crate::failure::{Ended, Failure};
 use crate::output::{Output, describe};
 
 #[derive(Args, Debug)]
 pub(crate) struct PeekArguments {
     /// The name of a limit.
-    limit: String,
+    pub(super) limit: String,
     /// The key that the limit counts by: an address, an API key.
-    key: String,
+    pub(super) key: String,
 }
 
 #[derive(Args, Debug)]
@@ -41,31 +40,32 @@ pub(super) const NEVER_SEEN: &str =
     "never seen: no limit has counted this key lately. Is it spelled right?\n";
 
 pub(crate) fn peek(arguments: &PeekArguments, api: &Api) -> Ended {
-    let status = api.get(&arguments.path())?;
+    let status = arguments.status(api)?;
     let seen = if is_unseen(&status) { NEVER_SEEN } else { "" };
     shown(&status, seen)
 }
 
 pub(crate) fn reset(arguments: &ResetArguments, api: &Api) -> Ended {
-    let request = Request::delete(arguments.client.path());
-    shown(&read(&api.send(arguments.change.on(request), "")?)?, "")
+    let request = arguments.change.on(Request::post("/v1/clients/reset"));
+    shown(&api.send_json(request, &arguments.client.body())?, "")
 }
 
 pub(crate) fn grant(arguments: &GrantArguments, api: &Api) -> Ended {
-    let request = Request::post(arguments.client.path() + "/grant");
-    let body = json!({ "units": arguments.units });
-    shown(&api.send_json(arguments.change.on(request), &body)?, "")
+    let request = arguments.change.on(Request::post("/v1/clients/grant"));
+    let mut body = arguments.client.body();
+    body["units"] = arguments.units.into();
+    shown(&api.send_json(request, &body)?, "")
 }
 
 impl PeekArguments {
-    fn path(&self) -> String {
-        path(&self.limit, &self.key)
+    fn body(&self) -> Value {
+        json!({ "limit": self.limit, "key": self.key })
     }
-}
 
-/// Returns the path of a client.
-pub(super) fn path(limit: &str, key: &str) -> String {
-    format!("/v1/clients/{}/{}", encoded(limit), encoded(key))
+    /// Returns the status of the client.
+    pub(super) fn status(&self, api: &Api) -> Result<Value, Failure> {
+        api.send_json(Request::post("/v1/clients/peek"), &self.body())
+    }
 }
 
 /// Returns whether a limit has no units to give back to a client. It has not counted the client, or long ago.

@@ -60,7 +60,6 @@ mod rules;
 mod shadow;
 mod store;
 mod time;
-#[cfg(feature = "redis")]
 mod top;
 mod version;
 mod wait;
@@ -81,10 +80,11 @@ pub use self::store::FileRules;
 #[cfg(feature = "redis")]
 pub use self::store::RedisRules;
 pub use self::store::{
-    KEPT_RECORDS, KEPT_REPORTS, KEPT_VERSIONS, MOST_BLOCKS, MemoryRules, Reply, RuleStore,
-    RuleStoreError, StoreState,
+    BlockChanges, KEPT_RECORDS, KEPT_REPORTS, KEPT_VERSIONS, MOST_ADAPTIVE_BLOCKS, MOST_BLOCKS,
+    MemoryRules, Reply, RuleStore, RuleStoreError, StoreState,
 };
 pub use self::time::{Time, TimeError};
 #[cfg(feature = "redis")]
-pub use self::top::{MergedClient, MergedTop, SharedTop};
+pub use self::top::SharedTop;
+pub use self::top::{Counted, ListedClient, TopList};
 pub use self::version::{NewVersion, Version, VersionInfo};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{Request, StatusCode};
-use tower_quota::MemoryStore;
 use tower_quota::key::{self, KeyExtractor};
+use tower_quota::{Key, MemoryStore};
 use tower_quota_rules::Format;
 use tower_quota_rules::live::{
     BlockTarget, ChangeError, LiveOptions, MemoryRules, NewBlock, NewVersion, RedisRules, RuleStore,
@@ -60,7 +60,11 @@ async fn block_is_in_force_on_all_instances() {
         .header("user", "ann");
     assert_eq!(one.send(both).await.status(), StatusCode::FORBIDDEN);
 
-    let id = other.live.block_id(BlockTarget::Text("ann")).unwrap();
+    let id = other
+        .live
+        .block_target(BlockTarget::Text("ann"))
+        .unwrap()
+        .id();
     assert_eq!(other.live.unblock(&id, "ops").await.unwrap(), Some(block));
     eventually("it has ended", async || {
         one.ask("ann").await == StatusCode::OK
@@ -171,7 +175,7 @@ async fn mapped_address_blocks_its_ipv4_client() {
                 .id,
             id
         );
-        assert_eq!(instance.live.block_id(target).unwrap(), id);
+        assert_eq!(instance.live.block_target(target).unwrap().id(), id);
         assert_eq!(
             from(&instance, client).await,
             StatusCode::FORBIDDEN,
@@ -345,4 +349,89 @@ async fn address_as_api_key_blocks_no_network() {
         StatusCode::OK,
         "the client of that address did nothing"
     );
+}
+
+#[tokio::test]
+async fn ambiguous_key_is_refused_with_scopes() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let document = "limits:\n  - { name: tenant, quota: 9/minute, key: header x-tenant }\n  \
+                    - { name: key, quota: 9/minute, key: header x-api-key }\n";
+    instance
+        .live
+        .put(None, NewVersion::new(document, Format::Yaml, "ops"))
+        .await
+        .unwrap();
+    let scopes = ["header x-tenant", "header x-api-key"];
+    assert_eq!(instance.live.scopes(), scopes);
+    let leaked = "sk_leaked";
+    let block = |target| instance.live.block(target, NewBlock::block(DAY, "ops"));
+    let Err(ChangeError::Refused(reason)) = block(BlockTarget::Text(leaked)).await else {
+        panic!("the first scope was blocked");
+    };
+    assert!(
+        scopes.iter().all(|scope| reason.contains(scope)),
+        "{reason}"
+    );
+    let target = BlockTarget::Scoped {
+        scope: "header x-api-key",
+        text: leaked,
+    };
+    block(target).await.unwrap();
+    let with_key = Request::get("/").header("x-api-key", leaked);
+    assert_eq!(
+        instance.send(with_key).await.status(),
+        StatusCode::FORBIDDEN
+    );
+}
+
+#[tokio::test]
+async fn counter_of_all_clients_is_not_blocked() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let document = "limits:\n  - { name: everyone, quota: 9/minute, key: none }\n  \
+                    - { name: user, quota: 9/minute, key: header user, missing: share }\n";
+    instance
+        .live
+        .put(None, NewVersion::new(document, Format::Yaml, "ops"))
+        .await
+        .unwrap();
+    let without_user = key::header("user").key_of("");
+    for counter in [&Key::EVERYONE, &without_user] {
+        let hash = instance.live.key_hash(counter);
+        let scope = counter.scope();
+        let by_hash = BlockTarget::Hash {
+            scope: scope.as_str(),
+            hash: &hash,
+        };
+        for target in [BlockTarget::Key(counter), by_hash] {
+            let blocked = instance
+                .live
+                .block(target, NewBlock::block(DAY, "ops"))
+                .await;
+            assert!(
+                matches!(blocked, Err(ChangeError::Refused(_))),
+                "{blocked:?}"
+            );
+        }
+    }
+    assert_eq!(instance.live.blocks(), []);
+}
+
+#[tokio::test]
+async fn client_is_blocked_by_hash() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    instance.live.put(None, new(50)).await.unwrap();
+    let ann = key::header("user").key_of("ann");
+    let hash = instance.live.key_hash(&ann);
+    let target = |hash| BlockTarget::Hash {
+        scope: "header user",
+        hash,
+    };
+    let block = |hash| {
+        instance
+            .live
+            .block(target(hash), NewBlock::block(DAY, "ops"))
+    };
+    assert_eq!(block(&hash).await.unwrap().id, hash);
+    assert_eq!(instance.ask("ann").await, StatusCode::FORBIDDEN);
+    assert!(block("no hash").await.is_err());
 }

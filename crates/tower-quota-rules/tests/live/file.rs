@@ -316,6 +316,26 @@ async fn blocks_are_shared_by_all_followers() {
 }
 
 #[tokio::test]
+async fn lost_shared_blocks_are_restored() {
+    let (server, folder) = (RedisServer::start(), tempfile::tempdir().unwrap());
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, document(500)).unwrap();
+    let [one, other] = two_followers(&path, &server).await;
+    let hour = NewBlock::block(Duration::from_secs(3_600), "ops");
+    let block = |user| one.live.block(BlockTarget::Text(user), hour.clone());
+    block("ann").await.unwrap();
+    server.command("FLUSHALL").unwrap();
+    block("bob").await.unwrap();
+    for instance in [&one, &other] {
+        eventually("both are blocked", async || {
+            instance.ask("ann").await == StatusCode::FORBIDDEN
+                && instance.ask("bob").await == StatusCode::FORBIDDEN
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
 async fn file_is_followed_without_shared_blocks() {
     let (mut server, folder) = (RedisServer::start(), tempfile::tempdir().unwrap());
     let path = folder.path().join("rules.yaml");

@@ -145,8 +145,12 @@ impl RuleStore for FailingHistory {
         self.rules.abandon(shadow)
     }
 
-    fn restore<'a>(&'a self, version: &'a Version, blocks: &'a [Block]) -> Reply<'a, bool> {
-        self.rules.restore(version, blocks)
+    fn restore<'a>(&'a self, version: &'a Version) -> Reply<'a, bool> {
+        self.rules.restore(version)
+    }
+
+    fn restore_blocks<'a>(&'a self, blocks: &'a [Block]) -> Reply<'a, ()> {
+        self.rules.restore_blocks(blocks)
     }
 
     fn put_block(&self, block: Block) -> Reply<'_, Option<Block>> {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tower_quota_rules::live::{
-    BlockTarget, LiveOptions, NewBlock, RedisRules, RuleStore, RuleStoreError,
+    Block, BlockTarget, LiveOptions, MOST_ADAPTIVE_BLOCKS, MOST_BLOCKS, NewBlock, RedisRules,
+    RuleStore, RuleStoreError, Time,
 };
 use tower_quota_testkit::RedisServer;
 
@@ -145,12 +146,156 @@ async fn restored_version_gives_way_to_a_newer_one() {
     let old = store.put(None, new(1)).await.unwrap();
     let newer = store.put(None, new(2)).await.unwrap();
     server.command("FLUSHALL").unwrap();
-    assert!(store.restore(&old, &[]).await.unwrap());
-    assert!(store.restore(&newer, &[]).await.unwrap());
-    assert!(!store.restore(&old, &[]).await.unwrap());
+    assert!(store.restore(&old).await.unwrap());
+    assert!(store.restore(&newer).await.unwrap());
+    assert!(!store.restore(&old).await.unwrap());
     assert_eq!(store.current().await.unwrap().unwrap().text, document(2));
     // What an operator has put is not replaced.
     server.command("FLUSHALL").unwrap();
     store.put(None, new(9)).await.unwrap();
-    assert!(!store.restore(&newer, &[]).await.unwrap());
+    assert!(!store.restore(&newer).await.unwrap());
+}
+
+/// Returns a number of Redis' statistics.
+fn statistic(server: &RedisServer, section: &str, name: &str) -> u64 {
+    let info = server.command(&format!("INFO {section}")).unwrap();
+    let line = info.lines().find_map(|line| line.strip_prefix(name));
+    line.unwrap().trim().parse().unwrap()
+}
+
+#[tokio::test]
+async fn many_blocks_are_read_once_each() {
+    let server = RedisServer::start();
+    let start = async || {
+        let redis = RedisRules::new(&server.url(), "many").unwrap();
+        Instance::start(redis, announced()).await
+    };
+    let [one, other] = [start().await, start().await];
+    one.live.put(None, new(5)).await.unwrap();
+    other.until_in_force(1).await;
+    let sent = || statistic(&server, "stats", "total_net_output_bytes:");
+    let before = sent();
+    let count = 300;
+    for user in 0..count {
+        let day = NewBlock::block(Duration::from_secs(86_400), "ops");
+        let user = format!("user {user}");
+        one.live.block(BlockTarget::Text(&user), day).await.unwrap();
+    }
+    eventually("all are in force", async || {
+        other.live.blocks().len() == count
+    })
+    .await;
+    assert_eq!(one.live.blocks().len(), count);
+    // Two instances read each block, which has some 300 bytes.
+    let bytes = sent() - before;
+    assert!(bytes < 1_000_000, "{bytes} bytes for {count} blocks");
+
+    for block in one.live.blocks() {
+        one.live.unblock(&block.id, "ops").await.unwrap();
+    }
+    eventually("none is in force", async || other.live.blocks().is_empty()).await;
+    let bytes = sent() - before;
+    assert!(bytes < 2_000_000, "{bytes} bytes for {count} removals");
+}
+
+#[tokio::test]
+async fn lost_blocks_return_after_a_put() {
+    let server = RedisServer::start();
+    let start = async || {
+        let redis = RedisRules::new(&server.url(), "lost-blocks").unwrap();
+        Instance::start(redis, announced()).await
+    };
+    let [one, other] = [start().await, start().await];
+    one.live.put(None, new(5)).await.unwrap();
+    other.until_in_force(1).await;
+    let day = || NewBlock::block(Duration::from_secs(86_400), "ops");
+    for user in ["ann", "bob"] {
+        one.live
+            .block(BlockTarget::Text(user), day())
+            .await
+            .unwrap();
+    }
+    let removed = one
+        .live
+        .block_target(BlockTarget::Text("bob"))
+        .unwrap()
+        .id();
+    one.live.unblock(&removed, "ops").await.unwrap();
+    eventually("the block is known", async || {
+        other.live.blocks().len() == 1
+    })
+    .await;
+    for through_instance in [false, true] {
+        server.command("FLUSHALL").unwrap();
+        // Somebody puts rules before an instance has asked.
+        if through_instance {
+            one.live.put(None, new(7)).await.unwrap();
+        } else {
+            let writer = RedisRules::new(&server.url(), "lost-blocks").unwrap();
+            writer.put(None, new(6)).await.unwrap();
+        }
+        let stored = || server.command("HLEN quota:rules:{lost-blocks}:blocks");
+        eventually("the block is stored again", async || {
+            stored().is_ok_and(|answer| answer.trim() == ":1")
+        })
+        .await;
+        for instance in [&one, &other] {
+            eventually("the block is in force", async || {
+                instance.ask("ann").await == http::StatusCode::FORBIDDEN
+                    && instance.live.blocks().len() == 1
+            })
+            .await;
+        }
+    }
+}
+
+/// Returns a block of a network, which an operator or `adaptive_block` made.
+fn block_of(number: u32, is_adaptive: bool) -> Block {
+    let network = format!("10.{}.{}.0/24", number / 256, number % 256);
+    let until = Time::from_unix_millis(Time::now().unix_millis() + 86_400_000 + i64::from(number));
+    let block = serde_json::json!({
+        "id": network,
+        "kind": "block",
+        "target": { "network": network },
+        "since": Time::now(),
+        "until": until,
+        "reason": "",
+        "author": "ops",
+        "strikes": u32::from(is_adaptive),
+        "forgotten_at": until,
+    });
+    serde_json::from_value(block).unwrap()
+}
+
+#[tokio::test]
+async fn adaptive_blocks_leave_room_for_operators() {
+    let server = RedisServer::start();
+    let store = RedisRules::new(&server.url(), "full").unwrap();
+    let adaptive = u32::try_from(MOST_ADAPTIVE_BLOCKS).unwrap();
+    let blocks: Vec<Block> = (0..adaptive).map(|number| block_of(number, true)).collect();
+    store.restore_blocks(&blocks).await.unwrap();
+    let stored = async || {
+        let state = store.state(None).await.unwrap().unwrap();
+        assert!(state.blocks.is_complete);
+        state.blocks.changed
+    };
+    // The adaptive block that ends soonest makes room for another one.
+    store.put_block(block_of(adaptive, true)).await.unwrap();
+    let known = stored().await;
+    let count = known.values().flatten().count();
+    assert_eq!(count, MOST_ADAPTIVE_BLOCKS);
+    assert!(known[&block_of(0, true).id].is_none());
+    assert!(known[&block_of(adaptive, true).id].is_some());
+
+    let most = u32::try_from(MOST_BLOCKS).unwrap();
+    let own: Vec<Block> = (adaptive + 1..most)
+        .map(|number| block_of(number, false))
+        .collect();
+    store.restore_blocks(&own).await.unwrap();
+    for number in most..most + 3 {
+        store.put_block(block_of(number, false)).await.unwrap();
+        let known = stored().await;
+        assert!(known[&block_of(number, false).id].is_some());
+        assert!(known.values().flatten().count() <= MOST_BLOCKS);
+    }
 }

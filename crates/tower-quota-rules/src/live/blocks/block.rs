@@ -115,6 +115,12 @@ impl Block {
         self.until > now
     }
 
+    /// Returns whether it was made for a client that was refused for long.
+    #[must_use]
+    pub const fn is_adaptive(&self) -> bool {
+        self.strikes > 0
+    }
+
     /// Returns whether it is in force or remembered.
     #[must_use]
     pub fn is_kept(&self, now: Time) -> bool {

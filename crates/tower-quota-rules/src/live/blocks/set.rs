@@ -10,6 +10,7 @@ use tower_quota::{Key, Policy, RequestHead};
 
 use super::block::{Block, BlockKind, Target};
 use crate::compile::Networks;
+use crate::live::store::BlockChanges;
 use crate::live::time::Time;
 
 /// The keys by which a policy's limits count, for conditions on blocks.
@@ -28,7 +29,7 @@ pub(crate) struct BlockSet {
 struct BlockEntries {
     blocked: Listed,
     allowed: Listed,
-    all: HashMap<String, Block>,
+    all: HashMap<String, Arc<Block>>,
 }
 
 /// The targets of one kind, each with the instant at which it ends.
@@ -41,23 +42,44 @@ impl BlockSet {
     pub(crate) fn new(seed: [u8; 16]) -> Self {
         Self {
             seed,
-            entries: ArcSwap::from_pointee(BlockEntries::of(Vec::new())),
+            entries: ArcSwap::from_pointee(BlockEntries::of(HashMap::new())),
         }
     }
 
-    /// Replaces all entries.
-    pub(crate) fn replace(&self, blocks: Vec<Block>) {
-        self.entries.store(Arc::new(BlockEntries::of(blocks)));
+    /// Changes the entries. Only one caller at a time may do so.
+    pub(crate) fn apply(&self, changes: BlockChanges) {
+        if changes.is_complete || !changes.changed.is_empty() {
+            let mut all = self.entries.load().all.clone();
+            changes.apply_to(&mut all);
+            self.entries.store(Arc::new(BlockEntries::of(all)));
+        }
+    }
+
+    /// Returns the number of entries in force.
+    pub(crate) fn in_force(&self) -> usize {
+        let now = Time::now();
+        let entries = self.entries.load();
+        let in_force = entries.all.values().filter(|block| block.is_in_force(now));
+        in_force.count()
     }
 
     /// Returns all entries, ended ones that are remembered included.
     pub(crate) fn all(&self) -> Vec<Block> {
-        self.entries.load().all.values().cloned().collect()
+        let entries = self.entries.load();
+        entries
+            .all
+            .values()
+            .map(|block| (**block).clone())
+            .collect()
     }
 
     /// Returns an entry, also if it has ended and is remembered.
     pub(crate) fn get(&self, id: &str) -> Option<Block> {
-        self.entries.load().all.get(id).cloned()
+        self.entries
+            .load()
+            .all
+            .get(id)
+            .map(|block| (**block).clone())
     }
 
     /// Returns the target that stands for a key.
@@ -127,15 +149,16 @@ impl BlockSet {
 }
 
 impl BlockEntries {
-    fn of(blocks: Vec<Block>) -> Self {
-        let of_kind = |kind| blocks.iter().filter(move |block| block.kind == kind);
+    fn of(all: HashMap<String, Arc<Block>>) -> Self {
+        let of_kind = |kind| {
+            all.values()
+                .map(|block| &**block)
+                .filter(move |block| block.kind == kind)
+        };
         Self {
             blocked: Listed::of(of_kind(BlockKind::Block)),
             allowed: Listed::of(of_kind(BlockKind::Allow)),
-            all: blocks
-                .into_iter()
-                .map(|block| (block.id.clone(), block))
-                .collect(),
+            all,
         }
     }
 }

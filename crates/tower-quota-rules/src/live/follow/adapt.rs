@@ -8,7 +8,7 @@ use tower_quota::{Key, Store, TopClient, TopWindow};
 use super::shared::Shared;
 use crate::live::audit::{Action, AuditRecord};
 use crate::live::blocks::{AdaptiveRule, Block, BlockKind, NewBlock, Offence, Target, Tracker};
-use crate::live::store::RuleStoreError;
+use crate::live::store::{BlockChanges, RuleStoreError};
 use crate::live::time::Time;
 use crate::live::wait::{now, pause};
 
@@ -110,7 +110,12 @@ impl<S: Store + 'static> Shared<S> {
 
     /// Stores a block, logs it, and takes it over.
     pub(crate) async fn put_block(self: &Arc<Self>, block: Block) -> Result<Block, RuleStoreError> {
+        // A reading that began before does not end after it, so the block stays in force here.
+        let known = self.known.lock().await;
         let before = self.store.put_block(block.clone()).await?;
+        self.blocks
+            .apply(BlockChanges::one(&block.id, Some(block.clone())));
+        drop(known);
         let what = match block.kind {
             BlockKind::Block => Action::Block,
             BlockKind::Allow => Action::Allow,
@@ -125,7 +130,6 @@ impl<S: Store + 'static> Shared<S> {
             comment: block.reason.clone(),
         })
         .await;
-        self.refresh().await;
         Ok(block)
     }
 }

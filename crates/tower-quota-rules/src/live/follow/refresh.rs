@@ -1,7 +1,9 @@
 //! Takes over the state of the store.
 
+use core::time::Duration;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tokio::sync::watch;
 use tower_quota::Store;
@@ -15,13 +17,28 @@ use crate::live::metrics;
 use crate::live::store::{RuleStoreError, StoreState};
 use crate::live::time::Time;
 use crate::live::version::Version;
-use crate::live::wait::{Backoff, jittered, pause};
+use crate::live::wait::{Backoff, jittered, now, pause};
+
+/// The shortest time between two readings after announcements.
+const BETWEEN_READINGS: Duration = Duration::from_millis(250);
+
+/// Waits for an announcement. Announcements soon after the last reading are read together.
+async fn next_change(
+    changes: &mut watch::Receiver<()>,
+    last: Instant,
+) -> Result<(), watch::error::RecvError> {
+    changes.changed().await?;
+    pause(BETWEEN_READINGS.saturating_sub(last.elapsed())).await;
+    changes.mark_unchanged();
+    Ok(())
+}
 
 impl<S: Store + 'static> Shared<S> {
     /// Follows the store until it is closed.
     pub(crate) async fn follow(self: Arc<Self>, mut changes: watch::Receiver<()>) {
         let (mut closing, mut backoff) = (self.closing.subscribe(), Backoff::default());
         loop {
+            let last = now();
             let wait = if self.refresh().await {
                 backoff.reset();
                 if let Err(error) = self.report().await {
@@ -34,7 +51,7 @@ impl<S: Store + 'static> Shared<S> {
             tokio::select! {
                 _ = closing.wait_for(|is_closing| *is_closing) => return,
                 // Without announcements the polls find changes.
-                Ok(()) = changes.changed() => {}
+                Ok(()) = next_change(&mut changes, last) => {}
                 () = pause(wait) => {}
             }
         }
@@ -83,26 +100,46 @@ impl<S: Store + 'static> Shared<S> {
             return Ok(None);
         };
         let in_force = self.in_force.load_full();
+        let has_lost = state.has_lost(known.seen);
+        let kept = if has_lost {
+            self.blocks.all()
+        } else {
+            Vec::new()
+        };
+        if has_lost {
+            tracing::warn!(
+                store = self.store.name(),
+                "the store has lost data: put the blocks back"
+            );
+            self.store.restore_blocks(&kept).await?;
+        }
+        let mut is_restored = false;
         if let Some(in_force) = &in_force
             && state.newest() < Some(in_force.version.number)
-            && self
-                .store
-                .restore(&in_force.version, &self.blocks.all())
-                .await?
+            && self.store.restore(&in_force.version).await?
         {
+            is_restored = true;
             let version = in_force.version.number;
             tracing::warn!(
                 version,
                 store = self.store.name(),
                 "the store has lost its rules: put them back"
             );
-            state = self.store.state(None).await?.unwrap_or(state);
         }
-        self.blocks.replace(core::mem::take(&mut state.blocks));
+        if has_lost || is_restored {
+            state = self.store.state(None).await?.unwrap_or(state);
+            if !state.blocks.know_all(&kept) {
+                let reason = "it has lost its data again";
+                return Err(RuleStoreError::unavailable(self.store.name(), reason));
+            }
+        }
+        self.blocks.apply(core::mem::take(&mut state.blocks));
         let (revision, failure) = (state.revision, state.failure.take());
         self.take_documents(known, in_force.as_deref(), state)
             .await?;
         known.revision = Some(revision);
+        // The first change of an empty store is no loss.
+        known.seen = known.revision.filter(|revision| *revision > 0);
         known.is_doubtful = false;
         Ok(failure)
     }

@@ -14,7 +14,6 @@ use crate::live::metrics;
 use crate::live::options::LiveOptions;
 use crate::live::shadow::{ShadowCounts, ShadowReport};
 use crate::live::store::{RuleStore, RuleStoreError};
-use crate::live::time::Time;
 
 /// The state that the tasks and handles of live rules share.
 pub(crate) struct Shared<S> {
@@ -25,7 +24,7 @@ pub(crate) struct Shared<S> {
     pub(crate) in_force: ArcSwapOption<InForce>,
     pub(super) health: Health,
     /// Held while a state is taken over, so that states come into force in order.
-    pub(super) known: Mutex<Known>,
+    pub(crate) known: Mutex<Known>,
     /// The place for one job about documents.
     pub(super) place: Arc<Semaphore>,
     pub(crate) closing: watch::Sender<bool>,
@@ -37,9 +36,11 @@ pub(crate) struct Shared<S> {
 
 /// The state of the store as far as it is known.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(crate) struct Known {
     /// The last revision that was taken over.
     pub(super) revision: Option<u64>,
+    /// The last revision that was taken over, also after failures of the store.
+    pub(super) seen: Option<u64>,
     /// The number of a document that is invalid, so that it is not read again.
     pub(super) rejected: Option<u64>,
     /// True if the store may have lost its data since: the version in force is then compared with the store's.
@@ -72,15 +73,11 @@ impl<S: Store> Shared<S> {
     }
 
     pub(crate) fn state(&self) -> LiveState {
-        let now = Time::now();
-        let blocks = self
-            .blocks
-            .all()
-            .iter()
-            .filter(|block| block.is_in_force(now))
-            .count();
-        self.health
-            .state(self.store.name(), self.in_force.load().as_deref(), blocks)
+        self.health.state(
+            self.store.name(),
+            self.in_force.load().as_deref(),
+            self.blocks.in_force(),
+        )
     }
 
     /// Returns the number of the version in force, and 0 without one.

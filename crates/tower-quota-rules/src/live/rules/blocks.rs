@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ipnet::IpNet;
+use tower_quota::key::KeyExtractor;
 use tower_quota::{Key, Store, when};
 
 use super::LiveRules;
@@ -10,15 +11,14 @@ use crate::live::audit::{Action, AuditRecord};
 use crate::live::blocks::{Block, NewBlock, Target};
 use crate::live::change::By;
 use crate::live::error::ChangeError;
+use crate::live::store::BlockChanges;
 use crate::live::time::Time;
 
 /// The clients of a block, as operators name them.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum BlockTarget<'a> {
-    /// A network or an address such as `203.0.113.0/24`; otherwise the text of a key.
-    ///
-    /// It is read as the first key that can be written so.
+    /// A network or an address such as `203.0.113.0/24`; otherwise the text of a key, in the only scope that can read it.
     Text(&'a str),
     /// A client by the text of its key in a scope, such as `header x-api-key`.
     Scoped {
@@ -29,8 +29,17 @@ pub enum BlockTarget<'a> {
     },
     /// A client by its key, such as that of a [refused client](tower_quota::TopClient::key).
     Key(&'a Key<'a>),
+    /// A client by the hash of its key, as lists and audit records show it.
+    Hash {
+        /// The scope of the key.
+        scope: &'a str,
+        /// The hash, 16 hexadecimal digits.
+        hash: &'a str,
+    },
     /// All clients whose address is in a network.
     Network(IpNet),
+    /// The clients that [`LiveRules::block_target`] has returned.
+    Resolved(&'a Target),
 }
 
 impl<S: Store + 'static> LiveRules<S> {
@@ -40,7 +49,7 @@ impl<S: Store + 'static> LiveRules<S> {
     /// client that it allows is not blocked. A block ends a growth of adaptive blocks.
     ///
     /// # Errors
-    /// [`ChangeError`] if no limit counts by such a key, there are too many blocks, or the store fails.
+    /// [`ChangeError`] as of [`block_target`](Self::block_target), or if there are too many blocks, or if the store fails.
     pub async fn block(
         &self,
         target: BlockTarget<'_>,
@@ -48,7 +57,7 @@ impl<S: Store + 'static> LiveRules<S> {
     ) -> Result<Block, ChangeError> {
         let (shared, block) = (
             Arc::clone(&self.shared),
-            Block::new(self.target(target)?, new),
+            Block::new(self.block_target(target)?, new),
         );
         Ok(self
             .to_its_end(async move { shared.put_block(block).await })
@@ -62,9 +71,11 @@ impl<S: Store + 'static> LiveRules<S> {
     pub async fn unblock(&self, id: &str, by: impl Into<By>) -> Result<Option<Block>, ChangeError> {
         let (shared, id, by) = (Arc::clone(&self.shared), id.to_owned(), by.into());
         let change = async move {
+            let known = shared.known.lock().await;
             let removed = shared.store.remove_block(&id).await?;
+            shared.blocks.apply(BlockChanges::one(&id, None));
+            drop(known);
             if let Some(block) = &removed {
-                shared.refresh().await;
                 let record = AuditRecord {
                     time: Time::now(),
                     who: by.author,
@@ -81,12 +92,21 @@ impl<S: Store + 'static> LiveRules<S> {
         self.to_its_end(change).await?
     }
 
-    /// Returns the id of an entry for these clients, whether there is one or not.
-    ///
-    /// # Errors
-    /// [`ChangeError::Refused`] if no limit counts by such a key.
-    pub fn block_id(&self, target: BlockTarget<'_>) -> Result<String, ChangeError> {
-        Ok(self.target(target)?.id())
+    /// Returns the hash of a key, by which blocks, lists and audit records name the client.
+    #[must_use]
+    pub fn key_hash(&self, key: &Key<'_>) -> String {
+        self.shared.blocks.hash_text(key)
+    }
+
+    /// Returns the scopes of the keys by which the limits in force count single clients.
+    #[must_use]
+    pub fn scopes(&self) -> Vec<String> {
+        let everyone = Key::EVERYONE.scope();
+        let scopes = self.keys().into_iter().map(|key| key.scope());
+        scopes
+            .filter(|scope| *scope != everyone)
+            .map(|scope| scope.as_str().to_owned())
+            .collect()
     }
 
     /// Returns the blocks and allowances in force on this instance, in the order of their ends.
@@ -99,41 +119,79 @@ impl<S: Store + 'static> LiveRules<S> {
         blocks
     }
 
-    fn target(&self, target: BlockTarget<'_>) -> Result<Target, ChangeError> {
+    fn keys(&self) -> Vec<Arc<dyn KeyExtractor>> {
+        self.in_force()
+            .map(|in_force| in_force.rules.policy().keys())
+            .unwrap_or_default()
+    }
+
+    /// Returns the clients as the store keeps them. The [id](Target::id) names their block, whether there is one or not.
+    ///
+    /// # Errors
+    /// [`ChangeError::Refused`] if no limit counts by such a key, if keys of several scopes can be written so, or if the
+    /// counter is the counter of all clients or of all clients without a key.
+    pub fn block_target(&self, target: BlockTarget<'_>) -> Result<Target, ChangeError> {
         let (scope, text) = match target {
             BlockTarget::Network(network) => {
                 let compared = compared_network(&network.to_string());
                 return Ok(Target::Network(compared.unwrap_or_else(|| network.trunc())));
             }
-            BlockTarget::Key(key) => return Ok(self.shared.blocks.target(key, None)),
+            BlockTarget::Key(key) => {
+                let hash = self.key_hash(key);
+                return self.hashed(key.scope().as_str(), &hash);
+            }
+            BlockTarget::Hash { scope, hash } => return self.hashed(scope, hash),
+            BlockTarget::Resolved(target) => return Ok(target.clone()),
             BlockTarget::Text(text) => match compared_network(text) {
                 Some(network) => return Ok(Target::Network(network)),
                 None => (None, text),
             },
             BlockTarget::Scoped { scope, text } => (Some(scope), text),
         };
-        let in_force = self.in_force();
-        let keys = in_force
-            .map(|in_force| in_force.rules.policy().keys())
-            .unwrap_or_default();
-        let mut read = keys
+        let keys = self.keys();
+        let read: Vec<Key<'_>> = keys
             .iter()
             .filter_map(|key| key.parse(text))
-            .filter(|key| !key.as_bytes().is_empty());
-        match read.find(|key| scope.is_none_or(|scope| key.scope().as_str() == scope)) {
-            Some(key) => {
+            .filter(|key| !key.as_bytes().is_empty())
+            .filter(|key| scope.is_none_or(|scope| key.scope().as_str() == scope))
+            .collect();
+        match read.as_slice() {
+            [key] => {
                 let text = self.shared.options.readable_keys.then(|| text.to_owned());
-                Ok(self.shared.blocks.target(&key, text))
+                Ok(self.shared.blocks.target(key, text))
             }
-            None => {
-                let scopes: Vec<&str> = keys.iter().map(|key| key.scope().as_str()).collect();
-                let reason = format!(
-                    "no limit counts by a key that can be written so: they count by {}",
+            [] => Err(ChangeError::Refused(format!(
+                "no limit counts by a key that can be written so: they count by {}",
+                self.scopes().join(", ")
+            ))),
+            several => {
+                let scopes: Vec<&str> = several.iter().map(|key| key.scope().as_str()).collect();
+                Err(ChangeError::Refused(format!(
+                    "keys of several scopes can be written so: give one of {}",
                     scopes.join(", ")
-                );
-                Err(ChangeError::Refused(reason))
+                )))
             }
         }
+    }
+
+    /// Returns the target of a client by its hash.
+    fn hashed(&self, scope: &str, hash: &str) -> Result<Target, ChangeError> {
+        let keys = self.keys();
+        let of_none = |key: &Arc<dyn KeyExtractor>| {
+            key.scope().as_str() == scope && self.key_hash(&Key::new(key.scope(), b"")) == hash
+        };
+        if scope == Key::EVERYONE.scope().as_str() || keys.iter().any(of_none) {
+            let reason = "this counter counts many clients: block a network or a single key";
+            return Err(ChangeError::Refused(reason.to_owned()));
+        }
+        let number = u64::from_str_radix(hash, 16).map_err(|error| {
+            ChangeError::Refused(format!("{hash:?} is not a hash of a key: {error}"))
+        })?;
+        Ok(Target::Key {
+            scope: scope.to_owned(),
+            hash: format!("{number:016x}"),
+            text: None,
+        })
     }
 }
 

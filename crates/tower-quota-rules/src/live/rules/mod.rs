@@ -82,7 +82,6 @@ impl<S: Store + 'static> LiveRules<S> {
         &self.shared.handle
     }
 
-    #[cfg(feature = "redis")]
     pub(super) fn shared(&self) -> &Shared<S> {
         &self.shared
     }

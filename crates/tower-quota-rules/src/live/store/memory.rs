@@ -6,7 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use super::{
-    KEPT_RECORDS, KEPT_VERSIONS, MOST_BLOCKS, Reply, RuleStore, RuleStoreError, StoreState,
+    BlockChanges, KEPT_RECORDS, KEPT_VERSIONS, MOST_ADAPTIVE_BLOCKS, MOST_BLOCKS, Reply, RuleStore,
+    RuleStoreError, StoreState,
 };
 use crate::live::audit::AuditRecord;
 use crate::live::blocks::Block;
@@ -121,6 +122,19 @@ impl Kept {
         }
     }
 
+    /// Removes the adaptive block that ends soonest, if there is no room for another block.
+    fn make_room(&mut self, is_adaptive: bool) -> Result<(), RuleStoreError> {
+        let adaptive = self.blocks.values().filter(|block| block.is_adaptive());
+        let has_most = is_adaptive && adaptive.clone().count() >= MOST_ADAPTIVE_BLOCKS;
+        if self.blocks.len() < MOST_BLOCKS && !has_most {
+            return Ok(());
+        }
+        let soonest = adaptive.min_by_key(|block| block.forgotten_at);
+        let id = soonest.ok_or(RuleStoreError::TooManyBlocks)?.id.clone();
+        self.blocks.remove(&id);
+        Ok(())
+    }
+
     fn take_shadow(&mut self, number: u64) -> Result<(), RuleStoreError> {
         if self.shadow != Some(number) {
             return Err(RuleStoreError::Conflict {
@@ -148,13 +162,13 @@ impl RuleStore for MemoryRules {
             revision: kept.revision,
             current: kept.current,
             shadow: kept.shadow,
-            blocks: kept
-                .blocks
-                .values()
-                .filter(|block| block.is_kept(now))
-                .cloned()
-                .collect(),
-            failure: None,
+            blocks: BlockChanges::all(
+                kept.blocks
+                    .values()
+                    .filter(|block| block.is_kept(now))
+                    .cloned(),
+            ),
+            ..StoreState::empty()
         });
         ready(Ok(state))
     }
@@ -190,17 +204,21 @@ impl RuleStore for MemoryRules {
         ready(self.change(|kept| kept.take_shadow(shadow)))
     }
 
-    fn restore<'a>(&'a self, _version: &'a Version, _blocks: &'a [Block]) -> Reply<'a, bool> {
+    fn restore<'a>(&'a self, _version: &'a Version) -> Reply<'a, bool> {
         // It loses nothing before the process ends.
         ready(Ok(false))
+    }
+
+    fn restore_blocks<'a>(&'a self, _blocks: &'a [Block]) -> Reply<'a, ()> {
+        ready(Ok(()))
     }
 
     fn put_block(&self, block: Block) -> Reply<'_, Option<Block>> {
         ready(self.change(|kept| {
             let now = Time::now();
             kept.blocks.retain(|_, block| block.is_kept(now));
-            if kept.blocks.len() >= MOST_BLOCKS && !kept.blocks.contains_key(&block.id) {
-                return Err(RuleStoreError::TooManyBlocks);
+            if !kept.blocks.contains_key(&block.id) {
+                kept.make_room(block.is_adaptive())?;
             }
             Ok(kept.blocks.insert(block.id.clone(), block))
         }))

@@ -22,7 +22,7 @@ pub use self::memory::MemoryRules;
 pub use self::redis::RedisRules;
 #[cfg(feature = "redis")]
 pub(crate) use self::redis::check_name;
-pub use self::state::StoreState;
+pub use self::state::{BlockChanges, StoreState};
 use super::audit::AuditRecord;
 use super::blocks::Block;
 use super::shadow::ShadowReport;
@@ -34,6 +34,8 @@ pub const KEPT_VERSIONS: u64 = 50;
 pub const KEPT_RECORDS: usize = 1_000;
 /// The blocks that a store keeps, ended ones that are remembered included.
 pub const MOST_BLOCKS: usize = 10_000;
+/// The blocks of [`MOST_BLOCKS`] that `adaptive_block` may make. Operators can always add the others.
+pub const MOST_ADAPTIVE_BLOCKS: usize = 8_000;
 
 /// The instances of which a store keeps the counts of a shadow document.
 pub const KEPT_REPORTS: usize = 1_000;
@@ -49,7 +51,9 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
     /// Returns what to call the store in logs, without secrets: `redis at 10.0.0.5:6379`.
     fn name(&self) -> String;
 
-    /// Returns the numbers of the documents and the blocks; `None` if the revision is still the known one.
+    /// Returns the numbers of the documents, and the blocks that have changed since the known revision.
+    ///
+    /// It is `None` if the revision is still the known one.
     fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>>;
 
     /// Returns one version; `None` if it is not kept.
@@ -79,15 +83,21 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
     /// As [`promote`](Self::promote).
     fn abandon(&self, shadow: u64) -> Reply<'_, ()>;
 
-    /// Puts a version and blocks back into a store that has lost them. Returns whether it was necessary.
+    /// Puts a version back into a store that has lost it. Returns whether it was necessary.
     ///
     /// A store that has a document keeps it, unless that was restored too and is older.
-    fn restore<'a>(&'a self, version: &'a Version, blocks: &'a [Block]) -> Reply<'a, bool>;
+    fn restore<'a>(&'a self, version: &'a Version) -> Reply<'a, bool>;
+
+    /// Puts blocks back into a store that has lost them. Blocks that it has, or that were removed since, stay so.
+    fn restore_blocks<'a>(&'a self, blocks: &'a [Block]) -> Reply<'a, ()>;
 
     /// Adds a block or an allowance, or replaces that of the same target. Returns the one before.
     ///
+    /// Above [`MOST_BLOCKS`], or above [`MOST_ADAPTIVE_BLOCKS`] for an adaptive block, the adaptive block that ends
+    /// soonest makes room.
+    ///
     /// # Errors
-    /// [`RuleStoreError::TooManyBlocks`] above [`MOST_BLOCKS`].
+    /// [`RuleStoreError::TooManyBlocks`] if there is no adaptive block to remove.
     fn put_block(&self, block: Block) -> Reply<'_, Option<Block>>;
 
     /// Removes a block or an allowance by its id, with its growth. Returns it.

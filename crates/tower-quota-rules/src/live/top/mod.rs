@@ -1,19 +1,18 @@
-//! The clients with most requests on all instances, through Redis.
-//!
-//! `published` is what an instance tells the others, in bounded size. `exchange` keeps it in Redis:
+//! The clients with most requests. Instances share them in sorted sets of Redis:
 //!
 //! ```text
-//! quota:top:{NAME}        hash: instance -> figures (JSON)
-//! quota:top:{NAME}:seen   sorted set: instance -> the server's milliseconds at its last figures
+//! quota:top:{NAME}:{LIST}:{WINDOW}:{INSTANCE}  sorted set: client (JSON) by its requests; expires
+//! quota:top:{NAME}:{LIST}:{WINDOW}:sum         sorted set: the sums of all instances at the last reading; expires
+//! quota:top:{NAME}:instances                   sorted set: instance by the time of its last figures; expires
 //! ```
 //!
-//! `merge` adds the figures of several instances up, as summaries of sketches are added (Agarwal and others: Mergeable
-//! Summaries, 2012). `share` connects them to live rules.
+//! `shared` writes and reads the sorted sets. `live` connects them to live rules.
 
-mod exchange;
-mod merge;
-mod published;
-mod share;
+mod list;
+mod live;
+#[cfg(feature = "redis")]
+mod shared;
 
-pub use self::exchange::SharedTop;
-pub use self::merge::{MergedClient, MergedTop};
+pub use self::list::{Counted, ListedClient, TopList};
+#[cfg(feature = "redis")]
+pub use self::shared::SharedTop;

@@ -224,17 +224,27 @@ impl RuleStore for FileRules {
         })
     }
 
-    fn restore<'a>(&'a self, _version: &'a Version, _blocks: &'a [Block]) -> Reply<'a, bool> {
+    fn restore<'a>(&'a self, _version: &'a Version) -> Reply<'a, bool> {
         // The file is the truth, also when it is missing.
         Box::pin(async { Ok(false) })
     }
 
+    fn restore_blocks<'a>(&'a self, blocks: &'a [Block]) -> Reply<'a, ()> {
+        self.beside().restore_blocks(blocks)
+    }
+
     fn put_block(&self, block: Block) -> Reply<'_, Option<Block>> {
-        self.beside().put_block(block)
+        match &self.shared {
+            Some(shared) => Box::pin(shared.put_block(block)),
+            None => self.memory.put_block(block),
+        }
     }
 
     fn remove_block<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Block>> {
-        self.beside().remove_block(id)
+        match &self.shared {
+            Some(shared) => Box::pin(shared.remove_block(id)),
+            None => self.memory.remove_block(id),
+        }
     }
 
     fn record(&self, record: AuditRecord) -> Reply<'_, ()> {

@@ -5,6 +5,7 @@
 
 use core::time::Duration;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::StreamExt;
 use redis::RedisError;
@@ -23,6 +24,8 @@ const PING_EVERY: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(super) struct Announcements {
     changed: Arc<watch::Sender<()>>,
+    /// True from the loss of a subscription until the next reading.
+    was_lost: Arc<AtomicBool>,
     task: JoinHandle<()>,
 }
 
@@ -36,8 +39,23 @@ enum Lost {
 impl Announcements {
     pub(super) fn listen(connection: RedisConnection, channel: String) -> Self {
         let changed = Arc::new(watch::Sender::new(()));
-        let task = tokio::spawn(follow(connection, channel, Arc::clone(&changed)));
-        Self { changed, task }
+        let was_lost = Arc::new(AtomicBool::new(false));
+        let following = follow(
+            connection,
+            channel,
+            Arc::clone(&changed),
+            Arc::clone(&was_lost),
+        );
+        Self {
+            changed,
+            was_lost,
+            task: tokio::spawn(following),
+        }
+    }
+
+    /// Returns whether a subscription was lost since the last call.
+    pub(super) fn was_lost(&self) -> bool {
+        self.was_lost.swap(false, Ordering::Relaxed)
     }
 
     pub(super) fn changes(&self) -> watch::Receiver<()> {
@@ -51,7 +69,12 @@ impl Drop for Announcements {
     }
 }
 
-async fn follow(connection: RedisConnection, channel: String, changed: Arc<watch::Sender<()>>) {
+async fn follow(
+    connection: RedisConnection,
+    channel: String,
+    changed: Arc<watch::Sender<()>>,
+    was_lost: Arc<AtomicBool>,
+) {
     let mut backoff = Backoff::default();
     loop {
         let lost = subscribe(&connection, &channel, &changed, &mut backoff).await;
@@ -61,6 +84,7 @@ async fn follow(connection: RedisConnection, channel: String, changed: Arc<watch
             Lost::Closed => "the connection was closed".to_owned(),
         };
         // The store may be lost too: ask it now, not at the next poll.
+        was_lost.store(true, Ordering::Relaxed);
         changed.send_replace(());
         tracing::debug!(
             server = connection.server(),

@@ -1,11 +1,13 @@
 //! A store in Redis, shared by all instances.
 //!
 //! ```text
-//! quota:rules:{NAME}:state      hash: revision, latest, current, shadow
+//! quota:rules:{NAME}:state      hash: revision, began, marked_since, latest, current, shadow
 //! quota:rules:{NAME}:versions   hash: number -> author, comment, time, format, hash (JSON)
 //! quota:rules:{NAME}:texts      hash: number -> the document
 //! quota:rules:{NAME}:blocks     hash: id -> block (JSON)
 //! quota:rules:{NAME}:ends       sorted set: id by the instant at which it is forgotten
+//! quota:rules:{NAME}:revisions  sorted set: id by the revision at which the block was put or removed
+//! quota:rules:{NAME}:adaptive   sorted set: id of an adaptive block by the instant at which it is forgotten
 //! quota:rules:{NAME}:audit      list: the latest records (JSON)
 //! quota:rules:{NAME}:reports    hash: instance -> its counts of the shadow document (JSON); `shadow`; expires
 //! quota:rules:{NAME}:changed    channel: the revision, at every change
@@ -26,14 +28,17 @@ use tower_quota_redis::{RedisConfigError, RedisConnection, RedisStore};
 
 use self::announce::Announcements;
 use super::{
-    KEPT_RECORDS, KEPT_REPORTS, KEPT_VERSIONS, MOST_BLOCKS, Reply, RuleStore, RuleStoreError,
-    StoreState,
+    BlockChanges, KEPT_RECORDS, KEPT_REPORTS, KEPT_VERSIONS, MOST_ADAPTIVE_BLOCKS, MOST_BLOCKS,
+    Reply, RuleStore, RuleStoreError, StoreState,
 };
 use crate::live::audit::AuditRecord;
 use crate::live::blocks::Block;
 use crate::live::shadow::ShadowReport;
 use crate::live::time::Time;
 use crate::live::version::{NewVersion, Version, VersionInfo};
+
+/// The blocks that one call reads or restores, so that no call takes Redis longer than a millisecond.
+const PAGE: usize = 250;
 
 /// A [`RuleStore`] in Redis, shared by all instances.
 ///
@@ -48,7 +53,7 @@ pub struct RedisRules {
 
 struct RedisKeys {
     /// The keys of the script, in its order.
-    script: [String; 6],
+    script: [String; 8],
     audit: String,
     channel: String,
 }
@@ -86,7 +91,17 @@ impl RedisRules {
         check_name(name)?;
         let key = |part: &str| format!("quota:rules:{{{name}}}:{part}");
         let keys = RedisKeys {
-            script: ["state", "versions", "texts", "blocks", "ends", "reports"].map(key),
+            script: [
+                "state",
+                "versions",
+                "texts",
+                "blocks",
+                "ends",
+                "reports",
+                "revisions",
+                "adaptive",
+            ]
+            .map(key),
             audit: key("audit"),
             channel: key("changed"),
         };
@@ -166,6 +181,19 @@ impl RedisRules {
         serde_json::to_string(value).map_err(|error| RuleStoreError::unreadable(self.name(), error))
     }
 
+    /// Adds the arguments of a block to a call.
+    fn add_block(
+        &self,
+        call: &mut ScriptInvocation<'_>,
+        block: &Block,
+    ) -> Result<(), RuleStoreError> {
+        call.arg(&block.id)
+            .arg(block.forgotten_at.unix_millis())
+            .arg(u8::from(block.is_adaptive()))
+            .arg(self.to_json(block)?);
+        Ok(())
+    }
+
     fn before(&self, parts: &[Value]) -> Result<Option<Block>, RuleStoreError> {
         let text: String = self.read(parts.first().cloned())?;
         if text.is_empty() {
@@ -173,6 +201,43 @@ impl RedisRules {
         } else {
             self.json(&text).map(Some)
         }
+    }
+
+    /// Reads the state with the first changes of blocks after a revision, and whether there are more.
+    async fn page(
+        &self,
+        known: Option<u64>,
+        is_next: bool,
+    ) -> Result<Option<(StoreState, bool)>, RuleStoreError> {
+        let known = known.map(|known| known.to_string()).unwrap_or_default();
+        let mut call = self.operation("state");
+        call.arg(known).arg(u8::from(is_next)).arg(PAGE);
+        let Answer::Done(parts) = self.run(&call).await? else {
+            return Ok(None);
+        };
+        let (numbers, is_complete, has_more, ids, stored): (
+            [String; 4],
+            bool,
+            bool,
+            Vec<String>,
+            Vec<Option<String>>,
+        ) = self.read(Some(Value::Array(parts)))?;
+        let [revision, began, current, shadow] = numbers;
+        // A block that a later version of the program wrote does not make the others void.
+        let block = |text: Option<String>| text.and_then(|text| self.json::<Block>(&text).ok());
+        let changed = ids.into_iter().zip(stored.into_iter().map(block));
+        let state = StoreState {
+            revision: self.number(&revision)?.unwrap_or_default(),
+            began: self.number(&began)?.unwrap_or_default(),
+            current: self.number(&current)?,
+            shadow: self.number(&shadow)?,
+            blocks: BlockChanges {
+                is_complete,
+                changed: changed.collect(),
+            },
+            failure: None,
+        };
+        Ok(Some((state, has_more)))
     }
 
     async fn end_shadow(&self, operation: &str, shadow: u64) -> Result<(), RuleStoreError> {
@@ -226,29 +291,25 @@ impl RuleStore for RedisRules {
 
     fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>> {
         Box::pin(async move {
-            let known = known.map(|known| known.to_string()).unwrap_or_default();
-            let Answer::Done(parts) = self.run(self.operation("state").arg(known)).await? else {
+            // After a lost subscription the server may be another one, with another history.
+            let known = known.filter(|_| !self.announcements.was_lost());
+            let Some((mut state, mut has_more)) = self.page(known, false).await? else {
                 return Ok(None);
             };
-            let mut parts = parts.into_iter();
-            let [revision, current, shadow]: [String; 3] = [
-                self.read(parts.next())?,
-                self.read(parts.next())?,
-                self.read(parts.next())?,
-            ];
-            let stored: Vec<String> = self.read(parts.next())?;
-            let now = Time::now();
-            // A block that a later version of the program wrote does not make the others void.
-            let blocks = stored
-                .iter()
-                .filter_map(|block| self.json::<Block>(block).ok());
-            Ok(Some(StoreState {
-                revision: self.number(&revision)?.unwrap_or_default(),
-                current: self.number(&current)?,
-                shadow: self.number(&shadow)?,
-                blocks: blocks.filter(|block| block.is_kept(now)).collect(),
-                failure: None,
-            }))
+            while has_more {
+                let Some((next, more)) = self.page(Some(state.revision), true).await? else {
+                    break;
+                };
+                // A block that has changed since is in a later page again.
+                let mut changed = state.blocks.changed;
+                changed.extend(next.blocks.changed);
+                let blocks = BlockChanges {
+                    changed,
+                    ..state.blocks
+                };
+                (state, has_more) = (StoreState { blocks, ..next }, more);
+            }
+            Ok(Some(state))
         })
     }
 
@@ -331,42 +392,46 @@ impl RuleStore for RedisRules {
         Box::pin(self.end_shadow("abandon", shadow))
     }
 
-    fn restore<'a>(&'a self, version: &'a Version, blocks: &'a [Block]) -> Reply<'a, bool> {
+    fn restore<'a>(&'a self, version: &'a Version) -> Reply<'a, bool> {
         Box::pin(async move {
             let mut restore = self.operation("restore");
             restore
                 .arg(version.number)
                 .arg(self.to_json(&info_of(version))?)
                 .arg(&version.text);
-            for block in blocks {
-                restore
-                    .arg(&block.id)
-                    .arg(block.forgotten_at.unix_millis())
-                    .arg(self.to_json(block)?);
-            }
             Ok(matches!(self.run(&restore).await?, Answer::Done(_)))
+        })
+    }
+
+    fn restore_blocks<'a>(&'a self, blocks: &'a [Block]) -> Reply<'a, ()> {
+        Box::pin(async move {
+            for page in blocks.chunks(PAGE) {
+                let mut restore = self.operation("restore_blocks");
+                for block in page {
+                    self.add_block(&mut restore, block)?;
+                }
+                self.run(&restore).await?;
+            }
+            Ok(())
         })
     }
 
     fn put_block(&self, block: Block) -> Reply<'_, Option<Block>> {
         Box::pin(async move {
             let mut put = self.operation("put_block");
-            put.arg(&block.id)
-                .arg(block.forgotten_at.unix_millis())
-                .arg(self.to_json(&block)?);
-            put.arg(Time::now().unix_millis()).arg(MOST_BLOCKS);
+            self.add_block(&mut put, &block)?;
+            put.arg(Time::now().unix_millis())
+                .arg(MOST_BLOCKS)
+                .arg(MOST_ADAPTIVE_BLOCKS);
             self.before(&self.run(&put).await?.parts())
         })
     }
 
     fn remove_block<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Block>> {
         Box::pin(async move {
-            self.before(
-                &self
-                    .run(self.operation("remove_block").arg(id))
-                    .await?
-                    .parts(),
-            )
+            let mut remove = self.operation("remove_block");
+            remove.arg(id).arg(MOST_BLOCKS);
+            self.before(&self.run(&remove).await?.parts())
         })
     }
 

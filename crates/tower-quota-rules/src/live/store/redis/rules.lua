@@ -1,6 +1,7 @@
 -- One change of the rules, or a look at them. All keys share one hash tag.
 -- ARGV: the operation, the channel, then what the operation takes.
 local state, infos, texts, blocks, ends, reports = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local revisions, adaptive = KEYS[7], KEYS[8]
 local operation, channel = ARGV[1], ARGV[2]
 
 local function microseconds()
@@ -9,11 +10,16 @@ local function microseconds()
 end
 
 -- Revisions begin at the server's time, so that one of before a loss of data does not come again.
-local function changed()
+local function next_revision()
   if redis.call('HEXISTS', state, 'revision') == 0 then
-    redis.call('HSET', state, 'revision', microseconds())
+    local now = microseconds()
+    redis.call('HSET', state, 'revision', now, 'began', now, 'marked_since', now)
   end
-  redis.call('PUBLISH', channel, redis.call('HINCRBY', state, 'revision', 1))
+  return string.format('%.0f', redis.call('HINCRBY', state, 'revision', 1))
+end
+
+local function publish(revision)
+  redis.call('PUBLISH', channel, revision)
 end
 
 local function newest()
@@ -34,25 +40,72 @@ local function drop_old(latest, kept)
   end
 end
 
+-- An instance that has not heard of an ended block has its end: it needs no mark.
 local function drop_forgotten(now)
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', ends, '-inf', now)) do
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', ends, '-inf', now, 'LIMIT', 0, 500)) do
     redis.call('HDEL', blocks, id)
-    redis.call('ZREM', ends, id)
+    for _, ids in ipairs({ ends, revisions, adaptive }) do
+      redis.call('ZREM', ids, id)
+    end
   end
 end
 
-local function add_block(id, forgotten_at, block)
+local function add_block(id, forgotten_at, is_adaptive, block)
+  -- Instances may still have a block of the same id that ends later.
+  local known = redis.call('ZSCORE', ends, id)
+  local ends_at = math.max(tonumber(known or '0'), tonumber(forgotten_at))
+  local revision = next_revision()
   redis.call('HSET', blocks, id, block)
-  redis.call('ZADD', ends, forgotten_at, id)
+  redis.call('ZADD', ends, string.format('%.0f', ends_at), id)
+  redis.call('ZADD', revisions, revision, id)
+  if is_adaptive == '1' then
+    redis.call('ZADD', adaptive, forgotten_at, id)
+  else
+    redis.call('ZREM', adaptive, id)
+  end
+  return revision
+end
+
+-- The revision of a removed block stays until the block would have ended, as a mark for instances that have the block.
+local function remove_block(id, most)
+  local revision = next_revision()
+  redis.call('HDEL', blocks, id)
+  redis.call('ZREM', adaptive, id)
+  redis.call('ZADD', revisions, revision, id)
+  if redis.call('ZCARD', revisions) > 2 * most then
+    -- Instances that know less than this revision read all blocks.
+    redis.call('HSET', state, 'marked_since', revision)
+    for _, marked in ipairs(redis.call('ZRANGE', revisions, 0, -1)) do
+      if redis.call('HEXISTS', blocks, marked) == 0 then
+        redis.call('ZREM', revisions, marked)
+        redis.call('ZREM', ends, marked)
+      end
+    end
+  end
+  return revision
 end
 
 if operation == 'state' then
-  local revision = redis.call('HGET', state, 'revision') or '0'
-  if revision == ARGV[3] then
+  local known, is_next_page, page = ARGV[3], ARGV[4] == '1', tonumber(ARGV[5])
+  local parts = redis.call('HMGET', state, 'revision', 'began', 'marked_since', 'current', 'shadow')
+  local revision = parts[1] or '0'
+  if revision == known and not is_next_page then
     return { 'same' }
   end
-  local numbers = redis.call('HMGET', state, 'current', 'shadow')
-  return { 'ok', revision, numbers[1] or '', numbers[2] or '', redis.call('HVALS', blocks) }
+  local number, marked_since = tonumber(known), tonumber(parts[3] or '0')
+  local is_complete = not is_next_page and (not number or number < marked_since or number > tonumber(revision))
+  local from = is_complete and '-inf' or '(' .. known
+  local found = redis.call('ZRANGEBYSCORE', revisions, from, '+inf', 'WITHSCORES', 'LIMIT', 0, page)
+  local ids, has_more = {}, 0
+  for i = 1, #found, 2 do
+    ids[#ids + 1] = found[i]
+  end
+  if #ids == page then
+    revision, has_more = string.format('%.0f', tonumber(found[#found])), 1
+  end
+  local changed = #ids > 0 and redis.call('HMGET', blocks, unpack(ids)) or {}
+  local numbers = { revision, parts[2] or '0', parts[4] or '', parts[5] or '' }
+  return { 'ok', numbers, is_complete and 1 or 0, has_more, ids, changed }
 end
 
 if operation == 'put' then
@@ -68,7 +121,7 @@ if operation == 'put' then
   redis.call('HSET', infos, number, info)
   redis.call('HSET', texts, number, text)
   drop_old(latest, tonumber(kept))
-  changed()
+  publish(next_revision())
   return { 'ok', number }
 end
 
@@ -81,7 +134,7 @@ if operation == 'promote' or operation == 'abandon' then
   if operation == 'promote' then
     redis.call('HSET', state, 'current', shadow)
   end
-  changed()
+  publish(next_revision())
   return { 'ok' }
 end
 
@@ -95,33 +148,47 @@ if operation == 'restore' then
   redis.call('HSET', state, 'latest', number, 'current', number, 'restored', '1')
   redis.call('HSET', infos, number, info)
   redis.call('HSET', texts, number, text)
-  for i = 6, #ARGV, 3 do
-    if redis.call('HEXISTS', blocks, ARGV[i]) == 0 then
-      add_block(ARGV[i], ARGV[i + 1], ARGV[i + 2])
+  publish(next_revision())
+  return { 'ok' }
+end
+
+-- A block that was removed since has a mark.
+if operation == 'restore_blocks' then
+  local revision
+  for i = 3, #ARGV, 4 do
+    if not redis.call('ZSCORE', revisions, ARGV[i]) then
+      revision = add_block(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
     end
   end
-  changed()
+  if not revision then
+    return { 'same' }
+  end
+  publish(revision)
   return { 'ok' }
 end
 
 if operation == 'put_block' then
-  local id, forgotten_at, block, now, most = ARGV[3], ARGV[4], ARGV[5], ARGV[6], tonumber(ARGV[7])
+  local id, forgotten_at, is_adaptive, block = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+  local now, most, most_adaptive = ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9])
   drop_forgotten(now)
   local before = redis.call('HGET', blocks, id)
-  if not before and redis.call('HLEN', blocks) >= most then
-    return { 'full' }
+  local is_full = redis.call('HLEN', blocks) >= most
+    or is_adaptive == '1' and redis.call('ZCARD', adaptive) >= most_adaptive
+  if not before and is_full then
+    local evicted = redis.call('ZRANGE', adaptive, 0, 0)[1]
+    if not evicted then
+      return { 'full' }
+    end
+    remove_block(evicted, most)
   end
-  add_block(id, forgotten_at, block)
-  changed()
+  publish(add_block(id, forgotten_at, is_adaptive, block))
   return { 'ok', before or '' }
 end
 
 if operation == 'remove_block' then
   local before = redis.call('HGET', blocks, ARGV[3])
   if before then
-    redis.call('HDEL', blocks, ARGV[3])
-    redis.call('ZREM', ends, ARGV[3])
-    changed()
+    publish(remove_block(ARGV[3], tonumber(ARGV[4])))
   end
   return { 'ok', before or '' }
 end

@@ -1,0 +1,127 @@
+//! The places for event streams, and the snapshot that all streams share.
+
+use core::time::Duration;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::mpsc::Sender;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use crate::AdminOptions;
+
+/// The places for event streams.
+#[derive(Debug, Default)]
+pub(crate) struct Streams {
+    /// The number of streams of each author. Authors whose layer names none share the empty name.
+    open: Mutex<HashMap<String, usize>>,
+}
+
+/// A place for one stream, which is free again when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    streams: Arc<Streams>,
+    author: String,
+}
+
+/// The times of a stream.
+pub(crate) struct Pace {
+    /// The time between two snapshots.
+    pub(crate) every: Duration,
+    /// The longest that a snapshot waits for a reader.
+    pub(crate) patience: Duration,
+    /// The end of the stream.
+    pub(crate) longest: Duration,
+}
+
+impl Streams {
+    /// Takes a place, if one is free for this author.
+    pub(crate) fn enter(self: &Arc<Self>, author: &str) -> Option<Place> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = open.get(author).copied().unwrap_or_default();
+        let is_full = open.values().sum::<usize>() >= AdminOptions::MOST_STREAMS;
+        if is_full || !author.is_empty() && own >= AdminOptions::MOST_STREAMS_EACH {
+            return None;
+        }
+        open.insert(author.to_owned(), own + 1);
+        Some(Place {
+            streams: Arc::clone(self),
+            author: author.to_owned(),
+        })
+    }
+}
+
+impl Place {
+    /// Sends snapshots until the stream ends, or its reader stops to read.
+    ///
+    /// It is a task of its own: a body that nobody reads is not polled, and could not free its place.
+    pub(crate) async fn send<T>(self, pace: Pace, snapshots: Sender<T>, make: impl Fn() -> T) {
+        let mut ticks = interval(pace.every);
+        // A client that reads slowly gets the present, not what it has missed.
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let sending = async {
+            loop {
+                ticks.tick().await;
+                let sent = timeout(pace.patience, snapshots.send(make())).await;
+                if !matches!(sent, Ok(Ok(()))) {
+                    return;
+                }
+            }
+        };
+        let _ = timeout(pace.longest, sending).await;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let open = &self.streams.open;
+        let mut open = open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = open.get_mut(&self.author) {
+            *own -= 1;
+            if *own == 0 {
+                open.remove(&self.author);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn unread_stream_frees_its_place() {
+        let millis = Duration::from_millis;
+        let streams = Arc::new(Streams::default());
+        for (patience, longest) in [(millis(20), millis(60_000)), (millis(60_000), millis(20))] {
+            let pace = Pace {
+                every: millis(1),
+                patience,
+                longest,
+            };
+            // The receiver stays open, and nobody reads.
+            let (sender, _receiver) = tokio::sync::mpsc::channel(1);
+            let place = streams.enter("ann").unwrap();
+            let sending = timeout(millis(10_000), place.send(pace, sender, || ()));
+            assert!(sending.await.is_ok());
+            assert!(streams.open.lock().unwrap().is_empty());
+        }
+    }
+
+    #[test]
+    fn one_token_takes_not_all_places() {
+        let streams = Arc::new(Streams::default());
+        let enter = |author: &str, most| -> Vec<Place> {
+            core::iter::from_fn(|| streams.enter(author))
+                .take(most)
+                .collect()
+        };
+        let ann = enter("ann", 99);
+        assert_eq!(ann.len(), AdminOptions::MOST_STREAMS_EACH);
+        assert!(streams.enter("bob").is_some());
+        let others = enter("", 99);
+        assert_eq!(ann.len() + others.len(), AdminOptions::MOST_STREAMS);
+        assert!(streams.enter("bob").is_none());
+        drop(ann);
+        assert!(streams.enter("bob").is_some());
+    }
+}

@@ -1,0 +1,79 @@
+//! Lists of the clients with most requests.
+
+use serde::{Deserialize, Serialize};
+use tower_quota::{Key, TopClient};
+
+/// The clients with most requests, of one instance or of all instances that share them.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
+pub struct TopList {
+    /// The clients, those with most requests first; at most [`TopClient::MOST`].
+    pub clients: Vec<ListedClient>,
+    /// The number of instances in the sums; absent if the list is the list of this instance alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instances: Option<u64>,
+}
+
+/// A client with many requests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
+pub struct ListedClient {
+    /// The limit. If the client was refused, the limit that refused it.
+    pub limit: String,
+    /// The clients that the counter counts. Only a single client can be blocked.
+    pub who: Counted,
+    /// The scope of the key, such as `header x-api-key`.
+    pub scope: String,
+    /// The hash of the key, by which audit records and blocks name the client: 16 hexadecimal digits.
+    pub hash: String,
+    /// The key, if it is text and may be shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// The number of requests in the window, at least.
+    pub at_least: u64,
+    /// The number of requests in the window, at most; absent in sums of instances.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<u64>,
+    /// The time until the last refused request would be admitted, in milliseconds; absent in sums of instances.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+}
+
+/// The clients that a counter counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Counted {
+    /// One client.
+    Client,
+    /// All clients, by a limit without a key.
+    Everyone,
+    /// All clients that send no key.
+    WithoutKey,
+}
+
+impl ListedClient {
+    pub(super) fn new(client: &TopClient, hash: String) -> Self {
+        let key = client.key();
+        let who = if key.scope() == Key::EVERYONE.scope() {
+            Counted::Everyone
+        } else if key.as_bytes().is_empty() {
+            Counted::WithoutKey
+        } else {
+            Counted::Client
+        };
+        let retry_after = client.retry_after().as_nanos().div_ceil(1_000_000);
+        Self {
+            limit: client.limit().as_str().to_owned(),
+            who,
+            scope: key.scope().as_str().to_owned(),
+            hash,
+            key: client.text(),
+            at_least: client.at_least(),
+            at_most: Some(client.at_most()),
+            retry_after_ms: u64::try_from(retry_after).ok(),
+        }
+    }
+}
