@@ -13,6 +13,9 @@ use tower_quota_testkit::{ScriptedAnswer, ScriptedStore};
 use crate::fixture::{Order, Printer, SECOND, limiter, user};
 use crate::log::Log;
 
+/// Held by tests with a failing store. Another thread must not register the warning while a test records log lines.
+static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 fn unavailable() -> Limiter<ScriptedStore> {
     let store = ScriptedStore::new();
     store.set_default(ScriptedAnswer::error("connection refused"));
@@ -21,6 +24,7 @@ fn unavailable() -> Limiter<ScriptedStore> {
 
 #[tokio::test]
 async fn failed_store_allows_by_default() {
+    let _alone = ALONE.lock().await;
     let (printer, reported) = (Printer::default(), Arc::new(Mutex::new(Vec::new())));
     let errors = Arc::clone(&reported);
     let throttle = ThrottleLayer::new(unavailable(), user)
@@ -34,6 +38,7 @@ async fn failed_store_allows_by_default() {
 
 #[tokio::test(start_paused = true)]
 async fn failed_store_is_logged_once_a_minute() {
+    let _alone = ALONE.lock().await;
     let log = Log::default();
     let _guard = tracing::subscriber::set_default(log.clone());
     let service = ThrottleLayer::new(unavailable(), user).layer(Printer::default());
@@ -53,6 +58,7 @@ async fn failed_store_is_logged_once_a_minute() {
 
 #[tokio::test]
 async fn failed_store_fails_by_choice() {
+    let _alone = ALONE.lock().await;
     let printer = Printer::default();
     let throttle = ThrottleLayer::new(unavailable(), user).on_store_failure(StoreFailure::Fail);
     let error = throttle
