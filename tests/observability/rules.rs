@@ -23,7 +23,10 @@ fn live_rules_report_version_and_changes() {
     let scrape = recording(async {
         let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new());
         let live = LiveRules::start(layer.handle(), MemoryRules::new(), LiveOptions::new()).await;
-        let first = live.put(None, document("limits: []\n")).await.unwrap();
+        let first = live
+            .put(None, document("allow_empty: true\n"))
+            .await
+            .unwrap();
         let network = BlockTarget::Network("203.0.113.0/24".parse().unwrap());
         live.block(network, NewBlock::block(Duration::from_secs(60), "ann"))
             .await

@@ -42,9 +42,12 @@ pub(crate) async fn serve(
         Policy::new().limit(Limit::new("leased", Quota::per_second(5_000))),
     );
     let live = LiveRules::start(local.handle(), MemoryRules::new(), rules_options()).await;
-    live.put(None, NewVersion::new("limits: []\n", Format::Yaml, "ann"))
-        .await
-        .unwrap();
+    live.put(
+        None,
+        NewVersion::new("allow_empty: true\n", Format::Yaml, "ann"),
+    )
+    .await
+    .unwrap();
     let handles = (
         local.handle(),
         queued.handle(),

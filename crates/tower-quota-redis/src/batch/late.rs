@@ -66,7 +66,7 @@ impl Batcher {
             let latest = now() + LATEST;
             while now() < latest {
                 // A server that is overloaded or recovering has no time for refunds.
-                if batcher.lock().is_calm(now()) {
+                if batcher.has_time_for_refund() {
                     match batcher.decide(refund.clone()).await {
                         Err(error) if is_unsent(&error) => {}
                         _ => return,
@@ -76,6 +76,11 @@ impl Batcher {
                 tokio::time::sleep(RETRY).await;
             }
         });
+    }
+
+    fn has_time_for_refund(&self) -> bool {
+        let queue = self.lock();
+        queue.breaker.is_closed() && queue.is_idle()
     }
 
     fn spawn_late(&self, task: impl Future<Output = ()> + Send + 'static) {

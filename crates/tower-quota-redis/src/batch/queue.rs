@@ -100,11 +100,6 @@ impl Queue {
         self.is_empty() && self.calls_under_way == 0
     }
 
-    /// Returns whether the server answers all decisions in time.
-    pub(super) fn is_calm(&self, now: Instant) -> bool {
-        self.breaker.is_closed() && self.waiting.is_empty() && self.window.is_calm(now)
-    }
-
     pub(super) fn admit(&mut self, operation: Operation, now: Instant) -> Result<(), NotSent> {
         if !self.breaker.admit(now) {
             return Err(NotSent::BreakerOpen);
