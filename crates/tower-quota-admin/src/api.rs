@@ -14,9 +14,9 @@ use utoipa::IntoParams;
 use crate::AdminOptions;
 use crate::extract::Query;
 use crate::figures::NamedFigures;
+use crate::last_snapshot::LastSnapshot;
 use crate::operate::Operations;
 use crate::problem::{Problem, ProblemKind, Result};
-use crate::routes::events::LastSnapshot;
 use crate::streams::Streams;
 
 /// The state that all handlers share. Clones share it.

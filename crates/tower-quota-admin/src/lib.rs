@@ -48,6 +48,7 @@ mod change;
 mod error;
 mod extract;
 mod figures;
+mod last_snapshot;
 mod openapi;
 mod operate;
 mod options;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use crate::output::{Output, visible};
+use crate::visible::visible;
 
 /// The reason why a command failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,9 +29,6 @@ impl Failure {
         move |error| Self::Usage(format!("{place}: {error}"))
     }
 }
-
-/// The result of a command.
-pub(crate) type Ended = Result<Output, Failure>;
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,14 +8,14 @@ mod output;
 mod remote;
 mod rules;
 mod simulate;
+mod visible;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
 use crate::arguments::{Arguments, Command};
-use crate::failure::Ended;
-use crate::output::Output;
+use crate::output::{Ended, Output};
 use crate::remote::{blocks, clients, explain, status, versions};
 
 fn main() -> ExitCode {

@@ -5,7 +5,11 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::failure::{Ended, Failure};
+use crate::failure::Failure;
+use crate::visible::visible;
+
+/// The result of a command.
+pub(crate) type Ended = Result<Output, Failure>;
 
 /// The output of a command.
 #[derive(Debug)]
@@ -150,26 +154,6 @@ fn table(objects: &[Value]) -> Table {
         rows: objects.iter().map(row).collect(),
         heads,
     }
-}
-
-/// Returns a text whose characters cannot change a terminal or the order of what is around them.
-pub(crate) fn visible(text: &str, keeps_lines: bool) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '\n' if keeps_lines => out.push('\n'),
-            '\u{61c}'
-            | '\u{200e}'
-            | '\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2066}'..='\u{2069}' => {
-                out.extend(character.escape_unicode());
-            }
-            character if character.is_control() => out.extend(character.escape_default()),
-            character => out.push(character),
-        }
-    }
-    out
 }
 
 /// Returns milliseconds as text for people: `4.2 s`, `5 min`.

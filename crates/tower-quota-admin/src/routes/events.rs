@@ -11,12 +11,12 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
-use tower_quota::metrics::StoreLatency;
 use utoipa::ToSchema;
 
 use super::health::Health;
 use super::totals::{self, Latency, LimitTotals};
 use crate::api::Api;
+use crate::last_snapshot::LastSnapshot;
 use crate::problem::{Problem, ProblemKind, Result};
 use crate::streams::Pace;
 use crate::{AdminOptions, Author};
@@ -30,14 +30,6 @@ const PACE: Pace = Pace {
 
 /// The time for which streams share a snapshot.
 const FRESH: Duration = Duration::from_millis(900);
-
-/// The last snapshot of an instance.
-#[derive(Debug, Default)]
-pub(crate) struct LastSnapshot {
-    made: Option<Instant>,
-    json: Arc<str>,
-    latency: StoreLatency,
-}
 
 /// The state of an instance at one moment.
 #[derive(Debug, Serialize, ToSchema)]

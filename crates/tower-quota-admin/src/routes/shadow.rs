@@ -60,7 +60,8 @@ pub(crate) async fn promote(
 ) -> Result<StatusCode> {
     let number = shadow(&api, expected).await?;
     let promoted = api.live.promote(number, change.by()).await;
-    promoted.map_or_else(ended, |()| Ok(StatusCode::NO_CONTENT))
+    promoted.map_err(ended)?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Removes the shadow document.
@@ -76,7 +77,8 @@ pub(crate) async fn abandon(
 ) -> Result<StatusCode> {
     let number = shadow(&api, expected).await?;
     let abandoned = api.live.abandon(number, change.by()).await;
-    abandoned.map_or_else(ended, |()| Ok(StatusCode::NO_CONTENT))
+    abandoned.map_err(ended)?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// Returns the number of the shadow document that a request is about.
@@ -97,10 +99,10 @@ fn none() -> Problem {
 }
 
 /// Says that the shadow document of a request has ended.
-fn ended(problem: Problem) -> Result<StatusCode> {
+fn ended(problem: Problem) -> Problem {
     if problem.kind() != ProblemKind::VersionChanged {
-        return Err(problem);
+        return problem;
     }
     let detail = "this shadow document has ended, or another has taken its place: read it again";
-    Err(Problem::new(ProblemKind::Conflict, detail))
+    Problem::new(ProblemKind::Conflict, detail)
 }

@@ -8,7 +8,8 @@ use serde_json::json;
 
 use super::target::duration;
 use super::{Api, ChangeArguments, clients};
-use crate::failure::{Ended, Failure};
+use crate::failure::Failure;
+use crate::output::Ended;
 use crate::output::{Output, describe};
 
 #[derive(Args, Debug)]

@@ -5,7 +5,8 @@ use http::Request;
 use serde_json::{Value, json};
 
 use super::{Api, ChangeArguments};
-use crate::failure::{Ended, Failure};
+use crate::failure::Failure;
+use crate::output::Ended;
 use crate::output::{Output, describe};
 
 #[derive(Args, Debug)]

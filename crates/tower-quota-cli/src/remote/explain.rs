@@ -11,8 +11,8 @@ use tower_quota::RequestHead;
 use tower_quota_rules::SampleRequest;
 
 use super::TargetArguments;
-use crate::failure::{Ended, Failure};
-use crate::output::Output;
+use crate::failure::Failure;
+use crate::output::{Ended, Output};
 
 #[derive(Args, Debug)]
 pub(crate) struct ExplainArguments {

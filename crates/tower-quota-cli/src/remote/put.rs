@@ -10,13 +10,14 @@ use http::{Request, Response};
 use tower_quota_rules::Rules;
 
 use super::api::{json, problems, tag, version};
+use super::document::version_text;
 use super::record::Record;
-use super::versions::version_text;
 use super::{Api, ChangeArguments};
-use crate::failure::{Ended, Failure};
-use crate::output::{Output, visible};
+use crate::failure::Failure;
+use crate::output::{Ended, Output};
 use crate::rules::diff;
 use crate::rules::load::RulesText;
+use crate::visible::visible;
 
 #[derive(Args, Debug)]
 pub(crate) struct PutArguments {

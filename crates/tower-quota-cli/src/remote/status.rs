@@ -8,8 +8,8 @@ use clap::Args;
 
 use super::Api;
 use super::api::Via;
-use crate::failure::{Ended, Failure};
-use crate::output::Output;
+use crate::failure::Failure;
+use crate::output::{Ended, Output};
 
 /// The clients to list.
 #[derive(Args, Debug)]

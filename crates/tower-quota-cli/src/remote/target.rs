@@ -10,7 +10,8 @@ use tower_quota_rules::{DurationText, TextError};
 use super::api::{Api, Via};
 use super::http::{HttpApi, read_authorities};
 use super::local::{LocalApi, RedisArguments};
-use crate::failure::{Ended, Failure};
+use crate::failure::Failure;
+use crate::output::Ended;
 
 /// The arguments of a command on a service.
 #[derive(Args, Debug)]

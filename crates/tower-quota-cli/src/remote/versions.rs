@@ -4,19 +4,18 @@ use std::fs;
 use std::path::PathBuf;
 
 use clap::Args;
-use http::header::{CONTENT_TYPE, IF_MATCH};
+use http::Request;
+use http::header::IF_MATCH;
 use http::request::Builder;
-use http::{Request, Response};
 use serde_json::json;
-use tower_quota_rules::Format;
 
 use super::api::{tag, version};
+use super::document::{document, version_text};
 use super::put::expecting;
 use super::record::Record;
 use super::{Api, ChangeArguments};
-use crate::failure::{Ended, Failure};
-use crate::output::Output;
-use crate::rules::load::RulesText;
+use crate::failure::Failure;
+use crate::output::{Ended, Output};
 
 #[derive(Args, Debug)]
 pub(crate) struct RollbackArguments {
@@ -83,25 +82,6 @@ pub(crate) fn show(arguments: &ShowArguments, api: &Api) -> Ended {
         version(&answer).unwrap_or_default()
     );
     Output::new(&shown, &text)
-}
-
-/// Returns the text of a version that a service has, or of the one in force.
-pub(crate) fn version_text(api: &Api, number: Option<u64>) -> Result<RulesText, Failure> {
-    let answer = document(api, number)?;
-    let content_type = answer.headers().get(CONTENT_TYPE);
-    let content_type = content_type.and_then(|value| value.to_str().ok());
-    Ok(RulesText {
-        name: format!("version {}", version(&answer).unwrap_or_default()),
-        format: content_type
-            .and_then(Format::of_content_type)
-            .unwrap_or(Format::Yaml),
-        text: answer.into_body(),
-    })
-}
-
-fn document(api: &Api, number: Option<u64>) -> Result<Response<String>, Failure> {
-    let path = number.map_or("/v1/rules".into(), |number| format!("/v1/rules/{number}"));
-    api.send(Request::get(path), "")
 }
 
 /// Shows the shadow document, with the counts of all instances.

@@ -6,8 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::load::LoadArguments;
-use crate::failure::Ended;
-use crate::output::Output;
+use crate::output::{Ended, Output};
 
 #[derive(Args, Debug)]
 #[command(after_help = "Quote YAML values with braces: { path: \"/users/{id}\" }.")]

@@ -6,8 +6,8 @@ use clap::Args;
 use tower_quota_rules::Format;
 
 use super::load::{LoadArguments, format};
-use crate::failure::{Ended, Failure};
-use crate::output::Output;
+use crate::failure::Failure;
+use crate::output::{Ended, Output};
 
 #[derive(Args, Debug)]
 pub(crate) struct ConvertArguments {

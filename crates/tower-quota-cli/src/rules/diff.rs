@@ -5,10 +5,10 @@ use std::path::Path;
 use clap::Args;
 use tower_quota_rules::{Difference, Rules};
 
-use crate::failure::{Ended, Failure};
-use crate::output::Output;
+use crate::failure::Failure;
+use crate::output::{Ended, Output};
 use crate::remote::TargetArguments;
-use crate::remote::versions::version_text;
+use crate::remote::document::version_text;
 
 #[derive(Args, Debug)]
 pub(crate) struct DiffArguments {

@@ -6,8 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::load::LoadArguments;
-use crate::failure::Ended;
-use crate::output::Output;
+use crate::output::{Ended, Output};
 
 #[derive(Args, Debug)]
 pub(crate) struct TestArguments {

@@ -3,22 +3,23 @@
 use core::mem;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use clap::Args;
 use serde_json::Value;
 use tower_quota::Decided;
 use tower_quota_rules::Rules;
 
+use super::lock::lock;
 use super::read::{Source, read};
 use super::replay::Replay;
 use super::report::{html, report};
 use super::share::Share;
 use super::suggest::suggest;
 use super::tally::Tally;
-use crate::failure::{Ended, Failure};
+use crate::failure::Failure;
 use crate::log::{HeaderSource, header_source};
-use crate::output::Output;
+use crate::output::{Ended, Output};
 use crate::rules::load::LoadArguments;
 
 #[derive(Args, Debug)]
@@ -134,9 +135,4 @@ fn replay(
         arguments.top,
     );
     Ok((report, tallies))
-}
-
-/// Locks the counts. One thread replays, and a panic in it ends the command.
-pub(super) fn lock<T>(counts: &Mutex<T>) -> MutexGuard<'_, T> {
-    counts.lock().unwrap_or_else(PoisonError::into_inner)
 }

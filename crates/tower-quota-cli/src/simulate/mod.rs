@@ -6,6 +6,7 @@
 
 mod clock;
 mod command;
+mod lock;
 mod outcome;
 mod peak;
 mod read;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tower_quota::{Decided, Limit};
 use tower_quota_rules::{CostText, Document, LimitRule, QuotaText, RouteRule, Rules, TextError};
 
-use super::command::lock;
+use super::lock::lock;
 use super::read::{Source, read};
 use super::replay::Replay;
 use super::share::Share;

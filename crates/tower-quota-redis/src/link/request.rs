@@ -1,5 +1,4 @@
 use core::future::Future;
-use std::time::Instant;
 
 use redis::aio::ConnectionLike;
 use redis::{Cmd, Pipeline, RedisResult, Value};
@@ -31,13 +30,8 @@ impl LinkRequest for Call {
         script::run(connection, key, self).await
     }
 
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a deadline is a matter of this machine's time"
-    )]
     fn may_repeat(&self) -> bool {
-        self.deadline
-            .is_none_or(|deadline| Instant::now() < deadline)
+        !self.is_late()
     }
 }
 

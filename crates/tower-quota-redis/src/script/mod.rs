@@ -6,7 +6,6 @@ use redis::aio::ConnectionLike;
 use redis::{ErrorKind, RedisResult, Script, ServerErrorKind, Value, cmd};
 
 use crate::keys::EntryKey;
-use crate::link::LinkRequest;
 use crate::wire::{self, Call};
 
 /// The Lua before its constants have values. `numbers.lua` describes requests and replies.
@@ -46,8 +45,7 @@ pub(crate) async fn run(
     let (source, script) = &*SCRIPT;
     match send(connection, "EVALSHA", script.get_hash(), key, call).await {
         Err(error)
-            if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
-                && call.may_repeat() =>
+            if error.kind() == ErrorKind::Server(ServerErrorKind::NoScript) && !call.is_late() =>
         {
             send(connection, "EVAL", source, key, call).await
         }

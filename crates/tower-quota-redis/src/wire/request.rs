@@ -23,6 +23,17 @@ pub(crate) struct Call {
     pub(crate) deadline: Option<Instant>,
 }
 
+impl Call {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a deadline is a matter of this machine's time"
+    )]
+    pub(crate) fn is_late(&self) -> bool {
+        self.deadline
+            .is_some_and(|deadline| Instant::now() >= deadline)
+    }
+}
+
 /// Builds a call. Similar decisions share a template.
 #[derive(Default)]
 pub(crate) struct Request<'a> {
