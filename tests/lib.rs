@@ -18,6 +18,7 @@ pages! {
     Redis: "../crates/tower-quota-redis/README.md"
     Lease: "../crates/tower-quota-lease/README.md"
     Rules: "../crates/tower-quota-rules/README.md"
+    Live: "../crates/tower-quota-live/README.md"
     Admin: "../crates/tower-quota-admin/README.md"
     AdminGuide: "../docs/guide/admin.md"
     Testkit: "../crates/tower-quota-testkit/README.md"

@@ -12,7 +12,7 @@
 //!
 //!     tower-quota = { version = "0.1", features = ["axum", "tls", "top"] }
 //!     tower-quota-admin = { version = "0.1", features = ["redis"] }
-//!     tower-quota-rules = { version = "0.1", features = ["axum", "file", "tls"] }
+//!     tower-quota-live = { version = "0.1", features = ["axum", "file", "tls"] }
 //!     axum = "0.8"
 //!     hyper-util = { version = "0.1", features = ["client-legacy", "http1", "tokio"] }
 //!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread", "signal"] }
@@ -33,9 +33,7 @@ use hyper_util::rt::TokioExecutor;
 use tokio::net::TcpListener;
 use tower_quota::{BoxStore, MemoryStore, Policy, RateLimitLayer, RedisStore, Store};
 use tower_quota_admin::AdminOptions;
-use tower_quota_rules::live::{
-    FileRules, LiveOptions, LiveRules, RedisRules, RuleStore, ShadowCounts,
-};
+use tower_quota_live::{FileRules, LiveOptions, LiveRules, RedisRules, RuleStore, ShadowCounts};
 
 const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rules.yaml");
 

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
-use tower_quota_rules::Format;
-use tower_quota_rules::live::{
+use tower_quota_live::{
     BlockTarget, LiveOptions, LiveRules, MemoryRules, NewBlock, NewVersion, RedisRules,
 };
+use tower_quota_rules::Format;
 
 use crate::recorder::{recording, samples};
 

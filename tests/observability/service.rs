@@ -12,8 +12,8 @@ use tower_quota::{
     Leased, Limit, MemoryStore, Policy, Quota, RateLimitLayer, RedisStore, key, metrics,
 };
 
+use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, NewVersion};
 use tower_quota_rules::Format;
-use tower_quota_rules::live::{LiveOptions, LiveRules, MemoryRules, NewVersion};
 
 use crate::prometheus::body;
 

@@ -18,8 +18,8 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tower::{Layer, Service, service_fn};
 use tower_quota::{MemoryStore, Policy, RateLimitLayer, metrics};
 use tower_quota_admin::AdminOptions;
+use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, NewVersion, ShadowCounts};
 use tower_quota_rules::Format;
-use tower_quota_rules::live::{LiveOptions, LiveRules, MemoryRules, NewVersion, ShadowCounts};
 
 const RULES: &str = "\
 limits:

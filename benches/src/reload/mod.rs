@@ -15,8 +15,8 @@ use tower_quota::{
     Key, Name, RedisStore, Store,
     store::{Charge, Operation},
 };
+use tower_quota_live::{NewVersion, RedisRules, RuleStore};
 use tower_quota_rules::Format;
-use tower_quota_rules::live::{NewVersion, RedisRules, RuleStore};
 use tower_quota_testkit::RedisServer;
 
 pub(crate) use self::node::{Node, run as node};

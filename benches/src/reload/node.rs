@@ -10,7 +10,7 @@ use axum::http::Request;
 use clap::Args;
 use tower::{Layer, Service};
 use tower_quota::{Policy, RateLimitLayer, RedisStore};
-use tower_quota_rules::live::{LiveOptions, LiveRules, RedisRules};
+use tower_quota_live::{LiveOptions, LiveRules, RedisRules};
 
 use super::LIMITS;
 use super::tally::Tally;

@@ -3,7 +3,7 @@
 use axum::extract::FromRequestParts;
 use http::request::Parts;
 use serde::Deserialize;
-use tower_quota_rules::live::By;
+use tower_quota_live::By;
 use utoipa::IntoParams;
 
 use crate::Author;

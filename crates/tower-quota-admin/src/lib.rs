@@ -1,4 +1,4 @@
-//! An admin API for [`tower_quota`]: an axum [`Router`](axum::Router) over [live rules](tower_quota_rules::live).
+//! An admin API for [`tower_quota`]: an axum [`Router`](axum::Router) over [live rules](tower_quota_live).
 //!
 //! People on call and programs read and change the rules, look at clients, reset, block and allow them, and see who is
 //! limited, without a deploy.
@@ -7,7 +7,7 @@
 //! use std::net::SocketAddr;
 //! use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 //! use tower_quota_admin::AdminOptions;
-//! use tower_quota_rules::live::{LiveOptions, LiveRules, MemoryRules};
+//! use tower_quota_live::{LiveOptions, LiveRules, MemoryRules};
 //!
 //! # async fn serve(token: String) -> Result<(), Box<dyn std::error::Error>> {
 //! let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new());
@@ -26,7 +26,7 @@
 //!
 //! * **No router without authentication.** [`router`] returns an [`AdminError`] unless the [`AdminOptions`] name bearer
 //!   tokens or a layer of the application. Wrong tokens are limited by address, right ones never.
-//! * **Every change is an audit record** with its author, by the [live rules](tower_quota_rules::live).
+//! * **Every change is an audit record** with its author, by the [live rules](tower_quota_live).
 //! * **Errors are problem details** (RFC 9457) of a [`ProblemKind`], which stay the same.
 //! * **Keys are shown hashed** unless the options allow more, and secrets never.
 //! * **Everything is bounded**: bodies, answers' times, lists, event streams.

@@ -8,7 +8,7 @@ use tower_quota::{
     ChecksReport, ClientKey, Key, LimitStatus, RequestHead, Store, TopWindow, policy::Explained,
     store::RefusalStats,
 };
-use tower_quota_rules::live::{
+use tower_quota_live::{
     AuditRecord, Block, BlockTarget, By, ChangeError, InForce, LiveRules, LiveState, NewBlock,
     NewVersion, RuleStoreError, ShadowReport, ShadowTotal, StoreState, Target, TopList, Version,
     VersionInfo,

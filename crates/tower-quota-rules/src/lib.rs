@@ -21,7 +21,8 @@
 //! | `explain` | what rules do with a request, and the document's own tests |
 //! | `yaml` | a document to YAML |
 //! | `difference` | what changes from one document to another |
-//! | [`live`] | documents that change while requests run: versions, stores, shadow documents, blocks, the audit log |
+//!
+//! The crate `tower-quota-live` replaces documents while requests run.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -34,7 +35,6 @@ mod document;
 mod document_text;
 mod explain;
 mod format;
-pub mod live;
 mod problem;
 mod read;
 mod rules;
@@ -43,7 +43,7 @@ mod text;
 mod yaml;
 
 pub use self::code_parts::CodeParts;
-pub use self::compile::Tier;
+pub use self::compile::{Networks, Tier};
 pub use self::difference::{ChangeKind, Difference};
 pub use self::document::{
     AdaptiveBlock, AssignRule, BlockBy, ClientIpRule, Defaults, Document, Expected, Grant, Grants,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tower_quota::{Name, Policy, RequestHead, policy::Explained};
+use tower_quota::{Name, Policy, RequestHead, key::ClientIp, policy::Explained};
 
 use crate::code_parts::CodeParts;
 use crate::document::Document;
@@ -139,6 +139,12 @@ impl Rules {
     /// Returns the policy.
     pub fn policy(&self) -> Policy {
         self.inner.compiled.policy.clone()
+    }
+
+    /// Returns the reader of client addresses that the document describes.
+    #[must_use]
+    pub fn client_ip(&self) -> ClientIp {
+        compile::client_ip(&self.inner.document.client_ip)
     }
 
     /// Returns the tier of a request.

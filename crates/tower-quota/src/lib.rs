@@ -160,7 +160,7 @@
 //! | `credentials` | `redis`, and `RedisOptions::credentials` for short-lived tokens |
 //! | `throttle` | `ThrottleLayer`: your client's calls wait, obey the remote service, and are retried |
 //! | `metrics` | `metrics`: counters, gauges and histograms for the crate `metrics` |
-//! | `top` | `RateLimitHandle::top_refused` and `top_busy`, on with `tower-quota-rules` |
+//! | `top` | `RateLimitHandle::top_refused` and `top_busy`, on with `tower-quota-live` |
 //! | `lease` | `Leased`: hot clients in memory with an exact total; `Regional`: quotas for regions |
 //!
 

@@ -9,8 +9,8 @@ use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, header};
 use serde::Serialize;
 use tower_quota::HandleError;
+use tower_quota_live::{ChangeError, RuleStoreError};
 use tower_quota_rules::Problems;
-use tower_quota_rules::live::{ChangeError, RuleStoreError};
 use utoipa::ToSchema;
 
 pub use self::kind::ProblemKind;

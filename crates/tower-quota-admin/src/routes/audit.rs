@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use serde::Serialize;
-use tower_quota_rules::live::AuditRecord;
+use tower_quota_live::AuditRecord;
 use utoipa::ToSchema;
 
 use super::history::MostQuery;

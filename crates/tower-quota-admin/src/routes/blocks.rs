@@ -7,7 +7,7 @@ use core::time::Duration;
 use axum::extract::State;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
-use tower_quota_rules::live::{Block, BlockKind, BlockTarget, NewBlock, Target};
+use tower_quota_live::{Block, BlockKind, BlockTarget, NewBlock, Target};
 use utoipa::ToSchema;
 
 use super::clients::{HASH, listed};

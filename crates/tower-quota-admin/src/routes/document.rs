@@ -6,8 +6,8 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::{Deserialize, Serialize};
+use tower_quota_live::{InForce, NewVersion, Version, VersionInfo};
 use tower_quota_rules::Problems;
-use tower_quota_rules::live::{InForce, NewVersion, Version, VersionInfo};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::api::Api;

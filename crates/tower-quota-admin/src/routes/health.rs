@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::extract::State;
 use serde::Serialize;
-use tower_quota_rules::live::LiveState;
+use tower_quota_live::LiveState;
 use utoipa::ToSchema;
 
 use crate::api::Api;

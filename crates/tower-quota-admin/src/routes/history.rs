@@ -3,8 +3,8 @@
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use tower_quota_live::VersionInfo;
 use tower_quota_rules::Difference;
-use tower_quota_rules::live::VersionInfo;
 use utoipa::{IntoParams, ToSchema};
 
 use super::document::{expecting, in_force, put_version, text};

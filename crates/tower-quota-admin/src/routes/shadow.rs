@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{StatusCode, header};
 use serde::Serialize;
-use tower_quota_rules::live::{ShadowReport, ShadowTotal, VersionInfo};
+use tower_quota_live::{ShadowReport, ShadowTotal, VersionInfo};
 use utoipa::ToSchema;
 
 use crate::api::Api;

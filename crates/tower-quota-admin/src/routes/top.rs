@@ -3,7 +3,7 @@
 use axum::extract::State;
 use serde::Deserialize;
 use tower_quota::{TopClient, TopWindow};
-use tower_quota_rules::live::TopList;
+use tower_quota_live::TopList;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::api::{Api, ShowKeys, ShowQuery};

@@ -3,7 +3,7 @@
 use reqwest::{Method, StatusCode};
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 use tower_quota_admin::{AdminError, AdminOptions, Author, ProblemKind, router};
-use tower_quota_rules::live::{LiveOptions, LiveRules, MemoryRules};
+use tower_quota_live::{LiveOptions, LiveRules, MemoryRules};
 
 use crate::server::{HOLDER, Instance, TOKEN, options, problem};
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tower_quota_admin::ProblemKind;
-use tower_quota_rules::live::MemoryRules;
+use tower_quota_live::MemoryRules;
 #[cfg(feature = "redis")]
-use tower_quota_rules::live::{LiveOptions, SharedTop};
+use tower_quota_live::{LiveOptions, SharedTop};
 
 use crate::server::{Instance, RULES, options, problem};
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tower_quota_admin::ProblemKind;
 
-use tower_quota_rules::live::{FileRules, LiveOptions};
+use tower_quota_live::{FileRules, LiveOptions};
 
 use crate::server::{HOLDER, Instance, RULES, number, options, problem};
 

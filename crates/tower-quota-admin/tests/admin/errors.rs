@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 use tower_quota_admin::{AdminOptions, ProblemKind};
-use tower_quota_rules::live::{FileRules, MemoryRules, RedisRules};
+use tower_quota_live::{FileRules, MemoryRules, RedisRules};
 use tower_quota_testkit::RedisServer;
 
 use crate::server::{Instance, RULES, options, problem};

@@ -8,7 +8,7 @@ use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 use tower_quota_admin::{AdminOptions, router};
-use tower_quota_rules::live::{LiveOptions, LiveRules, MemoryRules, RuleStore, ShadowCounts};
+use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, RuleStore, ShadowCounts};
 
 /// The token of the tests, and the name of its holder.
 pub(crate) const TOKEN: &str = "the tests' own token";

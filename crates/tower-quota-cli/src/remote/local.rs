@@ -10,8 +10,8 @@ use http::{Request, Response};
 use tokio::runtime::Runtime;
 use tower_quota::{Policy, RateLimitLayer, RedisStore, redis::RedisStoreError};
 use tower_quota_admin::{AdminOptions, Author};
+use tower_quota_live::{LiveOptions, LiveRules, RedisRules, ShadowCounts};
 use tower_quota_rules::Rules;
-use tower_quota_rules::live::{LiveOptions, LiveRules, RedisRules, ShadowCounts};
 use tower_service::Service;
 
 use crate::failure::Failure;

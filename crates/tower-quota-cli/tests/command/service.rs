@@ -18,7 +18,7 @@ use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 use tower_quota_admin::{AdminOptions, router};
-use tower_quota_rules::live::{LiveOptions, LiveRules, MemoryRules, ShadowCounts};
+use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, ShadowCounts};
 use tower_quota_testkit::TlsFiles;
 
 pub(crate) const TOKEN: &str = "a token of a test, 32 bytes long";

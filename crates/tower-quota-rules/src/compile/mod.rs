@@ -24,5 +24,5 @@ mod tiers;
 pub(crate) use self::compiled::{Compiled, compile};
 pub(crate) use self::key_patterns::KeyPatterns;
 pub(crate) use self::keys::client_ip;
-pub(crate) use self::networks::Networks;
+pub use self::networks::Networks;
 pub use self::tiers::Tier;

@@ -9,9 +9,11 @@ use tower_quota::when;
 
 use crate::text::Network;
 
-/// Values by network. A look-up takes one hash for each length of a prefix.
+/// Values by network, as conditions and blocks look them up.
+///
+/// A look-up takes one hash for each length of a prefix.
 #[derive(Debug)]
-pub(crate) struct Networks<T> {
+pub struct Networks<T> {
     values: HashMap<IpNet, Vec<T>, RandomState>,
     lengths: BTreeSet<u8>,
 }
@@ -29,12 +31,14 @@ impl<T> FromIterator<(IpNet, T)> for Networks<T> {
 }
 
 impl<T> Networks<T> {
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Returns whether there is no network.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
     /// Returns the values of all networks that contain an address.
-    pub(crate) fn find(&self, address: IpAddr) -> impl Iterator<Item = &T> {
+    pub fn find(&self, address: IpAddr) -> impl Iterator<Item = &T> {
         let lengths = self.lengths.iter();
         let networks = lengths.filter_map(move |length| IpNet::new(address, *length).ok());
         let values = networks.filter_map(|network| self.values.get(&network.trunc()));

@@ -1,4 +1,4 @@
-//! Call these functions if you read rules yourself, without `LiveRules` of the crate `tower-quota-rules`.
+//! Call these functions if you read rules yourself, without `LiveRules` of the crate `tower-quota-live`.
 
 use ::metrics::{counter, gauge};
 

@@ -1,0 +1,204 @@
+//! The blocks in force, as conditions of a policy read them.
+
+use core::net::IpAddr;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use tower_quota::key::{ClientIp, KeyExtractor, MAX_SENT_KEYS};
+use tower_quota::{Key, Policy, RequestHead};
+
+use super::block::{Block, BlockKind, Target};
+use crate::store::BlockChanges;
+use crate::time::Time;
+use tower_quota_rules::Networks;
+
+/// The keys by which a policy's limits count, for conditions on blocks.
+pub(crate) struct BlockKeys {
+    pub(crate) keys: Box<[Arc<dyn KeyExtractor>]>,
+    /// Reads addresses for networks.
+    pub(crate) client_ip: ClientIp,
+}
+
+/// The blocks and allowances of an instance, replaced in one step.
+pub(crate) struct BlockSet {
+    seed: [u8; 16],
+    entries: ArcSwap<BlockEntries>,
+}
+
+struct BlockEntries {
+    blocked: Listed,
+    allowed: Listed,
+    all: HashMap<String, Arc<Block>>,
+}
+
+/// The targets of one kind, each with the instant at which it ends.
+struct Listed {
+    keys: HashMap<u64, Time>,
+    networks: Networks<Time>,
+}
+
+impl BlockSet {
+    pub(crate) fn new(seed: [u8; 16]) -> Self {
+        Self {
+            seed,
+            entries: ArcSwap::from_pointee(BlockEntries::of(HashMap::new())),
+        }
+    }
+
+    /// Changes the entries. Only one caller at a time may do so.
+    pub(crate) fn apply(&self, changes: BlockChanges) {
+        if changes.is_complete || !changes.changed.is_empty() {
+            let mut all = self.entries.load().all.clone();
+            changes.apply_to(&mut all);
+            self.entries.store(Arc::new(BlockEntries::of(all)));
+        }
+    }
+
+    /// Returns the number of entries in force.
+    pub(crate) fn in_force(&self) -> usize {
+        let now = Time::now();
+        let entries = self.entries.load();
+        let in_force = entries.all.values().filter(|block| block.is_in_force(now));
+        in_force.count()
+    }
+
+    /// Returns all entries, ended ones that are remembered included.
+    pub(crate) fn all(&self) -> Vec<Block> {
+        let entries = self.entries.load();
+        entries
+            .all
+            .values()
+            .map(|block| (**block).clone())
+            .collect()
+    }
+
+    /// Returns an entry, also if it has ended and is remembered.
+    pub(crate) fn get(&self, id: &str) -> Option<Block> {
+        self.entries
+            .load()
+            .all
+            .get(id)
+            .map(|block| (**block).clone())
+    }
+
+    /// Returns the target that stands for a key.
+    pub(crate) fn target(&self, key: &Key<'_>, text: Option<String>) -> Target {
+        Target::Key {
+            scope: key.scope().as_str().to_owned(),
+            hash: self.hash_text(key),
+            text,
+        }
+    }
+
+    /// Returns the hash of a key as text: the id of a block, and the name of the client in lists and audit records.
+    pub(crate) fn hash_text(&self, key: &Key<'_>) -> String {
+        format!("{:016x}", self.hash(key))
+    }
+
+    /// Returns the hash under which a key is stored and shown.
+    pub(crate) fn hash(&self, key: &Key<'_>) -> u64 {
+        let digest = key.digest(&self.seed).to_be_bytes();
+        u64::from_be_bytes([
+            digest[0], digest[1], digest[2], digest[3], digest[4], digest[5], digest[6], digest[7],
+        ])
+    }
+
+    /// Adds the conditions to a policy.
+    pub(crate) fn add_to(self: &Arc<Self>, policy: Policy, keys: BlockKeys) -> Policy {
+        let keys = Arc::new(keys);
+        let (allowing, blocking) = (
+            (Arc::clone(self), Arc::clone(&keys)),
+            (Arc::clone(self), keys),
+        );
+        policy
+            .allow(move |head: &RequestHead<'_>| allowing.0.allows(head, &allowing.1))
+            .block(move |head: &RequestHead<'_>| blocking.0.blocks(head, &blocking.1))
+    }
+
+    /// Returns whether the key that counts is allowed. That of conflicting values is empty, and not.
+    fn allows(&self, head: &RequestHead<'_>, keys: &BlockKeys) -> bool {
+        let allowed = &self.entries.load().allowed;
+        let is_allowed = |extractor: &Arc<dyn KeyExtractor>| {
+            extractor
+                .extract(head)
+                .is_some_and(|key| self.has_key(allowed, &key))
+        };
+        !allowed.keys.is_empty() && keys.keys.iter().any(is_allowed)
+            || allowed.has_address(|| keys.client_ip.address(head))
+    }
+
+    /// Returns whether any key that the request sends is blocked, or whether there are too many.
+    fn blocks(&self, head: &RequestHead<'_>, keys: &BlockKeys) -> bool {
+        let blocked = &self.entries.load().blocked;
+        let is_blocked = |extractor: &Arc<dyn KeyExtractor>| {
+            let (mut found, mut sent) = (false, 0);
+            extractor.each_key(head, &mut |key| {
+                found |= self.has_key(blocked, key);
+                sent += 1;
+            });
+            found || sent > MAX_SENT_KEYS
+        };
+        !blocked.keys.is_empty() && keys.keys.iter().any(is_blocked)
+            || blocked.has_address(|| keys.client_ip.address(head))
+    }
+
+    fn has_key(&self, listed: &Listed, key: &Key<'_>) -> bool {
+        !key.as_bytes().is_empty() && listed.has_key(self.hash(key))
+    }
+}
+
+impl BlockEntries {
+    fn of(all: HashMap<String, Arc<Block>>) -> Self {
+        let of_kind = |kind| {
+            all.values()
+                .map(|block| &**block)
+                .filter(move |block| block.kind == kind)
+        };
+        Self {
+            blocked: Listed::of(of_kind(BlockKind::Block)),
+            allowed: Listed::of(of_kind(BlockKind::Allow)),
+            all,
+        }
+    }
+}
+
+impl Listed {
+    fn of<'b>(blocks: impl Iterator<Item = &'b Block>) -> Self {
+        let mut keys = HashMap::new();
+        let mut networks = Vec::new();
+        for block in blocks {
+            match &block.target {
+                Target::Key { hash, .. } => {
+                    // A hash that another program wrote in another form matches no key.
+                    if let Ok(hash) = u64::from_str_radix(hash, 16) {
+                        keys.insert(hash, block.until);
+                    }
+                }
+                Target::Network(network) => networks.push((*network, block.until)),
+            }
+        }
+        Self {
+            keys,
+            networks: networks.into_iter().collect(),
+        }
+    }
+
+    fn has_key(&self, hash: u64) -> bool {
+        // The clock is read for listed keys only.
+        self.keys
+            .get(&hash)
+            .is_some_and(|until| *until > Time::now())
+    }
+
+    fn has_address(&self, address: impl FnOnce() -> Option<IpAddr>) -> bool {
+        if self.networks.is_empty() {
+            return false;
+        }
+        let Some(address) = address() else {
+            return false;
+        };
+        let now = Time::now();
+        self.networks.find(address).any(|until| *until > now)
+    }
+}

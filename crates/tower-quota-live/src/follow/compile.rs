@@ -1,0 +1,92 @@
+//! Reads, tests and compiles documents, off the runtime's threads: a large document takes seconds.
+
+use std::sync::Arc;
+
+use tower_quota::{ConfigError, Policy, Store};
+
+use super::shared::Shared;
+use crate::blocks::BlockKeys;
+use crate::error::{ChangeError, Invalid};
+use crate::version::{NewVersion, Version};
+use tower_quota_rules::{Format, Rules};
+
+impl<S: Store> Shared<S> {
+    /// Runs a job of a person or program on a thread where it may take seconds, one job at a time.
+    ///
+    /// A job that has begun runs to its end and keeps its place, also if the caller is dropped.
+    pub(crate) async fn work<T: Send + 'static>(
+        self: &Arc<Self>,
+        job: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Result<T, Invalid> {
+        let place = Arc::clone(&self.place).acquire_owned().await;
+        self.blocking(move |shared| {
+            let _place = place;
+            job(shared)
+        })
+        .await
+    }
+
+    /// Runs a job at once, on a thread where it may take seconds.
+    pub(super) async fn blocking<T: Send + 'static>(
+        self: &Arc<Self>,
+        job: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Result<T, Invalid> {
+        let shared = Arc::clone(self);
+        let ended = tokio::task::spawn_blocking(move || job(&shared)).await;
+        ended.map_err(|error| Invalid::Failed(error.to_string()))
+    }
+
+    /// Reads the document of a version at once, since it comes into force.
+    pub(super) async fn read_version(
+        self: &Arc<Self>,
+        version: &Version,
+    ) -> Result<Rules, Invalid> {
+        let (text, format) = (version.text.clone(), version.format);
+        self.blocking(move |shared| shared.read(&text, format))
+            .await?
+    }
+
+    pub(crate) fn read(&self, text: &str, format: Format) -> Result<Rules, Invalid> {
+        (self.options.reader)(text, format).map_err(Invalid::Problems)
+    }
+
+    /// Checks a new document, alone and as the shadow document.
+    pub(crate) fn examine(&self, new: &NewVersion) -> Result<(), ChangeError> {
+        let rules = self.read(&new.text, new.format)?;
+        let tests = rules.test();
+        let refused = |reason: &str| Err(ChangeError::Refused(reason.to_owned()));
+        if !tests.is_passed() {
+            return refused(&format!("the document's own tests fail: {tests}"));
+        }
+        if !new.is_shadow {
+            return Ok(());
+        }
+        if self.options.counts.is_none() {
+            return refused("a shadow document shows nothing without `LiveOptions::shadow_counts`");
+        }
+        let Some(in_force) = self.in_force.load_full() else {
+            return refused("no document is in force yet: put the first one without `shadow`");
+        };
+        let policy = self.policy(&in_force.rules, Some(&rules));
+        Ok(policy.map(drop).map_err(Invalid::Config)?)
+    }
+
+    /// Compiles the policy of a document and of the shadow document.
+    pub(super) fn policy(
+        &self,
+        rules: &Rules,
+        shadow: Option<&Rules>,
+    ) -> Result<Policy, ConfigError> {
+        let policy = (self.options.with_policy)(rules.policy());
+        let client_ip = rules.client_ip();
+        let keys = BlockKeys {
+            keys: policy.keys().into(),
+            client_ip,
+        };
+        let policy = self.blocks.add_to(policy, keys);
+        match shadow {
+            Some(shadow) => policy.dry_run(shadow.policy()),
+            None => Ok(policy),
+        }
+    }
+}

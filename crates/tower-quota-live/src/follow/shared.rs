@@ -1,0 +1,114 @@
+//! The state that the tasks and handles of live rules share.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwapOption;
+use tokio::sync::{Mutex, Semaphore, watch};
+use tower_quota::{RateLimitHandle, Store};
+
+use super::in_force::InForce;
+use super::state::{Health, LiveState};
+use crate::audit::AuditRecord;
+use crate::blocks::BlockSet;
+use crate::metrics;
+use crate::options::LiveOptions;
+use crate::shadow::{ShadowCounts, ShadowReport};
+use crate::store::{RuleStore, RuleStoreError};
+
+/// The state that the tasks and handles of live rules share.
+pub(crate) struct Shared<S> {
+    pub(crate) handle: RateLimitHandle<S>,
+    pub(crate) store: Arc<dyn RuleStore>,
+    pub(crate) options: LiveOptions,
+    pub(crate) blocks: Arc<BlockSet>,
+    pub(crate) in_force: ArcSwapOption<InForce>,
+    pub(super) health: Health,
+    /// Held while a state is taken over, so that states come into force in order.
+    pub(crate) known: Mutex<Known>,
+    /// The place for one job about documents.
+    pub(super) place: Arc<Semaphore>,
+    pub(crate) closing: watch::Sender<bool>,
+    /// The name of this instance in the reports of a shadow document.
+    instance: String,
+    /// The last report that the store has.
+    reported: Mutex<ShadowReport>,
+}
+
+/// The state of the store as far as it is known.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// The last revision that was taken over.
+    pub(super) revision: Option<u64>,
+    /// The last revision that was taken over, also after failures of the store.
+    pub(super) seen: Option<u64>,
+    /// The number of a document that is invalid, so that it is not read again.
+    pub(super) rejected: Option<u64>,
+    /// True if the store may have lost its data since: the version in force is then compared with the store's.
+    pub(super) is_doubtful: bool,
+}
+
+impl<S: Store> Shared<S> {
+    pub(crate) fn new(
+        handle: RateLimitHandle<S>,
+        store: Arc<dyn RuleStore>,
+        options: LiveOptions,
+    ) -> Self {
+        let blocks = Arc::new(BlockSet::new(options.key_seed));
+        let (in_force, health, known) = (ArcSwapOption::empty(), Health::new(), Mutex::default());
+        let instance = format!("{:016x}", fastrand::u64(..));
+        let (closing, reported) = (watch::Sender::new(false), Mutex::default());
+        Self {
+            handle,
+            store,
+            options,
+            blocks,
+            in_force,
+            health,
+            known,
+            place: Arc::new(Semaphore::new(1)),
+            closing,
+            instance,
+            reported,
+        }
+    }
+
+    pub(crate) fn state(&self) -> LiveState {
+        self.health.state(
+            self.store.name(),
+            self.in_force.load().as_deref(),
+            self.blocks.in_force(),
+        )
+    }
+
+    /// Returns the number of the version in force, and 0 without one.
+    pub(crate) fn number(&self) -> u64 {
+        self.in_force
+            .load()
+            .as_ref()
+            .map_or(0, |in_force| in_force.version.number)
+    }
+
+    /// Stores the counts of this instance, if they have changed since. Other instances add them to theirs.
+    pub(crate) async fn report(&self) -> Result<(), RuleStoreError> {
+        let Some(report) = self.options.counts.as_ref().and_then(ShadowCounts::report) else {
+            return Ok(());
+        };
+        let mut reported = self.reported.lock().await;
+        if report.requests > 0 && *reported != report {
+            self.store
+                .put_report(&self.instance, report.clone().bounded())
+                .await?;
+            *reported = report;
+        }
+        Ok(())
+    }
+
+    /// Logs a change, and adds it to the store's audit log.
+    pub(crate) async fn audit(&self, record: AuditRecord) {
+        record.log();
+        metrics::record_audit_event(record.what.as_str());
+        if let Err(error) = self.store.record(record).await {
+            tracing::warn!(%error, "an audit record is in the log only");
+        }
+    }
+}

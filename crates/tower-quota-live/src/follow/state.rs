@@ -1,0 +1,186 @@
+//! The state of an instance, for health checks and statistics.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+
+use super::in_force::InForce;
+use crate::time::Time;
+use crate::version::VersionInfo;
+
+/// The state of the live rules on one instance.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
+pub struct LiveState {
+    /// The store, without secrets.
+    pub store: String,
+    /// True if the last call of the store was answered.
+    pub is_reachable: bool,
+    /// The instant since which it is reachable, or not.
+    pub reachable_since: Time,
+    /// The version in force; `None` until there is a first one.
+    pub in_force: Option<VersionState>,
+    /// The version of the shadow document.
+    pub shadow: Option<VersionInfo>,
+    /// The last error, if it has not been made good since.
+    pub last_error: Option<String>,
+    /// The instant of the first error since all was well.
+    pub failing_since: Option<Time>,
+    /// The results of reloads since the start.
+    pub reloads: ReloadCounts,
+    /// The number of blocks and allowances in force.
+    pub blocks: usize,
+}
+
+impl LiveState {
+    /// Returns whether a document is in force, the store is reachable, and its last document is valid.
+    #[must_use]
+    pub const fn is_healthy(&self) -> bool {
+        self.in_force.is_some() && self.is_reachable && self.last_error.is_none()
+    }
+}
+
+/// The version in force on an instance.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
+pub struct VersionState {
+    /// The version.
+    #[serde(flatten)]
+    pub version: VersionInfo,
+    /// The instant since which it is in force on this instance.
+    pub since: Time,
+    /// True if it was read from the local copy, and the store has not confirmed it yet.
+    pub is_local_copy: bool,
+}
+
+/// The results of reloads on one instance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[non_exhaustive]
+pub struct ReloadCounts {
+    /// Documents that came into force.
+    pub applied: u64,
+    /// Documents that were invalid.
+    pub rejected: u64,
+    /// Calls of the store that failed.
+    pub failed: u64,
+}
+
+/// The notes of an instance about its store.
+#[derive(Debug)]
+pub(super) struct Health(Mutex<Noted>);
+
+#[derive(Clone, Debug)]
+struct Noted {
+    is_reachable: bool,
+    reachable_since: Time,
+    /// The failure of the last call of the store.
+    failure: Option<String>,
+    /// The invalid document that the store has.
+    invalid: Option<String>,
+    failing_since: Option<Time>,
+    reloads: ReloadCounts,
+}
+
+impl Health {
+    pub(super) fn new() -> Self {
+        Self(Mutex::new(Noted {
+            is_reachable: false,
+            reachable_since: Time::now(),
+            failure: None,
+            invalid: None,
+            failing_since: None,
+            reloads: ReloadCounts::default(),
+        }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Noted> {
+        // Each field stands for itself: after a panic all of them are still true.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes an answer of the store. Returns whether it was unreachable before.
+    pub(super) fn answered(&self) -> bool {
+        let mut noted = self.lock();
+        noted.failure = None;
+        noted.note_errors();
+        noted.note_reachable(true)
+    }
+
+    /// Notes a failure of the store. Returns whether it is the first in a row.
+    pub(super) fn failed(&self, error: String) -> bool {
+        let mut noted = self.lock();
+        noted.reloads.failed += 1;
+        let is_first = noted.failure.replace(error).is_none();
+        noted.note_errors();
+        noted.note_reachable(false);
+        is_first
+    }
+
+    /// Notes a document that came into force.
+    pub(super) fn applied(&self) {
+        self.lock().reloads.applied += 1;
+    }
+
+    /// Notes that all documents of the store are valid.
+    pub(super) fn is_valid(&self) {
+        let mut noted = self.lock();
+        noted.invalid = None;
+        noted.note_errors();
+    }
+
+    /// Notes an invalid document.
+    pub(super) fn rejected(&self, error: String) {
+        let mut noted = self.lock();
+        noted.reloads.rejected += 1;
+        noted.invalid = Some(error);
+        noted.note_errors();
+    }
+
+    pub(super) fn state(
+        &self,
+        store: String,
+        in_force: Option<&InForce>,
+        blocks: usize,
+    ) -> LiveState {
+        let noted = self.lock().clone();
+        LiveState {
+            store,
+            is_reachable: noted.is_reachable,
+            reachable_since: noted.reachable_since,
+            in_force: in_force.map(|in_force| VersionState {
+                version: in_force.version.info(),
+                since: in_force.since,
+                is_local_copy: in_force.is_local_copy,
+            }),
+            shadow: in_force
+                .and_then(|in_force| in_force.shadow.as_ref())
+                .map(|(version, _)| version.info()),
+            last_error: noted.failure.or(noted.invalid),
+            failing_since: noted.failing_since,
+            reloads: noted.reloads,
+            blocks,
+        }
+    }
+}
+
+impl Noted {
+    /// Notes whether the store answers. Returns whether that has changed.
+    fn note_reachable(&mut self, is_reachable: bool) -> bool {
+        let has_changed = core::mem::replace(&mut self.is_reachable, is_reachable) != is_reachable;
+        if has_changed {
+            self.reachable_since = Time::now();
+        }
+        has_changed
+    }
+
+    fn note_errors(&mut self) {
+        if self.failure.is_none() && self.invalid.is_none() {
+            self.failing_since = None;
+        } else {
+            self.failing_since.get_or_insert_with(Time::now);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Rules for [tower-quota](tower_quota) that change while requests run: versions, rollback, shadow documents, blocks.
+//!
+//! [`LiveRules`] puts the documents of a [`RuleStore`] in force on a layer, through its
+//! [handle](tower_quota::RateLimitHandle):
+//!
+//! ```
+//! use tower_quota::{MemoryStore, Policy, RateLimitLayer};
+//! use tower_quota_rules::Format;
+//! use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, NewVersion};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new());
+//! let live = LiveRules::start(layer.handle(), MemoryRules::new(), LiveOptions::new()).await;
+//!
+//! let document = "limits:\n  - name: minute\n    quota: 100/minute\n";
+//! let first = live.put(None, NewVersion::new(document, Format::Yaml, "ann").comment("the first limits")).await?;
+//! assert_eq!(live.state().in_force.unwrap().version.number, first.number);
+//!
+//! let stricter = NewVersion::new(document.replace("100", "10"), Format::Yaml, "bob");
+//! live.put(Some(first.number), stricter).await?;
+//! live.rollback(None, first.number, "ann").await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The [guide] shows shadow documents, blocks and what to do when something is wrong.
+//!
+//! | store | feature | shared by |
+//! |---|---|---|
+//! | [`MemoryRules`] | | one instance |
+//! | `FileRules` | `file` | the readers of a file, such as a Kubernetes config map |
+//! | `RedisRules` | `redis` | all instances |
+//!
+//! What always holds:
+//!
+//! * **Requests never wait for a store.** A document is read, checked and compiled in the background, and comes into
+//!   force in one step: a request is decided by one document.
+//! * **The last good document stays in force** when a new one is invalid or the store does not answer, also across a
+//!   restart with a [local copy](LiveOptions::local_copy). [`LiveRules::state`] says so.
+//! * **Versions only go up.** Of two writers who expect the same version, one gets a
+//!   [conflict](RuleStoreError::Conflict). [`LiveRules::rollback`] makes a new version.
+//! * **Counters are kept**, as [`RateLimitHandle::replace_policy`](tower_quota::RateLimitHandle::replace_policy) says.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+/// The guide to live rules.
+#[cfg(any(not(doctest), all(feature = "file", feature = "redis")))]
+#[doc = include_str!("../guide/live_rules.md")]
+pub mod guide {}
+
+mod audit;
+mod blocks;
+mod change;
+mod error;
+mod files;
+mod follow;
+#[cfg(not(feature = "metrics"))]
+mod metrics;
+mod options;
+mod rules;
+mod shadow;
+mod store;
+mod time;
+mod top;
+mod version;
+mod wait;
+
+#[cfg(feature = "metrics")]
+use tower_quota::metrics;
+
+pub use self::audit::{Action, AuditRecord};
+pub use self::blocks::{Block, BlockKind, NewBlock, Target};
+pub use self::change::By;
+pub use self::error::ChangeError;
+pub use self::follow::{InForce, LiveState, ReloadCounts, VersionState};
+pub use self::options::LiveOptions;
+pub use self::rules::{BlockTarget, LiveRules};
+pub use self::shadow::{LimitCounts, ShadowCounts, ShadowReport, ShadowTotal};
+#[cfg(feature = "file")]
+pub use self::store::FileRules;
+#[cfg(feature = "redis")]
+pub use self::store::RedisRules;
+pub use self::store::{
+    BlockChanges, KEPT_RECORDS, KEPT_REPORTS, KEPT_VERSIONS, MOST_ADAPTIVE_BLOCKS, MOST_BLOCKS,
+    MemoryRules, Reply, RuleStore, RuleStoreError, StoreState,
+};
+pub use self::time::{Time, TimeError};
+#[cfg(feature = "redis")]
+pub use self::top::SharedTop;
+pub use self::top::{Counted, ListedClient, TopList};
+pub use self::version::{NewVersion, Version, VersionInfo};

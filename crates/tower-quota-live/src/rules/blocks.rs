@@ -1,0 +1,203 @@
+//! Blocks and allowances.
+
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use tower_quota::key::KeyExtractor;
+use tower_quota::{Key, Store, when};
+
+use super::LiveRules;
+use crate::audit::{Action, AuditRecord};
+use crate::blocks::{Block, NewBlock, Target};
+use crate::change::By;
+use crate::error::ChangeError;
+use crate::store::BlockChanges;
+use crate::time::Time;
+
+/// The clients of a block, as operators name them.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum BlockTarget<'a> {
+    /// A network or an address such as `203.0.113.0/24`; otherwise the text of a key, in the only scope that can read it.
+    Text(&'a str),
+    /// A client by the text of its key in a scope, such as `header x-api-key`.
+    Scoped {
+        /// The scope.
+        scope: &'a str,
+        /// The text.
+        text: &'a str,
+    },
+    /// A client by its key, such as that of a [refused client](tower_quota::TopClient::key).
+    Key(&'a Key<'a>),
+    /// A client by the hash of its key, as lists and audit records show it.
+    Hash {
+        /// The scope of the key.
+        scope: &'a str,
+        /// The hash, 16 hexadecimal digits.
+        hash: &'a str,
+    },
+    /// All clients whose address is in a network.
+    Network(IpNet),
+    /// The clients that [`LiveRules::block_target`] has returned.
+    Resolved(&'a Target),
+}
+
+impl<S: Store + 'static> LiveRules<S> {
+    /// Blocks or allows clients on all instances, in place of an earlier entry for the same ones.
+    ///
+    /// It is in force here when this returns, and on the others within two seconds. Lists of the document go first: a
+    /// client that it allows is not blocked. A block ends a growth of adaptive blocks.
+    ///
+    /// # Errors
+    /// [`ChangeError`] as of [`block_target`](Self::block_target), or if there are too many blocks, or if the store fails.
+    pub async fn block(
+        &self,
+        target: BlockTarget<'_>,
+        new: NewBlock,
+    ) -> Result<Block, ChangeError> {
+        let (shared, block) = (
+            Arc::clone(&self.shared),
+            Block::new(self.block_target(target)?, new),
+        );
+        Ok(self
+            .to_its_end(async move { shared.put_block(block).await })
+            .await??)
+    }
+
+    /// Removes a block or an allowance by its [id](Block::id), with its growth. Returns it; `None` if there is none.
+    ///
+    /// # Errors
+    /// [`ChangeError::Store`] if the store fails.
+    pub async fn unblock(&self, id: &str, by: impl Into<By>) -> Result<Option<Block>, ChangeError> {
+        let (shared, id, by) = (Arc::clone(&self.shared), id.to_owned(), by.into());
+        let change = async move {
+            let known = shared.known.lock().await;
+            let removed = shared.store.remove_block(&id).await?;
+            shared.blocks.apply(BlockChanges::one(&id, None));
+            drop(known);
+            if let Some(block) = &removed {
+                let record = AuditRecord {
+                    time: Time::now(),
+                    who: by.author,
+                    what: Action::Unblock,
+                    target: block.target.to_string(),
+                    before: Some(format!("until {}", block.until)),
+                    after: None,
+                    comment: by.comment,
+                };
+                shared.audit(record).await;
+            }
+            Ok(removed)
+        };
+        self.to_its_end(change).await?
+    }
+
+    /// Returns the hash of a key, by which blocks, lists and audit records name the client.
+    #[must_use]
+    pub fn key_hash(&self, key: &Key<'_>) -> String {
+        self.shared.blocks.hash_text(key)
+    }
+
+    /// Returns the scopes of the keys by which the limits in force count single clients.
+    #[must_use]
+    pub fn scopes(&self) -> Vec<String> {
+        let everyone = Key::EVERYONE.scope();
+        let scopes = self.keys().into_iter().map(|key| key.scope());
+        scopes
+            .filter(|scope| *scope != everyone)
+            .map(|scope| scope.as_str().to_owned())
+            .collect()
+    }
+
+    /// Returns the blocks and allowances in force on this instance, in the order of their ends.
+    #[must_use]
+    pub fn blocks(&self) -> Vec<Block> {
+        let now = Time::now();
+        let mut blocks = self.shared.blocks.all();
+        blocks.retain(|block| block.is_in_force(now));
+        blocks.sort_unstable_by(|one, other| (one.until, &one.id).cmp(&(other.until, &other.id)));
+        blocks
+    }
+
+    fn keys(&self) -> Vec<Arc<dyn KeyExtractor>> {
+        self.in_force()
+            .map(|in_force| in_force.rules.policy().keys())
+            .unwrap_or_default()
+    }
+
+    /// Returns the clients as the store keeps them. The [id](Target::id) names their block, whether there is one or not.
+    ///
+    /// # Errors
+    /// [`ChangeError::Refused`] if no limit counts by such a key, if keys of several scopes can be written so, or if the
+    /// counter is the counter of all clients or of all clients without a key.
+    pub fn block_target(&self, target: BlockTarget<'_>) -> Result<Target, ChangeError> {
+        let (scope, text) = match target {
+            BlockTarget::Network(network) => {
+                let compared = compared_network(&network.to_string());
+                return Ok(Target::Network(compared.unwrap_or_else(|| network.trunc())));
+            }
+            BlockTarget::Key(key) => {
+                let hash = self.key_hash(key);
+                return self.hashed(key.scope().as_str(), &hash);
+            }
+            BlockTarget::Hash { scope, hash } => return self.hashed(scope, hash),
+            BlockTarget::Resolved(target) => return Ok(target.clone()),
+            BlockTarget::Text(text) => match compared_network(text) {
+                Some(network) => return Ok(Target::Network(network)),
+                None => (None, text),
+            },
+            BlockTarget::Scoped { scope, text } => (Some(scope), text),
+        };
+        let keys = self.keys();
+        let read: Vec<Key<'_>> = keys
+            .iter()
+            .filter_map(|key| key.parse(text))
+            .filter(|key| !key.as_bytes().is_empty())
+            .filter(|key| scope.is_none_or(|scope| key.scope().as_str() == scope))
+            .collect();
+        match read.as_slice() {
+            [key] => {
+                let text = self.shared.options.readable_keys.then(|| text.to_owned());
+                Ok(self.shared.blocks.target(key, text))
+            }
+            [] => Err(ChangeError::Refused(format!(
+                "no limit counts by a key that can be written so: they count by {}",
+                self.scopes().join(", ")
+            ))),
+            several => {
+                let scopes: Vec<&str> = several.iter().map(|key| key.scope().as_str()).collect();
+                Err(ChangeError::Refused(format!(
+                    "keys of several scopes can be written so: give one of {}",
+                    scopes.join(", ")
+                )))
+            }
+        }
+    }
+
+    /// Returns the target of a client by its hash.
+    fn hashed(&self, scope: &str, hash: &str) -> Result<Target, ChangeError> {
+        let keys = self.keys();
+        let of_none = |key: &Arc<dyn KeyExtractor>| {
+            key.scope().as_str() == scope && self.key_hash(&Key::new(key.scope(), b"")) == hash
+        };
+        if scope == Key::EVERYONE.scope().as_str() || keys.iter().any(of_none) {
+            let reason = "this counter counts many clients: block a network or a single key";
+            return Err(ChangeError::Refused(reason.to_owned()));
+        }
+        let number = u64::from_str_radix(hash, 16).map_err(|error| {
+            ChangeError::Refused(format!("{hash:?} is not a hash of a key: {error}"))
+        })?;
+        Ok(Target::Key {
+            scope: scope.to_owned(),
+            hash: format!("{number:016x}"),
+            text: None,
+        })
+    }
+}
+
+/// Returns the network that a text names, in the family in which clients' addresses are compared.
+fn compared_network(text: &str) -> Option<IpNet> {
+    let (first, last) = when::try_network_range(text).ok()?;
+    let mut networks = core::iter::successors(Some(IpNet::from(first)), IpNet::supernet);
+    networks.find(|network| network.contains(&last))
+}

@@ -1,0 +1,243 @@
+//! Changes of documents.
+
+use tower_quota::Store;
+
+use super::LiveRules;
+use crate::audit::{Action, AuditRecord};
+use crate::change::By;
+use crate::error::ChangeError;
+use crate::shadow::{ShadowReport, ShadowTotal};
+use crate::store::{RuleStoreError, StoreState};
+use crate::time::Time;
+use crate::version::{NewVersion, Version, VersionInfo};
+use tower_quota_rules::{Difference, Format, Problems, TestReport};
+
+impl<S: Store + 'static> LiveRules<S> {
+    /// Puts a document in force on all instances, or makes it the shadow document.
+    ///
+    /// The document is checked first, and an invalid one is not put. With `expected`, the newest version must still be
+    /// that version: the shadow document if there is one, which a put removes; 0 if there is no version yet. When the
+    /// call returns, the document is in force on this instance. The others follow within two seconds.
+    ///
+    /// # Errors
+    /// [`ChangeError`] with all problems of the document, the conflict, or the store's failure.
+    pub async fn put(
+        &self,
+        expected: Option<u64>,
+        new: NewVersion,
+    ) -> Result<Version, ChangeError> {
+        let what = if new.is_shadow {
+            Action::Shadow
+        } else {
+            Action::Put
+        };
+        let comment = new.comment.clone();
+        let change = self.clone().replace(expected, new, what, comment);
+        self.to_its_end(change).await?
+    }
+
+    /// Puts an old version in force again, as a new version, on all instances.
+    ///
+    /// In the history its comment is `rollback to version N`, and after a colon the reason that is given.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put); [`RuleStoreError::UnknownVersion`] if the version is not kept any more.
+    pub async fn rollback(
+        &self,
+        expected: Option<u64>,
+        number: u64,
+        by: impl Into<By>,
+    ) -> Result<Version, ChangeError> {
+        let (live, by) = (self.clone(), by.into());
+        let change = async move {
+            let old = live.version(number).await?;
+            let old = old.ok_or(RuleStoreError::UnknownVersion(number))?;
+            let mut comment = format!("rollback to version {number}");
+            if !by.comment.is_empty() {
+                comment = format!("{comment}: {}", by.comment);
+            }
+            let new = NewVersion::new(old.text, old.format, by.author).comment(comment);
+            live.replace(expected, new, Action::Rollback, by.comment)
+                .await
+        };
+        self.to_its_end(change).await?
+    }
+
+    /// Puts the shadow document of this number in force.
+    ///
+    /// # Errors
+    /// [`RuleStoreError::Conflict`] if another document, or none, is the shadow document by now.
+    pub async fn promote(&self, shadow: u64, by: impl Into<By>) -> Result<(), ChangeError> {
+        let (live, by) = (self.clone(), by.into());
+        let change = async move {
+            let before = live.stored().await?.current;
+            live.shared.store.promote(shadow).await?;
+            live.shared.refresh().await;
+            live.record(Action::Promote, by, before, Some(shadow)).await;
+            Ok(())
+        };
+        self.to_its_end(change).await?
+    }
+
+    /// Removes the shadow document of this number.
+    ///
+    /// # Errors
+    /// As [`promote`](Self::promote).
+    pub async fn abandon(&self, shadow: u64, by: impl Into<By>) -> Result<(), ChangeError> {
+        let (live, by) = (self.clone(), by.into());
+        let change = async move {
+            let current = live.stored().await?.current;
+            live.shared.store.abandon(shadow).await?;
+            live.shared.refresh().await;
+            live.record(Action::Abandon, by, Some(shadow), current)
+                .await;
+            Ok(())
+        };
+        self.to_its_end(change).await?
+    }
+
+    /// Returns how the outcomes of the shadow document differ on this instance.
+    ///
+    /// Returns `None` without a shadow document, or without [counts](crate::LiveOptions::shadow_counts).
+    #[must_use]
+    pub fn shadow(&self) -> Option<ShadowReport> {
+        self.shared.options.counts.as_ref()?.report()
+    }
+
+    /// Returns how the outcomes of the shadow document differ on all instances that share the store.
+    ///
+    /// The counts of this instance are up to date, those of others at most a
+    /// [poll](crate::LiveOptions::poll_every) old. If instances do not share the store, such as a file, you get the
+    /// counts of this instance. Returns `None` without a shadow document.
+    ///
+    /// # Errors
+    /// As [`history`](Self::history).
+    pub async fn shadow_of_all(&self) -> Result<Option<ShadowTotal>, RuleStoreError> {
+        let Some(shadow) = self.state().shadow.map(|shadow| shadow.number) else {
+            return Ok(None);
+        };
+        self.shared.report().await?;
+        let reports = self.shared.store.reports(shadow).await?;
+        let own = self
+            .shadow()
+            .filter(|own| own.version == shadow && own.requests > 0);
+        Ok(Some(match own {
+            Some(own) if reports.is_empty() => ShadowTotal::of(shadow, &[own]),
+            _ => ShadowTotal::of(shadow, &reports),
+        }))
+    }
+
+    /// Returns the latest versions without their texts, the newest first.
+    ///
+    /// # Errors
+    /// [`RuleStoreError`] if the store fails.
+    pub async fn history(&self, most: usize) -> Result<Vec<VersionInfo>, RuleStoreError> {
+        self.shared.store.history(most).await
+    }
+
+    /// Returns one version; `None` if it is not kept.
+    ///
+    /// # Errors
+    /// As [`history`](Self::history).
+    pub async fn version(&self, number: u64) -> Result<Option<Version>, RuleStoreError> {
+        self.shared.store.version(number).await
+    }
+
+    /// Returns the latest audit records, the newest first.
+    ///
+    /// # Errors
+    /// As [`history`](Self::history).
+    pub async fn audit(&self, most: usize) -> Result<Vec<AuditRecord>, RuleStoreError> {
+        self.shared.store.audit(most).await
+    }
+
+    /// Reads a document and runs its own tests, as [`put`](Self::put) does. Changes nothing.
+    ///
+    /// Returns the warnings and the results of the tests.
+    ///
+    /// # Errors
+    /// [`ChangeError::Invalid`] with all problems of the document.
+    pub async fn check(
+        &self,
+        text: impl Into<String>,
+        format: Format,
+    ) -> Result<(Problems, TestReport), ChangeError> {
+        let text = text.into();
+        let check = self.shared.work(move |shared| {
+            let rules = shared.read(&text, format)?;
+            Ok((rules.warnings().clone(), rules.test()))
+        });
+        check.await?
+    }
+
+    /// Returns the first differences between two versions, and the number of the others.
+    ///
+    /// The list is the beginning of [`Document::differences`](tower_quota_rules::Document::differences).
+    ///
+    /// # Errors
+    /// [`ChangeError::Invalid`] if one of the versions cannot be read.
+    pub async fn differences(
+        &self,
+        old: Version,
+        new: Version,
+        most: usize,
+    ) -> Result<(Vec<Difference>, usize), ChangeError> {
+        let compare = self.shared.work(move |shared| {
+            let old = shared.read(&old.text, old.format)?;
+            let new = shared.read(&new.text, new.format)?;
+            let mut differences = old.document().differences(new.document());
+            let more = differences.len().saturating_sub(most);
+            differences.truncate(most);
+            Ok((differences, more))
+        });
+        compare.await?
+    }
+
+    /// Replaces the document in force, or the shadow document.
+    async fn replace(
+        self,
+        expected: Option<u64>,
+        new: NewVersion,
+        what: Action,
+        comment: String,
+    ) -> Result<Version, ChangeError> {
+        let examined = self
+            .shared
+            .work(move |shared| shared.examine(&new).map(|()| new));
+        let new = examined.await??;
+        let before = self.stored().await?;
+        let new = new.above(self.shared.number());
+        let version = self.shared.store.put(expected, new).await?;
+        // The change is in force before it is logged in the store, which may take a moment.
+        self.shared.refresh().await;
+        let by = || By::new(&version.author);
+        if before.shadow.is_some() {
+            let reason = format!("version {} took its place", version.number);
+            let by = by().comment(reason);
+            self.record(Action::Abandon, by, before.shadow, before.current)
+                .await;
+        }
+        let by = by().comment(comment);
+        self.record(what, by, before.current, Some(version.number))
+            .await;
+        Ok(version)
+    }
+
+    async fn stored(&self) -> Result<StoreState, RuleStoreError> {
+        Ok(self.shared.store.state(None).await?.unwrap_or_default())
+    }
+
+    async fn record(&self, what: Action, by: By, before: Option<u64>, after: Option<u64>) {
+        let version = |number: u64| format!("version {number}");
+        let record = AuditRecord {
+            time: Time::now(),
+            who: by.author,
+            what,
+            target: "rules".to_owned(),
+            before: before.map(version),
+            after: after.map(version),
+            comment: by.comment,
+        };
+        self.shared.audit(record).await;
+    }
+}

@@ -1,0 +1,261 @@
+//! A store that follows a file.
+//!
+//! The folder of the file is watched, not the file: editors and Kubernetes replace files by renames. What the file
+//! says is compared with what is known, so an event too many costs one read, and a lost one waits for the next poll.
+
+mod read;
+mod shared_blocks;
+mod watcher;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, watch};
+
+use self::shared_blocks::SharedBlocks;
+use self::watcher::Watcher;
+use super::{MemoryRules, Reply, RuleStore, RuleStoreError, StoreState};
+use crate::audit::AuditRecord;
+use crate::blocks::Block;
+use crate::files;
+use crate::version::{NewVersion, Version, VersionInfo};
+use tower_quota_rules::Format;
+
+/// A [`RuleStore`] that follows a file: edits in place, renames, and symlinks as Kubernetes swaps them.
+///
+/// The file has no version numbers: each change that this process sees gets one, from 1 on. The history is that of this
+/// process; so are blocks and audit records, unless they are [shared](Self::blocks_in). While the file is missing the store is unavailable, and what is in force stays.
+///
+/// Replace the file by a rename if you can: a program that writes a file in place slowly may be read half-way. A file
+/// that was changed in the last 100 ms is read again until it is stable.
+#[derive(Debug)]
+pub struct FileRules {
+    path: PathBuf,
+    format: Format,
+    max_bytes: u64,
+    is_writable: bool,
+    memory: Arc<MemoryRules>,
+    shared: Option<SharedBlocks>,
+    /// The text of the file when it was last read or written. It is held during a change, from its check to its end.
+    known: Mutex<Option<String>>,
+    watcher: Arc<Watcher>,
+}
+
+impl FileRules {
+    /// The longest file that is read, unless another length is set: 16 MB.
+    pub const MAX_BYTES: u64 = 16 << 20;
+
+    /// Follows the file at a path, in the format that its ending names. The file need not be there yet.
+    ///
+    /// Call it on a tokio runtime, which then watches the folder.
+    ///
+    /// # Errors
+    /// [`RuleStoreError::Unreadable`] if the ending names no format.
+    pub fn new(path: impl Into<PathBuf>) -> Result<Self, RuleStoreError> {
+        let path = path.into();
+        let Some(format) = Format::of_path(&path) else {
+            let reason = "its ending names no format: write rules in YAML or JSON, as .yaml or .json, and convert TOML by \
+                 `yq -p toml -o yaml`";
+            return Err(RuleStoreError::unreadable(display(&path), reason));
+        };
+        let (memory, known) = (Arc::new(MemoryRules::new()), Mutex::default());
+        let watcher = Arc::new(Watcher::of(&path, Arc::clone(&memory)));
+        Ok(Self {
+            path,
+            format,
+            max_bytes: Self::MAX_BYTES,
+            is_writable: false,
+            memory,
+            shared: None,
+            known,
+            watcher,
+        })
+    }
+
+    /// Sets the longest file that is read, in bytes.
+    #[must_use]
+    pub const fn max_bytes(mut self, bytes: u64) -> Self {
+        self.max_bytes = bytes;
+        self
+    }
+
+    /// Lets documents be put: the file is replaced by a rename, and keeps its permissions.
+    #[must_use]
+    pub const fn writable(mut self) -> Self {
+        self.is_writable = true;
+        self
+    }
+
+    /// Keeps blocks and audit records in another store, for all instances that follow this file.
+    ///
+    /// Documents stay those of the file, also while the other store is unavailable: the blocks that are known then stay
+    /// in force, and the instance is not healthy. Call it on a tokio runtime, which then listens for changes.
+    ///
+    /// ```no_run
+    /// # #[cfg(feature = "redis")]
+    /// # fn example() -> Result<(), tower_quota_live::RuleStoreError> {
+    /// use tower_quota_live::{FileRules, RedisRules};
+    ///
+    /// let blocks = RedisRules::new("redis://127.0.0.1:6379", "orders")?;
+    /// let rules = FileRules::new("rules.yaml")?.blocks_in(blocks);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn blocks_in(mut self, store: impl RuleStore) -> Self {
+        let shared = SharedBlocks::new(Arc::new(store));
+        let memory = Arc::downgrade(&self.memory);
+        shared.forward(move || memory.upgrade().map(|memory| memory.announce()).is_some());
+        self.shared = Some(shared);
+        self
+    }
+
+    /// Returns the store of blocks and audit records.
+    fn beside(&self) -> &dyn RuleStore {
+        match &self.shared {
+            Some(shared) => &*shared.store,
+            None => &*self.memory,
+        }
+    }
+
+    /// Reads the file, and makes a version of it if it has changed.
+    async fn refresh(&self) -> Result<(), RuleStoreError> {
+        let mut known = self.known.lock().await;
+        let watcher = Arc::clone(&self.watcher);
+        let renewed = files::blocking(move || {
+            watcher.renew();
+            Ok(())
+        });
+        renewed
+            .await
+            .map_err(|error| RuleStoreError::unavailable(self.name(), error))?;
+        let text = read::settled(&self.path, self.max_bytes).await;
+        let text = text.map_err(|error| RuleStoreError::unavailable(self.name(), error))?;
+        if known.as_ref() != Some(&text) {
+            self.memory
+                .put_now(None, NewVersion::new(text.clone(), self.format, "file"))?;
+            *known = Some(text);
+        }
+        Ok(())
+    }
+
+    /// Writes the file before a change in memory, which then takes effect together with it.
+    async fn write(&self, known: &mut Option<String>, text: String) -> Result<(), RuleStoreError> {
+        let written = files::replace(&self.path, text.clone()).await;
+        written.map_err(|error| RuleStoreError::unavailable(self.name(), error))?;
+        *known = Some(text);
+        Ok(())
+    }
+
+    fn read_only<T>(&self) -> Result<T, RuleStoreError> {
+        Err(RuleStoreError::ReadOnly(self.name()))
+    }
+}
+
+fn display(path: &Path) -> String {
+    format!("file {}", path.display())
+}
+
+impl RuleStore for FileRules {
+    fn name(&self) -> String {
+        display(&self.path)
+    }
+
+    fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>> {
+        Box::pin(async move {
+            self.refresh().await?;
+            let Some(shared) = &self.shared else {
+                return self.memory.state(known).await;
+            };
+            shared
+                .merge(known, self.memory.state(None).await?.unwrap_or_default())
+                .await
+        })
+    }
+
+    fn version(&self, number: u64) -> Reply<'_, Option<Version>> {
+        self.memory.version(number)
+    }
+
+    fn history(&self, most: usize) -> Reply<'_, Vec<VersionInfo>> {
+        self.memory.history(most)
+    }
+
+    fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version> {
+        Box::pin(async move {
+            if !self.is_writable {
+                return self.read_only();
+            }
+            if new.format != self.format {
+                return Err(RuleStoreError::WrongFormat {
+                    store: self.name(),
+                    format: self.format,
+                });
+            }
+            self.refresh().await.or_else(|error| {
+                if self.path.exists() {
+                    Err(error)
+                } else {
+                    Ok(())
+                }
+            })?;
+            let mut known = self.known.lock().await;
+            self.memory.expect(expected)?;
+            if !new.is_shadow {
+                self.write(&mut known, new.text.clone()).await?;
+            }
+            self.memory.put_now(expected, new)
+        })
+    }
+
+    fn promote(&self, shadow: u64) -> Reply<'_, ()> {
+        Box::pin(async move {
+            let mut known = self.known.lock().await;
+            let text = self.memory.shadow_text(shadow)?;
+            self.write(&mut known, text).await?;
+            self.memory.promote(shadow).await
+        })
+    }
+
+    fn abandon(&self, shadow: u64) -> Reply<'_, ()> {
+        Box::pin(async move {
+            let _known = self.known.lock().await;
+            self.memory.abandon(shadow).await
+        })
+    }
+
+    fn restore<'a>(&'a self, _version: &'a Version) -> Reply<'a, bool> {
+        // The file is the truth, also when it is missing.
+        Box::pin(async { Ok(false) })
+    }
+
+    fn restore_blocks<'a>(&'a self, blocks: &'a [Block]) -> Reply<'a, ()> {
+        self.beside().restore_blocks(blocks)
+    }
+
+    fn put_block(&self, block: Block) -> Reply<'_, Option<Block>> {
+        match &self.shared {
+            Some(shared) => Box::pin(shared.put_block(block)),
+            None => self.memory.put_block(block),
+        }
+    }
+
+    fn remove_block<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Block>> {
+        match &self.shared {
+            Some(shared) => Box::pin(shared.remove_block(id)),
+            None => self.memory.remove_block(id),
+        }
+    }
+
+    fn record(&self, record: AuditRecord) -> Reply<'_, ()> {
+        self.beside().record(record)
+    }
+
+    fn audit(&self, most: usize) -> Reply<'_, Vec<AuditRecord>> {
+        self.beside().audit(most)
+    }
+
+    fn changes(&self) -> watch::Receiver<()> {
+        self.memory.changes()
+    }
+}

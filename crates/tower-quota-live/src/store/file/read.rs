@@ -1,0 +1,68 @@
+//! Reads a file that others write.
+
+use core::time::Duration;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::files::blocking;
+use crate::time::Time;
+use crate::wait::pause;
+
+/// A file that is older than this is taken as it is; a younger one may still be written.
+const STABLE_AFTER: Duration = Duration::from_millis(100);
+/// Times that a file is read until it is stable.
+const MOST_READS: usize = 10;
+
+/// Reads a file when it has been stable for a moment.
+///
+/// One that is changed all the time is taken as it is in the end: its document is then checked as any other.
+pub(super) async fn settled(path: &Path, max_bytes: u64) -> io::Result<String> {
+    let mut last = read(path, max_bytes).await?;
+    for _ in 1..MOST_READS {
+        let (text, age) = last;
+        if age >= STABLE_AFTER && !text.is_empty() {
+            return Ok(text);
+        }
+        pause(
+            STABLE_AFTER
+                .saturating_sub(age)
+                .max(Duration::from_millis(10)),
+        )
+        .await;
+        last = read(path, max_bytes).await?;
+    }
+    match last {
+        (text, _) if text.is_empty() => Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the file is empty",
+        )),
+        (text, _) => Ok(text),
+    }
+}
+
+/// Returns the text of a file, and the time since its last change.
+async fn read(path: &Path, max_bytes: u64) -> io::Result<(String, Duration)> {
+    let path = path.to_owned();
+    blocking(move || {
+        let file = File::open(&path)?;
+        let mut bytes = Vec::new();
+        (&file).take(max_bytes + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > max_bytes {
+            let message = format!(
+                "the file has more than {max_bytes} bytes: raise `max_bytes` if that is meant"
+            );
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+        }
+        let text = String::from_utf8(bytes)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        let modified = file.metadata()?.modified()?;
+        let since_1970 = modified
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default();
+        let modified =
+            Time::from_unix_millis(i64::try_from(since_1970.as_millis()).unwrap_or_default());
+        Ok((text, Time::now().since(modified)))
+    })
+    .await
+}

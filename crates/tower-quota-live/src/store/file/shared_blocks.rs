@@ -1,0 +1,116 @@
+//! Blocks and audit records that the followers of a file share in another store.
+
+use core::time::Duration;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, watch};
+use tokio::time::timeout;
+
+use crate::blocks::Block;
+use crate::store::{BlockChanges, RuleStore, RuleStoreError, StoreState};
+
+/// The longest that documents wait for blocks: a file is followed while the other store is silent.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// A store whose blocks and audit records are used beside the documents of a file.
+#[derive(Debug)]
+pub(super) struct SharedBlocks {
+    pub(super) store: Arc<dyn RuleStore>,
+    seen: Mutex<Seen>,
+}
+
+/// The last state that was merged.
+#[derive(Debug, Default)]
+struct Seen {
+    /// The revision of the merged states: it rises when either part has changed.
+    revision: u64,
+    documents: u64,
+    blocks: Option<u64>,
+    kept: HashMap<String, Arc<Block>>,
+}
+
+impl SharedBlocks {
+    pub(super) fn new(store: Arc<dyn RuleStore>) -> Self {
+        Self {
+            store,
+            seen: Mutex::default(),
+        }
+    }
+
+    /// Announces the changes of the other store by this function, until it returns false.
+    pub(super) fn forward(&self, announce: impl Fn() -> bool + Send + 'static) {
+        let mut changes: watch::Receiver<()> = self.store.changes();
+        // The sender ends with the store, and the task with the sender.
+        tokio::spawn(async move { while changes.changed().await.is_ok() && announce() {} });
+    }
+
+    /// Reads the blocks that have changed, and puts blocks back that the other store has lost.
+    async fn changes(&self, seen: &Seen) -> Result<Option<StoreState>, RuleStoreError> {
+        let state = self.store.state(seen.blocks).await?;
+        if !state
+            .as_ref()
+            .is_some_and(|state| state.has_lost(seen.blocks))
+        {
+            return Ok(state);
+        }
+        let kept: Vec<Block> = seen.kept.values().map(|block| (**block).clone()).collect();
+        self.store.restore_blocks(&kept).await?;
+        let restored = self.store.state(None).await?;
+        // Otherwise it has lost them again, and the next reading restores them.
+        Ok(restored.filter(|state| state.blocks.know_all(&kept)))
+    }
+
+    /// Puts a block, which stays in force if the other store does not answer afterwards.
+    pub(super) async fn put_block(&self, block: Block) -> Result<Option<Block>, RuleStoreError> {
+        let mut seen = self.seen.lock().await;
+        let before = self.store.put_block(block.clone()).await?;
+        seen.kept.insert(block.id.clone(), Arc::new(block));
+        Ok(before)
+    }
+
+    pub(super) async fn remove_block(&self, id: &str) -> Result<Option<Block>, RuleStoreError> {
+        let mut seen = self.seen.lock().await;
+        let before = self.store.remove_block(id).await?;
+        seen.kept.remove(id);
+        Ok(before)
+    }
+
+    /// Adds the shared blocks to the state of the documents. Returns `None` if both are as the caller knows them.
+    pub(super) async fn merge(
+        &self,
+        known: Option<u64>,
+        documents: StoreState,
+    ) -> Result<Option<StoreState>, RuleStoreError> {
+        let mut seen = self.seen.lock().await;
+        let answer = timeout(PATIENCE, self.changes(&seen)).await;
+        let answer = answer.unwrap_or_else(|_| {
+            Err(RuleStoreError::unavailable(
+                self.store.name(),
+                "no answer in time",
+            ))
+        });
+        let (changed, failure) = match answer {
+            Ok(changed) => (changed, None),
+            // The blocks that are known stay in force.
+            Err(error) => (None, Some(format!("blocks are not shared: {error}"))),
+        };
+        if changed.is_some() || seen.documents != documents.revision {
+            seen.revision += 1;
+            seen.documents = documents.revision;
+        }
+        if let Some(state) = changed {
+            seen.blocks = Some(state.revision);
+            state.blocks.apply_to(&mut seen.kept);
+        }
+        if failure.is_none() && known == Some(seen.revision) {
+            return Ok(None);
+        }
+        Ok(Some(StoreState {
+            revision: seen.revision,
+            blocks: BlockChanges::all(seen.kept.values().map(|block| (**block).clone())),
+            failure,
+            ..documents
+        }))
+    }
+}

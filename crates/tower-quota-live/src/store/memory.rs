@@ -1,0 +1,245 @@
+//! A store in this process.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+use super::{
+    BlockChanges, KEPT_RECORDS, KEPT_VERSIONS, MOST_ADAPTIVE_BLOCKS, MOST_BLOCKS, Reply, RuleStore,
+    RuleStoreError, StoreState,
+};
+use crate::audit::AuditRecord;
+use crate::blocks::Block;
+use crate::time::Time;
+use crate::version::{NewVersion, Version, VersionInfo};
+
+/// A [`RuleStore`] in this process: for one instance, and for tests. It forgets everything with the process.
+#[derive(Debug, Default)]
+pub struct MemoryRules {
+    kept: Mutex<Kept>,
+    changed: watch::Sender<()>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    revision: u64,
+    latest: u64,
+    current: Option<u64>,
+    shadow: Option<u64>,
+    versions: BTreeMap<u64, Version>,
+    blocks: HashMap<String, Block>,
+    records: VecDeque<AuditRecord>,
+}
+
+impl MemoryRules {
+    /// Makes an empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        // Each change ends with one assignment that makes it visible: after a panic the state before still holds.
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Marks a change that another part may bring.
+    #[cfg(feature = "file")]
+    pub(super) fn announce(&self) {
+        self.changed.send_replace(());
+    }
+
+    fn change<T>(
+        &self,
+        change: impl FnOnce(&mut Kept) -> Result<T, RuleStoreError>,
+    ) -> Result<T, RuleStoreError> {
+        let mut kept = self.lock();
+        let changed = change(&mut kept)?;
+        kept.revision += 1;
+        drop(kept);
+        self.changed.send_replace(());
+        Ok(changed)
+    }
+
+    /// Checks that the newest version is the expected one.
+    #[cfg(feature = "file")]
+    pub(super) fn expect(&self, expected: Option<u64>) -> Result<(), RuleStoreError> {
+        self.lock().expect(expected)
+    }
+
+    /// Returns the text of the shadow document of this number.
+    #[cfg(feature = "file")]
+    pub(super) fn shadow_text(&self, number: u64) -> Result<String, RuleStoreError> {
+        let kept = self.lock();
+        if kept.shadow != Some(number) {
+            return Err(RuleStoreError::Conflict {
+                current: kept.newest(),
+            });
+        }
+        let version = kept
+            .versions
+            .get(&number)
+            .ok_or(RuleStoreError::UnknownVersion(number))?;
+        Ok(version.text.clone())
+    }
+
+    /// Stores a version, as [`RuleStore::put`] does, in place.
+    pub(super) fn put_now(
+        &self,
+        expected: Option<u64>,
+        new: NewVersion,
+    ) -> Result<Version, RuleStoreError> {
+        self.change(|kept| {
+            kept.expect(expected)?;
+            kept.latest = kept.latest.max(new.above) + 1;
+            let (number, is_shadow) = (kept.latest, new.is_shadow);
+            let version = Version::new(number, new);
+            kept.versions.insert(number, version.clone());
+            kept.shadow = is_shadow.then_some(number);
+            if !is_shadow {
+                kept.current = Some(number);
+            }
+            let (oldest, current) = (number.saturating_sub(KEPT_VERSIONS), kept.current);
+            kept.versions
+                .retain(|known, _| *known > oldest || Some(*known) == current);
+            Ok(version)
+        })
+    }
+}
+
+impl Kept {
+    fn newest(&self) -> Option<u64> {
+        self.shadow.or(self.current)
+    }
+
+    fn expect(&self, expected: Option<u64>) -> Result<(), RuleStoreError> {
+        match self.newest() {
+            newest if expected.is_some_and(|expected| expected != newest.unwrap_or(0)) => {
+                Err(RuleStoreError::Conflict { current: newest })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes the adaptive block that ends soonest, if there is no room for another block.
+    fn make_room(&mut self, is_adaptive: bool) -> Result<(), RuleStoreError> {
+        let adaptive = self.blocks.values().filter(|block| block.is_adaptive());
+        let has_most = is_adaptive && adaptive.clone().count() >= MOST_ADAPTIVE_BLOCKS;
+        if self.blocks.len() < MOST_BLOCKS && !has_most {
+            return Ok(());
+        }
+        let soonest = adaptive.min_by_key(|block| block.forgotten_at);
+        let id = soonest.ok_or(RuleStoreError::TooManyBlocks)?.id.clone();
+        self.blocks.remove(&id);
+        Ok(())
+    }
+
+    fn take_shadow(&mut self, number: u64) -> Result<(), RuleStoreError> {
+        if self.shadow != Some(number) {
+            return Err(RuleStoreError::Conflict {
+                current: self.newest(),
+            });
+        }
+        self.shadow = None;
+        Ok(())
+    }
+}
+
+/// Returns an answer that is ready.
+fn ready<'a, T: Send + 'a>(answer: Result<T, RuleStoreError>) -> Reply<'a, T> {
+    Box::pin(core::future::ready(answer))
+}
+
+impl RuleStore for MemoryRules {
+    fn name(&self) -> String {
+        "memory".to_owned()
+    }
+
+    fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>> {
+        let (kept, now) = (self.lock(), Time::now());
+        let state = (known != Some(kept.revision)).then(|| StoreState {
+            revision: kept.revision,
+            current: kept.current,
+            shadow: kept.shadow,
+            blocks: BlockChanges::all(
+                kept.blocks
+                    .values()
+                    .filter(|block| block.is_kept(now))
+                    .cloned(),
+            ),
+            ..StoreState::empty()
+        });
+        ready(Ok(state))
+    }
+
+    fn version(&self, number: u64) -> Reply<'_, Option<Version>> {
+        ready(Ok(self.lock().versions.get(&number).cloned()))
+    }
+
+    fn history(&self, most: usize) -> Reply<'_, Vec<VersionInfo>> {
+        ready(Ok(self
+            .lock()
+            .versions
+            .values()
+            .rev()
+            .take(most)
+            .map(Version::info)
+            .collect()))
+    }
+
+    fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version> {
+        ready(self.put_now(expected, new))
+    }
+
+    fn promote(&self, shadow: u64) -> Reply<'_, ()> {
+        ready(self.change(|kept| {
+            kept.take_shadow(shadow)?;
+            kept.current = Some(shadow);
+            Ok(())
+        }))
+    }
+
+    fn abandon(&self, shadow: u64) -> Reply<'_, ()> {
+        ready(self.change(|kept| kept.take_shadow(shadow)))
+    }
+
+    fn restore<'a>(&'a self, _version: &'a Version) -> Reply<'a, bool> {
+        // It loses nothing before the process ends.
+        ready(Ok(false))
+    }
+
+    fn restore_blocks<'a>(&'a self, _blocks: &'a [Block]) -> Reply<'a, ()> {
+        ready(Ok(()))
+    }
+
+    fn put_block(&self, block: Block) -> Reply<'_, Option<Block>> {
+        ready(self.change(|kept| {
+            let now = Time::now();
+            kept.blocks.retain(|_, block| block.is_kept(now));
+            if !kept.blocks.contains_key(&block.id) {
+                kept.make_room(block.is_adaptive())?;
+            }
+            Ok(kept.blocks.insert(block.id.clone(), block))
+        }))
+    }
+
+    fn remove_block<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Block>> {
+        ready(self.change(|kept| Ok(kept.blocks.remove(id))))
+    }
+
+    fn record(&self, record: AuditRecord) -> Reply<'_, ()> {
+        let mut kept = self.lock();
+        kept.records.push_front(record);
+        kept.records.truncate(KEPT_RECORDS);
+        ready(Ok(()))
+    }
+
+    fn audit(&self, most: usize) -> Reply<'_, Vec<AuditRecord>> {
+        ready(Ok(self.lock().records.iter().take(most).cloned().collect()))
+    }
+
+    fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+}

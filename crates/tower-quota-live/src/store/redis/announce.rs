@@ -1,0 +1,124 @@
+//! Announcements of changes by Pub/Sub, on a connection of their own.
+//!
+//! The connection is made anew when it is lost, and pinged: one that is cut without notice would be silent for ever.
+//! What is announced meanwhile is lost, so that a new connection counts as a change.
+
+use core::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_util::StreamExt;
+use redis::RedisError;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{error::Elapsed, timeout};
+use tower_quota_redis::RedisConnection;
+
+use super::RedisRules;
+use crate::wait::{Backoff, pause};
+
+/// A connection without a message is pinged this often.
+const PING_EVERY: Duration = Duration::from_secs(5);
+
+/// A task that listens for announcements, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Announcements {
+    changed: Arc<watch::Sender<()>>,
+    /// True from the loss of a subscription until the next reading.
+    was_lost: Arc<AtomicBool>,
+    task: JoinHandle<()>,
+}
+
+/// The end of a subscription.
+enum Lost {
+    Failed(RedisError),
+    TimedOut,
+    Closed,
+}
+
+impl Announcements {
+    pub(super) fn listen(connection: RedisConnection, channel: String) -> Self {
+        let changed = Arc::new(watch::Sender::new(()));
+        let was_lost = Arc::new(AtomicBool::new(false));
+        let following = follow(
+            connection,
+            channel,
+            Arc::clone(&changed),
+            Arc::clone(&was_lost),
+        );
+        Self {
+            changed,
+            was_lost,
+            task: tokio::spawn(following),
+        }
+    }
+
+    /// Returns whether a subscription was lost since the last call.
+    pub(super) fn was_lost(&self) -> bool {
+        self.was_lost.swap(false, Ordering::Relaxed)
+    }
+
+    pub(super) fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+}
+
+impl Drop for Announcements {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn follow(
+    connection: RedisConnection,
+    channel: String,
+    changed: Arc<watch::Sender<()>>,
+    was_lost: Arc<AtomicBool>,
+) {
+    let mut backoff = Backoff::default();
+    loop {
+        let lost = subscribe(&connection, &channel, &changed, &mut backoff).await;
+        let reason = match lost {
+            Lost::Failed(error) => error.to_string(),
+            Lost::TimedOut => "no answer".to_owned(),
+            Lost::Closed => "the connection was closed".to_owned(),
+        };
+        // The store may be lost too: ask it now, not at the next poll.
+        was_lost.store(true, Ordering::Relaxed);
+        changed.send_replace(());
+        tracing::debug!(
+            server = connection.server(),
+            reason,
+            "lost the announcements of rules"
+        );
+        pause(backoff.next()).await;
+    }
+}
+
+/// Marks a change for each announcement, until the connection is lost.
+async fn subscribe(
+    connection: &RedisConnection,
+    channel: &str,
+    changed: &watch::Sender<()>,
+    backoff: &mut Backoff,
+) -> Lost {
+    let (mut pings, mut messages) = match connection.subscribe(channel).await {
+        Ok(subscription) => subscription.split(),
+        Err(error) => return Lost::Failed(error),
+    };
+    backoff.reset();
+    changed.send_replace(());
+    loop {
+        match timeout(PING_EVERY, messages.next()).await {
+            Ok(Some(_)) => {
+                changed.send_replace(());
+            }
+            Ok(None) => return Lost::Closed,
+            Err(Elapsed { .. }) => match timeout(RedisRules::DEADLINE, pings.ping::<()>()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => return Lost::Failed(error),
+                Err(_) => return Lost::TimedOut,
+            },
+        }
+    }
+}

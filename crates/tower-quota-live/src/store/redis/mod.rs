@@ -1,0 +1,504 @@
+//! A store in Redis, shared by all instances.
+//!
+//! ```text
+//! quota:rules:{NAME}:state      hash: revision, began, marked_since, latest, current, shadow
+//! quota:rules:{NAME}:versions   hash: number -> author, comment, time, format, hash (JSON)
+//! quota:rules:{NAME}:texts      hash: number -> the document
+//! quota:rules:{NAME}:blocks     hash: id -> block (JSON)
+//! quota:rules:{NAME}:ends       sorted set: id by the instant at which it is forgotten
+//! quota:rules:{NAME}:revisions  sorted set: id by the revision at which the block was put or removed
+//! quota:rules:{NAME}:adaptive   sorted set: id of an adaptive block by the instant at which it is forgotten
+//! quota:rules:{NAME}:audit      list: the latest records (JSON)
+//! quota:rules:{NAME}:reports    hash: instance -> its counts of the shadow document (JSON); `shadow`; expires
+//! quota:rules:{NAME}:changed    channel: the revision, at every change
+//! ```
+//!
+//! The keys share a hash tag, hence a slot of a cluster. Each change is one script call, so it is made entirely or not
+//! at all, and of two writers one gets a conflict. None of the keys but the reports expires: under a policy that evicts
+//! keys with an expiry they stay.
+
+mod announce;
+
+use core::fmt;
+use core::time::Duration;
+
+use redis::{AsyncCommands as _, FromRedisValue, RedisResult, Script, ScriptInvocation, Value};
+use tokio::sync::watch;
+use tower_quota_redis::{RedisConfigError, RedisConnection, RedisStore};
+
+use self::announce::Announcements;
+use super::{
+    BlockChanges, KEPT_RECORDS, KEPT_REPORTS, KEPT_VERSIONS, MOST_ADAPTIVE_BLOCKS, MOST_BLOCKS,
+    Reply, RuleStore, RuleStoreError, StoreState,
+};
+use crate::audit::AuditRecord;
+use crate::blocks::Block;
+use crate::shadow::ShadowReport;
+use crate::time::Time;
+use crate::version::{NewVersion, Version, VersionInfo};
+
+/// The blocks that one call reads or restores, so that no call takes Redis longer than a millisecond.
+const PAGE: usize = 250;
+
+/// A [`RuleStore`] in Redis, shared by all instances.
+///
+/// Connections are made when they are needed and replaced when they are lost. Each call ends within the deadline. A
+/// change is announced to all instances at once.
+pub struct RedisRules {
+    connection: RedisConnection,
+    script: Script,
+    keys: RedisKeys,
+    announcements: Announcements,
+}
+
+struct RedisKeys {
+    /// The keys of the script, in its order.
+    script: [String; 8],
+    audit: String,
+    channel: String,
+}
+
+impl RedisRules {
+    /// The time that the reports of a shadow document are kept after the last one.
+    const REPORTS_KEPT: Duration = Duration::from_secs(24 * 3_600);
+    /// The longest that a call may take, connecting included.
+    pub const DEADLINE: Duration = Duration::from_secs(2);
+
+    /// Uses the servers at a URL, which is one of those that [`RedisStore::connect`] takes. No connection is made yet.
+    ///
+    /// Instances with the same name share the same rules: 1 to 64 letters, digits or characters of `-_.`. Call it on a
+    /// tokio runtime, which then listens for announcements.
+    ///
+    /// # Errors
+    /// [`RuleStoreError::Config`] for an invalid URL or name.
+    pub fn new(url: &str, name: &str) -> Result<Self, RuleStoreError> {
+        Self::with(RedisConnection::new(url, Self::DEADLINE), name)
+    }
+
+    /// Uses the servers of a store of counters, with its certificates, on a connection beside its own.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new); also for a store on a pool, which does not say where its server is.
+    pub fn beside(counters: &RedisStore, name: &str) -> Result<Self, RuleStoreError> {
+        Self::with(counters.connection(Self::DEADLINE), name)
+    }
+
+    fn with(
+        connection: Result<RedisConnection, RedisConfigError>,
+        name: &str,
+    ) -> Result<Self, RuleStoreError> {
+        let connection = connection.map_err(RuleStoreError::config)?;
+        check_name(name)?;
+        let key = |part: &str| format!("quota:rules:{{{name}}}:{part}");
+        let keys = RedisKeys {
+            script: [
+                "state",
+                "versions",
+                "texts",
+                "blocks",
+                "ends",
+                "reports",
+                "revisions",
+                "adaptive",
+            ]
+            .map(key),
+            audit: key("audit"),
+            channel: key("changed"),
+        };
+        let announcements = Announcements::listen(connection.clone(), keys.channel.clone());
+        Ok(Self {
+            connection,
+            script: Script::new(include_str!("rules.lua")),
+            keys,
+            announcements,
+        })
+    }
+
+    /// Prepares a call of the script.
+    fn operation(&self, operation: &str) -> ScriptInvocation<'_> {
+        let mut invocation = self.script.prepare_invoke();
+        for key in &self.keys.script {
+            invocation.key(key);
+        }
+        invocation.arg(operation).arg(&self.keys.channel);
+        invocation
+    }
+
+    async fn call<T, F>(&self, call: impl FnOnce(RedisConnection) -> F) -> Result<T, RuleStoreError>
+    where
+        F: Future<Output = RedisResult<T>>,
+    {
+        self.connection
+            .call(call)
+            .await
+            .map_err(|error| RuleStoreError::unavailable(self.name(), error))
+    }
+
+    async fn run(&self, invocation: &ScriptInvocation<'_>) -> Result<Answer, RuleStoreError> {
+        let parts: Vec<Value> = self
+            .call(async |mut redis| invocation.invoke_async(&mut redis).await)
+            .await?;
+        let mut parts = parts.into_iter();
+        let word: String = self.read(parts.next())?;
+        match word.as_str() {
+            "ok" => Ok(Answer::Done(parts.collect())),
+            "same" => Ok(Answer::Same),
+            "full" => Err(RuleStoreError::TooManyBlocks),
+            "conflict" => {
+                let newest: String = self.read(parts.next())?;
+                Err(RuleStoreError::Conflict {
+                    current: self.number(&newest)?,
+                })
+            }
+            _ => Err(RuleStoreError::unreadable(
+                self.name(),
+                format_args!("unexpected answer {word:?}"),
+            )),
+        }
+    }
+
+    fn read<T: FromRedisValue>(&self, value: Option<Value>) -> Result<T, RuleStoreError> {
+        T::from_redis_value(value.unwrap_or(Value::Nil))
+            .map_err(|error| RuleStoreError::unreadable(self.name(), error))
+    }
+
+    fn number(&self, text: &str) -> Result<Option<u64>, RuleStoreError> {
+        let wrong = |error| {
+            RuleStoreError::unreadable(self.name(), format_args!("{text:?} is no number: {error}"))
+        };
+        if text.is_empty() {
+            Ok(None)
+        } else {
+            text.parse().map(Some).map_err(wrong)
+        }
+    }
+
+    fn json<T: serde::de::DeserializeOwned>(&self, text: &str) -> Result<T, RuleStoreError> {
+        serde_json::from_str(text).map_err(|error| RuleStoreError::unreadable(self.name(), error))
+    }
+
+    fn to_json(&self, value: &impl serde::Serialize) -> Result<String, RuleStoreError> {
+        serde_json::to_string(value).map_err(|error| RuleStoreError::unreadable(self.name(), error))
+    }
+
+    /// Adds the arguments of a block to a call.
+    fn add_block(
+        &self,
+        call: &mut ScriptInvocation<'_>,
+        block: &Block,
+    ) -> Result<(), RuleStoreError> {
+        call.arg(&block.id)
+            .arg(block.forgotten_at.unix_millis())
+            .arg(u8::from(block.is_adaptive()))
+            .arg(self.to_json(block)?);
+        Ok(())
+    }
+
+    fn before(&self, parts: &[Value]) -> Result<Option<Block>, RuleStoreError> {
+        let text: String = self.read(parts.first().cloned())?;
+        if text.is_empty() {
+            Ok(None)
+        } else {
+            self.json(&text).map(Some)
+        }
+    }
+
+    /// Reads the state with the first changes of blocks after a revision, and whether there are more.
+    async fn page(
+        &self,
+        known: Option<u64>,
+        is_next: bool,
+    ) -> Result<Option<(StoreState, bool)>, RuleStoreError> {
+        let known = known.map(|known| known.to_string()).unwrap_or_default();
+        let mut call = self.operation("state");
+        call.arg(known).arg(u8::from(is_next)).arg(PAGE);
+        let Answer::Done(parts) = self.run(&call).await? else {
+            return Ok(None);
+        };
+        let (numbers, is_complete, has_more, ids, stored): (
+            [String; 4],
+            bool,
+            bool,
+            Vec<String>,
+            Vec<Option<String>>,
+        ) = self.read(Some(Value::Array(parts)))?;
+        let [revision, began, current, shadow] = numbers;
+        // A block that a later version of the program wrote does not make the others void.
+        let block = |text: Option<String>| text.and_then(|text| self.json::<Block>(&text).ok());
+        let changed = ids.into_iter().zip(stored.into_iter().map(block));
+        let state = StoreState {
+            revision: self.number(&revision)?.unwrap_or_default(),
+            began: self.number(&began)?.unwrap_or_default(),
+            current: self.number(&current)?,
+            shadow: self.number(&shadow)?,
+            blocks: BlockChanges {
+                is_complete,
+                changed: changed.collect(),
+            },
+            failure: None,
+        };
+        Ok(Some((state, has_more)))
+    }
+
+    async fn end_shadow(&self, operation: &str, shadow: u64) -> Result<(), RuleStoreError> {
+        self.run(self.operation(operation).arg(shadow))
+            .await
+            .map(drop)
+    }
+}
+
+/// The answer of the script.
+enum Answer {
+    /// The values that it returns.
+    Done(Vec<Value>),
+    /// Nothing was to be done.
+    Same,
+}
+
+impl Answer {
+    fn parts(self) -> Vec<Value> {
+        match self {
+            Self::Done(parts) => parts,
+            Self::Same => Vec::new(),
+        }
+    }
+}
+
+/// Returns an error for a name that cannot be a part of keys.
+pub(crate) fn check_name(name: &str) -> Result<(), RuleStoreError> {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if name.is_empty() || name.len() > 64 || !name.bytes().all(is_allowed) {
+        let reason = format!(
+            "{name:?} is not a name: give 1 to 64 letters, digits or characters of \"-_.\""
+        );
+        return Err(RuleStoreError::config(reason));
+    }
+    Ok(())
+}
+
+/// Returns a version without its text, which has a field of its own.
+fn info_of(version: &Version) -> Version {
+    Version {
+        text: String::new(),
+        ..version.clone()
+    }
+}
+
+impl RuleStore for RedisRules {
+    fn name(&self) -> String {
+        format!("redis at {}", self.connection.server())
+    }
+
+    fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>> {
+        Box::pin(async move {
+            // After a lost subscription the server may be another one, with another history.
+            let known = known.filter(|_| !self.announcements.was_lost());
+            let Some((mut state, mut has_more)) = self.page(known, false).await? else {
+                return Ok(None);
+            };
+            while has_more {
+                let Some((next, more)) = self.page(Some(state.revision), true).await? else {
+                    break;
+                };
+                // A block that has changed since is in a later page again.
+                let mut changed = state.blocks.changed;
+                changed.extend(next.blocks.changed);
+                let blocks = BlockChanges {
+                    changed,
+                    ..state.blocks
+                };
+                (state, has_more) = (StoreState { blocks, ..next }, more);
+            }
+            Ok(Some(state))
+        })
+    }
+
+    fn version(&self, number: u64) -> Reply<'_, Option<Version>> {
+        Box::pin(async move {
+            let mut both = redis::pipe();
+            both.atomic()
+                .hget(&self.keys.script[1], number)
+                .hget(&self.keys.script[2], number);
+            let (info, text): (Option<String>, Option<String>) = self
+                .call(async |mut redis| both.query_async(&mut redis).await)
+                .await?;
+            let (Some(info), Some(text)) = (info, text) else {
+                return Ok(None);
+            };
+            let version: Version = self.json(&info)?;
+            Ok(Some(Version {
+                number,
+                text,
+                ..version
+            }))
+        })
+    }
+
+    fn history(&self, most: usize) -> Reply<'_, Vec<VersionInfo>> {
+        Box::pin(async move {
+            let infos: Vec<(u64, String)> = self
+                .call(async |mut redis| redis.hgetall(&self.keys.script[1]).await)
+                .await?;
+            let mut lengths = redis::pipe();
+            for (number, _) in &infos {
+                lengths.cmd("HSTRLEN").arg(&self.keys.script[2]).arg(number);
+            }
+            let lengths: Vec<usize> = match infos.is_empty() {
+                true => Vec::new(),
+                false => {
+                    self.call(async |mut redis| lengths.query_async(&mut redis).await)
+                        .await?
+                }
+            };
+            let mut versions = Vec::with_capacity(infos.len());
+            for ((number, info), bytes) in infos.into_iter().zip(lengths) {
+                versions.push(VersionInfo {
+                    number,
+                    bytes,
+                    ..self.json::<Version>(&info)?.info()
+                });
+            }
+            versions.sort_unstable_by_key(|version| core::cmp::Reverse(version.number));
+            versions.truncate(most);
+            Ok(versions)
+        })
+    }
+
+    fn put(&self, expected: Option<u64>, new: NewVersion) -> Reply<'_, Version> {
+        Box::pin(async move {
+            let (above, is_shadow) = (new.above, u8::from(new.is_shadow));
+            let version = Version::new(0, new);
+            let mut put = self.operation("put");
+            put.arg(
+                expected
+                    .map(|expected| expected.to_string())
+                    .unwrap_or_default(),
+            )
+            .arg(above)
+            .arg(is_shadow);
+            put.arg(KEPT_VERSIONS)
+                .arg(self.to_json(&info_of(&version))?)
+                .arg(&version.text);
+            let number: u64 = self.read(self.run(&put).await?.parts().into_iter().next())?;
+            Ok(Version { number, ..version })
+        })
+    }
+
+    fn promote(&self, shadow: u64) -> Reply<'_, ()> {
+        Box::pin(self.end_shadow("promote", shadow))
+    }
+
+    fn abandon(&self, shadow: u64) -> Reply<'_, ()> {
+        Box::pin(self.end_shadow("abandon", shadow))
+    }
+
+    fn restore<'a>(&'a self, version: &'a Version) -> Reply<'a, bool> {
+        Box::pin(async move {
+            let mut restore = self.operation("restore");
+            restore
+                .arg(version.number)
+                .arg(self.to_json(&info_of(version))?)
+                .arg(&version.text);
+            Ok(matches!(self.run(&restore).await?, Answer::Done(_)))
+        })
+    }
+
+    fn restore_blocks<'a>(&'a self, blocks: &'a [Block]) -> Reply<'a, ()> {
+        Box::pin(async move {
+            for page in blocks.chunks(PAGE) {
+                let mut restore = self.operation("restore_blocks");
+                for block in page {
+                    self.add_block(&mut restore, block)?;
+                }
+                self.run(&restore).await?;
+            }
+            Ok(())
+        })
+    }
+
+    fn put_block(&self, block: Block) -> Reply<'_, Option<Block>> {
+        Box::pin(async move {
+            let mut put = self.operation("put_block");
+            self.add_block(&mut put, &block)?;
+            put.arg(Time::now().unix_millis())
+                .arg(MOST_BLOCKS)
+                .arg(MOST_ADAPTIVE_BLOCKS);
+            self.before(&self.run(&put).await?.parts())
+        })
+    }
+
+    fn remove_block<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Block>> {
+        Box::pin(async move {
+            let mut remove = self.operation("remove_block");
+            remove.arg(id).arg(MOST_BLOCKS);
+            self.before(&self.run(&remove).await?.parts())
+        })
+    }
+
+    fn record(&self, record: AuditRecord) -> Reply<'_, ()> {
+        Box::pin(async move {
+            let last = KEPT_RECORDS - 1;
+            let mut both = redis::pipe();
+            both.lpush(&self.keys.audit, self.to_json(&record)?)
+                .ignore();
+            both.cmd("LTRIM")
+                .arg(&self.keys.audit)
+                .arg(0)
+                .arg(last)
+                .ignore();
+            self.call(async |mut redis| both.query_async(&mut redis).await)
+                .await
+        })
+    }
+
+    fn audit(&self, most: usize) -> Reply<'_, Vec<AuditRecord>> {
+        Box::pin(async move {
+            let Some(last) = most.min(KEPT_RECORDS).checked_sub(1) else {
+                return Ok(Vec::new());
+            };
+            let last = isize::try_from(last).unwrap_or(isize::MAX);
+            let records: Vec<String> = self
+                .call(async |mut redis| redis.lrange(&self.keys.audit, 0, last).await)
+                .await?;
+            records.iter().map(|record| self.json(record)).collect()
+        })
+    }
+
+    fn put_report<'a>(&'a self, instance: &'a str, report: ShadowReport) -> Reply<'a, ()> {
+        Box::pin(async move {
+            let mut put = self.operation("put_report");
+            put.arg(report.version)
+                .arg(instance)
+                .arg(self.to_json(&report)?);
+            put.arg(KEPT_REPORTS).arg(Self::REPORTS_KEPT.as_secs());
+            self.run(&put).await.map(drop)
+        })
+    }
+
+    fn reports(&self, shadow: u64) -> Reply<'_, Vec<ShadowReport>> {
+        Box::pin(async move {
+            let parts = self
+                .run(self.operation("reports").arg(shadow))
+                .await?
+                .parts();
+            let stored: Vec<String> = parts
+                .into_iter()
+                .map(|part| self.read(Some(part)))
+                .collect::<Result<_, _>>()?;
+            stored.iter().map(|report| self.json(report)).collect()
+        })
+    }
+
+    fn changes(&self) -> watch::Receiver<()> {
+        self.announcements.changes()
+    }
+}
+
+impl fmt::Debug for RedisRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisRules")
+            .field("server", &self.name())
+            .field("state", &self.keys.script[0])
+            .finish()
+    }
+}

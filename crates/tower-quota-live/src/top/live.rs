@@ -1,0 +1,88 @@
+//! The lists of live rules.
+
+#[cfg(feature = "redis")]
+use std::sync::Arc;
+
+use tower_quota::{Key, Store, TopWindow};
+
+use super::list::{ListedClient, TopList};
+use crate::LiveRules;
+use crate::follow::Shared;
+#[cfg(feature = "redis")]
+use crate::wait::{jittered, pause};
+
+impl<S: Store + 'static> Shared<S> {
+    /// Publishes the top clients of this instance until it is closed.
+    #[cfg(feature = "redis")]
+    pub(crate) async fn share_top(self: Arc<Self>) {
+        let Some(top) = self.options.shared_top.clone() else {
+            return;
+        };
+        let (mut closing, mut is_failing) = (self.closing.subscribe(), false);
+        loop {
+            tokio::select! {
+                _ = closing.wait_for(|is_closing| *is_closing) => return,
+                () = pause(jittered(top.every)) => {}
+            }
+            let published = top
+                .publish(self.options.readable_keys, |is_busy, window| {
+                    self.top_clients(is_busy, window)
+                })
+                .await;
+            if let (Err(error), false) = (&published, is_failing) {
+                tracing::warn!(%error, "the top clients of this instance are not published");
+            }
+            is_failing = published.is_err();
+        }
+    }
+
+    fn top_clients(&self, is_busy: bool, window: TopWindow) -> Vec<ListedClient> {
+        let clients = if is_busy {
+            self.handle.top_busy(window)
+        } else {
+            self.handle.top_refused(window)
+        };
+        clients
+            .iter()
+            .map(|client| ListedClient::new(client, self.blocks.hash_text(client.key())))
+            .collect()
+    }
+}
+
+impl<S: Store + 'static> LiveRules<S> {
+    /// Returns the clients that were refused most in a window, or those with most requests.
+    ///
+    /// With `LiveOptions::shared_top`, the numbers are the sums of all instances, at most one interval old. If Redis does
+    /// not answer within two seconds, the list is the list of this instance. Instances list busy clients only if their
+    /// layer [counts](tower_quota::RateLimitLayer::count_busy_clients) them.
+    pub async fn top(&self, is_busy: bool, window: TopWindow) -> TopList {
+        let shared = self.shared();
+        #[cfg(feature = "redis")]
+        if let Some(top) = &shared.options.shared_top {
+            match top.sums(is_busy, window).await {
+                Ok(sums) => return sums,
+                Err(error) => {
+                    tracing::debug!(%error, "the top clients of other instances are not known")
+                }
+            }
+        }
+        TopList {
+            clients: shared.top_clients(is_busy, window),
+            instances: None,
+        }
+    }
+
+    /// Returns the key of a client that this instance lists, by the hash of the key, for one limit or for any.
+    #[must_use]
+    pub fn listed_key(&self, hash: &str, limit: Option<&str>) -> Option<Key<'static>> {
+        let handle = self.handle();
+        let lists = [TopWindow::Minute, TopWindow::TenMinutes, TopWindow::Hour]
+            .into_iter()
+            .flat_map(|window| [handle.top_refused(window), handle.top_busy(window)]);
+        let found = lists.flatten().find(|client| {
+            limit.is_none_or(|limit| client.limit().as_str() == limit)
+                && self.key_hash(client.key()) == hash
+        });
+        found.map(|client| client.key().clone())
+    }
+}

@@ -1,0 +1,437 @@
+//! Blocks and allowances on all instances.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Request, StatusCode};
+use tower_quota::key::{self, KeyExtractor};
+use tower_quota::{Key, MemoryStore};
+use tower_quota_live::{
+    BlockTarget, ChangeError, LiveOptions, MemoryRules, NewBlock, NewVersion, RedisRules, RuleStore,
+};
+use tower_quota_rules::Format;
+use tower_quota_testkit::RedisServer;
+
+use crate::fixture::{Instance, eventually, new};
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+const BY_ADDRESS: &str =
+    "limits: [{ name: all, quota: 2 per 300 days fixed_window, key: client_ip }]";
+
+async fn from(instance: &Instance, address: &str) -> StatusCode {
+    let peer: IpAddr = address.parse().unwrap();
+    instance
+        .send(Request::get("/").extension(peer))
+        .await
+        .status()
+}
+
+#[tokio::test]
+async fn block_is_in_force_on_all_instances() {
+    let server = RedisServer::start();
+    let start = async || {
+        let redis = RedisRules::new(&server.url(), "blocks").unwrap();
+        Instance::start(redis, LiveOptions::new()).await
+    };
+    let [one, other] = [start().await, start().await];
+    one.live.put(None, new(50)).await.unwrap();
+    other.until_in_force(1).await;
+    let block = one
+        .live
+        .block(
+            BlockTarget::Text("ann"),
+            NewBlock::block(DAY, "ops").reason("abuse"),
+        )
+        .await
+        .unwrap();
+    assert_eq!(one.ask("ann").await, StatusCode::FORBIDDEN);
+    eventually("it is in force", async || {
+        other.ask("ann").await == StatusCode::FORBIDDEN
+    })
+    .await;
+    assert_eq!(other.ask("bob").await, StatusCode::OK);
+    assert_eq!(other.live.blocks(), std::slice::from_ref(&block));
+    assert_eq!(other.live.state().blocks, 1);
+    // A second value does not hide the blocked one.
+    let both = Request::get("/")
+        .header("user", "bob")
+        .header("user", "ann");
+    assert_eq!(one.send(both).await.status(), StatusCode::FORBIDDEN);
+
+    let id = other
+        .live
+        .block_target(BlockTarget::Text("ann"))
+        .unwrap()
+        .id();
+    assert_eq!(other.live.unblock(&id, "ops").await.unwrap(), Some(block));
+    eventually("it has ended", async || {
+        one.ask("ann").await == StatusCode::OK
+    })
+    .await;
+    assert_eq!(other.live.unblock(&id, "ops").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn blocked_combination_beside_another_is_blocked() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let document = "limits: [{ name: all, quota: 9 per 300 days fixed_window, key: { all: [client_ip, header user] } }]";
+    instance
+        .live
+        .put(None, NewVersion::new(document, Format::Yaml, "ops"))
+        .await
+        .unwrap();
+    let (by_address, by_user) = (key::client_ip(), key::header("user"));
+    let parts = [
+        by_address.parse("203.0.113.7").unwrap(),
+        by_user.key_of("ann"),
+    ];
+    let both = key::all((by_address, by_user)).key_of(&parts);
+    instance
+        .live
+        .block(BlockTarget::Key(&both), NewBlock::block(DAY, "ops"))
+        .await
+        .unwrap();
+    let send = async |users: &[&str]| {
+        let peer: IpAddr = "203.0.113.7".parse().unwrap();
+        let request = Request::get("/").extension(peer);
+        instance
+            .send(
+                users
+                    .iter()
+                    .fold(request, |request, user| request.header("user", *user)),
+            )
+            .await
+            .status()
+    };
+    assert_eq!(send(&["ann"]).await, StatusCode::FORBIDDEN);
+    assert_eq!(send(&["bob", "ann"]).await, StatusCode::FORBIDDEN);
+    assert_eq!(send(&["bob"]).await, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn network_is_blocked_and_address_in_it_allowed() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let document = NewVersion::new(BY_ADDRESS, Format::Yaml, "ann");
+    instance.live.put(None, document).await.unwrap();
+    let block = |text| {
+        instance
+            .live
+            .block(BlockTarget::Text(text), NewBlock::block(DAY, "ops"))
+    };
+    assert_eq!(block("203.0.113.0/24").await.unwrap().id, "203.0.113.0/24");
+    assert_eq!(block("2001:db8::/32").await.unwrap().id, "2001:db8::/32");
+    for (address, status) in [
+        ("203.0.113.7", StatusCode::FORBIDDEN),
+        ("2001:db8:1::7", StatusCode::FORBIDDEN),
+        ("203.0.114.7", StatusCode::OK),
+        ("2001:db9::1", StatusCode::OK),
+    ] {
+        assert_eq!(from(&instance, address).await, status, "{address}");
+    }
+    let allow = NewBlock::allow(DAY, "ops");
+    assert_eq!(
+        instance
+            .live
+            .block(BlockTarget::Text("203.0.113.9"), allow)
+            .await
+            .unwrap()
+            .id,
+        "203.0.113.9/32"
+    );
+    for _ in 0..5 {
+        assert_eq!(
+            from(&instance, "203.0.113.9").await,
+            StatusCode::OK,
+            "it is not counted either"
+        );
+    }
+}
+
+#[tokio::test]
+async fn mapped_address_blocks_its_ipv4_client() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    instance
+        .live
+        .put(None, NewVersion::new(BY_ADDRESS, Format::Yaml, "ann"))
+        .await
+        .unwrap();
+    let network = BlockTarget::Network("64:ff9b::198.51.100.0/120".parse().unwrap());
+    for (target, id, client) in [
+        (
+            BlockTarget::Text("::ffff:203.0.113.7"),
+            "203.0.113.7/32",
+            "203.0.113.7",
+        ),
+        (network, "198.51.100.0/24", "198.51.100.9"),
+    ] {
+        assert_eq!(
+            instance
+                .live
+                .block(target, NewBlock::block(DAY, "ops"))
+                .await
+                .unwrap()
+                .id,
+            id
+        );
+        assert_eq!(instance.live.block_target(target).unwrap().id(), id);
+        assert_eq!(
+            from(&instance, client).await,
+            StatusCode::FORBIDDEN,
+            "{client}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn ended_block_refuses_nothing() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    instance.live.put(None, new(50)).await.unwrap();
+    instance
+        .live
+        .block(
+            BlockTarget::Text("ann"),
+            NewBlock::block(Duration::from_millis(30), "ops"),
+        )
+        .await
+        .unwrap();
+    eventually("it has ended", async || {
+        instance.ask("ann").await == StatusCode::OK
+    })
+    .await;
+    assert_eq!(instance.live.blocks(), []);
+}
+
+#[tokio::test]
+async fn block_holds_across_documents() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    instance.live.put(None, new(50)).await.unwrap();
+    let ann = key::header("user").key_of("ann");
+    instance
+        .live
+        .block(BlockTarget::Key(&ann), NewBlock::block(DAY, "ops"))
+        .await
+        .unwrap();
+    instance.live.put(None, new(60)).await.unwrap();
+    assert_eq!(instance.ask("ann").await, StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
+async fn unknown_scope_is_an_error() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    instance.live.put(None, new(50)).await.unwrap();
+    let target = BlockTarget::Scoped {
+        scope: "cookie session",
+        text: "ann",
+    };
+    let refused = instance
+        .live
+        .block(target, NewBlock::block(DAY, "ops"))
+        .await;
+    assert!(matches!(refused, Err(ChangeError::Refused(reason)) if reason.contains("user")));
+}
+
+#[tokio::test]
+async fn client_refused_for_long_is_blocked_everywhere() {
+    let store: Arc<dyn RuleStore> = Arc::new(MemoryRules::new());
+    let start = async || {
+        Instance::counting(MemoryStore::new(), Arc::clone(&store), LiveOptions::new()).await
+    };
+    let [one, other] = [start().await, start().await];
+    let document = "limits: [{ name: all, quota: 2 per 300 days fixed_window, key: header user }]\n\
+                    adaptive_block: { after: 1s, first: 10m }";
+    one.live
+        .put(None, NewVersion::new(document, Format::Yaml, "ann"))
+        .await
+        .unwrap();
+    // The client does not stop; the instance looks at it once a second.
+    eventually("it is blocked", async || {
+        one.ask("mallory").await == StatusCode::FORBIDDEN
+    })
+    .await;
+    eventually("it is blocked everywhere", async || {
+        other.ask("mallory").await == StatusCode::FORBIDDEN
+    })
+    .await;
+    assert_eq!(one.ask("ann").await, StatusCode::OK);
+    let blocks = other.live.blocks();
+    assert_eq!(
+        (blocks.len(), blocks[0].strikes, &*blocks[0].author),
+        (1, 1, "adaptive")
+    );
+    assert!(!blocks[0].id.contains("mallory") && blocks[0].reason.contains("all"));
+    assert_eq!(
+        blocks[0].until.since(blocks[0].since),
+        Duration::from_secs(600)
+    );
+    assert!(
+        blocks[0].forgotten_at > blocks[0].until,
+        "its growth is remembered"
+    );
+    other.live.unblock(&blocks[0].id, "ops").await.unwrap();
+    eventually("it is undone", async || {
+        one.ask("mallory").await == StatusCode::TOO_MANY_REQUESTS
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ended_allowance_exempts_no_client() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let document = "limits: [{ name: all, quota: 2 per 300 days fixed_window, key: header user }]\n\
+                    adaptive_block: { after: 1s, first: 10m }";
+    instance
+        .live
+        .put(None, NewVersion::new(document, Format::Yaml, "ann"))
+        .await
+        .unwrap();
+    let allow = NewBlock::allow(Duration::from_millis(30), "ops");
+    instance
+        .live
+        .block(BlockTarget::Text("mallory"), allow)
+        .await
+        .unwrap();
+    eventually("it is blocked", async || {
+        instance.ask("mallory").await == StatusCode::FORBIDDEN
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn adaptive_blocks_grow_and_name_networks() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let document = "limits: [{ name: all, quota: 2 per 300 days fixed_window, key: client_ip }]\n\
+                    adaptive_block: { after: 1s, first: 50ms, factor: 4, most: 1h, by: network, prefix_v4: 24 }";
+    instance
+        .live
+        .put(None, NewVersion::new(document, Format::Yaml, "ann"))
+        .await
+        .unwrap();
+    let mut strikes = Vec::new();
+    eventually("it is blocked twice", async || {
+        from(&instance, "203.0.113.7").await;
+        for block in instance.live.blocks() {
+            if strikes.last() != Some(&(block.strikes, block.until.since(block.since).as_millis()))
+            {
+                strikes.push((block.strikes, block.until.since(block.since).as_millis()));
+                assert_eq!(block.id, "203.0.113.0/24");
+            }
+        }
+        strikes.len() == 2
+    })
+    .await;
+    assert_eq!(strikes, [(1, 50), (2, 200)]);
+    assert_eq!(
+        from(&instance, "203.0.113.99").await,
+        StatusCode::FORBIDDEN,
+        "its network is blocked"
+    );
+}
+
+#[tokio::test]
+async fn address_as_api_key_blocks_no_network() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let document = "limits: [{ name: all, quota: 2 per 300 days fixed_window, key: header user, missing: share }]\n\
+                    adaptive_block: { after: 1s, first: 10m, by: network, prefix_v4: 24 }";
+    instance
+        .live
+        .put(None, NewVersion::new(document, Format::Yaml, "ann"))
+        .await
+        .unwrap();
+    let forged = "203.0.113.7";
+    eventually("it is blocked", async || {
+        instance.ask(forged).await == StatusCode::FORBIDDEN
+    })
+    .await;
+    assert_eq!(
+        from(&instance, forged).await,
+        StatusCode::OK,
+        "the client of that address did nothing"
+    );
+}
+
+#[tokio::test]
+async fn ambiguous_key_is_refused_with_scopes() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let document = "limits:\n  - { name: tenant, quota: 9/minute, key: header x-tenant }\n  \
+                    - { name: key, quota: 9/minute, key: header x-api-key }\n";
+    instance
+        .live
+        .put(None, NewVersion::new(document, Format::Yaml, "ops"))
+        .await
+        .unwrap();
+    let scopes = ["header x-tenant", "header x-api-key"];
+    assert_eq!(instance.live.scopes(), scopes);
+    let leaked = "sk_leaked";
+    let block = |target| instance.live.block(target, NewBlock::block(DAY, "ops"));
+    let Err(ChangeError::Refused(reason)) = block(BlockTarget::Text(leaked)).await else {
+        panic!("the first scope was blocked");
+    };
+    assert!(
+        scopes.iter().all(|scope| reason.contains(scope)),
+        "{reason}"
+    );
+    let target = BlockTarget::Scoped {
+        scope: "header x-api-key",
+        text: leaked,
+    };
+    block(target).await.unwrap();
+    let with_key = Request::get("/").header("x-api-key", leaked);
+    assert_eq!(
+        instance.send(with_key).await.status(),
+        StatusCode::FORBIDDEN
+    );
+}
+
+#[tokio::test]
+async fn counter_of_all_clients_is_not_blocked() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let document = "limits:\n  - { name: everyone, quota: 9/minute, key: none }\n  \
+                    - { name: user, quota: 9/minute, key: header user, missing: share }\n";
+    instance
+        .live
+        .put(None, NewVersion::new(document, Format::Yaml, "ops"))
+        .await
+        .unwrap();
+    let without_user = key::header("user").key_of("");
+    for counter in [&Key::EVERYONE, &without_user] {
+        let hash = instance.live.key_hash(counter);
+        let scope = counter.scope();
+        let by_hash = BlockTarget::Hash {
+            scope: scope.as_str(),
+            hash: &hash,
+        };
+        for target in [BlockTarget::Key(counter), by_hash] {
+            let blocked = instance
+                .live
+                .block(target, NewBlock::block(DAY, "ops"))
+                .await;
+            assert!(
+                matches!(blocked, Err(ChangeError::Refused(_))),
+                "{blocked:?}"
+            );
+        }
+    }
+    assert_eq!(instance.live.blocks(), []);
+}
+
+#[tokio::test]
+async fn client_is_blocked_by_hash() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    instance.live.put(None, new(50)).await.unwrap();
+    let ann = key::header("user").key_of("ann");
+    let hash = instance.live.key_hash(&ann);
+    let target = |hash| BlockTarget::Hash {
+        scope: "header user",
+        hash,
+    };
+    let block = |hash| {
+        instance
+            .live
+            .block(target(hash), NewBlock::block(DAY, "ops"))
+    };
+    assert_eq!(block(&hash).await.unwrap().id, hash);
+    assert_eq!(instance.ask("ann").await, StatusCode::FORBIDDEN);
+    assert!(block("no hash").await.is_err());
+}

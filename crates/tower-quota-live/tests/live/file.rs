@@ -1,0 +1,370 @@
+//! Documents of files: edits, renames, and the symlinks of Kubernetes.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::StatusCode;
+use tower_quota::MemoryStore;
+use tower_quota_live::{
+    BlockTarget, ChangeError, FileRules, LiveOptions, NewBlock, RedisRules, RuleStore,
+    RuleStoreError,
+};
+use tower_quota_testkit::RedisServer;
+
+use crate::fixture::{Instance, document, eventually, new};
+
+/// Follows a file with polls that are too rare to help, so that only events do.
+async fn following(path: &Path) -> Instance {
+    Instance::start(
+        FileRules::new(path).unwrap(),
+        LiveOptions::new().poll_every(Duration::from_secs(600)),
+    )
+    .await
+}
+
+async fn until_limits(instance: &Instance, units: u64) {
+    until_limits_of(instance, "ann", units).await;
+}
+
+async fn until_limits_of(instance: &Instance, user: &str, units: u64) {
+    eventually(&format!("{units} are in force"), async || {
+        instance.limits(user).await == [units, 2 * units]
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn edit_in_place_comes_into_force() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, document(500)).unwrap();
+    let instance = following(&path).await;
+    assert_eq!(instance.limits("ann").await, [500, 1_000]);
+    for units in [501, 502, 503] {
+        fs::write(&path, document(units)).unwrap();
+        until_limits(&instance, units).await;
+    }
+}
+
+#[tokio::test]
+async fn rename_comes_into_force() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, beside) = (
+        folder.path().join("rules.yaml"),
+        folder.path().join("rules.yaml.new"),
+    );
+    fs::write(&path, document(500)).unwrap();
+    let instance = following(&path).await;
+    for units in [501, 502, 503] {
+        fs::write(&beside, document(units)).unwrap();
+        fs::rename(&beside, &path).unwrap();
+        until_limits(&instance, units).await;
+    }
+}
+
+#[tokio::test]
+async fn swapped_config_map_comes_into_force() {
+    let folder = tempfile::tempdir().unwrap();
+    // As the kubelet lays out a volume: the file leads to `..data`, and that to a folder with a time in its name.
+    let write = |generation: u64| {
+        let name = format!("..2026_{generation}");
+        fs::create_dir(folder.path().join(&name)).unwrap();
+        fs::write(
+            folder.path().join(&name).join("rules.yaml"),
+            document(generation),
+        )
+        .unwrap();
+        symlink(&name, folder.path().join("..data_tmp")).unwrap();
+        fs::rename(
+            folder.path().join("..data_tmp"),
+            folder.path().join("..data"),
+        )
+        .unwrap();
+    };
+    write(500);
+    symlink("..data/rules.yaml", folder.path().join("rules.yaml")).unwrap();
+    let instance = following(&folder.path().join("rules.yaml")).await;
+    for generation in [501, 502, 503] {
+        write(generation);
+        fs::remove_dir_all(folder.path().join(format!("..2026_{}", generation - 1))).unwrap();
+        until_limits(&instance, generation).await;
+    }
+}
+
+#[tokio::test]
+async fn deleted_file_keeps_last_document() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, document(500)).unwrap();
+    let instance = following(&path).await;
+    fs::remove_file(&path).unwrap();
+    eventually("it is noticed", async || {
+        !instance.live.state().is_reachable
+    })
+    .await;
+    assert_eq!(instance.limits("ann").await, [500, 1_000]);
+    fs::write(&path, document(501)).unwrap();
+    until_limits(&instance, 501).await;
+    eventually("all is well", async || instance.live.state().is_healthy()).await;
+}
+
+#[tokio::test]
+async fn broken_or_empty_file_keeps_last_document() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, document(500)).unwrap();
+    let instance = following(&path).await;
+    for broken in ["limits: [", "", "limits: [{ name: one, quota: lots }]"] {
+        fs::write(&path, broken).unwrap();
+        eventually("it is noticed", async || {
+            !instance.live.state().is_healthy()
+        })
+        .await;
+        assert_eq!(instance.limits("ann").await, [500, 1_000]);
+        fs::write(&path, document(500)).unwrap();
+        eventually("it is well", async || instance.live.state().is_healthy()).await;
+    }
+}
+
+#[tokio::test]
+async fn poll_finds_what_events_miss() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("later").join("rules.yaml");
+    // The folder is not there to be watched.
+    let options = LiveOptions::new()
+        .poll_every(Duration::from_millis(50))
+        .start_deadline(Duration::from_millis(50));
+    let instance = Instance::start(FileRules::new(&path).unwrap(), options).await;
+    assert!(instance.live.in_force().is_none());
+    fs::create_dir(path.parent().unwrap()).unwrap();
+    fs::write(&path, document(500)).unwrap();
+    until_limits(&instance, 500).await;
+}
+
+#[tokio::test]
+async fn put_replaces_a_writable_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, document(500)).unwrap();
+    let read_only = following(&path).await;
+    let refused = read_only.live.put(None, new(1)).await;
+    assert!(
+        matches!(
+            refused,
+            Err(ChangeError::Store(RuleStoreError::ReadOnly(_)))
+        ),
+        "{refused:?}"
+    );
+
+    let writable = Instance::start(
+        FileRules::new(&path).unwrap().writable(),
+        LiveOptions::new(),
+    )
+    .await;
+    assert_eq!(
+        writable.live.put(Some(1), new(501)).await.unwrap().number,
+        2
+    );
+    assert_eq!(fs::read_to_string(&path).unwrap(), document(501));
+    until_limits(&read_only, 501).await;
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().count(),
+        1,
+        "nothing is left beside it"
+    );
+    writable.live.rollback(None, 1, "bob").await.unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), document(500));
+}
+
+#[tokio::test]
+async fn one_of_two_concurrent_puts_wins() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, document(500)).unwrap();
+    let instance = Instance::start(
+        FileRules::new(&path).unwrap().writable(),
+        LiveOptions::new(),
+    )
+    .await;
+    let put = |units| instance.live.put(Some(1), new(units));
+    let (one, other) = tokio::join!(put(501), put(502));
+    let lost = [one, other]
+        .into_iter()
+        .filter(Result::is_err)
+        .collect::<Vec<_>>();
+    assert!(
+        matches!(
+            &lost[..],
+            [Err(ChangeError::Store(RuleStoreError::Conflict {
+                current: Some(2)
+            }))]
+        ),
+        "one wins: {lost:?}"
+    );
+    assert_eq!(
+        fs::read_to_string(&path).unwrap(),
+        instance.live.in_force().unwrap().version.text
+    );
+    assert_eq!(instance.number(), 2);
+}
+
+#[tokio::test]
+async fn replaced_file_keeps_its_permissions() {
+    let folder = tempfile::tempdir().unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    for permissions in [0o600, 0o664] {
+        let path = folder.path().join(format!("{permissions}.yaml"));
+        fs::write(&path, document(500)).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(permissions)).unwrap();
+        let instance = Instance::start(
+            FileRules::new(&path).unwrap().writable(),
+            LiveOptions::new(),
+        )
+        .await;
+        instance.live.put(Some(1), new(501)).await.unwrap();
+        assert_eq!(mode(&path), permissions);
+    }
+    let path = folder.path().join("first.yaml");
+    FileRules::new(&path)
+        .unwrap()
+        .writable()
+        .put(None, new(501))
+        .await
+        .unwrap();
+    assert_eq!(mode(&path), 0o600);
+}
+
+#[tokio::test]
+async fn shadow_of_file_is_written_when_promoted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, document(500)).unwrap();
+    let store: Arc<dyn RuleStore> = Arc::new(FileRules::new(&path).unwrap().writable());
+    let rare = || LiveOptions::new().poll_every(Duration::from_secs(600));
+    let start = async || Instance::counting(MemoryStore::new(), Arc::clone(&store), rare()).await;
+    let [one, other] = [start().await, start().await];
+    one.live.put(Some(1), new(501).shadow()).await.unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), document(500));
+    eventually("both know it", async || other.live.state().shadow.is_some()).await;
+    assert_eq!(other.limits("ann").await, [500, 1000, 501, 1002]);
+    one.live.promote(2, "ann").await.unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), document(501));
+    other.until_in_force(2).await;
+}
+
+#[tokio::test]
+async fn too_long_file_is_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, document(500)).unwrap();
+    let store = FileRules::new(&path).unwrap().max_bytes(20);
+    let instance = Instance::start(store, LiveOptions::new()).await;
+    let error = instance.live.state().last_error.unwrap();
+    assert!(error.contains("more than 20 bytes"), "{error}");
+    assert!(FileRules::new("rules.txt").is_err());
+}
+
+/// Starts two instances that follow one file and share their blocks.
+async fn two_followers(path: &Path, server: &RedisServer) -> [Instance; 2] {
+    let start = async || {
+        let blocks = RedisRules::new(&server.url(), "blocks").unwrap();
+        let rules = FileRules::new(path).unwrap().blocks_in(blocks);
+        Instance::start(
+            rules,
+            LiveOptions::new().poll_every(Duration::from_secs(600)),
+        )
+        .await
+    };
+    [start().await, start().await]
+}
+
+#[tokio::test]
+async fn blocks_are_shared_by_all_followers() {
+    let (server, folder) = (RedisServer::start(), tempfile::tempdir().unwrap());
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, document(500)).unwrap();
+    let [one, other] = two_followers(&path, &server).await;
+    let hour = NewBlock::block(Duration::from_secs(3_600), "ops");
+    let block = one
+        .live
+        .block(BlockTarget::Text("ann"), hour.clone())
+        .await
+        .unwrap();
+    assert_eq!(one.ask("ann").await, StatusCode::FORBIDDEN);
+    eventually("it is blocked", async || {
+        other.ask("ann").await == StatusCode::FORBIDDEN
+    })
+    .await;
+    assert_eq!(other.ask("bob").await, StatusCode::OK);
+    // An instance that starts later has it too, and a change of the file ends no block.
+    let [late, _] = two_followers(&path, &server).await;
+    assert_eq!(late.ask("ann").await, StatusCode::FORBIDDEN);
+    fs::write(&path, document(501)).unwrap();
+    until_limits_of(&other, "bob", 501).await;
+    assert_eq!(other.ask("ann").await, StatusCode::FORBIDDEN);
+
+    other.live.unblock(&block.id, "ops").await.unwrap();
+    eventually("it has ended", async || {
+        one.ask("ann").await == StatusCode::OK
+    })
+    .await;
+    let records = one.live.audit(9).await.unwrap();
+    assert_eq!(records.len(), 2, "{records:?}");
+}
+
+#[tokio::test]
+async fn lost_shared_blocks_are_restored() {
+    let (server, folder) = (RedisServer::start(), tempfile::tempdir().unwrap());
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, document(500)).unwrap();
+    let [one, other] = two_followers(&path, &server).await;
+    let hour = NewBlock::block(Duration::from_secs(3_600), "ops");
+    let block = |user| one.live.block(BlockTarget::Text(user), hour.clone());
+    block("ann").await.unwrap();
+    server.command("FLUSHALL").unwrap();
+    block("bob").await.unwrap();
+    for instance in [&one, &other] {
+        eventually("both are blocked", async || {
+            instance.ask("ann").await == StatusCode::FORBIDDEN
+                && instance.ask("bob").await == StatusCode::FORBIDDEN
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn file_is_followed_without_shared_blocks() {
+    let (mut server, folder) = (RedisServer::start(), tempfile::tempdir().unwrap());
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, document(500)).unwrap();
+    let [one, _] = two_followers(&path, &server).await;
+    let hour = NewBlock::block(Duration::from_secs(3_600), "ops");
+    one.live
+        .block(BlockTarget::Text("ann"), hour.clone())
+        .await
+        .unwrap();
+    server.kill();
+    eventually("it is noticed", async || !one.live.state().is_healthy()).await;
+    fs::write(&path, document(501)).unwrap();
+    until_limits_of(&one, "bob", 501).await;
+    assert_eq!(one.ask("ann").await, StatusCode::FORBIDDEN);
+    let [late, _] = two_followers(&path, &server).await;
+    assert_eq!(late.limits("bob").await, [501, 1_002]);
+
+    server.start_again();
+    eventually("it has recovered", async || {
+        one.live.state().is_healthy() && late.live.state().is_healthy()
+    })
+    .await;
+    late.live
+        .block(BlockTarget::Text("eve"), hour)
+        .await
+        .unwrap();
+    eventually("it is blocked", async || {
+        one.ask("eve").await == StatusCode::FORBIDDEN
+    })
+    .await;
+}

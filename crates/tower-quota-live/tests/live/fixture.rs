@@ -1,0 +1,140 @@
+//! Instances of a service with live rules.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Request, Response, StatusCode};
+use tower::util::BoxCloneSyncService;
+use tower::{Layer, ServiceExt, service_fn};
+use tower_quota::{Decision, MemoryStore, Policy, RateLimitLayer, ResponseBody, Store};
+use tower_quota_live::{LiveOptions, LiveRules, NewVersion, RuleStore, ShadowCounts};
+use tower_quota_rules::Format;
+
+/// The longest that a test waits for something that must happen.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+type Answer = Response<ResponseBody<String>>;
+
+/// Returns a document in which two limits change together: the second allows twice as much as the first.
+///
+/// Windows of 300 days: no window ends while a test runs.
+pub(crate) fn document(units: u64) -> String {
+    let twice = 2 * units;
+    format!(
+        "limits:\n  - {{ name: one, quota: {units} per 300 days fixed_window, key: header user }}\n  - {{ name: two, \
+         quota: {twice} per 300 days fixed_window, key: header user }}\n"
+    )
+}
+
+pub(crate) fn new(units: u64) -> NewVersion {
+    NewVersion::new(document(units), Format::Yaml, "ann")
+}
+
+pub(crate) fn broken() -> NewVersion {
+    NewVersion::new(
+        "limits: [{ name: one, quota: lots }]",
+        Format::Yaml,
+        "mallory",
+    )
+}
+
+/// One instance of a service.
+#[derive(Clone)]
+pub(crate) struct Instance<S = MemoryStore> {
+    pub(crate) live: LiveRules<S>,
+    service: BoxCloneSyncService<Request<()>, Answer, Infallible>,
+}
+
+impl Instance {
+    pub(crate) async fn start(store: impl RuleStore, options: LiveOptions) -> Self {
+        Self::counting(MemoryStore::new(), Arc::new(store), options).await
+    }
+}
+
+impl<S: Store + Clone + 'static> Instance<S> {
+    /// Starts an instance that counts in this store, with a listener for shadow documents.
+    pub(crate) async fn counting(
+        counters: S,
+        store: Arc<dyn RuleStore>,
+        options: LiveOptions,
+    ) -> Self {
+        let counts = ShadowCounts::new();
+        let layer = RateLimitLayer::new(counters, Policy::new())
+            .attach_decision()
+            .on_decision(counts.listener());
+        let live =
+            LiveRules::start_shared(layer.handle(), store, options.shadow_counts(counts)).await;
+        let inner =
+            service_fn(async |_: Request<()>| Ok::<_, Infallible>(Response::new(String::new())));
+        Self {
+            live,
+            service: BoxCloneSyncService::new(layer.layer(inner)),
+        }
+    }
+
+    pub(crate) async fn send(&self, request: http::request::Builder) -> Answer {
+        self.service
+            .clone()
+            .oneshot(request.body(()).unwrap())
+            .await
+            .unwrap()
+    }
+
+    pub(crate) async fn ask(&self, user: &str) -> StatusCode {
+        self.send(Request::get("/").header("user", user))
+            .await
+            .status()
+    }
+
+    /// Sends a request of this user, and returns the limits of its decision, in the order of the document.
+    pub(crate) async fn limits(&self, user: &str) -> Vec<u64> {
+        let answer = self.send(Request::get("/").header("user", user)).await;
+        let decision = answer.extensions().get::<Decision>();
+        decision
+            .map(|decision| {
+                decision
+                    .statuses()
+                    .iter()
+                    .map(|status| status.limit)
+                    .collect()
+            })
+            .unwrap_or_default()
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        self.live
+            .in_force()
+            .map_or(0, |in_force| in_force.version.number)
+    }
+
+    pub(crate) async fn until_in_force(&self, number: u64) {
+        eventually(&format!("version {number} is in force"), async || {
+            self.number() == number
+        })
+        .await;
+    }
+}
+
+/// Waits until something holds.
+pub(crate) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    let waited = tokio::time::timeout(PATIENCE, async {
+        while !holds().await {
+            pause(Duration::from_millis(5)).await;
+        }
+    });
+    assert!(waited.await.is_ok(), "waited in vain until {what}");
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "between two looks at a condition"
+)]
+pub(crate) async fn pause(length: Duration) {
+    tokio::time::sleep(length).await;
+}
+
+#[expect(clippy::disallowed_methods, reason = "what a change takes is measured")]
+pub(crate) fn now() -> std::time::Instant {
+    std::time::Instant::now()
+}

@@ -1,0 +1,301 @@
+//! Rules in Redis: what is special about them.
+
+use std::time::Duration;
+
+use tower_quota_live::{
+    Block, BlockTarget, LiveOptions, MOST_ADAPTIVE_BLOCKS, MOST_BLOCKS, NewBlock, RedisRules,
+    RuleStore, RuleStoreError, Time,
+};
+use tower_quota_testkit::RedisServer;
+
+use crate::fixture::{Instance, document, eventually, new};
+
+/// Polls that are too rare to help.
+pub(crate) fn announced() -> LiveOptions {
+    LiveOptions::new().poll_every(Duration::from_secs(600))
+}
+
+#[tokio::test]
+async fn lost_announcement_is_made_good_by_a_poll() {
+    let server = RedisServer::start();
+    let redis = RedisRules::new(&server.url(), "lost").unwrap();
+    let instance = Instance::start(
+        redis,
+        LiveOptions::new().poll_every(Duration::from_millis(100)),
+    )
+    .await;
+    instance.live.put(None, new(5)).await.unwrap();
+    instance.live.put(None, new(6)).await.unwrap();
+    // A change that nothing announces.
+    server
+        .command("HSET quota:rules:{lost}:state current 1")
+        .unwrap();
+    server
+        .command("HINCRBY quota:rules:{lost}:state revision 1")
+        .unwrap();
+    eventually("it is in force", async || {
+        instance.limits("ann").await == [5, 10]
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn cut_subscription_is_made_anew() {
+    let server = RedisServer::start();
+    let redis = || RedisRules::new(&server.url(), "cut").unwrap();
+    let (instance, writer) = (Instance::start(redis(), announced()).await, redis());
+    for units in [5, 6, 7] {
+        let subscribed = async || {
+            server
+                .command("PUBSUB NUMSUB quota:rules:{cut}:changed")
+                .unwrap()
+                .contains(":2")
+        };
+        eventually("both listen", subscribed).await;
+        writer.put(None, new(units)).await.unwrap();
+        eventually("it is in force", async || {
+            instance.limits("ann").await == [units, 2 * units]
+        })
+        .await;
+        server.command("CLIENT KILL TYPE pubsub").unwrap();
+    }
+}
+
+#[tokio::test]
+async fn two_writers_have_one_winner() {
+    let server = RedisServer::start();
+    let store = RedisRules::new(&server.url(), "race").unwrap();
+    store.put(None, new(1)).await.unwrap();
+    for expected in 1..20 {
+        let (one, other) = tokio::join!(
+            store.put(Some(expected), new(2)),
+            store.put(Some(expected), new(3))
+        );
+        let conflicts = [&one, &other].into_iter().filter(
+            |result| matches!(result, Err(RuleStoreError::Conflict { current }) if *current == Some(expected + 1)),
+        );
+        assert_eq!(conflicts.count(), 1, "{one:?} {other:?}");
+    }
+}
+
+#[tokio::test]
+async fn documented_rights_suffice() {
+    let server = RedisServer::start();
+    let guide = include_str!("../../guide/live_rules.md");
+    let rights = guide
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("ACL SETUSER rules "))
+        .unwrap();
+    let granted = server
+        .command(&format!("ACL SETUSER rules {rights}"))
+        .unwrap();
+    assert!(granted.starts_with("+OK"), "{granted}");
+    let url = format!("redis://rules:password@127.0.0.1:{}/", server.port());
+    let redis = || RedisRules::new(&url, "rights").unwrap();
+    let (one, other) = (
+        Instance::start(redis(), announced()).await,
+        Instance::start(redis(), announced()).await,
+    );
+    one.live.put(None, new(5)).await.unwrap();
+    other.until_in_force(1).await;
+    one.live.put(None, new(6).shadow()).await.unwrap();
+    one.ask("ann").await;
+    assert_eq!(
+        one.live.shadow_of_all().await.unwrap().unwrap().instances,
+        1
+    );
+    one.live.promote(2, "ann").await.unwrap();
+    one.live.put(None, new(7).shadow()).await.unwrap();
+    one.live.abandon(3, "ann").await.unwrap();
+    one.live.rollback(None, 1, "ann").await.unwrap();
+    let hour = NewBlock::block(Duration::from_secs(3_600), "ann");
+    let block = one
+        .live
+        .block(BlockTarget::Text("bob"), hour)
+        .await
+        .unwrap();
+    one.live.unblock(&block.id, "ann").await.unwrap();
+    assert_eq!(
+        (
+            one.live.history(9).await.unwrap().len(),
+            one.live.audit(99).await.unwrap().len()
+        ),
+        (4, 8)
+    );
+    other.until_in_force(4).await;
+}
+
+#[tokio::test]
+async fn server_name_shows_no_password() {
+    let store = RedisRules::new("redis://rules:secret@127.0.0.1:1/", "name").unwrap();
+    let error = store.current().await.unwrap_err();
+    for text in [
+        store.name(),
+        format!("{store:?}"),
+        error.to_string(),
+        format!("{error:?}"),
+    ] {
+        assert!(!text.contains("secret"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn restored_version_gives_way_to_a_newer_one() {
+    let server = RedisServer::start();
+    let store = RedisRules::new(&server.url(), "restored").unwrap();
+    let old = store.put(None, new(1)).await.unwrap();
+    let newer = store.put(None, new(2)).await.unwrap();
+    server.command("FLUSHALL").unwrap();
+    assert!(store.restore(&old).await.unwrap());
+    assert!(store.restore(&newer).await.unwrap());
+    assert!(!store.restore(&old).await.unwrap());
+    assert_eq!(store.current().await.unwrap().unwrap().text, document(2));
+    // What an operator has put is not replaced.
+    server.command("FLUSHALL").unwrap();
+    store.put(None, new(9)).await.unwrap();
+    assert!(!store.restore(&newer).await.unwrap());
+}
+
+/// Returns a number of Redis' statistics.
+fn statistic(server: &RedisServer, section: &str, name: &str) -> u64 {
+    let info = server.command(&format!("INFO {section}")).unwrap();
+    let line = info.lines().find_map(|line| line.strip_prefix(name));
+    line.unwrap().trim().parse().unwrap()
+}
+
+#[tokio::test]
+async fn many_blocks_are_read_once_each() {
+    let server = RedisServer::start();
+    let start = async || {
+        let redis = RedisRules::new(&server.url(), "many").unwrap();
+        Instance::start(redis, announced()).await
+    };
+    let [one, other] = [start().await, start().await];
+    one.live.put(None, new(5)).await.unwrap();
+    other.until_in_force(1).await;
+    let sent = || statistic(&server, "stats", "total_net_output_bytes:");
+    let before = sent();
+    let count = 300;
+    for user in 0..count {
+        let day = NewBlock::block(Duration::from_secs(86_400), "ops");
+        let user = format!("user {user}");
+        one.live.block(BlockTarget::Text(&user), day).await.unwrap();
+    }
+    eventually("all are in force", async || {
+        other.live.blocks().len() == count
+    })
+    .await;
+    assert_eq!(one.live.blocks().len(), count);
+    // Two instances read each block, which has some 300 bytes.
+    let bytes = sent() - before;
+    assert!(bytes < 1_000_000, "{bytes} bytes for {count} blocks");
+
+    for block in one.live.blocks() {
+        one.live.unblock(&block.id, "ops").await.unwrap();
+    }
+    eventually("none is in force", async || other.live.blocks().is_empty()).await;
+    let bytes = sent() - before;
+    assert!(bytes < 2_000_000, "{bytes} bytes for {count} removals");
+}
+
+#[tokio::test]
+async fn lost_blocks_return_after_a_put() {
+    let server = RedisServer::start();
+    let start = async || {
+        let redis = RedisRules::new(&server.url(), "lost-blocks").unwrap();
+        Instance::start(redis, announced()).await
+    };
+    let [one, other] = [start().await, start().await];
+    one.live.put(None, new(5)).await.unwrap();
+    other.until_in_force(1).await;
+    let day = || NewBlock::block(Duration::from_secs(86_400), "ops");
+    for user in ["ann", "bob"] {
+        one.live
+            .block(BlockTarget::Text(user), day())
+            .await
+            .unwrap();
+    }
+    let removed = one
+        .live
+        .block_target(BlockTarget::Text("bob"))
+        .unwrap()
+        .id();
+    one.live.unblock(&removed, "ops").await.unwrap();
+    eventually("the block is known", async || {
+        other.live.blocks().len() == 1
+    })
+    .await;
+    for through_instance in [false, true] {
+        server.command("FLUSHALL").unwrap();
+        // Somebody puts rules before an instance has asked.
+        if through_instance {
+            one.live.put(None, new(7)).await.unwrap();
+        } else {
+            let writer = RedisRules::new(&server.url(), "lost-blocks").unwrap();
+            writer.put(None, new(6)).await.unwrap();
+        }
+        let stored = || server.command("HLEN quota:rules:{lost-blocks}:blocks");
+        eventually("the block is stored again", async || {
+            stored().is_ok_and(|answer| answer.trim() == ":1")
+        })
+        .await;
+        for instance in [&one, &other] {
+            eventually("the block is in force", async || {
+                instance.ask("ann").await == http::StatusCode::FORBIDDEN
+                    && instance.live.blocks().len() == 1
+            })
+            .await;
+        }
+    }
+}
+
+/// Returns a block of a network, which an operator or `adaptive_block` made.
+fn block_of(number: u32, is_adaptive: bool) -> Block {
+    let network = format!("10.{}.{}.0/24", number / 256, number % 256);
+    let until = Time::from_unix_millis(Time::now().unix_millis() + 86_400_000 + i64::from(number));
+    let block = serde_json::json!({
+        "id": network,
+        "kind": "block",
+        "target": { "network": network },
+        "since": Time::now(),
+        "until": until,
+        "reason": "",
+        "author": "ops",
+        "strikes": u32::from(is_adaptive),
+        "forgotten_at": until,
+    });
+    serde_json::from_value(block).unwrap()
+}
+
+#[tokio::test]
+async fn adaptive_blocks_leave_room_for_operators() {
+    let server = RedisServer::start();
+    let store = RedisRules::new(&server.url(), "full").unwrap();
+    let adaptive = u32::try_from(MOST_ADAPTIVE_BLOCKS).unwrap();
+    let blocks: Vec<Block> = (0..adaptive).map(|number| block_of(number, true)).collect();
+    store.restore_blocks(&blocks).await.unwrap();
+    let stored = async || {
+        let state = store.state(None).await.unwrap().unwrap();
+        assert!(state.blocks.is_complete);
+        state.blocks.changed
+    };
+    // The adaptive block that ends soonest makes room for another one.
+    store.put_block(block_of(adaptive, true)).await.unwrap();
+    let known = stored().await;
+    let count = known.values().flatten().count();
+    assert_eq!(count, MOST_ADAPTIVE_BLOCKS);
+    assert!(known[&block_of(0, true).id].is_none());
+    assert!(known[&block_of(adaptive, true).id].is_some());
+
+    let most = u32::try_from(MOST_BLOCKS).unwrap();
+    let own: Vec<Block> = (adaptive + 1..most)
+        .map(|number| block_of(number, false))
+        .collect();
+    store.restore_blocks(&own).await.unwrap();
+    for number in most..most + 3 {
+        store.put_block(block_of(number, false)).await.unwrap();
+        let known = stored().await;
+        assert!(known[&block_of(number, false).id].is_some());
+        assert!(known.values().flatten().count() <= MOST_BLOCKS);
+    }
+}

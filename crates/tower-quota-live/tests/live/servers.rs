@@ -1,0 +1,116 @@
+//! Rules in all kinds of Redis: a cluster, a primary under sentinels, servers with TLS.
+
+use std::fs;
+
+use tower_quota_live::{RedisRules, RuleStore, RuleStoreError};
+use tower_quota_redis::RedisStore;
+use tower_quota_testkit::{RedisCluster, RedisSentinel, RedisServer, TlsFiles};
+
+use crate::fixture::{Instance, eventually, new};
+use crate::redis::announced;
+
+/// Returns the URL of several servers, from the URLs of each.
+fn joined(kind: &str, urls: &[String], end: &str) -> String {
+    let hosts: Vec<&str> = urls
+        .iter()
+        .map(|url| url.split("://").nth(1).unwrap().trim_end_matches('/'))
+        .collect();
+    format!("{kind}://{}/{end}", hosts.join(","))
+}
+
+/// Puts documents by one connection, and follows them by another.
+async fn follows_announcements(redis: impl Fn() -> RedisRules) {
+    let (instance, writer) = (Instance::start(redis(), announced()).await, redis());
+    for units in [5, 6] {
+        let put = writer.put(None, new(units)).await.unwrap();
+        instance.until_in_force(put.number).await;
+    }
+    assert_eq!(writer.history(9).await.unwrap().len(), 2);
+    assert!(instance.live.state().is_healthy());
+}
+
+#[tokio::test]
+async fn cluster_keeps_rules_in_one_slot() {
+    let cluster = RedisCluster::start();
+    let url = joined("redis+cluster", &cluster.urls(), "");
+    follows_announcements(|| RedisRules::new(&url, "cluster").unwrap()).await;
+}
+
+/// Follows rules through a failover, which promotes the second server.
+async fn follows_a_failover(fail_over: impl FnOnce(&mut RedisSentinel)) {
+    let mut servers = RedisSentinel::start();
+    let url = joined(
+        "redis+sentinel",
+        &servers.urls(),
+        RedisSentinel::MASTER_NAME,
+    );
+    let redis = || RedisRules::new(&url, "failover").unwrap();
+    let (instance, writer) = (Instance::start(redis(), announced()).await, redis());
+    writer.put(None, new(5)).await.unwrap();
+    instance.until_in_force(1).await;
+    let replica = |command| servers.server(1).command(command).unwrap();
+    eventually("it is replicated", async || {
+        replica("HGET quota:rules:{failover}:state current").contains('1')
+    })
+    .await;
+
+    fail_over(&mut servers);
+    servers.wait_for_promotion(1);
+    eventually("the next primary is written to", async || {
+        writer.put(Some(1), new(6)).await.is_ok()
+    })
+    .await;
+    instance.until_in_force(2).await;
+    eventually("it has recovered", async || {
+        instance.live.state().is_healthy()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn crashed_primary_is_replaced() {
+    follows_a_failover(|servers| servers.kill(0)).await;
+}
+
+#[tokio::test]
+async fn demoted_primary_is_left() {
+    follows_a_failover(|servers| servers.fail_over()).await;
+}
+
+#[tokio::test]
+async fn certificates_of_the_store_are_trusted() {
+    let files = TlsFiles::new();
+    let server = RedisServer::start_tls(&files);
+    let url = format!("rediss://localhost:{}/", server.port());
+    let trust = fs::read(files.certificate()).unwrap();
+    let store = RedisStore::options()
+        .root_certificates(trust)
+        .connect(&url)
+        .await
+        .unwrap();
+    follows_announcements(|| RedisRules::beside(&store, "tls").unwrap()).await;
+
+    // The system does not know the certificate.
+    let error = RedisRules::new(&url, "tls")
+        .unwrap()
+        .current()
+        .await
+        .unwrap_err();
+    let RuleStoreError::Unavailable { source, .. } = &error else {
+        panic!("{error:?}")
+    };
+    assert!(source.to_string().contains("certificate"), "{error}");
+}
+
+#[tokio::test]
+async fn cluster_with_tls_is_followed() {
+    let files = TlsFiles::new();
+    let cluster = RedisCluster::start_tls(&files);
+    let trust = fs::read(files.certificate()).unwrap();
+    let store = RedisStore::options()
+        .root_certificates(trust)
+        .cluster(cluster.tls_urls())
+        .await
+        .unwrap();
+    follows_announcements(|| RedisRules::beside(&store, "tls").unwrap()).await;
+}

@@ -1,0 +1,197 @@
+//! Every store of rules keeps the same.
+
+use std::time::Duration;
+
+use tower_quota_live::{
+    BlockTarget, KEPT_VERSIONS, LiveOptions, MemoryRules, NewBlock, RedisRules, RuleStore,
+    RuleStoreError, StoreState,
+};
+use tower_quota_rules::Format;
+use tower_quota_testkit::RedisServer;
+
+use crate::fixture::{Instance, document, new};
+
+async fn state(store: &dyn RuleStore) -> StoreState {
+    store.state(None).await.unwrap().unwrap()
+}
+
+fn conflict<T: std::fmt::Debug>(result: Result<T, RuleStoreError>) -> Option<u64> {
+    match result {
+        Err(RuleStoreError::Conflict { current }) => current,
+        other => unreachable!("{other:?}"),
+    }
+}
+
+async fn keeps_the_rules_of_stores(store: &dyn RuleStore) {
+    assert_eq!(state(store).await.newest(), None);
+    assert_eq!(store.current().await.unwrap(), None);
+    assert_eq!(conflict(store.put(Some(1), new(1)).await), None);
+
+    let first = store.put(Some(0), new(1).comment("why")).await.unwrap();
+    assert_eq!(
+        conflict(store.put(Some(0), new(2)).await),
+        Some(1),
+        "of two first writers one wins"
+    );
+    let read = store.current().await.unwrap().unwrap();
+    assert_eq!(
+        (read.number, &*read.author, &*read.comment),
+        (1, "ann", "why")
+    );
+    assert_eq!((read.format, &read.text), (Format::Yaml, &document(1)));
+    assert_eq!(read, first);
+
+    // Of two writers one wins.
+    store.put(Some(1), new(2)).await.unwrap();
+    assert_eq!(conflict(store.put(Some(1), new(3)).await), Some(2));
+
+    // A state that is known is not sent again.
+    let known = state(store).await.revision;
+    assert_eq!(store.state(Some(known)).await.unwrap(), None);
+
+    // A shadow document changes nothing of the document in force, and a writer must know it.
+    let shadow = store.put(Some(2), new(3).shadow()).await.unwrap().number;
+    let both = state(store).await;
+    assert_eq!(
+        (both.current, both.shadow, both.newest()),
+        (Some(2), Some(3), Some(3))
+    );
+    assert_eq!(conflict(store.put(Some(2), new(4)).await), Some(3));
+    assert_eq!(conflict(store.promote(2).await), Some(3));
+    store.promote(shadow).await.unwrap();
+    assert_eq!(
+        (state(store).await.current, state(store).await.shadow),
+        (Some(3), None)
+    );
+    store.put(None, new(4).shadow()).await.unwrap();
+    store.abandon(4).await.unwrap();
+    assert_eq!(conflict(store.abandon(4).await), Some(3));
+    assert_eq!(state(store).await.newest(), Some(3));
+
+    // Numbers only go up, and a put removes the shadow document.
+    store.put(None, new(9).shadow()).await.unwrap();
+    assert_eq!(store.put(None, new(1)).await.unwrap().number, 6);
+    assert_eq!(state(store).await.shadow, None);
+    assert_eq!(
+        store.put(None, new(1).above(100)).await.unwrap().number,
+        101
+    );
+}
+
+async fn bounds_what_it_keeps(store: &dyn RuleStore) {
+    let first = store.put(None, new(1)).await.unwrap().number;
+    // The version in force is kept, however many shadow documents come and go.
+    for _ in 0..60 {
+        store.put(None, new(2).shadow()).await.unwrap();
+    }
+    let history = store.history(1_000).await.unwrap();
+    assert_eq!(history.len() as u64, KEPT_VERSIONS + 1);
+    assert_eq!(
+        (history[0].number, history.last().unwrap().number),
+        (first + 60, first)
+    );
+    assert_eq!(history[0].bytes, document(2).len());
+    assert!(store.current().await.unwrap().is_some());
+    assert_eq!(store.history(2).await.unwrap().len(), 2);
+    assert_eq!(store.version(first + 1).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn memory_keeps_the_rules_of_stores() {
+    keeps_the_rules_of_stores(&MemoryRules::new()).await;
+    bounds_what_it_keeps(&MemoryRules::new()).await;
+}
+
+#[tokio::test]
+async fn redis_keeps_the_rules_of_stores() {
+    let server = RedisServer::start();
+    keeps_the_rules_of_stores(&RedisRules::new(&server.url(), "one").unwrap()).await;
+    bounds_what_it_keeps(&RedisRules::new(&server.url(), "two").unwrap()).await;
+}
+
+#[tokio::test]
+async fn changes_are_in_the_audit_log() {
+    let server = RedisServer::start();
+    let redis = RedisRules::new(&server.url(), "audit").unwrap();
+    let instance = Instance::start(redis, LiveOptions::new()).await;
+    let live = &instance.live;
+    live.put(None, new(5)).await.unwrap();
+    live.put(None, new(6).shadow()).await.unwrap();
+    live.promote(2, "bob").await.unwrap();
+    live.rollback(None, 1, "bob").await.unwrap();
+    instance.ask("secret-key").await;
+    live.reset("one", "secret-key", "carol").await.unwrap();
+    live.grant("one", "secret-key", 1, "carol").await.unwrap();
+    let day = Duration::from_secs(86_400);
+    let block = live
+        .block(
+            BlockTarget::Text("secret-key"),
+            NewBlock::block(day, "dan").reason("abuse"),
+        )
+        .await
+        .unwrap();
+    live.unblock(&block.id, "dan").await.unwrap();
+
+    let records = live.audit(100).await.unwrap();
+    let listed: Vec<(&str, &str)> = records
+        .iter()
+        .rev()
+        .map(|record| (record.what.as_str(), &*record.who))
+        .collect();
+    let expected = [
+        ("put", "ann"),
+        ("shadow", "ann"),
+        ("promote", "bob"),
+        ("rollback", "bob"),
+        ("reset", "carol"),
+        ("grant", "carol"),
+        ("block", "dan"),
+        ("unblock", "dan"),
+    ];
+    assert_eq!(listed, expected);
+    assert_eq!(
+        (records[5].before.as_deref(), records[5].after.as_deref()),
+        (Some("version 1"), Some("version 2"))
+    );
+    assert_eq!(records[3].before.as_deref(), Some("4 of 5 left"));
+    let stored = server
+        .command("LRANGE quota:rules:{audit}:audit 0 -1")
+        .unwrap();
+    assert!(
+        stored.contains(&block.id) && !stored.contains("secret-key"),
+        "{stored}"
+    );
+}
+
+#[tokio::test]
+async fn audit_log_is_bounded() {
+    let server = RedisServer::start();
+    let stores: [Box<dyn RuleStore>; 2] = [
+        Box::new(MemoryRules::new()),
+        Box::new(RedisRules::new(&server.url(), "bounded").unwrap()),
+    ];
+    for store in stores {
+        let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+        instance.live.put(None, new(1)).await.unwrap();
+        let record = instance.live.audit(1).await.unwrap().remove(0);
+        for _ in 0..1_010 {
+            store.record(record.clone()).await.unwrap();
+        }
+        assert_eq!(store.audit(2_000).await.unwrap().len(), 1_000);
+        assert_eq!(store.audit(0).await.unwrap().len(), 0);
+    }
+}
+
+#[tokio::test]
+async fn invalid_name_or_url_is_an_error() {
+    for (url, name) in [
+        ("redis://127.0.0.1:1/", ""),
+        ("redis://127.0.0.1:1/", "a{b}"),
+        ("nowhere", "name"),
+    ] {
+        assert!(
+            matches!(RedisRules::new(url, name), Err(RuleStoreError::Config(_))),
+            "{url} {name}"
+        );
+    }
+}
