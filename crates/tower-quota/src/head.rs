@@ -7,6 +7,8 @@ use http::{Extensions, HeaderMap, Method, Request, Uri, Version};
 
 use crate::checks::Watch;
 use crate::key::host_of;
+#[cfg(feature = "axum")]
+use crate::policy::SampleContext;
 
 /// A borrowed request without its body, for extractors, costs and conditions.
 #[derive(Clone, Copy)]
@@ -185,7 +187,21 @@ impl<'a> RequestHead<'a> {
         if let Some(matched) = self.extensions.get::<axum::extract::MatchedPath>() {
             return Some(matched.as_str());
         }
+        #[cfg(feature = "axum")]
+        if let Some(sample) = self.extensions.get::<SampleContext>() {
+            return sample.given_route();
+        }
         None
+    }
+
+    /// Returns the route for a key, and notes if a sample lacks the route.
+    #[cfg(feature = "axum")]
+    pub(crate) fn route_for_key(&self) -> Option<&'a str> {
+        let route = self.matched_route();
+        if let (None, Some(sample)) = (route, self.extensions.get::<SampleContext>()) {
+            sample.note("a key needs the route: send `route`");
+        }
+        route
     }
 
     pub(crate) const fn watched_by(self, watch: &'a Watch) -> Self {

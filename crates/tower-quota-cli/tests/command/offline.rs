@@ -150,7 +150,7 @@ fn explain_by_file_names_tier_and_limits() {
     ])
     .expect(0);
     assert!(
-        out.starts_with("outcome: limited\ntier: pro\n") && out.contains("1000/minute"),
+        out.starts_with("outcome: counted\ntier: pro\n") && out.contains("1000/minute"),
         "{out}"
     );
     assert!(!out.contains("sk_pro_9"), "keys are hashed: {out}");

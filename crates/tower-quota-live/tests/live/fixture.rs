@@ -42,7 +42,7 @@ pub(crate) fn broken() -> NewVersion {
 /// One instance of a service.
 #[derive(Clone)]
 pub(crate) struct Instance<S = MemoryStore> {
-    pub(crate) live: LiveRules<S>,
+    pub(crate) live: LiveRules,
     service: BoxCloneSyncService<Request<()>, Answer, Infallible>,
 }
 
