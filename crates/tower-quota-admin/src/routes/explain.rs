@@ -1,10 +1,9 @@
 //! Explanations: the decision on a request that is not made.
 
-use core::net::IpAddr;
 use std::collections::BTreeMap;
 
 use axum::extract::State;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tower_quota::{ClientKey, RequestHead};
 use tower_quota_rules::{Explanation, SampleRequest, readable_key};
 use utoipa::ToSchema;
@@ -24,20 +23,29 @@ struct Sample {
     #[schema(pattern = "^[A-Z]{1,20}$")]
     method: Option<String>,
     /// The path with its query.
-    #[schema(pattern = "^/[!-~]*$")]
+    #[schema(pattern = "^/[a-zA-Z0-9/._~-]*([?][a-zA-Z0-9=&._~-]*)?$")]
     path: Option<String>,
     /// The host.
     #[schema(pattern = "^[a-z0-9]{1,20}$")]
     host: Option<String>,
     /// The headers: the value of each, or a list of values.
-    headers: Option<BTreeMap<String, String>>,
+    headers: Option<BTreeMap<String, OneOrMany>>,
     /// The address of the peer, IPv4 or IPv6.
-    #[schema(value_type = Option<String>)]
-    address: Option<IpAddr>,
+    #[schema(pattern = "^([1-9][0-9]?[.]){3}[1-9][0-9]?$|^([0-9a-f]{1,4}:){7}[0-9a-f]{1,4}$")]
+    address: Option<String>,
     /// The route that axum matches. Defaults to the route of the rules that matches the path.
     route: Option<String>,
     /// The keys that code gives, by their names in the rules, such as `code tenant`.
     keys: Option<BTreeMap<String, String>>,
+}
+
+/// The values of a header.
+#[derive(Deserialize, ToSchema)]
+#[expect(dead_code, reason = "it describes a type of another crate")]
+#[serde(untagged)]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
 }
 
 /// The decision on a request that is not made.

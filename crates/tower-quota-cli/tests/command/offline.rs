@@ -169,6 +169,24 @@ fn explain_by_file_names_tier_and_limits() {
 }
 
 #[test]
+fn explain_prints_what_the_request_leaves_open() {
+    let files = Files::new();
+    let rules = files.write(
+        "rules.yaml",
+        "limits: [{ name: minute, quota: 9/minute, key: [code tenant, client_ip] }]",
+    );
+    let explain = ["explain", "--rules", &rules, "--code", "key=tenant"];
+    let out = run(&explain).expect(0);
+    assert!(
+        out.contains("unknown") && out.contains("`code tenant`"),
+        "{out}"
+    );
+    let given = [&explain[..], &["--key", "code tenant: Acme", "--show-keys"]].concat();
+    let out = run(&given).expect(0);
+    assert!(!out.contains("unknown") && out.contains("Acme"), "{out}");
+}
+
+#[test]
 fn schema_and_completions_are_printed() {
     let schema: serde_json::Value = serde_json::from_str(&run(&["schema"]).expect(0)).unwrap();
     assert!(schema["properties"]["limits"].is_object());
