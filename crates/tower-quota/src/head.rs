@@ -7,7 +7,6 @@ use http::{Extensions, HeaderMap, Method, Request, Uri, Version};
 
 use crate::checks::Watch;
 use crate::key::host_of;
-#[cfg(feature = "axum")]
 use crate::policy::SampleContext;
 
 /// A borrowed request without its body, for extractors, costs and conditions.
@@ -182,16 +181,14 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    pub(crate) fn matched_route(&self) -> Option<&'a str> {
+    /// Returns the route that axum has matched, or the route of a [sample](SampleContext).
+    #[must_use]
+    pub fn matched_route(&self) -> Option<&'a str> {
         #[cfg(feature = "axum")]
         if let Some(matched) = self.extensions.get::<axum::extract::MatchedPath>() {
             return Some(matched.as_str());
         }
-        #[cfg(feature = "axum")]
-        if let Some(sample) = self.extensions.get::<SampleContext>() {
-            return sample.given_route();
-        }
-        None
+        self.extensions.get::<SampleContext>()?.given_route()
     }
 
     /// Returns the route for a key, and notes if a sample lacks the route.

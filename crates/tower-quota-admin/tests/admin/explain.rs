@@ -80,6 +80,7 @@ async fn key_of_code_is_given_or_listed_as_unknown() {
     assert_eq!(explained["tier"], "pro");
     assert_eq!(explained["limits"][0]["quota"], "50/minute");
     assert_eq!(explained["left"][0]["remaining"], 50);
+    assert_eq!(explained["unknown"], Value::Null);
 
     let (_, explained) = explain(&instance, json!({ "path": "/" })).await;
     assert_eq!(explained["limits"][0]["scope"], "ip");

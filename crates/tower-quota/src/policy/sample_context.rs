@@ -83,7 +83,6 @@ impl SampleContext {
         notes.iter().cloned().collect()
     }
 
-    #[cfg(feature = "axum")]
     pub(crate) fn given_route(&self) -> Option<&str> {
         self.route.as_deref()
     }
