@@ -9,20 +9,20 @@ use http::request::Parts;
 use serde::Deserialize;
 use tower_quota::RequestHead;
 use tower_quota::key::{ClientIp, client_ip};
+use tower_quota_live::{LiveRules, RuleStoreError, Version};
 use utoipa::IntoParams;
 
 use crate::AdminOptions;
 use crate::extract::Query;
 use crate::figures::NamedFigures;
 use crate::last_snapshot::LastSnapshot;
-use crate::operate::Operations;
 use crate::problem::{Problem, ProblemKind, Result};
 use crate::streams::Streams;
 
 /// The state that all handlers share. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Api {
-    pub(crate) live: Operations,
+    pub(crate) live: LiveRules,
     pub(crate) figures: Arc<[NamedFigures]>,
     pub(crate) streams: Arc<Streams>,
     pub(crate) last: Arc<Mutex<LastSnapshot>>,
@@ -46,7 +46,7 @@ pub(crate) struct ShowQuery {
 }
 
 impl Api {
-    pub(crate) fn new(live: Operations, options: &AdminOptions) -> Self {
+    pub(crate) fn new(live: LiveRules, options: &AdminOptions) -> Self {
         Self {
             live,
             figures: options.figures.clone().into(),
@@ -55,6 +55,12 @@ impl Api {
             client_ip: options.client_ip.clone().unwrap_or_else(client_ip),
             show_keys: options.show_keys,
         }
+    }
+
+    /// Returns one version.
+    pub(crate) async fn version(&self, number: u64) -> Result<Version> {
+        let version = self.live.version(number).await?;
+        Ok(version.ok_or(RuleStoreError::UnknownVersion(number))?)
     }
 }
 

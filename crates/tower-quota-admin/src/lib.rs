@@ -50,7 +50,6 @@ mod extract;
 mod figures;
 mod last_snapshot;
 mod openapi;
-mod operate;
 mod options;
 mod page;
 mod precondition;
@@ -61,7 +60,7 @@ mod routes;
 mod status;
 mod streams;
 
-pub use self::auth::Author;
+pub use self::auth::{Author, Role};
 pub use self::error::AdminError;
 pub use self::figures::StoreFigures;
 pub use self::options::AdminOptions;

@@ -1,10 +1,12 @@
 //! The OpenAPI document.
 
+use http::Method;
 use utoipa::PartialSchema;
 use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{Content, InfoBuilder, OpenApi, OpenApiBuilder, Ref, RefOr, ResponseBuilder};
 
+use crate::auth::Role;
 use crate::problem::{ProblemBody, ProblemKind};
 
 /// The name of the security scheme.
@@ -31,32 +33,40 @@ pub(crate) fn complete(mut document: OpenApi, has_tokens: bool) -> OpenApi {
     if has_tokens {
         let scheme = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
         components.add_security_scheme(BEARER, scheme);
-        document.security = Some(vec![SecurityRequirement::new::<_, [&str; 0], &str>(
-            BEARER,
-            [],
-        )]);
     }
-    for item in document.paths.paths.values_mut() {
+    for (path, item) in &mut document.paths.paths {
         let operations = [
-            &mut item.get,
-            &mut item.put,
-            &mut item.post,
-            &mut item.delete,
-        ]
-        .into_iter()
-        .filter_map(Option::as_mut);
-        operations.for_each(complete_operation);
+            (Method::GET, &mut item.get),
+            (Method::PUT, &mut item.put),
+            (Method::POST, &mut item.post),
+            (Method::DELETE, &mut item.delete),
+        ];
+        for (method, operation) in operations {
+            if let Some(operation) = operation {
+                complete_operation(operation, Role::needed(&method, path), has_tokens);
+            }
+        }
     }
     document
 }
 
-fn complete_operation(operation: &mut Operation) {
+fn complete_operation(operation: &mut Operation, role: Role, has_tokens: bool) {
+    let description = operation.description.get_or_insert_default();
+    let separator = if description.is_empty() { "" } else { "\n\n" };
+    description.push_str(&format!("{separator}Needs the role `{role}`."));
+    if has_tokens {
+        let required = SecurityRequirement::new(BEARER, [role.as_str()]);
+        operation.security = Some(vec![required]);
+    }
     let mut common = vec![
         ProblemKind::InvalidRequest,
         ProblemKind::Unauthenticated,
         ProblemKind::TooManyStreams,
         ProblemKind::Unavailable,
     ];
+    if role > Role::Read {
+        common.push(ProblemKind::RoleRequired);
+    }
     if operation.request_body.is_some() {
         common.extend([ProblemKind::TooLarge, ProblemKind::UnsupportedType]);
     }

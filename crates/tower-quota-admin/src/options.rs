@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tower_quota::key::ClientIp;
 
 use crate::AdminError;
-use crate::auth::Token;
+use crate::auth::{Role, Token};
 use crate::figures::{NamedFigures, StoreFigures};
 
 /// Options of the admin [`router`](crate::router). Authentication has no default.
@@ -47,18 +47,37 @@ impl AdminOptions {
         Self::default()
     }
 
-    /// Accepts requests with `Authorization: Bearer` and this token. The name is the author in audit records.
+    /// Accepts requests with `Authorization: Bearer` and this token, with all rights. The name is the author in audit records.
     ///
     /// Call it again for each further person or program. Tokens of under [`SHORTEST_TOKEN`](Self::SHORTEST_TOKEN) bytes
     /// are an error of [`router`](crate::router).
-    pub fn bearer_token(mut self, name: impl Into<String>, token: impl Into<String>) -> Self {
-        self.tokens.push(Token::new(name.into(), token.into()));
+    pub fn bearer_token(self, name: impl Into<String>, token: impl Into<String>) -> Self {
+        self.bearer_token_of_role(Role::Rules, name, token)
+    }
+
+    /// Works like [`bearer_token`](Self::bearer_token), with the rights of a role.
+    ///
+    /// ```
+    /// use tower_quota_admin::{AdminOptions, Role};
+    ///
+    /// # let token = String::from("an example of 32 bytes in length");
+    /// let options = AdminOptions::new().bearer_token_of_role(Role::Read, "dashboard", token);
+    /// ```
+    pub fn bearer_token_of_role(
+        mut self,
+        role: Role,
+        name: impl Into<String>,
+        token: impl Into<String>,
+    ) -> Self {
+        let token = Token::new(name.into(), token.into(), role);
+        self.tokens.push(token);
         self
     }
 
     /// Accepts every request: a layer of the application around the router authenticates.
     ///
-    /// The layer may put an [`Author`](crate::Author) into the extensions of a request, for audit records.
+    /// The layer may put an [`Author`](crate::Author) into the extensions of a request, for audit records,
+    /// and a [`Role`] to restrict it.
     pub fn authenticated_by_own_layer(mut self) -> Self {
         self.own_layer = true;
         self

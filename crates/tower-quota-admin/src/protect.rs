@@ -7,7 +7,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderName, HeaderValue, Method, Uri, header};
 
-use crate::problem::{Problem, ProblemKind};
+use crate::problem::{Problem, ProblemKind, Result};
 
 /// Answers with 503 if the handler, the body it reads included, takes longer than this.
 pub(crate) async fn timeout(
@@ -42,6 +42,20 @@ pub(crate) async fn headers(request: Request, next: Next) -> Response {
             .insert(name, HeaderValue::from_static(value));
     }
     response
+}
+
+/// Answers requests for rules, blocks and explanations with 404 where no live rules follow a store.
+pub(crate) async fn documents(
+    State(follows_store): State<bool>,
+    request: Request,
+    next: Next,
+) -> Result<Response> {
+    let mut parts = ["/v1/rules", "/v1/blocks", "/v1/overrides", "/v1/explain"].into_iter();
+    if !follows_store && parts.any(|part| request.uri().path().starts_with(part)) {
+        let detail = "the code of this service makes its policy: start `LiveRules` to change rules and to block";
+        return Err(Problem::not_found(detail));
+    }
+    Ok(next.run(request).await)
 }
 
 /// Answers requests for paths that do not exist.

@@ -7,7 +7,6 @@ use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::get;
 use axum::{Json, Router};
-use tower_quota::Store;
 use tower_quota_live::LiveRules;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
@@ -21,12 +20,16 @@ use crate::{AdminError, AdminOptions, auth, page, protect};
 
 /// Builds the router of the admin API, to serve on a listener of its own.
 ///
+/// The source is [`LiveRules`], or the [handle](tower_quota::RateLimitHandle) of a layer whose policy your code makes. Without
+/// live rules, the routes of rules and blocks answer with 404.
+///
 /// Serve it with `into_make_service_with_connect_info::<SocketAddr>()`, so that failed authentications are limited by
 /// address.
 ///
 /// # Errors
 /// [`AdminError`] unless the options name a way to authenticate.
-pub fn router<S: Store>(live: LiveRules<S>, options: AdminOptions) -> Result<Router, AdminError> {
+pub fn router(source: impl Into<LiveRules>, options: AdminOptions) -> Result<Router, AdminError> {
+    let live: LiveRules = source.into();
     options.check()?;
     let (routes, document) = routes().split_for_parts();
     let document = Arc::new(crate::openapi::complete(document, !options.own_layer));
@@ -40,7 +43,9 @@ pub fn router<S: Store>(live: LiveRules<S>, options: AdminOptions) -> Result<Rou
         .fallback(protect::unknown_path)
         .layer(DefaultBodyLimit::max(AdminOptions::LONGEST_BODY))
         .layer(from_fn_with_state(timeout, protect::timeout))
-        .with_state(Api::new(Arc::new(live), &options));
+        .layer(from_fn_with_state(live.follows_store(), protect::documents))
+        .with_state(Api::new(live, &options))
+        .layer(from_fn(auth::authorize));
     let router = if options.own_layer {
         router
     } else {

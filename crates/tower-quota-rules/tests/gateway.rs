@@ -53,7 +53,7 @@ tests:
     expect: { outcome: blocked, tier: pro, limits: { minute: 5/minute, day: 1/day } }
 ";
     let report = rules(text).test();
-    let expected = "tests[0]: expected it to be blocked, it is limited; expected the tier \"pro\", it is none; expected 5/minute of the \
+    let expected = "tests[0]: expected it to be blocked, it is counted; expected the tier \"pro\", it is none; expected 5/minute of the \
                     limit \"minute\", it is 100/minute; expected the limit \"day\", it is not asked\n0 passed, 1 failed";
     assert_eq!(report.to_string(), expected);
 }
@@ -241,4 +241,21 @@ fn document_and_code_give_one_policy() {
         other => panic!("{other:?}"),
     };
     assert_eq!(limits(&document.policy()), limits(&code));
+}
+
+#[test]
+fn own_test_may_give_key_of_code() {
+    let text = r#"
+limits: [{ name: minute, quota: 1/minute, key: code tenant }]
+tiers: { pro: { limits: { minute: 9/minute } } }
+defaults: { key: code tenant }
+assign: [{ key: "pro-*", tier: pro }]
+tests:
+  - { request: { keys: { code tenant: pro-y } }, expect: { tier: pro, limits: { minute: 9/minute } } }
+  - { request: { keys: { code tenant: free-y } }, expect: { outcome: counted, limits: { minute: 1/minute } } }
+"#;
+    let parts = CodeParts::new().key("tenant", key::from_fn("tenant", |_| None::<String>));
+    let rules = Rules::parse_with(text, Format::Yaml, &parts).unwrap();
+    let report = rules.test();
+    assert_eq!((report.passed, report.failures.len()), (2, 0), "{report}");
 }

@@ -407,7 +407,7 @@ fn expected(
         () if is_in(&document.allow, false) => OutcomeText::Allowed,
         () if is_in(&document.block, true) => OutcomeText::Blocked,
         () if is_in(&document.skip, false) => OutcomeText::Skipped,
-        () => OutcomeText::Limited,
+        () => OutcomeText::Counted,
     };
     let grant = |name: &str| {
         if let Some(grant) = own.and_then(|own| own.limits.get(name)) {
@@ -444,7 +444,7 @@ fn expected(
         Some(Grant::Quota(quota)) => Some((limit.name.to_string(), quota)),
         Some(Grant::Unlimited) => None,
     });
-    let limits = if outcome == OutcomeText::Limited {
+    let limits = if outcome == OutcomeText::Counted {
         limits.collect()
     } else {
         Vec::new()

@@ -7,6 +7,7 @@ use http::{Extensions, HeaderMap, Method, Request, Uri, Version};
 
 use crate::checks::Watch;
 use crate::key::host_of;
+use crate::policy::SampleContext;
 
 /// A borrowed request without its body, for extractors, costs and conditions.
 #[derive(Clone, Copy)]
@@ -180,12 +181,24 @@ impl<'a> RequestHead<'a> {
         }
     }
 
-    pub(crate) fn matched_route(&self) -> Option<&'a str> {
+    /// Returns the route that axum has matched, or the route of a [sample](SampleContext).
+    #[must_use]
+    pub fn matched_route(&self) -> Option<&'a str> {
         #[cfg(feature = "axum")]
         if let Some(matched) = self.extensions.get::<axum::extract::MatchedPath>() {
             return Some(matched.as_str());
         }
-        None
+        self.extensions.get::<SampleContext>()?.given_route()
+    }
+
+    /// Returns the route for a key, and notes if a sample lacks the route.
+    #[cfg(feature = "axum")]
+    pub(crate) fn route_for_key(&self) -> Option<&'a str> {
+        let route = self.matched_route();
+        if let (None, Some(sample)) = (route, self.extensions.get::<SampleContext>()) {
+            sample.note("a key needs the route: send `route`");
+        }
+        route
     }
 
     pub(crate) const fn watched_by(self, watch: &'a Watch) -> Self {

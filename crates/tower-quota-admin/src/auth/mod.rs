@@ -2,19 +2,22 @@
 //!
 //! `identify` runs first and puts the [`Author`] into the extensions. The layer of `failures` counts the requests that
 //! have none, by address, so that tokens cannot be guessed quickly. It never asks its store about requests with a right
-//! token, so a flood from the same address does not lock them out. `require` answers the rest with 401.
+//! token, so a flood from the same address does not lock them out. `require` answers the rest with 401. `authorize` answers requests of a
+//! [`Role`] that is too low with 403.
 
+mod role;
 mod token;
 
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::middleware::Next;
-use axum::response::Response;
-use http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use tower_quota::key::{ClientIp, client_ip};
 use tower_quota::{Limit, MemoryStore, MissingKey, Policy, Quota, RateLimitLayer};
 
+pub use self::role::Role;
 pub(crate) use self::token::Token;
 use crate::problem::{Problem, ProblemKind, Result};
 
@@ -31,7 +34,10 @@ pub(crate) fn failures(address: Option<ClientIp>) -> RateLimitLayer<MemoryStore>
     RateLimitLayer::new(MemoryStore::new(), Policy::new().limit(limit))
 }
 
-/// Adds the name of the token's holder to the request.
+/// The field of each answer with the role of its request. The page hides buttons by it.
+const ROLE: HeaderName = HeaderName::from_static("tower-quota-role");
+
+/// Adds the name and the role of the token's holder to the request.
 pub(crate) async fn identify(
     State(tokens): State<Arc<[Token]>>,
     mut request: Request,
@@ -39,9 +45,11 @@ pub(crate) async fn identify(
 ) -> Response {
     // An inner service of the application may not name the author.
     request.extensions_mut().remove::<Author>();
-    if let Some(name) = bearer(request.headers()).and_then(|given| Token::holder(&tokens, given)) {
-        let author = Author(name.to_owned());
+    let token = bearer(request.headers()).and_then(|given| Token::holder(&tokens, given));
+    if let Some(token) = token {
+        let author = Author(token.name.clone());
         request.extensions_mut().insert(author);
+        request.extensions_mut().insert(token.role);
     }
     next.run(request).await
 }
@@ -53,6 +61,22 @@ pub(crate) async fn require(request: Request, next: Next) -> Result<Response> {
         return Err(Problem::new(ProblemKind::Unauthenticated, detail));
     }
     Ok(next.run(request).await)
+}
+
+/// Answers requests whose role is too low with 403. A request without a role has all rights.
+pub(crate) async fn authorize(request: Request, next: Next) -> Response {
+    let role = request.extensions().get::<Role>().copied();
+    let role = role.unwrap_or(Role::Rules);
+    let needed = Role::needed(request.method(), request.uri().path());
+    let mut response = if role >= needed {
+        next.run(request).await
+    } else {
+        let detail = format_args!("this needs the role `{needed}`, and you have `{role}`");
+        Problem::new(ProblemKind::RoleRequired, detail).into_response()
+    };
+    let role = HeaderValue::from_static(role.as_str());
+    response.headers_mut().insert(ROLE, role);
+    response
 }
 
 /// Returns the bearer token; `None` where there is none, or several.

@@ -4,22 +4,24 @@ use core::fmt;
 
 use subtle::ConstantTimeEq;
 
+use super::Role;
 use crate::{AdminError, AdminOptions};
 
 /// A bearer token and the name of who holds it. `Debug` shows the name only.
 #[derive(Clone)]
 pub(crate) struct Token {
-    name: String,
+    pub(super) name: String,
     token: String,
+    pub(super) role: Role,
 }
 
 impl Token {
-    pub(crate) const fn new(name: String, token: String) -> Self {
-        Self { name, token }
+    pub(crate) const fn new(name: String, token: String, role: Role) -> Self {
+        Self { name, token, role }
     }
 
     pub(crate) fn check(&self) -> Result<(), AdminError> {
-        let Self { name, token } = self;
+        let Self { name, token, .. } = self;
         if name.is_empty() {
             Err(AdminError::NamelessToken)
         } else if token.len() < AdminOptions::SHORTEST_TOKEN {
@@ -32,14 +34,14 @@ impl Token {
         }
     }
 
-    /// Returns the name of the token that equals these bytes.
+    /// Returns the token that equals these bytes.
     ///
-    /// It compares with every token, so that the time says at most how long they are.
-    pub(crate) fn holder<'t>(tokens: &'t [Self], given: &[u8]) -> Option<&'t str> {
+    /// It compares with every token in constant time. The time reveals at most the lengths of the tokens.
+    pub(crate) fn holder<'t>(tokens: &'t [Self], given: &[u8]) -> Option<&'t Self> {
         let mut holder = None;
-        for Self { name, token } in tokens {
-            if bool::from(token.as_bytes().ct_eq(given)) {
-                holder = Some(name.as_str());
+        for known in tokens {
+            if bool::from(known.token.as_bytes().ct_eq(given)) {
+                holder = Some(known);
             }
         }
         holder
@@ -50,6 +52,7 @@ impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Token")
             .field("name", &self.name)
+            .field("role", &self.role)
             .finish_non_exhaustive()
     }
 }

@@ -16,6 +16,8 @@ pub enum ProblemKind {
     KeysHidden,
     /// 403: this process may not change the source of the rules.
     ReadOnly,
+    /// 403: the token has a lower [`Role`](crate::Role) than the operation needs.
+    RoleRequired,
     /// 404: there is no such path, version, limit or block.
     NotFound,
     /// 405: the path has no such method.
@@ -44,11 +46,12 @@ pub enum ProblemKind {
 
 impl ProblemKind {
     /// All kinds.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::InvalidRequest,
         Self::Unauthenticated,
         Self::KeysHidden,
         Self::ReadOnly,
+        Self::RoleRequired,
         Self::NotFound,
         Self::MethodNotAllowed,
         Self::Conflict,
@@ -90,7 +93,7 @@ impl ProblemKind {
         match self {
             Self::InvalidRequest => StatusCode::BAD_REQUEST,
             Self::Unauthenticated => StatusCode::UNAUTHORIZED,
-            Self::KeysHidden | Self::ReadOnly => StatusCode::FORBIDDEN,
+            Self::KeysHidden | Self::ReadOnly | Self::RoleRequired => StatusCode::FORBIDDEN,
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
             Self::Conflict => StatusCode::CONFLICT,
@@ -112,6 +115,7 @@ impl ProblemKind {
             Self::Unauthenticated => "A valid token is required",
             Self::KeysHidden => "Keys are shown hashed only",
             Self::ReadOnly => "The rules are read-only",
+            Self::RoleRequired => "Another role is required",
             Self::NotFound => "Not found",
             Self::MethodNotAllowed => "Method not allowed",
             Self::Conflict => "Conflict with the shadow document",

@@ -145,11 +145,11 @@ fn resolve(api: &Api, text: &str, scope: Option<&str>) -> Result<Target> {
         (Some(scope), Some(hash)) => BlockTarget::Hash { scope, hash },
         (Some(scope), None) => BlockTarget::Scoped { scope, text },
         (None, _) => match listed(api, text, None)? {
-            Some(key) => return api.live.block_target(BlockTarget::Key(&key)),
+            Some(key) => return Ok(api.live.block_target(BlockTarget::Key(&key))?),
             None => BlockTarget::Text(text),
         },
     };
-    api.live.block_target(target)
+    Ok(api.live.block_target(target)?)
 }
 
 /// Refuses networks that are so large, or so close to the caller, that they are more likely a mistake.

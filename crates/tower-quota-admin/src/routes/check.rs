@@ -2,6 +2,7 @@
 
 use axum::extract::State;
 use serde::Serialize;
+use tower_quota_live::ChangeError;
 use tower_quota_rules::{Problems, TestReport};
 use utoipa::ToSchema;
 
@@ -33,16 +34,17 @@ pub(crate) async fn check(
     State(api): State<Api>,
     DocumentBody { text, format }: DocumentBody,
 ) -> Result<Json<CheckReport>> {
-    Ok(Json(match api.live.check(text, format).await? {
+    Ok(Json(match api.live.check(text, format).await {
         Ok((problems, tests)) => CheckReport {
             valid: tests.is_passed(),
             problems,
             tests: Some(tests),
         },
-        Err(problems) => CheckReport {
+        Err(ChangeError::Invalid(problems)) => CheckReport {
             valid: false,
             problems,
             tests: None,
         },
+        Err(error) => return Err(error.into()),
     }))
 }

@@ -50,7 +50,9 @@ pub(crate) async fn peek(
 ) -> Result<Json<Status>> {
     let listed = listed(&api, &body.key, Some(&body.limit))?;
     let client = client(&body.key, listed.as_ref());
-    Ok(Json(api.live.peek(&body.limit, client).await?.into()))
+    Ok(Json(
+        api.live.handle().peek(&body.limit, client).await?.into(),
+    ))
 }
 
 /// Deletes a client's counter of a limit, and its penalty. Returns the status afterwards.

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde::{Deserialize, Serialize};
-use tower_quota_live::{InForce, NewVersion, Version, VersionInfo};
+use tower_quota_live::{ChangeError, InForce, NewVersion, Version, VersionInfo};
 use tower_quota_rules::Problems;
 use utoipa::{IntoParams, ToSchema};
 
@@ -14,7 +14,6 @@ use crate::api::Api;
 use crate::body::DocumentBody;
 use crate::change::{Change, ChangeParams};
 use crate::extract::{Json, Query};
-use crate::operate::Pending;
 use crate::precondition::{Expected, has, tag};
 use crate::problem::{Problem, ProblemKind, Result};
 
@@ -66,7 +65,7 @@ pub(crate) async fn get(
 ) -> Result<Response> {
     let version = if newest {
         let current = api.live.stored().await?.current;
-        api.live.version(current.ok_or_else(no_rules)?).await?
+        api.version(current.ok_or_else(no_rules)?).await?
     } else {
         in_force(&api)?.version.clone()
     };
@@ -143,18 +142,18 @@ pub(crate) async fn put(
     if shadow {
         new = new.shadow();
     }
-    let put = |expected| api.live.put(expected, new);
-    Ok(put_version(&api, &expecting(&api, expected, put).await?))
+    let number = expected.number(&api).await?;
+    let put = api.live.put(number, new).await;
+    Ok(put_version(&api, &expecting(&api, number, put).await?))
 }
 
-/// Makes a change if the newest version is the expected one.
-pub(crate) async fn expecting<'a>(
+/// Returns a version that was put, or says why the newest version is not the expected one.
+pub(crate) async fn expecting(
     api: &Api,
-    expected: Expected,
-    change: impl FnOnce(Option<u64>) -> Pending<'a, Version>,
+    number: Option<u64>,
+    put: core::result::Result<Version, ChangeError>,
 ) -> Result<Version> {
-    let number = expected.number(api).await?;
-    match change(number).await {
+    match put.map_err(Problem::from) {
         Err(problem) if problem.kind() == ProblemKind::VersionChanged => {
             let stored = api.live.stored().await?;
             let (kind, detail) = match stored.shadow {

@@ -74,7 +74,7 @@ pub(crate) async fn events(
 fn snapshot(api: &Api) -> Arc<str> {
     let mut last = api.last.lock().unwrap_or_else(PoisonError::into_inner);
     if last.made.is_none_or(|made| made.elapsed() >= FRESH) {
-        let latency = api.live.store_latency();
+        let latency = api.live.handle().store_latency();
         let (limits, more_limits) = totals::busiest(api);
         let snapshot = Snapshot {
             health: Health::of(api),

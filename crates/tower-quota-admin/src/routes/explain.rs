@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::extract::State;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tower_quota::{ClientKey, RequestHead};
 use tower_quota_rules::{Explanation, SampleRequest, readable_key};
 use utoipa::ToSchema;
@@ -14,7 +14,7 @@ use crate::extract::Json;
 use crate::problem::{Problem, ProblemKind, Result};
 use crate::status::Status;
 
-/// A request to explain. What is not given is that of a `GET` of `/` from 192.0.2.1.
+/// A request to explain. Defaults to `GET /` from 192.0.2.1.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "it describes a type of another crate")]
 #[schema(as = SampleRequest)]
@@ -23,16 +23,29 @@ struct Sample {
     #[schema(pattern = "^[A-Z]{1,20}$")]
     method: Option<String>,
     /// The path with its query.
-    #[schema(pattern = "^/[a-z0-9/]*$")]
+    #[schema(pattern = "^/[a-zA-Z0-9/._~-]*([?][a-zA-Z0-9=&._~-]*)?$")]
     path: Option<String>,
     /// The host.
     #[schema(pattern = "^[a-z0-9]{1,20}$")]
     host: Option<String>,
     /// The headers: the value of each, or a list of values.
-    headers: Option<BTreeMap<String, String>>,
-    /// The address of the peer.
-    #[schema(pattern = "^[0-9]{1,2}[.][0-9]{1,2}[.][0-9]{1,2}[.][0-9]{1,2}$")]
+    headers: Option<BTreeMap<String, OneOrMany>>,
+    /// The address of the peer, IPv4 or IPv6.
+    #[schema(pattern = "^([1-9][0-9]?[.]){3}[1-9][0-9]?$|^([0-9a-f]{1,4}:){7}[0-9a-f]{1,4}$")]
     address: Option<String>,
+    /// The route that axum matches. Defaults to the route of the rules that matches the path.
+    route: Option<String>,
+    /// The keys that code gives, by their names in the rules, such as `code tenant`.
+    keys: Option<BTreeMap<String, String>>,
+}
+
+/// The values of a header.
+#[derive(Deserialize, ToSchema)]
+#[expect(dead_code, reason = "it describes a type of another crate")]
+#[serde(untagged)]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
 }
 
 /// The decision on a request that is not made.
@@ -46,7 +59,7 @@ pub(crate) struct Explained {
 
 /// Says which limits a request would meet, with which keys, and what is left of each. Charges nothing.
 ///
-/// Lists, tiers and blocks are those in force.
+/// Lists, tiers and blocks are those in force. `unknown` lists everything that the request leaves open.
 #[utoipa::path(
     post, path = "/v1/explain", operation_id = "explain", params(ShowQuery), request_body = Sample,
     responses((status = 200, body = Explained), (status = 403), (status = 404), (status = 422)),
@@ -57,20 +70,22 @@ pub(crate) async fn explain(
     Json(sample): Json<SampleRequest>,
 ) -> Result<Json<Explained>> {
     let in_force = in_force(&api)?;
-    let request = sample
-        .to_request()
+    let rules = &in_force.rules;
+    let request = rules
+        .request(&sample)
         .map_err(|error| Problem::new(ProblemKind::InvalidValue, error))?;
     let head = RequestHead::of(&request);
-    let (explained, rules) = (api.live.explain(&head), &in_force.rules);
+    let explained = api.live.handle().explain(&head);
     let explanation = if show {
         rules.explain_as(&head, explained, &readable_key)
     } else {
-        rules.explain_as(&head, explained, &|key| api.live.hash(key))
+        rules.explain_as(&head, explained, &|key| api.live.key_hash(key))
     };
     let mut left = Vec::new();
     for limit in &explanation.limits {
         left.push(
             api.live
+                .handle()
                 .peek(&limit.name, ClientKey::Request(head))
                 .await?
                 .into(),

@@ -13,7 +13,7 @@ use crate::extract::Json;
 /// The health of an instance.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Health {
-    /// True if the rules are in force as their source says, and all stores answer.
+    /// True if the rules are in force as their source says, or code makes them, and all stores answer.
     healthy: bool,
     /// The rules: version in force, source, errors.
     rules: LiveState,
@@ -54,7 +54,7 @@ struct MistakeHealth {
 
 impl Health {
     pub(crate) fn of(api: &Api) -> Self {
-        let rules = api.live.state();
+        let (rules, handle) = (api.live.state(), api.live.handle());
         let figures = |(name, read): &crate::figures::NamedFigures| {
             let read = read();
             StoreHealth {
@@ -64,25 +64,27 @@ impl Health {
             }
         };
         let stores: Vec<_> = api.figures.iter().map(figures).collect();
-        let cache = api.live.refusal_stats();
+        let cache = handle.refusal_stats();
         let refusal_cache = RefusalCacheHealth {
             answered: cache.answered,
             remembered: cache.remembered,
             evicted: cache.evicted,
         };
-        let mistakes = api.live.mistakes();
+        let mistakes = handle.mistakes();
         let mistakes = mistakes
             .warnings()
             .map(|(_, text)| MistakeHealth {
                 message: text.to_owned(),
             })
             .collect();
-        let healthy = rules.is_healthy() && stores.iter().all(|store| store.available);
+        let is_followed = api.live.follows_store();
+        let healthy =
+            (rules.is_healthy() || !is_followed) && stores.iter().all(|store| store.available);
         Self {
             healthy,
             rules,
             stores,
-            waiting: api.live.waiting() as u64,
+            waiting: handle.waiting() as u64,
             refusal_cache,
             mistakes,
         }

@@ -110,7 +110,7 @@ pub(crate) async fn history(
     ),
 )]
 pub(crate) async fn version(State(api): State<Api>, Path(number): Path<u64>) -> Result<Response> {
-    Ok(text(api.live.version(number).await?))
+    Ok(text(api.version(number).await?))
 }
 
 /// Lists what changed between two versions, by path.
@@ -122,9 +122,9 @@ pub(crate) async fn diff(
     State(api): State<Api>,
     Query(DiffQuery { from, to }): Query<DiffQuery>,
 ) -> Result<Json<Diff>> {
-    let before = api.live.version(from).await?;
+    let before = api.version(from).await?;
     let after = match to {
-        Some(to) => api.live.version(to).await?,
+        Some(to) => api.version(to).await?,
         None => in_force(&api)?.version.clone(),
     };
     let to = after.number;
@@ -153,7 +153,8 @@ pub(crate) async fn rollback(
     expected: Expected,
     Json(RollbackBody { version }): Json<RollbackBody>,
 ) -> Result<Response> {
-    let rollback = |expected| api.live.rollback(expected, version, change.by());
-    let version = expecting(&api, expected, rollback).await?;
+    let number = expected.number(&api).await?;
+    let put = api.live.rollback(number, version, change.by()).await;
+    let version = expecting(&api, number, put).await?;
     Ok(put_version(&api, &version))
 }

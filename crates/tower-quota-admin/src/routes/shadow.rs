@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use http::{StatusCode, header};
 use serde::Serialize;
-use tower_quota_live::{ShadowReport, ShadowTotal, VersionInfo};
+use tower_quota_live::{ChangeError, ShadowReport, ShadowTotal, VersionInfo};
 use utoipa::ToSchema;
 
 use crate::api::Api;
@@ -99,7 +99,8 @@ fn none() -> Problem {
 }
 
 /// Says that the shadow document of a request has ended.
-fn ended(problem: Problem) -> Problem {
+fn ended(error: ChangeError) -> Problem {
+    let problem = Problem::from(error);
     if problem.kind() != ProblemKind::VersionChanged {
         return problem;
     }

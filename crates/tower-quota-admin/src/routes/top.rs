@@ -70,7 +70,7 @@ pub(crate) async fn top(
         Window::TenMinutes => TopWindow::TenMinutes,
         Window::Hour => TopWindow::Hour,
     };
-    let mut top = api.live.top(matches!(query.by, By::Busy), window).await?;
+    let mut top = api.live.top(matches!(query.by, By::Busy), window).await;
     top.clients.truncate(most);
     if !show {
         for client in &mut top.clients {

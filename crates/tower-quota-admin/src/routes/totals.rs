@@ -56,7 +56,7 @@ impl Latency {
 
 /// Returns the limits with most decisions, those with most first, and the number of others.
 pub(crate) fn busiest(api: &Api) -> (Vec<LimitTotals>, usize) {
-    let mut totals = api.live.totals();
+    let mut totals = api.live.handle().decision_totals();
     totals.sort_by_key(|limit| Reverse(limit.sum()));
     let more = totals.len().saturating_sub(LISTED);
     totals.truncate(LISTED);

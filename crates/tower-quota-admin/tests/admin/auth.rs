@@ -2,7 +2,7 @@
 
 use reqwest::{Method, StatusCode};
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
-use tower_quota_admin::{AdminError, AdminOptions, Author, ProblemKind, router};
+use tower_quota_admin::{AdminError, AdminOptions, Author, ProblemKind, Role, router};
 use tower_quota_live::{LiveOptions, LiveRules, MemoryRules};
 
 use crate::server::{HOLDER, Instance, TOKEN, options, problem};
@@ -137,4 +137,72 @@ async fn own_layer_names_the_author() {
         put.json::<serde_json::Value>().await.unwrap()["author"],
         "ann"
     );
+}
+
+#[tokio::test]
+async fn role_bounds_what_a_token_may_do() {
+    let tokens = options()
+        .bearer_token_of_role(Role::Read, "dashboard", "the token to read with")
+        .bearer_token_of_role(Role::Operate, "on-call", "the token to operate with");
+    let instance = Instance::with(MemoryRules::new(), tokens).await;
+    let put = instance.put_rules(crate::server::RULES);
+    put.header("If-None-Match", "*").send().await.unwrap();
+    let client = serde_json::json!({ "limit": "minute", "key": "ann" });
+    let ask = async |token: &str, method: Method, path: &str| {
+        let request = instance.anonymous(method, path).bearer_auth(token);
+        request.json(&client).send().await.unwrap()
+    };
+    let (read, operate) = ("the token to read with", "the token to operate with");
+    for (token, role, method, path, needed) in [
+        (read, "read", Method::GET, "/v1/rules", None),
+        (read, "read", Method::POST, "/v1/clients/peek", None),
+        (
+            read,
+            "read",
+            Method::POST,
+            "/v1/clients/reset",
+            Some("operate"),
+        ),
+        (read, "read", Method::PUT, "/v1/blocks", Some("operate")),
+        (read, "read", Method::PUT, "/v1/rules", Some("rules")),
+        (operate, "operate", Method::POST, "/v1/clients/reset", None),
+        (
+            operate,
+            "operate",
+            Method::POST,
+            "/v1/rules/rollback",
+            Some("rules"),
+        ),
+        (
+            operate,
+            "operate",
+            Method::DELETE,
+            "/v1/rules/shadow",
+            Some("rules"),
+        ),
+        (TOKEN, "rules", Method::POST, "/v1/clients/reset", None),
+    ] {
+        let response = ask(token, method, path).await;
+        assert_eq!(response.headers()["tower-quota-role"], role, "{path}");
+        let Some(needed) = needed else {
+            assert_eq!(response.status(), StatusCode::OK, "{path}");
+            continue;
+        };
+        let body = problem(response, ProblemKind::RoleRequired).await;
+        let detail = body["detail"].as_str().unwrap();
+        assert!(detail.contains(&format!("`{needed}`")), "{path}: {detail}");
+    }
+}
+
+#[tokio::test]
+async fn own_layer_restricts_by_role() {
+    let handle = RateLimitLayer::new(MemoryStore::new(), Policy::new()).handle();
+    let admin = router(handle, AdminOptions::new().authenticated_by_own_layer()).unwrap();
+    let instance = Instance {
+        admin: crate::server::serve(admin.layer(axum::Extension(Role::Read))).await,
+        ..Instance::start().await
+    };
+    assert_eq!(instance.get("/v1/health").await.status(), StatusCode::OK);
+    let reset = instance.request(Method::POST, "/v1/clients/reset");
+    problem(reset.send().await.unwrap(), ProblemKind::RoleRequired).await;
 }

@@ -4,8 +4,10 @@
 mod auth;
 mod blocks;
 mod clients;
+mod code_policy;
 mod documents;
 mod errors;
+mod explain;
 mod health;
 mod openapi;
 mod page;

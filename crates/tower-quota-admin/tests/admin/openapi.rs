@@ -87,3 +87,22 @@ fn assert_described(path: &str, schema: &Value, schemas: &Map<String, Value>) {
         _ => {}
     }
 }
+
+#[test]
+fn operation_names_its_role() {
+    let document = serde_json::to_value(tower_quota_admin::openapi()).unwrap();
+    for (method, path, role) in [
+        ("get", "/v1/rules", "read"),
+        ("post", "/v1/clients/peek", "read"),
+        ("post", "/v1/clients/grant", "operate"),
+        ("put", "/v1/rules", "rules"),
+    ] {
+        let operation = &document["paths"][path][method];
+        assert_eq!(operation["security"][0]["bearer"][0], role, "{path}");
+        let description = operation["description"].as_str().unwrap();
+        assert!(description.ends_with(&format!("Needs the role `{role}`.")));
+        assert_eq!(operation["responses"]["403"].is_object(), role != "read");
+    }
+    let sample = &document["components"]["schemas"]["SampleRequest"]["properties"];
+    assert!(sample["route"].is_object() && sample["keys"].is_object());
+}

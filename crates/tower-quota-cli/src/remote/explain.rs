@@ -31,6 +31,12 @@ pub(crate) struct ExplainArguments {
     /// A header, as `name: value`.
     #[arg(long = "header", value_name = "NAME: VALUE", value_parser = header)]
     headers: Vec<(String, String)>,
+    /// The route that axum matches. The default is the route of the rules that matches the path.
+    #[arg(long)]
+    route: Option<String>,
+    /// A key that code gives, as `code tenant: acme`.
+    #[arg(long = "key", value_name = "NAME: VALUE", value_parser = pair)]
+    keys: Vec<(String, String)>,
     /// The address of the peer. The default is 192.0.2.1.
     #[arg(long)]
     address: Option<IpAddr>,
@@ -68,13 +74,15 @@ impl ExplainArguments {
             "headers": headers,
             "host": self.host,
             "address": self.address,
+            "route": self.route,
+            "keys": self.keys.iter().cloned().collect::<BTreeMap<_, _>>(),
         })
     }
 
     fn by_file(&self, path: &std::path::Path, sample: Value) -> Result<Value, Failure> {
         let rules = self.target.store.load.load(path)?;
         let sample: SampleRequest = serde_json::from_value(sample).map_err(Failure::usage)?;
-        let request = sample.to_request().map_err(Failure::usage)?;
+        let request = rules.request(&sample).map_err(Failure::usage)?;
         let head = RequestHead::of(&request);
         let explanation = if self.show_keys {
             rules.explain_with_keys(&head)
@@ -86,8 +94,13 @@ impl ExplainArguments {
 }
 
 fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = pair(text)?;
+    Ok((name.to_ascii_lowercase(), value))
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text
         .split_once(':')
         .ok_or("write NAME: VALUE, such as \"x-api-key: sk_1\"")?;
-    Ok((name.trim().to_ascii_lowercase(), value.trim().to_owned()))
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
 }

@@ -41,7 +41,7 @@ pub(crate) struct RedisArguments {
 /// An admin API over Redis, and the runtime that it runs on.
 pub(crate) struct LocalApi {
     runtime: Runtime,
-    live: LiveRules<RedisStore>,
+    live: LiveRules,
     router: Router,
     author: Author,
 }
@@ -91,7 +91,7 @@ async fn router(
     authorities: Option<Vec<u8>>,
     arguments: &RedisArguments,
     timeout: Duration,
-) -> Result<(LiveRules<RedisStore>, Router), Failure> {
+) -> Result<(LiveRules, Router), Failure> {
     let mut options = RedisStore::options()
         .deadline(timeout)
         .connect_timeout(timeout);

@@ -150,7 +150,7 @@ fn explain_by_file_names_tier_and_limits() {
     ])
     .expect(0);
     assert!(
-        out.starts_with("outcome: limited\ntier: pro\n") && out.contains("1000/minute"),
+        out.starts_with("outcome: counted\ntier: pro\n") && out.contains("1000/minute"),
         "{out}"
     );
     assert!(!out.contains("sk_pro_9"), "keys are hashed: {out}");
@@ -166,6 +166,24 @@ fn explain_by_file_names_tier_and_limits() {
     assert!(out.contains("sk_pro_9"), "{out}");
     let json = run(&["explain", "--rules", &rules, "--path", "/healthz", "--json"]).json(0);
     assert_eq!(json["outcome"], "skipped");
+}
+
+#[test]
+fn explain_prints_what_the_request_leaves_open() {
+    let files = Files::new();
+    let rules = files.write(
+        "rules.yaml",
+        "limits: [{ name: minute, quota: 9/minute, key: [code tenant, client_ip] }]",
+    );
+    let explain = ["explain", "--rules", &rules, "--code", "key=tenant"];
+    let out = run(&explain).expect(0);
+    assert!(
+        out.contains("unknown") && out.contains("`code tenant`"),
+        "{out}"
+    );
+    let given = [&explain[..], &["--key", "code tenant: Acme", "--show-keys"]].concat();
+    let out = run(&given).expect(0);
+    assert!(!out.contains("unknown") && out.contains("Acme"), "{out}");
 }
 
 #[test]

@@ -42,7 +42,7 @@ use crate::charge::{Charge, Operation};
 use crate::clock::{Clock, MonotonicClock};
 use crate::decision::Decision;
 use crate::status::LimitStatus;
-use crate::store::Store;
+use crate::store::{BoxStore, Store};
 use crate::time::micros;
 
 /// The future of a [`RefusalCache`], which records the answer of the store.
@@ -166,6 +166,15 @@ impl<S> RefusalCache<S> {
 }
 
 impl<S: Store> RefusalCache<S> {
+    /// Returns a cache that shares the store and the remembered entries, with a type that does not name the store.
+    pub fn boxed(&self) -> RefusalCache<BoxStore> {
+        RefusalCache {
+            store: Arc::new(BoxStore::new(Arc::clone(&self.store))),
+            memory: Arc::clone(&self.memory),
+            max_age: self.max_age,
+        }
+    }
+
     /// Returns the refusal of a request that is known to be over a limit, unless the store has to decide.
     pub fn refusal(&self, charges: &[Charge<'_>]) -> Option<Decision> {
         if !self.remembers() {

@@ -244,3 +244,17 @@ fn boxed_and_shared_pointers_forward_is_shared() {
     let store = Setting::new().store;
     assert!(BoxStore::new(store.clone()).is_shared() && Arc::new(store).is_shared());
 }
+
+#[test]
+fn boxed_cache_shares_remembered_refusals() {
+    let setting = Setting::new();
+    let (key, boxed) = (client(1), setting.cache.boxed());
+    let charge = Charge::new("minute", &MINUTE, &key).cost(6);
+    setting.check(&[charge]);
+    setting.check(&[charge]);
+    let calls = setting.calls();
+    assert!(!block_on(boxed.check(&[charge])).unwrap().is_allowed());
+    assert_eq!(setting.calls(), calls);
+    block_on(boxed.apply(Operation::Reset, &[charge])).unwrap();
+    assert!(setting.check(&[charge]).is_allowed());
+}

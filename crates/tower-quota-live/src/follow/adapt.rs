@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use tower_quota::{Key, Store, TopClient, TopWindow};
+use tower_quota::{Key, TopClient, TopWindow};
 
 use super::shared::Shared;
 use crate::audit::{Action, AuditRecord};
@@ -17,7 +17,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// The author of adaptive blocks.
 const AUTHOR: &str = "adaptive";
 
-impl<S: Store + 'static> Shared<S> {
+impl Shared {
     /// Watches refused clients until it is closed.
     pub(crate) async fn adapt(self: Arc<Self>) {
         let (mut closing, mut tracker, start) =

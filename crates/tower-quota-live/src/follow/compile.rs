@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tower_quota::{ConfigError, Policy, Store};
+use tower_quota::{ConfigError, Policy};
 
 use super::shared::Shared;
 use crate::blocks::BlockKeys;
@@ -10,7 +10,7 @@ use crate::error::{ChangeError, Invalid};
 use crate::version::{NewVersion, Version};
 use tower_quota_rules::{Format, Rules};
 
-impl<S: Store> Shared<S> {
+impl Shared {
     /// Runs a job of a person or program on a thread where it may take seconds, one job at a time.
     ///
     /// A job that has begun runs to its end and keeps its place, also if the caller is dropped.

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::sync::watch;
-use tower_quota::Store;
 
 use super::in_force::InForce;
 use super::local_copy;
@@ -33,7 +32,7 @@ async fn next_change(
     Ok(())
 }
 
-impl<S: Store + 'static> Shared<S> {
+impl Shared {
     /// Follows the store until it is closed.
     pub(crate) async fn follow(self: Arc<Self>, mut changes: watch::Receiver<()>) {
         let (mut closing, mut backoff) = (self.closing.subscribe(), Backoff::default());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
 use tokio::sync::{Mutex, Semaphore, watch};
-use tower_quota::{RateLimitHandle, Store};
+use tower_quota::{BoxStore, RateLimitHandle};
 
 use super::in_force::InForce;
 use super::state::{Health, LiveState};
@@ -16,10 +16,12 @@ use crate::shadow::{ShadowCounts, ShadowReport};
 use crate::store::{RuleStore, RuleStoreError};
 
 /// The state that the tasks and handles of live rules share.
-pub(crate) struct Shared<S> {
-    pub(crate) handle: RateLimitHandle<S>,
+pub(crate) struct Shared {
+    pub(crate) handle: RateLimitHandle<BoxStore>,
     pub(crate) store: Arc<dyn RuleStore>,
     pub(crate) options: LiveOptions,
+    /// False if the code of the service makes the policy.
+    pub(crate) follows_store: bool,
     pub(crate) blocks: Arc<BlockSet>,
     pub(crate) in_force: ArcSwapOption<InForce>,
     pub(super) health: Health,
@@ -47,11 +49,12 @@ pub(crate) struct Known {
     pub(super) is_doubtful: bool,
 }
 
-impl<S: Store> Shared<S> {
+impl Shared {
     pub(crate) fn new(
-        handle: RateLimitHandle<S>,
+        handle: RateLimitHandle<BoxStore>,
         store: Arc<dyn RuleStore>,
         options: LiveOptions,
+        follows_store: bool,
     ) -> Self {
         let blocks = Arc::new(BlockSet::new(options.key_seed));
         let (in_force, health, known) = (ArcSwapOption::empty(), Health::new(), Mutex::default());
@@ -61,6 +64,7 @@ impl<S: Store> Shared<S> {
             handle,
             store,
             options,
+            follows_store,
             blocks,
             in_force,
             health,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use tower_quota::key::KeyExtractor;
-use tower_quota::{Key, Store, when};
+use tower_quota::{Key, when};
 
 use super::LiveRules;
 use crate::audit::{Action, AuditRecord};
@@ -42,7 +42,7 @@ pub enum BlockTarget<'a> {
     Resolved(&'a Target),
 }
 
-impl<S: Store + 'static> LiveRules<S> {
+impl LiveRules {
     /// Blocks or allows clients on all instances, in place of an earlier entry for the same ones.
     ///
     /// It is in force here when this returns, and on the others within two seconds. Lists of the document go first: a

@@ -1,13 +1,14 @@
 //! Changes of single clients' counters, with their audit records.
 
-use tower_quota::{ClientKey, HandleError, Key, LimitStatus, Store};
+use tower_quota::store::BoxStoreError;
+use tower_quota::{ClientKey, HandleError, Key, LimitStatus};
 
 use super::LiveRules;
 use crate::audit::{Action, AuditRecord};
 use crate::change::By;
 use crate::time::Time;
 
-impl<S: Store + 'static> LiveRules<S> {
+impl LiveRules {
     /// Resets a client of a limit, see [`RateLimitHandle::reset`](tower_quota::RateLimitHandle::reset).
     ///
     /// # Errors
@@ -17,7 +18,7 @@ impl<S: Store + 'static> LiveRules<S> {
         limit: &str,
         client: impl Into<ClientKey<'k>>,
         by: impl Into<By>,
-    ) -> Result<LimitStatus, HandleError<S::Error>> {
+    ) -> Result<LimitStatus, HandleError<BoxStoreError>> {
         let client = client.into();
         let key = self.handle().key(limit, client)?;
         let before = self.handle().peek(limit, client).await?;
@@ -39,7 +40,7 @@ impl<S: Store + 'static> LiveRules<S> {
         client: impl Into<ClientKey<'k>>,
         units: u64,
         by: impl Into<By>,
-    ) -> Result<LimitStatus, HandleError<S::Error>> {
+    ) -> Result<LimitStatus, HandleError<BoxStoreError>> {
         let client = client.into();
         let key = self.handle().key(limit, client)?;
         let before = self.handle().peek(limit, client).await?;

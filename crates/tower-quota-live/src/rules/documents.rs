@@ -1,7 +1,5 @@
 //! Changes of documents.
 
-use tower_quota::Store;
-
 use super::LiveRules;
 use crate::audit::{Action, AuditRecord};
 use crate::change::By;
@@ -12,7 +10,7 @@ use crate::time::Time;
 use crate::version::{NewVersion, Version, VersionInfo};
 use tower_quota_rules::{Difference, Format, Problems, TestReport};
 
-impl<S: Store + 'static> LiveRules<S> {
+impl LiveRules {
     /// Puts a document in force on all instances, or makes it the shadow document.
     ///
     /// The document is checked first, and an invalid one is not put. With `expected`, the newest version must still be
@@ -223,7 +221,11 @@ impl<S: Store + 'static> LiveRules<S> {
         Ok(version)
     }
 
-    async fn stored(&self) -> Result<StoreState, RuleStoreError> {
+    /// Returns the numbers of the documents in the store.
+    ///
+    /// # Errors
+    /// As [`history`](Self::history).
+    pub async fn stored(&self) -> Result<StoreState, RuleStoreError> {
         Ok(self.shared.store.state(None).await?.unwrap_or_default())
     }
 

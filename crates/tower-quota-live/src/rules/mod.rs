@@ -10,30 +10,31 @@ use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::task::JoinHandle;
-use tower_quota::{RateLimitHandle, Store};
+use tower_quota::{BoxStore, RateLimitHandle, Store};
 use tracing::Instrument;
 
 pub use self::blocks::BlockTarget;
 use super::follow::{InForce, LiveState, Shared};
 use super::options::LiveOptions;
-use super::store::{RuleStore, RuleStoreError};
+use super::store::{MemoryRules, RuleStore, RuleStoreError};
 use super::wait::now;
 
 /// Puts the documents of a [`RuleStore`] in force on a layer, and changes them.
 ///
 /// It follows the store in tasks of the runtime on which it was started, until it is [closed](Self::close); clones
 /// are the same. Each change is written to the tracing target `tower_quota::audit` and to the store's audit log.
-pub struct LiveRules<S> {
-    shared: Arc<Shared<S>>,
+#[derive(Clone)]
+pub struct LiveRules {
+    shared: Arc<Shared>,
     tasks: Arc<Mutex<Vec<JoinHandle<()>>>>,
 }
 
-impl<S: Store + 'static> LiveRules<S> {
+impl LiveRules {
     /// Follows a store from now on, and waits a moment for its first document.
     ///
     /// If the store does not answer before the [deadline](LiveOptions::start_deadline), the local copy comes into
     /// force. Without one the layer keeps its policy until the store answers: see [`state`](Self::state).
-    pub async fn start(
+    pub async fn start<S: Store>(
         handle: RateLimitHandle<S>,
         store: impl RuleStore,
         options: LiveOptions,
@@ -42,12 +43,12 @@ impl<S: Store + 'static> LiveRules<S> {
     }
 
     /// Does what [`start`](Self::start) does, with a store that was chosen at run time.
-    pub async fn start_shared(
+    pub async fn start_shared<S: Store>(
         handle: RateLimitHandle<S>,
         store: Arc<dyn RuleStore>,
         options: LiveOptions,
     ) -> Self {
-        let shared = Arc::new(Shared::new(handle, store, options));
+        let shared = Arc::new(Shared::new(handle.boxed(), store, options, true));
         // What is announced from here on is not missed.
         let changes = shared.store.changes();
         let _ = tokio::time::timeout(shared.options.start, shared.refresh()).await;
@@ -64,6 +65,12 @@ impl<S: Store + 'static> LiveRules<S> {
         }
     }
 
+    /// Returns whether the live rules follow a store. Otherwise your code makes the policy.
+    #[must_use]
+    pub fn follows_store(&self) -> bool {
+        self.shared.follows_store
+    }
+
     /// Returns the state of this instance: for its health check and its statistics.
     #[must_use]
     pub fn state(&self) -> LiveState {
@@ -78,11 +85,11 @@ impl<S: Store + 'static> LiveRules<S> {
 
     /// Returns the handle of the layer.
     #[must_use]
-    pub fn handle(&self) -> &RateLimitHandle<S> {
+    pub fn handle(&self) -> &RateLimitHandle<BoxStore> {
         &self.shared.handle
     }
 
-    pub(super) fn shared(&self) -> &Shared<S> {
+    pub(super) fn shared(&self) -> &Shared {
         &self.shared
     }
 
@@ -130,16 +137,22 @@ impl<S: Store + 'static> LiveRules<S> {
     }
 }
 
-impl<S> Clone for LiveRules<S> {
-    fn clone(&self) -> Self {
+impl<S: Store> From<RateLimitHandle<S>> for LiveRules {
+    /// Operates a layer with a policy that your code makes, and follows no store.
+    ///
+    /// Resets and grants get audit records, which this process keeps in memory. The policy stays in force, so blocks of
+    /// these live rules have no effect.
+    fn from(handle: RateLimitHandle<S>) -> Self {
+        let store = Arc::new(MemoryRules::new());
+        let shared = Shared::new(handle.boxed(), store, LiveOptions::new(), false);
         Self {
-            shared: Arc::clone(&self.shared),
-            tasks: Arc::clone(&self.tasks),
+            shared: Arc::new(shared),
+            tasks: Arc::default(),
         }
     }
 }
 
-impl<S> fmt::Debug for LiveRules<S> {
+impl fmt::Debug for LiveRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LiveRules")
             .field("store", &self.shared.store)

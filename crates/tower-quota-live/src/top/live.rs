@@ -3,7 +3,7 @@
 #[cfg(feature = "redis")]
 use std::sync::Arc;
 
-use tower_quota::{Key, Store, TopWindow};
+use tower_quota::{Key, TopWindow};
 
 use super::list::{ListedClient, TopList};
 use crate::LiveRules;
@@ -11,7 +11,7 @@ use crate::follow::Shared;
 #[cfg(feature = "redis")]
 use crate::wait::{jittered, pause};
 
-impl<S: Store + 'static> Shared<S> {
+impl Shared {
     /// Publishes the top clients of this instance until it is closed.
     #[cfg(feature = "redis")]
     pub(crate) async fn share_top(self: Arc<Self>) {
@@ -49,7 +49,7 @@ impl<S: Store + 'static> Shared<S> {
     }
 }
 
-impl<S: Store + 'static> LiveRules<S> {
+impl LiveRules {
     /// Returns the clients that were refused most in a window, or those with most requests.
     ///
     /// With `LiveOptions::shared_top`, the numbers are the sums of all instances, at most one interval old. If Redis does

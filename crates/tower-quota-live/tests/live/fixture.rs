@@ -41,8 +41,8 @@ pub(crate) fn broken() -> NewVersion {
 
 /// One instance of a service.
 #[derive(Clone)]
-pub(crate) struct Instance<S = MemoryStore> {
-    pub(crate) live: LiveRules<S>,
+pub(crate) struct Instance {
+    pub(crate) live: LiveRules,
     service: BoxCloneSyncService<Request<()>, Answer, Infallible>,
 }
 
@@ -50,11 +50,9 @@ impl Instance {
     pub(crate) async fn start(store: impl RuleStore, options: LiveOptions) -> Self {
         Self::counting(MemoryStore::new(), Arc::new(store), options).await
     }
-}
 
-impl<S: Store + Clone + 'static> Instance<S> {
     /// Starts an instance that counts in this store, with a listener for shadow documents.
-    pub(crate) async fn counting(
+    pub(crate) async fn counting<S: Store>(
         counters: S,
         store: Arc<dyn RuleStore>,
         options: LiveOptions,

@@ -85,7 +85,7 @@ impl Keys<'_> {
             }
             KeyText::Value(key) => Arc::new(key.clone()),
             KeyText::Code(name) => match self.code.keys.get(name.as_str()) {
-                Some(given) => Arc::clone(given),
+                Some(given) => Arc::new(key::named(text.to_string(), Arc::clone(given))),
                 // The check has refused documents with other names.
                 None => Arc::new(key::everyone()),
             },

@@ -12,8 +12,6 @@ use std::sync::Arc;
 use foldhash::quality::RandomState;
 use ipnet::IpNet;
 use tower_quota::RequestHead;
-#[cfg(feature = "axum")]
-use tower_quota::key::KeyExtractor as _;
 use tower_quota::key::{self, ClientIp};
 use tower_quota::when::Condition;
 
@@ -181,7 +179,7 @@ impl Features {
         });
         #[cfg(feature = "axum")]
         if self.has_routes
-            && let Some(route) = key::route().extract(head)
+            && let Some(route) = head.matched_route()
         {
             visit(self.hash(&Feature::Route(route.as_bytes())));
         }

@@ -33,6 +33,6 @@ pub enum OutcomeText {
     Allowed,
     /// The request is blocked.
     Blocked,
-    /// The limits decide.
-    Limited,
+    /// The limits decide, and count the request.
+    Counted,
 }

@@ -38,7 +38,10 @@ pub struct SampleRequest {
     /// The address of the peer. The default is `192.0.2.1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
-    /// The route that axum has matched.
+    /// The route that axum has matched. The default is the route of the document that matches the path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub route: Option<Box<str>>,
+    /// The keys that code gives, by their names in the document, such as `code tenant`.
+    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    pub keys: IndexMap<String, String>,
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use tower_quota::{
     Key, Name, Quota, Reason, RequestHead,
-    policy::{Explained, ExplainedLimit},
+    policy::{Explained, ExplainedLimit, SampleContext},
 };
 
 use super::shown_key::{hashed, readable_key};
@@ -26,6 +26,9 @@ pub struct Explanation {
     pub missing_key: Option<String>,
     /// The limits that decide.
     pub limits: Vec<LimitExplanation>,
+    /// Everything that the request leaves open, such as a key that code gives.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<String>,
 }
 
 /// A limit that decides a request.
@@ -85,11 +88,15 @@ impl Rules {
         show: &dyn Fn(&Key<'_>) -> String,
     ) -> Explanation {
         let mut explanation = Explanation {
-            outcome: OutcomeText::Limited,
+            outcome: OutcomeText::Counted,
             tier: self.tier(head).map(text),
             missing_key: None,
             limits: Vec::new(),
+            unknown: Vec::new(),
         };
+        if let Some(sample) = head.extensions().get::<SampleContext>() {
+            explanation.unknown = sample.unknown();
+        }
         match explained {
             Explained::Skipped => explanation.outcome = OutcomeText::Skipped,
             Explained::Allowed => explanation.outcome = OutcomeText::Allowed,

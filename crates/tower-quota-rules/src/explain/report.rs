@@ -80,13 +80,7 @@ impl Rules {
     }
 
     fn differences(&self, sample: &Sample) -> Vec<String> {
-        if sample.request.route.is_some() {
-            return vec![
-                "a sample cannot have a route, which axum alone gives: match the path instead"
-                    .into(),
-            ];
-        }
-        match sample.request.to_request() {
+        match self.request(&sample.request) {
             Ok(request) => compare(
                 self.document(),
                 &sample.expect,
@@ -197,7 +191,7 @@ const fn word(outcome: OutcomeText) -> &'static str {
         OutcomeText::Skipped => "skipped",
         OutcomeText::Allowed => "allowed",
         OutcomeText::Blocked => "blocked",
-        OutcomeText::Limited => "limited",
+        OutcomeText::Counted => "counted",
     }
 }
 

@@ -5,30 +5,71 @@ use core::net::{IpAddr, Ipv4Addr};
 use http::Request;
 use http::header::HOST;
 
+use tower_quota::policy::SampleContext;
+
 use crate::document::SampleRequest;
+#[cfg(feature = "axum")]
+use crate::document::{Document, Match};
+use crate::rules::Rules;
 
 /// The address of the peer of samples that give none, from the block for documentation (RFC 5737).
 const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
-impl SampleRequest {
-    /// Returns the request, without a body.
+impl Rules {
+    /// Returns a sample as a request without a body, to explain by these rules.
     ///
     /// # Errors
     /// The error of a path or a value that no request can have.
-    pub fn to_request(&self) -> Result<Request<()>, http::Error> {
+    pub fn request(&self, sample: &SampleRequest) -> Result<Request<()>, http::Error> {
         let mut request = Request::builder();
-        if let Some(method) = &self.method {
+        if let Some(method) = &sample.method {
             request = request.method(method.as_str());
         }
-        request = request.uri(self.path.as_deref().unwrap_or("/"));
-        if let Some(host) = &self.host {
+        request = request.uri(sample.path.as_deref().unwrap_or("/"));
+        if let Some(host) = &sample.host {
             request = request.header(HOST, &**host);
         }
-        for (name, values) in &self.headers {
+        for (name, values) in &sample.headers {
             for value in &values.0 {
                 request = request.header(name.as_str(), &**value);
             }
         }
-        request.extension(self.address.unwrap_or(PEER)).body(())
+        let mut request = request.extension(sample.address.unwrap_or(PEER)).body(())?;
+        let context = self.context(sample, request.uri().path());
+        request.extensions_mut().insert(context);
+        Ok(request)
     }
+
+    fn context(&self, sample: &SampleRequest, path: &str) -> SampleContext {
+        let mut context = SampleContext::default();
+        for (name, text) in &sample.keys {
+            context = context.key(name, text);
+        }
+        if let Some(route) = &sample.route {
+            return context.route(&**route);
+        }
+        #[cfg(feature = "axum")]
+        {
+            context = context.route_of_path(path, routes(self.document()));
+        }
+        let _ = path;
+        context
+    }
+}
+
+/// Returns the routes of axum that a document matches.
+#[cfg(feature = "axum")]
+fn routes(document: &Document) -> Vec<&str> {
+    let of_routes = document.routes.iter().flat_map(|route| &route.limits);
+    let limits = document.limits.iter().chain(of_routes);
+    let conditions = limits.flat_map(|limit| limit.when.iter().chain(&limit.unless));
+    let mut matches: Vec<&Match> = conditions.flat_map(|many| &many.0).collect();
+    matches.extend(document.routes.iter().map(|route| &route.matching));
+    matches.extend(document.lists().iter().flat_map(|(_, list)| *list));
+    let mut routes = Vec::new();
+    while let Some(matching) = matches.pop() {
+        routes.extend(matching.route.iter().flat_map(|many| &many.0));
+        matches.extend(matching.not.iter().flat_map(|many| &many.0));
+    }
+    routes.into_iter().map(|route| &**route).collect()
 }

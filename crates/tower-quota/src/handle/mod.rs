@@ -7,7 +7,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use tower_quota_core::{
-    Algorithm, Charge, Key, LimitStatus, Limiter, Name, Operation, Quota, RefusalCache,
+    Algorithm, BoxStore, Charge, Key, LimitStatus, Limiter, Name, Operation, Quota, RefusalCache,
     RefusalStats, Store,
 };
 
@@ -74,6 +74,14 @@ impl<S: Store> RateLimitLayer<S> {
 }
 
 impl<S: Store> RateLimitHandle<S> {
+    /// Returns a handle on the same layer with a type that does not name the store.
+    #[must_use]
+    pub fn boxed(&self) -> RateLimitHandle<BoxStore> {
+        RateLimitHandle {
+            shared: Arc::new(self.shared.boxed()),
+        }
+    }
+
     /// Returns the names of the policy's limits.
     #[must_use]
     pub fn limits(&self) -> Vec<Name> {

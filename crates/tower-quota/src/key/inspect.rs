@@ -13,6 +13,7 @@ use super::first_of::FirstOf;
 #[cfg(feature = "jwt")]
 use super::jwt::JwtClaim;
 use super::mistake::Mistake;
+use super::named::NamedKey;
 use crate::head::RequestHead;
 
 /// Differs between extractors with one scope but different keys.
@@ -71,6 +72,9 @@ fn parts(any: &dyn Any) -> Vec<&dyn KeyExtractor> {
 fn pointee(any: &dyn Any) -> Option<&dyn KeyExtractor> {
     if let Some(boxed) = any.downcast_ref::<Box<dyn KeyExtractor>>() {
         return Some(&**boxed);
+    }
+    if let Some(named) = any.downcast_ref::<NamedKey>() {
+        return Some(&*named.key);
     }
     let shared = any.downcast_ref::<Arc<dyn KeyExtractor>>()?;
     Some(&**shared)

@@ -4,7 +4,7 @@ use crate::head::RequestHead;
 
 pub(super) fn matched_parameter<'r>(head: &RequestHead<'r>, name: Name) -> Option<&'r str> {
     // axum hides the values from layers. Pattern and path both include the `nest` prefix.
-    parameter(head.matched_route()?, head.path(), name.as_str())
+    parameter(head.route_for_key()?, head.path(), name.as_str())
 }
 
 fn parameter<'p>(pattern: &str, mut path: &'p str, name: &str) -> Option<&'p str> {

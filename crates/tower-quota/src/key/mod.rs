@@ -73,6 +73,7 @@ mod jwt;
 #[cfg(feature = "axum")]
 mod matched;
 mod mistake;
+mod named;
 mod parts;
 mod place;
 mod target;
@@ -91,6 +92,7 @@ pub(crate) use self::inspect::{identity, mistake};
 #[cfg(feature = "jwt")]
 pub use self::jwt::{InvalidJwtKey, JwtClaim, JwtKey, jwt_claim, unverified_jwt_claim};
 pub(crate) use self::mistake::Mistake;
+pub use self::named::{NamedKey, named};
 pub use self::parts::IntoExtractors;
 pub(crate) use self::target::host_of;
 pub use self::text::KeyTextError;

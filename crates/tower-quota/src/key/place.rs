@@ -46,7 +46,7 @@ impl Place {
             Self::Cookie(name) => cookies(head, *name).for_each(|value| visit(Some(value))),
             Self::Query(name) => query_values(head, *name).for_each(|value| visit(Some(value))),
             #[cfg(feature = "axum")]
-            Self::Route => visit(head.matched_route().map(|route| route.as_bytes().into())),
+            Self::Route => visit(head.route_for_key().map(|route| route.as_bytes().into())),
             #[cfg(feature = "axum")]
             Self::PathParameter(name) => visit(matched_parameter(head, *name).map(decoded)),
             Self::PathSegment(index) => visit(segment(head, *index).map(decoded)),

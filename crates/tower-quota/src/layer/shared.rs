@@ -2,13 +2,14 @@
 
 use core::error::Error;
 use core::fmt;
+use core::ops::Deref;
 use core::time::Duration;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
 use http::Request;
 use tokio::runtime::Handle;
-use tower_quota_core::{Charge, Operation, RefusalCache, Store};
+use tower_quota_core::{BoxStore, Charge, Operation, RefusalCache, Store};
 
 use super::settings::Settings;
 use crate::checks::Checks;
@@ -33,6 +34,11 @@ use crate::traced::trace;
 /// The state that a layer, its clones and all their services share.
 pub(crate) struct Shared<S> {
     pub(crate) store: CachedStore<S>,
+    state: Arc<State>,
+}
+
+/// The state apart from the store, which handles with a boxed store share.
+pub(crate) struct State {
     /// A number that identifies the store in this process.
     store_number: usize,
     /// The rules in force. A request loads them once and keeps them.
@@ -69,8 +75,7 @@ impl<S: Store> Shared<S> {
             .identity()
             .unwrap_or_else(|| core::ptr::from_ref(store.store()).addr());
         let rules = Rules::new(policy, Arc::default(), &checks, number);
-        Self {
-            store,
+        let state = State {
             store_number: number,
             rules: ArcSwap::from_pointee(rules),
             changing: Mutex::default(),
@@ -85,9 +90,32 @@ impl<S: Store> Shared<S> {
             top_busy: TopClients::default(),
             #[cfg(feature = "metrics")]
             replaced: ReplacedMetrics::default(),
+        };
+        Self {
+            store,
+            state: Arc::new(state),
         }
     }
 
+    /// Returns the same state over the boxed store.
+    pub(crate) fn boxed(&self) -> Shared<BoxStore> {
+        Shared {
+            store: self.store.boxed(),
+            state: Arc::clone(&self.state),
+        }
+    }
+}
+
+impl<S> Deref for Shared<S> {
+    type Target = State;
+
+    #[inline]
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+impl State {
     /// Replaces the policy in force.
     pub(crate) fn replace_policy(&self, policy: Policy) {
         self.replace(|rules| (policy, Arc::clone(&rules.settings)));
@@ -112,9 +140,7 @@ impl<S: Store> Shared<S> {
         self.replaced.add(&replaced.metrics);
         drop(replaced);
     }
-}
 
-impl<S> Shared<S> {
     #[inline]
     pub(crate) fn rules(&self) -> Guard<Arc<Rules>> {
         self.rules.load()

@@ -1,0 +1,48 @@
+//! The roles of tokens, and the role that each operation needs.
+
+use core::fmt;
+
+use http::Method;
+
+/// The rights of a token, or of a request that your own layer authenticated. Each role includes the roles before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Reads everything and changes nothing. For dashboards.
+    Read,
+    /// Resets, grants, blocks, allows and overrides single clients.
+    Operate,
+    /// Changes the rules, and starts and ends shadow documents.
+    Rules,
+}
+
+impl Role {
+    /// Returns the role that an operation needs. An operation that is not listed here needs the highest role.
+    pub(crate) fn needed(method: &Method, path: &str) -> Self {
+        match (method.as_str(), path) {
+            ("GET" | "HEAD", _)
+            | ("POST", "/v1/rules/check" | "/v1/clients/peek" | "/v1/explain") => Self::Read,
+            ("POST" | "PUT" | "DELETE", path) if is_of_clients(path) => Self::Operate,
+            _ => Self::Rules,
+        }
+    }
+
+    /// Returns the name of the role in answers.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Operate => "operate",
+            Self::Rules => "rules",
+        }
+    }
+}
+
+fn is_of_clients(path: &str) -> bool {
+    let mut parts = ["/v1/clients/", "/v1/blocks", "/v1/overrides"].into_iter();
+    parts.any(|part| path.starts_with(part))
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

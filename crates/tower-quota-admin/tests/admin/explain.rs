@@ -1,0 +1,89 @@
+//! Explanations: routes, keys of code, and what a sample leaves open.
+
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use tower_quota::key;
+use tower_quota_live::{LiveOptions, MemoryRules};
+use tower_quota_rules::{CodeParts, Rules};
+
+use crate::server::{Instance, options};
+
+/// The tenant, as an outer layer adds it.
+#[derive(Clone)]
+struct Tenant(String);
+
+const RULES: &str = "\
+limits:
+  - { name: minute, quota: 5/minute, key: [code tenant, client_ip] }
+routes:
+  - match: { route: \"/reports/{id}\" }
+    limits: [{ name: reports, quota: 3/minute, key: client_ip }]
+tiers:
+  pro: { limits: { minute: 50/minute } }
+defaults: { key: code tenant }
+assign:
+  - { key: \"pro-*\", tier: pro }
+";
+
+async fn instance() -> Instance {
+    let tenant = key::extension("tenant", |tenant: &Tenant| Some(tenant.0.clone()));
+    let parts = CodeParts::new().key("tenant", tenant);
+    let live =
+        LiveOptions::new().read_with(move |text, format| Rules::parse_with(text, format, &parts));
+    let instance = Instance::with_live_options(MemoryRules::new(), options(), live).await;
+    let put = instance.put_rules(RULES).header("If-None-Match", "*");
+    let put = put.send().await.unwrap();
+    assert_eq!(
+        put.status(),
+        StatusCode::OK,
+        "{}",
+        put.text().await.unwrap()
+    );
+    instance
+}
+
+async fn explain(instance: &Instance, sample: Value) -> (Vec<String>, Value) {
+    let request = instance.request(Method::POST, "/v1/explain").json(&sample);
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    let explained: Value = response.json().await.unwrap();
+    let limits = explained["limits"].as_array().unwrap().iter();
+    let names = limits.map(|limit| limit["name"].as_str().unwrap().to_owned());
+    (names.collect(), explained)
+}
+
+#[tokio::test]
+async fn missing_route_is_matched_by_path_and_told() {
+    let instance = instance().await;
+    let keys = json!({ "code tenant": "pro-y" });
+    let sample = json!({ "path": "/reports/1", "keys": keys });
+    let (limits, explained) = explain(&instance, sample).await;
+    assert_eq!(limits, ["minute", "reports"]);
+    assert_eq!(explained["outcome"], "counted");
+    let unknown = explained["unknown"].to_string();
+    assert!(unknown.contains("/reports/{id}"), "{unknown}");
+
+    let given = json!({ "path": "/reports/1", "route": "/reports/{id}", "keys": keys });
+    let (limits, explained) = explain(&instance, given).await;
+    assert_eq!(limits, ["minute", "reports"]);
+    assert_eq!(explained["unknown"], Value::Null);
+
+    let other = json!({ "path": "/reports/1", "route": "/reports/1", "keys": keys });
+    assert_eq!(explain(&instance, other).await.0, ["minute"]);
+}
+
+#[tokio::test]
+async fn key_of_code_is_given_or_listed_as_unknown() {
+    let instance = instance().await;
+    let given = json!({ "path": "/", "keys": { "code tenant": "pro-y" } });
+    let (_, explained) = explain(&instance, given).await;
+    assert_eq!(explained["tier"], "pro");
+    assert_eq!(explained["limits"][0]["quota"], "50/minute");
+    assert_eq!(explained["left"][0]["remaining"], 50);
+    assert_eq!(explained["unknown"], Value::Null);
+
+    let (_, explained) = explain(&instance, json!({ "path": "/" })).await;
+    assert_eq!(explained["limits"][0]["scope"], "ip");
+    let unknown = explained["unknown"].to_string();
+    assert!(unknown.contains("`code tenant`"), "{unknown}");
+}

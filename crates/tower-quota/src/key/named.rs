@@ -1,0 +1,58 @@
+use std::sync::Arc;
+
+use tower_quota_core::{Key, Name};
+
+use super::extractor::KeyExtractor;
+use crate::head::RequestHead;
+use crate::policy::SampleContext;
+
+/// The extractor of [`named`].
+#[derive(Debug)]
+pub struct NamedKey {
+    name: String,
+    pub(super) key: Arc<dyn KeyExtractor>,
+}
+
+/// Names an extractor, so that the [`SampleContext`] of a sample request can give the key that outer layers would add.
+///
+/// Without a given key, the context notes a missing key. Other requests are not affected.
+#[must_use]
+pub fn named(name: impl Into<String>, key: Arc<dyn KeyExtractor>) -> NamedKey {
+    NamedKey {
+        name: name.into(),
+        key,
+    }
+}
+
+impl KeyExtractor for NamedKey {
+    fn scope(&self) -> Name {
+        self.key.scope()
+    }
+
+    fn extract<'r>(&self, head: &RequestHead<'r>) -> Option<Key<'r>> {
+        let sample = head.extensions().get::<SampleContext>();
+        if let Some(text) = sample.and_then(|sample| sample.text(&self.name)) {
+            return self.key.parse(text);
+        }
+        let found = self.key.extract(head);
+        if let (Some(sample), None) = (sample, &found) {
+            let name = &self.name;
+            sample.note(format!(
+                "the key `{name}` is missing: outer layers may add the key, so send it in `keys`"
+            ));
+        }
+        found
+    }
+
+    fn each_key(&self, head: &RequestHead<'_>, visit: &mut dyn FnMut(&Key<'_>)) {
+        if head.extensions().get::<SampleContext>().is_some() {
+            self.extract(head).iter().for_each(visit);
+        } else {
+            self.key.each_key(head, visit);
+        }
+    }
+
+    fn parse(&self, text: &str) -> Option<Key<'static>> {
+        self.key.parse(text)
+    }
+}
