@@ -339,7 +339,11 @@ impl Part {
                 } else {
                     before.outcome
                 };
-                LimitStatus { outcome, ..*after }
+                LimitStatus {
+                    outcome,
+                    taken: 0,
+                    ..*after
+                }
             });
         Some(Decision::from_statuses(
             Operation::Refuse,
