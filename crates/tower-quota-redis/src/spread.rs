@@ -341,7 +341,8 @@ impl Part {
                 };
                 LimitStatus {
                     outcome,
-                    taken: 0,
+                    // The units that a refund gives back are not taken.
+                    taken: if counts { after.taken } else { 0 },
                     ..*after
                 }
             });

@@ -285,10 +285,10 @@ impl Policy {
 
     /// Sets the quota of single clients by a closure, over all other quotas.
     ///
-    /// The closure gets the name of the limit, the key of the client, and the quota that would apply, or `None` if the
-    /// limit was [left out](Chosen::leave_out). Return `None` to change nothing. Requests and operators run the closure for
-    /// each limit, so your code must be fast. Return the same quota on all instances, and the same
-    /// [algorithm](Quota::algorithm) if the limit is a concurrency limit.
+    /// The closure gets the name of the limit, the key of the client, and the usual quota, unless the limit was
+    /// [left out](Chosen::leave_out). Without a quota of your closure, the usual quota applies. Requests and operators run
+    /// the closure for each limit, so your code must be fast. Return the same quota on all instances, and keep the
+    /// [algorithm](Quota::algorithm) of a concurrency limit.
     ///
     /// ```
     /// use tower_quota::{Limit, Policy, Quota, key};
