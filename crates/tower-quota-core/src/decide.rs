@@ -153,8 +153,10 @@ impl Part<'_> {
         let mut taken = 0;
         entry.edit(counter, now, |state| match operation {
             Operation::Refund { taken_at } => {
-                let is_prepared = charge.is_refundable();
+                let (before, is_prepared) = (state.balance(quota, now).0, charge.is_refundable());
                 state.refund(quota, now, units, taken_at.as_micros(), is_prepared);
+                let given = state.balance(quota, now).0 - before;
+                taken = given.max(0).cast_unsigned();
             }
             Operation::Renew { taken_at } => taken = state.renew(quota, now, taken_at.as_micros()),
             _ if !self.is_left_out => {

@@ -22,7 +22,7 @@ pub struct LimitStatus {
     pub left: Left,
     /// The units that a refund would give back. Counted refusals have 0.
     ///
-    /// After a renewal, the units of the hold. You cannot refund [forced](crate::ChargeMode::Forced) units of a refusal.
+    /// After a refund, the units given back. After a renewal, the units of the hold. You cannot refund [forced](crate::ChargeMode::Forced) units of a refusal.
     pub taken: u64,
     /// The outcome of this limit alone.
     pub outcome: Outcome,

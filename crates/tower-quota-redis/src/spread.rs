@@ -339,7 +339,12 @@ impl Part {
                 } else {
                     before.outcome
                 };
-                LimitStatus { outcome, ..*after }
+                LimitStatus {
+                    outcome,
+                    // The units that a refund gives back are not taken.
+                    taken: if counts { after.taken } else { 0 },
+                    ..*after
+                }
             });
         Some(Decision::from_statuses(
             Operation::Refuse,

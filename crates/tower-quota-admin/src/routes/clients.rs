@@ -3,7 +3,7 @@
 use core::num::NonZeroU64;
 
 use axum::extract::State;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tower_quota::{ClientKey, Key};
 use utoipa::ToSchema;
 
@@ -71,21 +71,36 @@ pub(crate) async fn reset(
     Ok(Json(status.into()))
 }
 
-/// Gives units back to a client, up to a full limit. Returns the status afterwards.
+/// The units that a client got, and the status afterwards.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Granted {
+    /// The units that the client really got. More than were used have no effect.
+    given: u64,
+    #[serde(flatten)]
+    status: Status,
+}
+
+/// Gives units back to a client, up to a full limit. Returns the units given, and the status afterwards.
 #[utoipa::path(
     post, path = "/v1/clients/grant", operation_id = "grant", params(ChangeParams), request_body = GrantBody,
-    responses((status = 200, body = Status), (status = 404), (status = 422)),
+    responses((status = 200, body = Granted), (status = 404), (status = 422)),
 )]
 pub(crate) async fn grant(
     State(api): State<Api>,
     change: Change,
     Json(body): Json<GrantBody>,
-) -> Result<Json<Status>> {
+) -> Result<Json<Granted>> {
     let listed = listed(&api, &body.key, Some(&body.limit))?;
     let client = client(&body.key, listed.as_ref());
     let units = body.units.get();
-    let status = api.live.grant(&body.limit, client, units, change.by());
-    Ok(Json(status.await?.into()))
+    let status = api
+        .live
+        .grant(&body.limit, client, units, change.by())
+        .await?;
+    Ok(Json(Granted {
+        given: status.taken,
+        status: status.into(),
+    }))
 }
 
 fn client<'k>(text: &'k str, listed: Option<&'k Key<'static>>) -> ClientKey<'k> {

@@ -34,18 +34,24 @@ async fn client_is_peeked_granted_and_reset() {
 
     let grant = json!({ "limit": "minute", "key": "ann", "units": 2 });
     let granted = instance.client("grant", grant).await;
-    assert_eq!(granted["remaining"], 2);
+    assert_eq!(
+        (&granted["given"], &granted["remaining"]),
+        (&json!(2), &json!(2))
+    );
+    let most = json!({ "limit": "minute", "key": "ann", "units": 100_000 });
+    let most = instance.client("grant", most).await;
+    assert_eq!((&most["given"], &most["remaining"]), (&json!(3), &json!(5)));
     let reset = json!({ "limit": "minute", "key": "ann" });
     let reset = instance.client("reset", reset).await;
     assert_eq!(reset["remaining"], 5);
 
-    let records = instance.json("/v1/audit?limit=2").await["records"].take();
+    let records = instance.json("/v1/audit?limit=3").await["records"].take();
     assert_eq!(
         (&records[0]["what"], &records[1]["what"]),
         (&json!("reset"), &json!("grant"))
     );
     assert_eq!(
-        (&records[1]["before"], &records[1]["after"]),
+        (&records[2]["before"], &records[2]["after"]),
         (&json!("0 of 5 left"), &json!("2 of 5 left"))
     );
     assert!(!records.to_string().contains("ann"), "{records}");

@@ -1,7 +1,7 @@
 //! Division of a quota among instances that cannot ask each other.
 
 use super::rate::gcd;
-use super::{Algorithm, MILLISECOND, Quota, YEAR, sound};
+use super::{Algorithm, MILLISECOND, MOST_UNITS, Quota, YEAR, sound};
 use crate::error::ConfigError;
 
 impl Quota {
@@ -34,6 +34,26 @@ impl Quota {
             return Err(ConfigError::ZeroInstances);
         }
         self.scaled(1, instances)
+    }
+
+    /// Returns this quota with a larger capacity: the same rate for buckets, more units for windows.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if the algorithm cannot count this many units.
+    pub fn try_raised(mut self, units: u64) -> Result<Self, ConfigError> {
+        let capacity = self.capacity.saturating_add(units);
+        if self.algorithm.is_bucket() {
+            return self.try_burst(capacity);
+        }
+        if capacity > MOST_UNITS {
+            let period = self.period();
+            return Err(ConfigError::TooFast {
+                units: capacity,
+                period,
+            });
+        }
+        (self.units, self.capacity) = (capacity, capacity);
+        self.in_integers()
     }
 
     /// Returns a percentage of this quota, with the same algorithm and the same windows.

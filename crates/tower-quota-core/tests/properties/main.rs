@@ -9,6 +9,7 @@ mod bounds;
 mod change;
 mod changed_refunds;
 mod codec;
+mod credits;
 mod drift;
 mod evictions;
 mod holds;

@@ -50,7 +50,9 @@ local function change(template, charge, now)
     return 0
   elseif operation == REFUND then
     if may_refund(charge, taken_at, now) then
+      local before = charge:balance(state_for(charge, now), now)
       edit(charge, now, 'refund', units, taken_at, has(charge.flags, REFUNDABLE))
+      return max(charge:balance(state_for(charge, now), now) - before, 0)
     end
   elseif not charge.is_left_out then
     -- Only a bucket reads the most used grains.

@@ -31,7 +31,9 @@ pub(super) async fn refund_restores_units<S: Store>(trial: &mut Trial<S>) -> Out
         expect_remaining(&step, &decision, &[3])?;
         let step = format!("{name}: the 5 are refunded");
         let operation = refund(&step, &mut decision)?;
-        expect_remaining(&step, &trial.apply(&step, operation, &five).await?, &[8])?;
+        let refunded = trial.apply(&step, operation, &five).await?;
+        expect_remaining(&step, &refunded, &[8])?;
+        expect(&step, "units given back", refunded.statuses()[0].taken, 5)?;
         let step = format!("{name}: a part of a charge can be refunded");
         let mut decision = trial.check(&step, &five).await?;
         let operation = refund(&step, &mut decision)?;
@@ -49,9 +51,16 @@ pub(super) async fn refund_is_capped<S: Store>(trial: &mut Trial<S>) -> Outcome 
             .check(&step, &[in_turn("ten", &quota, &ann, 4)])
             .await?;
         let operation = refund(&step, &mut decision)?;
-        for cost in [9, u64::MAX] {
+        for (cost, given) in [(9, 4), (u64::MAX, 0)] {
             let more = [in_turn("ten", &quota, &ann, cost)];
-            expect_remaining(&step, &trial.apply(&step, operation, &more).await?, &[10])?;
+            let refunded = trial.apply(&step, operation, &more).await?;
+            expect_remaining(&step, &refunded, &[10])?;
+            expect(
+                &step,
+                "units given back",
+                refunded.statuses()[0].taken,
+                given,
+            )?;
         }
         let step = format!("{name}: a refund to an unknown client");
         let bob = key(&format!("bob, {name}"));

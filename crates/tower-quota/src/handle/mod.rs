@@ -164,6 +164,8 @@ impl<S: Store> RateLimitHandle<S> {
 
     /// Gives units back to a client, up to a full limit. Returns the new status.
     ///
+    /// [`LimitStatus::taken`] is the number of units that the client really got.
+    ///
     /// A sliding window takes back only units of the present window.
     ///
     /// # Errors
@@ -422,7 +424,7 @@ fn named<'r, E>(plan: &'r Plan, name: &str) -> Result<&'r Limit, HandleError<E>>
 
 fn quota_of(plan: &Plan, limit: &Limit, client: ClientKey<'_>, key: &Key<'_>) -> Quota {
     let ClientKey::Request(head) = client else {
-        return limit.quota_by_key(key);
+        return plan.quota_by_key(limit, key);
     };
     let mut ask = Ask::new(plan);
     ask.read(&head);

@@ -57,7 +57,7 @@ impl Limit {
         chosen.map_or(self.quota, |quota| self.for_its_waits(quota))
     }
 
-    fn for_its_waits(&self, quota: Quota) -> Quota {
+    pub(crate) fn for_its_waits(&self, quota: Quota) -> Quota {
         quota.for_waits_of(self.longest_wait.unwrap_or(Self::DEFAULT_MAX_WAIT))
     }
 

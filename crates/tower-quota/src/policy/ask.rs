@@ -94,7 +94,7 @@ impl<'p, 'r> Ask<'p, 'r> {
     pub(crate) fn read(&mut self, head: &RequestHead<'r>) {
         let plan = self.plan;
         for planned in plan.listed() {
-            self.read_limit(planned, None, head);
+            self.read_limit(planned, None, false, head);
         }
         if !plan.choices.is_empty() {
             self.read_chosen(head);
@@ -127,6 +127,7 @@ impl<'p, 'r> Ask<'p, 'r> {
         &mut self,
         planned: &'p PlannedLimit,
         quota: Option<Quota>,
+        is_left_out: bool,
         head: &RequestHead<'r>,
     ) {
         let (limit, is_simple) = (&planned.limit, planned.simple.is_some());
@@ -137,6 +138,9 @@ impl<'p, 'r> Ask<'p, 'r> {
         let found = self.keys[key].found.as_ref();
         let is_conflict = found.is_some_and(is_conflict);
         if found.is_none() || is_conflict {
+            if is_left_out {
+                return;
+            }
             let scope = limit.extractor.scope();
             let refusal = match limit.without_key(head) {
                 Some(MissingKey::Skip) if !is_conflict => return,
@@ -151,9 +155,21 @@ impl<'p, 'r> Ask<'p, 'r> {
                 return;
             }
         }
-        if (!is_simple || quota.is_some())
-            && let Some(quota) = limit.other_quota(quota, head)
-        {
+        let mut other = match is_simple && quota.is_none() {
+            true => None,
+            false => limit.other_quota(quota, head),
+        };
+        if let Some(overrides) = &self.plan.overrides {
+            let found = self.keys[key].found.as_ref();
+            let key = found.unwrap_or(&self.plan.keys[planned.key].shared);
+            let usual = other.as_ref().unwrap_or(&limit.quota);
+            match overrides(limit.name, key, Some(usual).filter(|_| !is_left_out)) {
+                Some(quota) => other = limit.other_quota(Some(quota), head),
+                None if is_left_out => return,
+                None => {}
+            }
+        }
+        if let Some(quota) = other {
             self.overrides.push((limit.name, quota));
         }
         let units = planned
@@ -172,12 +188,15 @@ impl<'p, 'r> Ask<'p, 'r> {
         let plan = self.plan;
         for choice in &plan.choices {
             let limits = plan.chosen_of(choice);
-            let mut add = |position: usize, quota| {
+            let mut add = |position: usize, quota, is_left_out| {
+                if is_left_out && plan.overrides.is_none() {
+                    return;
+                }
                 let Some(planned) = limits.get(position) else {
                     return;
                 };
                 if !self.parts.iter().any(|part| ptr::eq(part.planned, planned)) {
-                    self.read_limit(planned, quota, head);
+                    self.read_limit(planned, quota, is_left_out, head);
                 }
             };
             (choice.choose)(&head.in_doubt(true), &mut Chosen { add: &mut add });

@@ -17,7 +17,7 @@ pub(super) struct Choice {
 
 /// The chosen limits of a request. See [`Policy::choose`](crate::Policy::choose).
 pub struct Chosen<'a> {
-    pub(super) add: &'a mut dyn FnMut(usize, Option<Quota>),
+    pub(super) add: &'a mut dyn FnMut(usize, Option<Quota>, bool),
 }
 
 impl Chosen<'_> {
@@ -25,7 +25,12 @@ impl Chosen<'_> {
     ///
     /// Your quota precedes [`Limit::quota_with`]. Duplicates, and positions outside the list, are ignored.
     pub fn add(&mut self, position: usize, quota: Option<Quota>) {
-        (self.add)(position, quota);
+        (self.add)(position, quota, false);
+    }
+
+    /// Leaves out the limit at this position, unless an [override](crate::Policy::overrides) gives the client a quota.
+    pub fn leave_out(&mut self, position: usize) {
+        (self.add)(position, None, true);
     }
 }
 

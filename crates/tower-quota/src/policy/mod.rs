@@ -17,7 +17,7 @@ use core::time::Duration;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use tower_quota_core::{Charge, ConfigError};
+use tower_quota_core::{Charge, ConfigError, Key, Name, Quota};
 
 use crate::degraded::OnStoreFailure;
 use crate::head::RequestHead;
@@ -63,8 +63,12 @@ pub struct Policy {
     instances: u32,
     lists: Lists,
     look_ups: Vec<LookUp>,
+    overrides: Option<Arc<Overrides>>,
     version: Option<u64>,
 }
+
+/// Returns the quota of a client of a limit, given the quota that would apply.
+type Overrides = dyn Fn(Name, &Key<'_>, Option<&Quota>) -> Option<Quota> + Send + Sync;
 
 impl Policy {
     /// Makes a policy without limits, where requests pass without the store.
@@ -77,6 +81,7 @@ impl Policy {
             instances: 1,
             lists: Lists::new(),
             look_ups: Vec::new(),
+            overrides: None,
             version: None,
         }
     }
@@ -277,6 +282,31 @@ impl Policy {
         T: Clone + Send + Sync + 'static,
     {
         self.look_ups.push(LookUp::new(deadline, look_up));
+        self
+    }
+
+    /// Sets the quota of single clients by a closure, over all other quotas.
+    ///
+    /// The closure gets the name of the limit, the key of the client, and the usual quota, unless the limit was
+    /// [left out](Chosen::leave_out). Without a quota of your closure, the usual quota applies. Requests and operators run
+    /// the closure for each limit, so your code must be fast. Return the same quota on all instances, and keep the
+    /// [algorithm](Quota::algorithm) of a concurrency limit.
+    ///
+    /// ```
+    /// use tower_quota::{Limit, Policy, Quota, key};
+    ///
+    /// let policy = Policy::new()
+    ///     .limit(Limit::new("minute", Quota::per_minute(100)).by(key::header("x-api-key")))
+    ///     .overrides(|limit, key, _| {
+    ///         (limit.as_str() == "minute" && key.as_bytes() == b"launch").then(|| Quota::per_minute(60_000))
+    ///     });
+    /// # let _ = policy;
+    /// ```
+    pub fn overrides(
+        mut self,
+        quota: impl Fn(Name, &Key<'_>, Option<&Quota>) -> Option<Quota> + Send + Sync + 'static,
+    ) -> Self {
+        self.overrides = Some(Arc::new(quota));
         self
     }
 

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use tower_quota_core::{Charge, ChargeMode, Decision, Key, Name, Operation, Outcome, Quota};
 
-use super::Policy;
 use super::choose::Choose;
 use super::lists::Lists;
 use super::look_up::LookUp;
+use super::{Overrides, Policy};
 use crate::degraded::OnStoreFailure;
 use crate::key::KeyExtractor;
 use crate::limit::{ById, Limit, Over};
@@ -26,6 +26,7 @@ pub(crate) struct Plan {
     pub(super) keys: Vec<PlannedKey>,
     pub(crate) lists: Lists,
     pub(crate) look_ups: Vec<LookUp>,
+    pub(super) overrides: Option<Arc<Overrides>>,
     pub(crate) version: Option<u64>,
     pub(super) instances: u32,
     pub(crate) begins_with_limits: bool,
@@ -68,7 +69,7 @@ impl Plan {
         let listed = policy.limits.len();
         let mut limits = policy.limits;
         // A closure may choose a quota that makes requests wait.
-        let mut makes_wait = limits.iter().any(Limit::makes_wait);
+        let mut makes_wait = policy.overrides.is_some() || limits.iter().any(Limit::makes_wait);
         let mut choices = Vec::with_capacity(policy.choices.len());
         for choice in policy.choices {
             makes_wait |= choice.limits.iter().any(|limit| !limit.is_shadow());
@@ -118,6 +119,7 @@ impl Plan {
             keys,
             lists,
             look_ups,
+            overrides: policy.overrides,
             instances,
             version: policy.version,
             begins_with_limits,
@@ -140,6 +142,15 @@ impl Plan {
 
     pub(super) fn chosen_of(&self, choice: &PlannedChoice) -> &[PlannedLimit] {
         self.limits.get(choice.limits.clone()).unwrap_or_default()
+    }
+
+    /// Returns the quota of a client whom an operator names by the key.
+    pub(crate) fn quota_by_key(&self, limit: &Limit, key: &Key<'_>) -> Quota {
+        let quota = limit.quota_by_key(key);
+        let overridden = self.overrides.as_ref();
+        overridden
+            .and_then(|overrides| overrides(limit.name, key, Some(&quota)))
+            .map_or(quota, |quota| limit.for_its_waits(quota))
     }
 
     pub(crate) const fn ends_with_decision(&self) -> bool {

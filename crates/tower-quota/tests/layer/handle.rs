@@ -144,11 +144,10 @@ async fn grant_gives_units_up_to_full() {
     for _ in 0..3 {
         service.clone().oneshot(request_of("ann")).await.unwrap();
     }
-    assert_eq!(handle.grant("key", "ann", 2).await.unwrap().remaining(), 2);
-    assert_eq!(
-        handle.grant("key", "ann", 100).await.unwrap().remaining(),
-        3
-    );
+    for (units, given, left) in [(2, 2, 2), (100, 1, 3), (100, 0, 3)] {
+        let granted = handle.grant("key", "ann", units).await.unwrap();
+        assert_eq!((granted.taken, granted.remaining()), (given, left));
+    }
 }
 
 #[tokio::test]

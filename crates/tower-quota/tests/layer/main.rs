@@ -30,6 +30,7 @@ mod lists;
 mod look_ups;
 mod missing_keys;
 mod nesting;
+mod overrides;
 mod panics;
 mod policies;
 mod readiness;

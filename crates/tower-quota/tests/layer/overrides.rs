@@ -1,0 +1,62 @@
+//! Quotas of single clients over all other quotas.
+
+use http::{Request, StatusCode};
+use tower::{Layer, ServiceExt};
+use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
+
+use crate::fixture::Inner;
+
+/// Ann has 3 a year of the limit `year`; a header picks what the others have.
+fn layer() -> RateLimitLayer<MemoryStore> {
+    let year = Limit::new("year", Quota::per_year(1)).by(key::header("user"));
+    let policy = Policy::new()
+        .choose([year], |head, chosen| match head.headers().get("tier") {
+            Some(tier) if tier == "free" => chosen.leave_out(0),
+            Some(_) => chosen.add(0, Some(Quota::per_year(2))),
+            None => chosen.add(0, None),
+        })
+        .overrides(|limit, key, usual| {
+            let more = usual.map_or(3, |usual| usual.units().max(3));
+            (limit.as_str() == "year" && key.as_bytes() == b"ann").then(|| Quota::per_year(more))
+        });
+    RateLimitLayer::new(MemoryStore::new(), policy)
+}
+
+async fn admitted(user: &str, tier: Option<&str>) -> usize {
+    let service = layer().layer(Inner::default());
+    let mut admitted = 0;
+    for _ in 0..5 {
+        let mut request = Request::get("/").header("user", user);
+        if let Some(tier) = tier {
+            request = request.header("tier", tier);
+        }
+        let answer = service.clone().oneshot(request.body(()).unwrap());
+        admitted += usize::from(answer.await.unwrap().status() == StatusCode::OK);
+    }
+    admitted
+}
+
+#[tokio::test]
+async fn override_precedes_other_quotas() {
+    for (tier, others) in [(None, 1), (Some("pro"), 2), (Some("free"), 5)] {
+        assert_eq!(admitted("ann", tier).await, 3, "{tier:?}");
+        assert_eq!(admitted("bob", tier).await, others, "{tier:?}");
+    }
+}
+
+#[tokio::test]
+async fn operator_sees_the_override() {
+    let handle = layer().handle();
+    assert_eq!(handle.peek("year", "ann").await.unwrap().limit, 3);
+    assert_eq!(handle.peek("year", "bob").await.unwrap().limit, 1);
+}
+
+#[tokio::test]
+async fn client_without_key_is_left_out() {
+    let service = layer().layer(Inner::default());
+    let request = Request::get("/").header("tier", "free").body(()).unwrap();
+    assert_eq!(
+        service.oneshot(request).await.unwrap().status(),
+        StatusCode::OK
+    );
+}
