@@ -46,7 +46,7 @@ impl<S: Store + 'static> LiveRules<S> {
     /// Blocks or allows clients on all instances, in place of an earlier entry for the same ones.
     ///
     /// It is in force here when this returns, and on the others within two seconds. Lists of the document go first: a
-    /// client that it allows is not blocked. A block ends a growth of adaptive blocks.
+    /// client that it allows is not blocked.
     ///
     /// # Errors
     /// [`ChangeError`] as of [`block_target`](Self::block_target), or if there are too many blocks, or if the store fails.
@@ -64,7 +64,7 @@ impl<S: Store + 'static> LiveRules<S> {
             .await??)
     }
 
-    /// Removes a block or an allowance by its [id](Block::id), with its growth. Returns it; `None` if there is none.
+    /// Removes a block or an allowance by its [id](Block::id). Returns it; `None` if there is none.
     ///
     /// # Errors
     /// [`ChangeError::Store`] if the store fails.

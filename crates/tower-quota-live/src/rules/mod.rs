@@ -54,7 +54,7 @@ impl<S: Store + 'static> LiveRules<S> {
         shared.start_from_copy().await;
         let tasks = vec![
             tokio::spawn(Arc::clone(&shared).follow(changes)),
-            tokio::spawn(Arc::clone(&shared).adapt()),
+            tokio::spawn(Arc::clone(&shared).block_penalised()),
             #[cfg(feature = "redis")]
             tokio::spawn(Arc::clone(&shared).share_top()),
         ];

@@ -194,6 +194,5 @@ impl<'d> Checker<'d> {
             self.error(Place::of("regions"), text);
         }
         self.client_ip();
-        self.adaptive_block();
     }
 }
