@@ -134,7 +134,7 @@ impl<'d> Checker<'d> {
             );
             self.error(place.field("block"), text);
         }
-        let key = rule.key.as_ref().unwrap_or(self.default_key());
+        let key = rule.key.as_ref().unwrap_or(self.document.defaults.key());
         let is_chosen = rule.missing.or(self.document.defaults.missing).is_some();
         if !is_chosen && may_be_missing(key, self.parts) {
             let name = rule.name.as_str();

@@ -19,9 +19,8 @@ use indexmap::IndexMap;
 
 pub(crate) use self::names::repeated_limit;
 use crate::code_parts::CodeParts;
-use crate::document::{Document, KeyRule, LimitRule};
+use crate::document::{Document, LimitRule};
 use crate::problem::{Place, Problem, Problems, nearest};
-use crate::text::KeyText;
 
 /// Names that a document gives beside those of what could be read.
 #[derive(Debug, Default)]
@@ -154,12 +153,6 @@ impl<'d> Checker<'d> {
             name,
             document.tiers.keys().map(crate::text::NameText::as_str),
         );
-    }
-
-    /// Returns the key that tiers and patterns of keys mean.
-    fn default_key(&self) -> &'d KeyRule {
-        const CLIENT_IP: &KeyRule = &KeyRule::One(KeyText::ClientIp { v4: None, v6: None });
-        self.document.defaults.key.as_ref().unwrap_or(CLIENT_IP)
     }
 
     /// Checks the fields that belong to no list.
