@@ -282,6 +282,26 @@ async fn client_at_last_step_is_blocked_everywhere() {
 }
 
 #[tokio::test]
+async fn unblocked_client_stays_free_until_refused() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let document = with_penalty("header user", "10m", "everywhere");
+    instance.live.put(None, document).await.unwrap();
+    let until_blocked = async |client: &str| {
+        eventually("it is blocked", async || {
+            instance.ask(client).await == StatusCode::FORBIDDEN
+        })
+        .await;
+    };
+    until_blocked("mallory").await;
+    let block = instance.live.blocks().remove(0);
+    // The instance has looked again since, and looks again after the end of the block.
+    until_blocked("eve").await;
+    instance.live.unblock(&block.id, "ops").await.unwrap();
+    until_blocked("trudy").await;
+    assert_eq!(instance.ask("mallory").await, StatusCode::TOO_MANY_REQUESTS);
+}
+
+#[tokio::test]
 async fn client_below_last_step_is_not_blocked() {
     let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
     let document = with_penalty("header user", "20m", "everywhere");
