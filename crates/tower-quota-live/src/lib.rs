@@ -83,7 +83,7 @@ pub use self::store::FileRules;
 #[cfg(feature = "redis")]
 pub use self::store::RedisRules;
 pub use self::store::{
-    BlockChanges, KEPT_RECORDS, KEPT_REPORTS, KEPT_VERSIONS, MOST_ADAPTIVE_BLOCKS, MOST_BLOCKS,
+    BlockChanges, KEPT_RECORDS, KEPT_REPORTS, KEPT_VERSIONS, MOST_BLOCKS, MOST_PENALTY_BLOCKS,
     MemoryRules, Reply, RuleStore, RuleStoreError, StoreState,
 };
 pub use self::time::{Time, TimeError};

@@ -20,7 +20,8 @@ use tower_quota::{Algorithm, Quota};
 use tower_quota_rules::{
     AbandonedText, AssignRule, CostText, Defaults, Document, DurationText, Format, Grant,
     KeyPattern, KeyRule, KeyText, LimitRule, Many, Match, MissingRule, NameText, OverrideRule,
-    PathMatch, PenaltyRule, QuotaText, RouteRule, Rules, SettleText, StoreFailureRule, TierRule,
+    PathMatch, PenaltyBlock, PenaltyRule, QuotaText, RouteRule, Rules, SettleText,
+    StoreFailureRule, TierRule,
 };
 
 /// Returns any quota that code can build. Numbers that none has are left out.
@@ -167,8 +168,18 @@ fn limit() -> impl Strategy<Value = LimitRule> {
         StoreFailureRule::Refuse,
         StoreFailureRule::Local,
     ]);
-    let penalty = (1_u64..99, of(duration()), of(duration()))
-        .prop_map(|(after, step, most)| PenaltyRule { after, step, most });
+    let block = of(select(vec![
+        PenaltyBlock::Everywhere,
+        PenaltyBlock::Network,
+    ]));
+    let penalty = (1_u64..99, of(duration()), of(duration()), block).prop_map(
+        |(after, step, most, block)| PenaltyRule {
+            after,
+            step,
+            most,
+            block,
+        },
+    );
     let who = (
         fresh_name(),
         quota(),

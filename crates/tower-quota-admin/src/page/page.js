@@ -2,7 +2,7 @@
 
 const SLOW_POLL_MS = 5000;
 const RECONNECT_MS = 1000;
-// Adaptive blocks can be many: the page lists those that began last.
+// Blocks of penalties can be many: the page lists those that began last.
 const LISTED_BLOCKS = 100;
 const LISTED_DIFFERENCES = 200;
 

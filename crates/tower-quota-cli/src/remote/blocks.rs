@@ -78,7 +78,7 @@ pub(crate) fn list(arguments: &ListArguments, api: &Api) -> Ended {
     let mut shown = blocks.clone();
     for block in shown.as_array_mut().into_iter().flatten() {
         if let Some(block) = block.as_object_mut() {
-            block.retain(|name, _| !matches!(name.as_str(), "since" | "strikes" | "forgotten_at"));
+            block.retain(|name, _| !matches!(name.as_str(), "since" | "limit"));
         }
     }
     Output::new(blocks, &describe(&shown))
@@ -93,8 +93,7 @@ fn has_counted(api: &Api, who: &str) -> Result<bool, Failure> {
         return Ok(true);
     };
     let document = rules.document();
-    let routed = document.routes.iter().flat_map(|route| &route.limits);
-    for limit in document.limits.iter().chain(routed).take(LIMITS) {
+    for limit in document.all_limits().take(LIMITS) {
         let client = clients::PeekArguments {
             limit: limit.name.to_string(),
             key: who.to_owned(),

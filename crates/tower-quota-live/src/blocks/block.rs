@@ -76,13 +76,11 @@ pub struct Block {
     pub until: Time,
     /// The reason.
     pub reason: String,
-    /// The author; `adaptive` if the client was refused for long.
+    /// The author; `penalty` if a limit's penalty made the block.
     pub author: String,
-    /// The number of adaptive blocks in a row, which makes them longer; 0 for others.
-    #[serde(default)]
-    pub strikes: u32,
-    /// The instant at which an ended block is forgotten, with its strikes.
-    pub forgotten_at: Time,
+    /// The limit whose penalty made the block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
 }
 
 impl Block {
@@ -104,8 +102,7 @@ impl Block {
             until,
             reason,
             author,
-            strikes: 0,
-            forgotten_at: until,
+            limit: None,
         }
     }
 
@@ -113,18 +110,6 @@ impl Block {
     #[must_use]
     pub fn is_in_force(&self, now: Time) -> bool {
         self.until > now
-    }
-
-    /// Returns whether it was made for a client that was refused for long.
-    #[must_use]
-    pub const fn is_adaptive(&self) -> bool {
-        self.strikes > 0
-    }
-
-    /// Returns whether it is in force or remembered.
-    #[must_use]
-    pub fn is_kept(&self, now: Time) -> bool {
-        self.forgotten_at > now || self.is_in_force(now)
     }
 }
 

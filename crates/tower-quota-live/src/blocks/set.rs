@@ -63,7 +63,7 @@ impl BlockSet {
         in_force.count()
     }
 
-    /// Returns all entries, ended ones that are remembered included.
+    /// Returns all entries, ended ones included that the store has not dropped yet.
     pub(crate) fn all(&self) -> Vec<Block> {
         let entries = self.entries.load();
         entries
@@ -73,7 +73,7 @@ impl BlockSet {
             .collect()
     }
 
-    /// Returns an entry, also if it has ended and is remembered.
+    /// Returns an entry, which may have ended.
     pub(crate) fn get(&self, id: &str) -> Option<Block> {
         self.entries
             .load()

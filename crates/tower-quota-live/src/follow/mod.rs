@@ -1,6 +1,6 @@
 //! Follows a store: what it says comes into force, and what it cannot say does not.
 
-mod adapt;
+mod blocks;
 mod compile;
 mod in_force;
 mod local_copy;

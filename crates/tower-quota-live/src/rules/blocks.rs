@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use tower_quota::key::KeyExtractor;
-use tower_quota::{Key, when};
+use tower_quota::Key;
+use tower_quota_rules::Network;
 
 use super::LiveRules;
 use crate::audit::{Action, AuditRecord};
@@ -46,7 +47,7 @@ impl LiveRules {
     /// Blocks or allows clients on all instances, in place of an earlier entry for the same ones.
     ///
     /// It is in force here when this returns, and on the others within two seconds. Lists of the document go first: a
-    /// client that it allows is not blocked. A block ends a growth of adaptive blocks.
+    /// client that it allows is not blocked.
     ///
     /// # Errors
     /// [`ChangeError`] as of [`block_target`](Self::block_target), or if there are too many blocks, or if the store fails.
@@ -64,7 +65,7 @@ impl LiveRules {
             .await??)
     }
 
-    /// Removes a block or an allowance by its [id](Block::id), with its growth. Returns it; `None` if there is none.
+    /// Removes a block or an allowance by its [id](Block::id). Returns it; `None` if there is none.
     ///
     /// # Errors
     /// [`ChangeError::Store`] if the store fails.
@@ -133,8 +134,9 @@ impl LiveRules {
     pub fn block_target(&self, target: BlockTarget<'_>) -> Result<Target, ChangeError> {
         let (scope, text) = match target {
             BlockTarget::Network(network) => {
-                let compared = compared_network(&network.to_string());
-                return Ok(Target::Network(compared.unwrap_or_else(|| network.trunc())));
+                let compared = network.to_string().parse::<Network>();
+                let network = compared.map_or_else(|_| network.trunc(), |text| text.to_net());
+                return Ok(Target::Network(network));
             }
             BlockTarget::Key(key) => {
                 let hash = self.key_hash(key);
@@ -142,9 +144,9 @@ impl LiveRules {
             }
             BlockTarget::Hash { scope, hash } => return self.hashed(scope, hash),
             BlockTarget::Resolved(target) => return Ok(target.clone()),
-            BlockTarget::Text(text) => match compared_network(text) {
-                Some(network) => return Ok(Target::Network(network)),
-                None => (None, text),
+            BlockTarget::Text(text) => match text.parse::<Network>() {
+                Ok(network) => return Ok(Target::Network(network.to_net())),
+                Err(_) => (None, text),
             },
             BlockTarget::Scoped { scope, text } => (Some(scope), text),
         };
@@ -193,11 +195,4 @@ impl LiveRules {
             text: None,
         })
     }
-}
-
-/// Returns the network that a text names, in the family in which clients' addresses are compared.
-fn compared_network(text: &str) -> Option<IpNet> {
-    let (first, last) = when::try_network_range(text).ok()?;
-    let mut networks = core::iter::successors(Some(IpNet::from(first)), IpNet::supernet);
-    networks.find(|network| network.contains(&last))
 }

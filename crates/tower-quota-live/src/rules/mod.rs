@@ -55,7 +55,7 @@ impl LiveRules {
         shared.start_from_copy().await;
         let tasks = vec![
             tokio::spawn(Arc::clone(&shared).follow(changes)),
-            tokio::spawn(Arc::clone(&shared).adapt()),
+            tokio::spawn(Arc::clone(&shared).block_penalised()),
             #[cfg(feature = "redis")]
             tokio::spawn(Arc::clone(&shared).share_top()),
         ];

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use super::{
-    BlockChanges, KEPT_RECORDS, KEPT_VERSIONS, MOST_ADAPTIVE_BLOCKS, MOST_BLOCKS, Reply, RuleStore,
+    BlockChanges, KEPT_RECORDS, KEPT_VERSIONS, MOST_BLOCKS, MOST_PENALTY_BLOCKS, Reply, RuleStore,
     RuleStoreError, StoreState,
 };
 use crate::audit::AuditRecord;
@@ -122,14 +122,14 @@ impl Kept {
         }
     }
 
-    /// Removes the adaptive block that ends soonest, if there is no room for another block.
-    fn make_room(&mut self, is_adaptive: bool) -> Result<(), RuleStoreError> {
-        let adaptive = self.blocks.values().filter(|block| block.is_adaptive());
-        let has_most = is_adaptive && adaptive.clone().count() >= MOST_ADAPTIVE_BLOCKS;
+    /// Removes the block of a penalty that ends soonest, if there is no room for another block.
+    fn make_room(&mut self, is_of_penalty: bool) -> Result<(), RuleStoreError> {
+        let of_penalties = self.blocks.values().filter(|block| block.limit.is_some());
+        let has_most = is_of_penalty && of_penalties.clone().count() >= MOST_PENALTY_BLOCKS;
         if self.blocks.len() < MOST_BLOCKS && !has_most {
             return Ok(());
         }
-        let soonest = adaptive.min_by_key(|block| block.forgotten_at);
+        let soonest = of_penalties.min_by_key(|block| block.until);
         let id = soonest.ok_or(RuleStoreError::TooManyBlocks)?.id.clone();
         self.blocks.remove(&id);
         Ok(())
@@ -165,7 +165,7 @@ impl RuleStore for MemoryRules {
             blocks: BlockChanges::all(
                 kept.blocks
                     .values()
-                    .filter(|block| block.is_kept(now))
+                    .filter(|block| block.is_in_force(now))
                     .cloned(),
             ),
             ..StoreState::empty()
@@ -216,9 +216,9 @@ impl RuleStore for MemoryRules {
     fn put_block(&self, block: Block) -> Reply<'_, Option<Block>> {
         ready(self.change(|kept| {
             let now = Time::now();
-            kept.blocks.retain(|_, block| block.is_kept(now));
+            kept.blocks.retain(|_, block| block.is_in_force(now));
             if !kept.blocks.contains_key(&block.id) {
-                kept.make_room(block.is_adaptive())?;
+                kept.make_room(block.limit.is_some())?;
             }
             Ok(kept.blocks.insert(block.id.clone(), block))
         }))

@@ -32,10 +32,10 @@ use super::version::{NewVersion, Version, VersionInfo};
 pub const KEPT_VERSIONS: u64 = 50;
 /// The audit records that a store keeps.
 pub const KEPT_RECORDS: usize = 1_000;
-/// The blocks that a store keeps, ended ones that are remembered included.
+/// The blocks that a store keeps.
 pub const MOST_BLOCKS: usize = 10_000;
-/// The blocks of [`MOST_BLOCKS`] that `adaptive_block` may make. Operators can always add the others.
-pub const MOST_ADAPTIVE_BLOCKS: usize = 8_000;
+/// The blocks of [`MOST_BLOCKS`] that penalties may make. Operators can always add the others.
+pub const MOST_PENALTY_BLOCKS: usize = 8_000;
 
 /// The instances of which a store keeps the counts of a shadow document.
 pub const KEPT_REPORTS: usize = 1_000;
@@ -93,14 +93,14 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
 
     /// Adds a block or an allowance, or replaces that of the same target. Returns the one before.
     ///
-    /// Above [`MOST_BLOCKS`], or above [`MOST_ADAPTIVE_BLOCKS`] for an adaptive block, the adaptive block that ends
-    /// soonest makes room.
+    /// Above [`MOST_BLOCKS`], or above [`MOST_PENALTY_BLOCKS`] for the block of a penalty, the store removes the block of
+    /// a penalty that ends soonest.
     ///
     /// # Errors
-    /// [`RuleStoreError::TooManyBlocks`] if there is no adaptive block to remove.
+    /// [`RuleStoreError::TooManyBlocks`] if no block is of a penalty.
     fn put_block(&self, block: Block) -> Reply<'_, Option<Block>>;
 
-    /// Removes a block or an allowance by its id, with its growth. Returns it.
+    /// Removes a block or an allowance by its id. Returns it.
     fn remove_block<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Block>>;
 
     /// Adds a record to the audit log.

@@ -58,7 +58,7 @@ impl BlockChanges {
             };
         }
         let now = Time::now();
-        blocks.retain(|_, block| block.is_kept(now));
+        blocks.retain(|_, block| block.is_in_force(now));
     }
 
     /// Returns whether these blocks are among the changes, unless they have ended.
@@ -66,7 +66,7 @@ impl BlockChanges {
         let now = Time::now();
         blocks
             .iter()
-            .all(|block| !block.is_kept(now) || self.changed.contains_key(&block.id))
+            .all(|block| !block.is_in_force(now) || self.changed.contains_key(&block.id))
     }
 
     /// Makes the change of one block.

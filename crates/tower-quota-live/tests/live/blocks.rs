@@ -232,19 +232,24 @@ async fn unknown_scope_is_an_error() {
     assert!(matches!(refused, Err(ChangeError::Refused(reason)) if reason.contains("user")));
 }
 
+/// Returns a document with a penalty. Its last step is the second refusal in a row if `most` is 10m.
+fn with_penalty(key: &str, most: &str, block: &str) -> NewVersion {
+    let document = format!(
+        "limits: [{{ name: all, quota: 2/minute, key: {key}, missing: share, penalty: {{ after: 1, step: 10m, most: {most}, \
+         block: {block} }} }}]"
+    );
+    NewVersion::new(document, Format::Yaml, "ann")
+}
+
 #[tokio::test]
-async fn client_refused_for_long_is_blocked_everywhere() {
+async fn client_at_last_step_is_blocked_everywhere() {
     let store: Arc<dyn RuleStore> = Arc::new(MemoryRules::new());
     let start = async || {
         Instance::counting(MemoryStore::new(), Arc::clone(&store), LiveOptions::new()).await
     };
     let [one, other] = [start().await, start().await];
-    let document = "limits: [{ name: all, quota: 2 per 300 days fixed_window, key: header user }]\n\
-                    adaptive_block: { after: 1s, first: 10m }";
-    one.live
-        .put(None, NewVersion::new(document, Format::Yaml, "ann"))
-        .await
-        .unwrap();
+    let document = with_penalty("header user", "10m", "everywhere");
+    one.live.put(None, document).await.unwrap();
     // The client does not stop; the instance looks at it once a second.
     eventually("it is blocked", async || {
         one.ask("mallory").await == StatusCode::FORBIDDEN
@@ -255,21 +260,21 @@ async fn client_refused_for_long_is_blocked_everywhere() {
     })
     .await;
     assert_eq!(one.ask("ann").await, StatusCode::OK);
-    let blocks = other.live.blocks();
+    let [block] = &other.live.blocks()[..] else {
+        panic!("{:?}", other.live.blocks());
+    };
     assert_eq!(
-        (blocks.len(), blocks[0].strikes, &*blocks[0].author),
-        (1, 1, "adaptive")
+        (block.limit.as_deref(), &*block.author),
+        (Some("all"), "penalty")
     );
-    assert!(!blocks[0].id.contains("mallory") && blocks[0].reason.contains("all"));
+    assert!(!block.id.contains("mallory") && block.reason.contains("all"));
+    assert_eq!(block.until.since(block.since), Duration::from_secs(600));
+    let audit = one.live.audit(1).await.unwrap();
     assert_eq!(
-        blocks[0].until.since(blocks[0].since),
-        Duration::from_secs(600)
+        (&*audit[0].who, &audit[0].comment),
+        ("penalty", &block.reason)
     );
-    assert!(
-        blocks[0].forgotten_at > blocks[0].until,
-        "its growth is remembered"
-    );
-    other.live.unblock(&blocks[0].id, "ops").await.unwrap();
+    other.live.unblock(&block.id, "ops").await.unwrap();
     eventually("it is undone", async || {
         one.ask("mallory").await == StatusCode::TOO_MANY_REQUESTS
     })
@@ -277,15 +282,70 @@ async fn client_refused_for_long_is_blocked_everywhere() {
 }
 
 #[tokio::test]
+async fn unblocked_client_stays_free_until_refused() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let document = with_penalty("header user", "10m", "everywhere");
+    instance.live.put(None, document).await.unwrap();
+    let until_blocked = async |client: &str| {
+        eventually("it is blocked", async || {
+            instance.ask(client).await == StatusCode::FORBIDDEN
+        })
+        .await;
+    };
+    until_blocked("mallory").await;
+    let block = instance.live.blocks().remove(0);
+    // The instance has looked again since, and looks again after the end of the block.
+    until_blocked("eve").await;
+    instance.live.unblock(&block.id, "ops").await.unwrap();
+    until_blocked("trudy").await;
+    assert_eq!(instance.ask("mallory").await, StatusCode::TOO_MANY_REQUESTS);
+}
+
+#[tokio::test]
+async fn client_below_last_step_is_not_blocked() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let document = with_penalty("header user", "20m", "everywhere");
+    instance.live.put(None, document).await.unwrap();
+    // Two requests are admitted, a refusal is free, and the next one is the first of two steps.
+    for _ in 0..4 {
+        instance.ask("bob").await;
+    }
+    eventually("a client at the last step is blocked", async || {
+        instance.ask("mallory").await == StatusCode::FORBIDDEN
+    })
+    .await;
+    assert_eq!(instance.live.blocks().len(), 1);
+    assert_eq!(instance.ask("bob").await, StatusCode::TOO_MANY_REQUESTS);
+}
+
+#[tokio::test]
+async fn penalty_of_shadow_limit_blocks_no_client() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let penalty = "penalty: { after: 1, step: 10m, most: 10m, block: everywhere }";
+    let document = format!(
+        "limits:\n  - {{ name: dry, quota: 2/minute, key: header dry, missing: skip, shadow: true, {penalty} }}\n  \
+         - {{ name: all, quota: 2/minute, key: header user, missing: skip, {penalty} }}\n"
+    );
+    let document = NewVersion::new(document, Format::Yaml, "ann");
+    instance.live.put(None, document).await.unwrap();
+    let dry = async || {
+        let request = Request::get("/").header("dry", "bob");
+        instance.send(request).await.status()
+    };
+    eventually("a client at the last step is blocked", async || {
+        assert_eq!(dry().await, StatusCode::OK);
+        instance.ask("mallory").await == StatusCode::FORBIDDEN
+    })
+    .await;
+    assert_eq!(dry().await, StatusCode::OK);
+    assert_eq!(instance.live.blocks().len(), 1);
+}
+
+#[tokio::test]
 async fn ended_allowance_exempts_no_client() {
     let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
-    let document = "limits: [{ name: all, quota: 2 per 300 days fixed_window, key: header user }]\n\
-                    adaptive_block: { after: 1s, first: 10m }";
-    instance
-        .live
-        .put(None, NewVersion::new(document, Format::Yaml, "ann"))
-        .await
-        .unwrap();
+    let document = with_penalty("header user", "10m", "everywhere");
+    instance.live.put(None, document).await.unwrap();
     let allow = NewBlock::allow(Duration::from_millis(30), "ops");
     instance
         .live
@@ -299,46 +359,24 @@ async fn ended_allowance_exempts_no_client() {
 }
 
 #[tokio::test]
-async fn adaptive_blocks_grow_and_name_networks() {
+async fn penalty_blocks_network_of_address() {
     let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
-    let document = "limits: [{ name: all, quota: 2 per 300 days fixed_window, key: client_ip }]\n\
-                    adaptive_block: { after: 1s, first: 50ms, factor: 4, most: 1h, by: network, prefix_v4: 24 }";
-    instance
-        .live
-        .put(None, NewVersion::new(document, Format::Yaml, "ann"))
-        .await
-        .unwrap();
-    let mut strikes = Vec::new();
-    eventually("it is blocked twice", async || {
-        from(&instance, "203.0.113.7").await;
-        for block in instance.live.blocks() {
-            if strikes.last() != Some(&(block.strikes, block.until.since(block.since).as_millis()))
-            {
-                strikes.push((block.strikes, block.until.since(block.since).as_millis()));
-                assert_eq!(block.id, "203.0.113.0/24");
-            }
-        }
-        strikes.len() == 2
+    let document = with_penalty("client_ip", "10m", "network");
+    instance.live.put(None, document).await.unwrap();
+    eventually("it is blocked", async || {
+        from(&instance, "203.0.113.7").await == StatusCode::FORBIDDEN
     })
     .await;
-    assert_eq!(strikes, [(1, 50), (2, 200)]);
-    assert_eq!(
-        from(&instance, "203.0.113.99").await,
-        StatusCode::FORBIDDEN,
-        "its network is blocked"
-    );
+    assert_eq!(instance.live.blocks()[0].id, "203.0.113.0/24");
+    assert_eq!(from(&instance, "203.0.113.99").await, StatusCode::FORBIDDEN);
+    assert_eq!(from(&instance, "203.0.114.7").await, StatusCode::OK);
 }
 
 #[tokio::test]
 async fn address_as_api_key_blocks_no_network() {
     let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
-    let document = "limits: [{ name: all, quota: 2 per 300 days fixed_window, key: header user, missing: share }]\n\
-                    adaptive_block: { after: 1s, first: 10m, by: network, prefix_v4: 24 }";
-    instance
-        .live
-        .put(None, NewVersion::new(document, Format::Yaml, "ann"))
-        .await
-        .unwrap();
+    let document = with_penalty("header user", "10m", "network");
+    instance.live.put(None, document).await.unwrap();
     let forged = "203.0.113.7";
     eventually("it is blocked", async || {
         instance.ask(forged).await == StatusCode::FORBIDDEN

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tower_quota_live::{
-    Block, BlockTarget, LiveOptions, MOST_ADAPTIVE_BLOCKS, MOST_BLOCKS, NewBlock, RedisRules,
+    Block, BlockTarget, LiveOptions, MOST_BLOCKS, MOST_PENALTY_BLOCKS, NewBlock, RedisRules,
     RuleStore, RuleStoreError, Time,
 };
 use tower_quota_testkit::RedisServer;
@@ -249,8 +249,8 @@ async fn lost_blocks_return_after_a_put() {
     }
 }
 
-/// Returns a block of a network, which an operator or `adaptive_block` made.
-fn block_of(number: u32, is_adaptive: bool) -> Block {
+/// Returns a block of a network, which an operator or a penalty made.
+fn block_of(number: u32, is_of_penalty: bool) -> Block {
     let network = format!("10.{}.{}.0/24", number / 256, number % 256);
     let until = Time::from_unix_millis(Time::now().unix_millis() + 86_400_000 + i64::from(number));
     let block = serde_json::json!({
@@ -261,34 +261,35 @@ fn block_of(number: u32, is_adaptive: bool) -> Block {
         "until": until,
         "reason": "",
         "author": "ops",
-        "strikes": u32::from(is_adaptive),
-        "forgotten_at": until,
+        "limit": is_of_penalty.then_some("login"),
     });
     serde_json::from_value(block).unwrap()
 }
 
 #[tokio::test]
-async fn adaptive_blocks_leave_room_for_operators() {
+async fn blocks_of_penalties_leave_room_for_operators() {
     let server = RedisServer::start();
     let store = RedisRules::new(&server.url(), "full").unwrap();
-    let adaptive = u32::try_from(MOST_ADAPTIVE_BLOCKS).unwrap();
-    let blocks: Vec<Block> = (0..adaptive).map(|number| block_of(number, true)).collect();
+    let of_penalties = u32::try_from(MOST_PENALTY_BLOCKS).unwrap();
+    let blocks: Vec<Block> = (0..of_penalties)
+        .map(|number| block_of(number, true))
+        .collect();
     store.restore_blocks(&blocks).await.unwrap();
     let stored = async || {
         let state = store.state(None).await.unwrap().unwrap();
         assert!(state.blocks.is_complete);
         state.blocks.changed
     };
-    // The adaptive block that ends soonest makes room for another one.
-    store.put_block(block_of(adaptive, true)).await.unwrap();
+    // The block of a penalty that ends soonest makes room for another one.
+    store.put_block(block_of(of_penalties, true)).await.unwrap();
     let known = stored().await;
     let count = known.values().flatten().count();
-    assert_eq!(count, MOST_ADAPTIVE_BLOCKS);
+    assert_eq!(count, MOST_PENALTY_BLOCKS);
     assert!(known[&block_of(0, true).id].is_none());
-    assert!(known[&block_of(adaptive, true).id].is_some());
+    assert!(known[&block_of(of_penalties, true).id].is_some());
 
     let most = u32::try_from(MOST_BLOCKS).unwrap();
-    let own: Vec<Block> = (adaptive + 1..most)
+    let own: Vec<Block> = (of_penalties + 1..most)
         .map(|number| block_of(number, false))
         .collect();
     store.restore_blocks(&own).await.unwrap();

@@ -1,9 +1,6 @@
-//! Addresses: proxies, prefixes, adaptive blocks.
-
-use core::time::Duration;
+//! Addresses: proxies and prefixes.
 
 use super::Checker;
-use crate::document::BlockBy;
 use crate::problem::Place;
 
 impl Checker<'_> {
@@ -43,49 +40,5 @@ impl Checker<'_> {
                 self.error(place.field(field), text);
             }
         }
-    }
-
-    pub(super) fn adaptive_block(&mut self) {
-        let Some(rule) = &self.document.adaptive_block else {
-            return;
-        };
-        let place = Place::of("adaptive_block");
-        let most = rule
-            .most
-            .map_or(Duration::from_secs(86_400), Duration::from);
-        for (field, span) in [
-            ("after", Some(rule.after)),
-            ("first", Some(rule.first)),
-            ("most", rule.most),
-        ] {
-            if span.is_some_and(|span| Duration::from(span).is_zero()) {
-                self.error(
-                    place.field(field),
-                    "a time span of 0 blocks nothing: give at least 1s",
-                );
-            }
-        }
-        if Duration::from(rule.first) > most {
-            let text = format_args!(
-                "the first block of {} is longer than the longest: lower \"first\" or raise \"most\"",
-                rule.first
-            );
-            self.error(place.field("first"), text);
-        }
-        if rule.factor == Some(0) {
-            self.error(
-                place.field("factor"),
-                "a factor of 0 makes no block longer: give 1 or more",
-            );
-        }
-        if rule.by != Some(BlockBy::Network)
-            && (rule.prefix_v4.is_some() || rule.prefix_v6.is_some())
-        {
-            self.warning(
-                place.field("by"),
-                "keys are blocked, so that the prefixes mean nothing: write \"by\" as \"network\", or remove them",
-            );
-        }
-        self.prefixes(&place, rule.prefix_v4, rule.prefix_v6);
     }
 }

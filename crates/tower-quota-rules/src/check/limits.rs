@@ -8,7 +8,7 @@ use tower_quota::{ConfigError, Limit, Name, Penalty, Quota, RequestHead, store::
 
 use super::{Checker, PlacedLimit, all_limits};
 use crate::code_parts::CodeParts;
-use crate::document::{KeyRule, LimitRule, MissingRule};
+use crate::document::{KeyRule, LimitRule, MissingRule, PenaltyRule};
 use crate::problem::Place;
 use crate::text::{CostText, KeyText};
 
@@ -126,8 +126,15 @@ impl<'d> Checker<'d> {
             );
         } else if let Err(error) = Penalty::try_from(penalty) {
             self.error(place.clone(), error);
+        } else if penalty.block.is_some() && !can_exceed(penalty, rule.quota.quota()) {
+            let text = format_args!(
+                "a client of {:?} waits longer for its quota than for the penalty, so that the penalty blocks no client: raise \
+                 \"most\" above the period of the quota",
+                rule.name.as_str()
+            );
+            self.error(place.field("block"), text);
         }
-        let key = rule.key.as_ref().unwrap_or(self.default_key());
+        let key = rule.key.as_ref().unwrap_or(self.document.defaults.key());
         let is_chosen = rule.missing.or(self.document.defaults.missing).is_some();
         if !is_chosen && may_be_missing(key, self.parts) {
             let name = rule.name.as_str();
@@ -138,6 +145,15 @@ impl<'d> Checker<'d> {
             self.error(place, text);
         }
     }
+}
+
+/// Returns whether a penalty can make a client wait longer than its quota does.
+fn can_exceed(penalty: PenaltyRule, quota: &Quota) -> bool {
+    let wait = match u32::try_from(quota.units()) {
+        Ok(units @ 1..) if quota.algorithm().is_bucket() => quota.period() / units,
+        _ => quota.period(),
+    };
+    penalty.longest().is_some_and(|longest| longest > wait)
 }
 
 /// Returns whether a client can leave a key out.

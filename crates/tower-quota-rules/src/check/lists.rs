@@ -70,7 +70,7 @@ impl<'d> Checker<'d> {
     /// Checks that the key of a pattern is there.
     fn pattern_of_keys(&mut self, place: &Place, matching: &Match) {
         let has_no_text = matches!(
-            self.default_key(),
+            self.document.defaults.key(),
             KeyRule::One(KeyText::None) | KeyRule::All(_)
         );
         if matching.key.is_some() && has_no_text {

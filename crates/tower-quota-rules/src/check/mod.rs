@@ -19,9 +19,8 @@ use indexmap::IndexMap;
 
 pub(crate) use self::names::repeated_limit;
 use crate::code_parts::CodeParts;
-use crate::document::{Document, KeyRule, LimitRule};
+use crate::document::{Document, LimitRule};
 use crate::problem::{Place, Problem, Problems, nearest};
-use crate::text::KeyText;
 
 /// Names that a document gives beside those of what could be read.
 #[derive(Debug, Default)]
@@ -156,12 +155,6 @@ impl<'d> Checker<'d> {
         );
     }
 
-    /// Returns the key that tiers and patterns of keys mean.
-    fn default_key(&self) -> &'d KeyRule {
-        const CLIENT_IP: &KeyRule = &KeyRule::One(KeyText::ClientIp { v4: None, v6: None });
-        self.document.defaults.key.as_ref().unwrap_or(CLIENT_IP)
-    }
-
     /// Checks the fields that belong to no list.
     fn root(&mut self) {
         if let Some(version) = self.document.version
@@ -194,6 +187,5 @@ impl<'d> Checker<'d> {
             self.error(Place::of("regions"), text);
         }
         self.client_ip();
-        self.adaptive_block();
     }
 }

@@ -27,7 +27,7 @@ impl Checker<'_> {
         } else {
             "overrides"
         };
-        let key = self.default_key();
+        let key = self.document.defaults.key();
         let meaning = match meaning(key) {
             Ok(meaning) => meaning,
             Err(reason) => {

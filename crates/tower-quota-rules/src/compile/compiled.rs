@@ -12,7 +12,7 @@ use tower_quota::{
 use super::conditions::Context;
 use super::key_source::KeySource;
 use super::keys::{Keys, client_ip};
-use super::limits::{Limits, default_key};
+use super::limits::Limits;
 use super::matches::Matches;
 use super::tiers::Tiers;
 use crate::code_parts::CodeParts;
@@ -106,7 +106,7 @@ impl<'a> Compiler<'a> {
             client_ip: &client_ip,
             code,
         };
-        let default_key = Arc::new(keys.source(&default_key(&document.defaults)));
+        let default_key = Arc::new(keys.source(document.defaults.key()));
         Self {
             document,
             code,

@@ -10,8 +10,8 @@ use tower_quota::{Limit, Penalty, Quota, cost};
 
 use super::conditions::{Context, condition};
 use super::keys::Keys;
-use crate::document::{Defaults, KeyRule, LimitRule, Many, Match};
-use crate::text::{AbandonedText, CostText, KeyText, SettleText};
+use crate::document::{Defaults, LimitRule, Many, Match};
+use crate::text::{AbandonedText, CostText, SettleText};
 
 /// Makes the limits of a document.
 #[derive(Clone, Copy)]
@@ -21,20 +21,12 @@ pub(crate) struct Limits<'a> {
     pub(crate) context: Context<'a>,
 }
 
-/// Returns the key of `defaults`.
-pub(crate) fn default_key(defaults: &Defaults) -> KeyRule {
-    defaults
-        .key
-        .clone()
-        .unwrap_or(KeyRule::One(KeyText::ClientIp { v4: None, v6: None }))
-}
-
 impl Limits<'_> {
     /// Makes a limit. Its field `when` is left out where an index finds it by that.
     pub(crate) fn limit(&self, rule: &LimitRule, is_found_by_when: bool) -> Limit {
-        let key = rule.key.clone().unwrap_or(default_key(self.defaults));
+        let key = rule.key.as_ref().unwrap_or(self.defaults.key());
         let mut limit = Limit::new(&rule.name, Quota::from(rule.quota));
-        limit = limit.by(self.keys.extractor(&key));
+        limit = limit.by(self.keys.extractor(key));
         if let Some(cost) = &rule.cost {
             limit = self.with_cost(limit, cost);
         }

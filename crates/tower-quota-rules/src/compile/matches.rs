@@ -18,7 +18,6 @@ use tower_quota::when::Condition;
 use super::conditions::{Context, condition, header_source};
 use super::key_source::KeySource;
 use super::literals::{segments_of_pattern, segments_of_regex};
-use super::networks::network_of;
 use crate::document::{Many, Match, PathMatch};
 use crate::text::{KeyPattern, Network};
 
@@ -240,7 +239,7 @@ impl Features {
     }
 
     fn of_network(&mut self, network: &Network) -> Vec<u64> {
-        let network = network_of(network);
+        let network = network.to_net();
         self.lengths_of_networks.insert(network.prefix_len());
         vec![self.hash(&Feature::Network(network))]
     }

@@ -46,20 +46,18 @@ impl<T> Networks<T> {
     }
 }
 
-/// Returns a network. IPv6 addresses that stand for IPv4 become IPv4, as in conditions of the layer.
-pub(super) fn network_of(text: &Network) -> IpNet {
-    let bits = |same: u32| u8::try_from(same).unwrap_or(u8::MAX);
-    let network = match when::try_network_range(text.as_str()) {
-        Ok((IpAddr::V4(first), IpAddr::V4(last))) => {
-            let same = (first.to_bits() ^ last.to_bits()).leading_zeros();
-            IpNet::new(first.into(), bits(same)).ok()
-        }
-        Ok((IpAddr::V6(first), IpAddr::V6(last))) => {
-            let same = (first.to_bits() ^ last.to_bits()).leading_zeros();
-            IpNet::new(first.into(), bits(same)).ok()
-        }
-        _ => None,
-    };
-    // Texts are valid networks.
-    network.unwrap_or(IpNet::from(IpAddr::V4(Ipv4Addr::BROADCAST)))
+impl Network {
+    /// Returns the network in the family in which clients' addresses are compared.
+    ///
+    /// IPv6 addresses that stand for IPv4 become IPv4, as in conditions of the layer.
+    #[must_use]
+    pub fn to_net(&self) -> IpNet {
+        let range = when::try_network_range(self.as_str()).ok();
+        let network = range.and_then(|(first, last)| {
+            let mut networks = core::iter::successors(Some(IpNet::from(first)), IpNet::supernet);
+            networks.find(|network| network.contains(&last))
+        });
+        // Texts are valid networks.
+        network.unwrap_or(IpNet::from(IpAddr::V4(Ipv4Addr::BROADCAST)))
+    }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use tower_quota::{MissingKey, OnStoreFailure};
 
 use super::KeyRule;
+use crate::text::KeyText;
 
 /// The choices of limits that have none of their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -22,6 +23,12 @@ pub struct Defaults {
 }
 
 impl Defaults {
+    /// Returns the key that limits count by, and that tiers, overrides and patterns of keys mean.
+    pub(crate) fn key(&self) -> &KeyRule {
+        const CLIENT_IP: &KeyRule = &KeyRule::One(KeyText::ClientIp { v4: None, v6: None });
+        self.key.as_ref().unwrap_or(CLIENT_IP)
+    }
+
     /// Returns whether nothing is set.
     pub(super) fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -3,7 +3,6 @@
 //! One type a file. Fields are public, so that code can build a document; texts are valid by construction, all else is
 //! checked by [`Rules::new`](crate::Rules::new).
 
-mod adaptive_block;
 mod assign;
 mod client_ip;
 mod defaults;
@@ -21,7 +20,6 @@ mod route;
 mod sample;
 mod tier;
 
-pub use self::adaptive_block::{AdaptiveBlock, BlockBy};
 pub use self::assign::AssignRule;
 pub use self::client_ip::ClientIpRule;
 pub use self::defaults::{Defaults, MissingRule, StoreFailureRule};
@@ -33,7 +31,7 @@ pub use self::limit::LimitRule;
 pub use self::many::Many;
 pub use self::matching::Match;
 pub use self::path_match::PathMatch;
-pub use self::penalty::PenaltyRule;
+pub use self::penalty::{PenaltyBlock, PenaltyRule};
 pub use self::root::Document;
 pub use self::route::RouteRule;
 pub use self::sample::{Sample, SampleRequest};

@@ -21,6 +21,30 @@ pub struct PenaltyRule {
     /// The longest block. The default is 1h.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<DurationText>,
+    /// Blocks a client that has reached the longest block elsewhere too, for that long. Live rules do so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<PenaltyBlock>,
+}
+
+/// The requests that are blocked for a client that keeps asking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PenaltyBlock {
+    /// All requests with the client's key.
+    Everywhere,
+    /// All requests from the client's network, a /24 (IPv6: a /48). Clients whose key is no address are blocked
+    /// everywhere.
+    Network,
+}
+
+impl PenaltyRule {
+    /// Returns the longest block, in full steps. Returns `None` if the numbers are invalid.
+    #[must_use]
+    pub fn longest(self) -> Option<Duration> {
+        let penalty = Penalty::try_from(self).ok()?;
+        let steps = u32::try_from(penalty.most_debt()).ok()?;
+        Some(penalty.strikes().period() * steps)
+    }
 }
 
 impl TryFrom<PenaltyRule> for Penalty {

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    AdaptiveBlock, AssignRule, ClientIpRule, Defaults, LimitRule, Match, OverrideRule, RouteRule,
-    Sample, TierRule, is_unset,
+    AssignRule, ClientIpRule, Defaults, LimitRule, Match, OverrideRule, RouteRule, Sample,
+    TierRule, is_unset,
 };
 use crate::text::NameText;
 
@@ -66,15 +66,18 @@ pub struct Document {
     /// True if the document may have no limit. Otherwise such a document is an error.
     #[serde(skip_serializing_if = "is_unset")]
     pub allow_empty: bool,
-    /// Blocks of clients that are refused for long. Off when absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub adaptive_block: Option<AdaptiveBlock>,
     /// Sample requests and their expected results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tests: Vec<Sample>,
 }
 
 impl Document {
+    /// Returns all limits, the limits of every request first.
+    pub fn all_limits(&self) -> impl Iterator<Item = &LimitRule> {
+        let of_routes = self.routes.iter().flat_map(|route| &route.limits);
+        self.limits.iter().chain(of_routes)
+    }
+
     /// Returns the lists of matches with their fields.
     pub(crate) fn lists(&self) -> [(&'static str, &[Match]); 3] {
         [

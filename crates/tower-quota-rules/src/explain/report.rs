@@ -175,11 +175,8 @@ fn compare(document: &Document, expected: &Expected, found: &Explanation) -> Vec
 ///
 /// The queue of a leaky bucket is as long as the limit's longest wait, if the quota does not say otherwise.
 fn is_quota(document: &Document, name: &str, expected: QuotaText, found: QuotaText) -> bool {
-    let mut rules = document
-        .limits
-        .iter()
-        .chain(document.routes.iter().flat_map(|route| &route.limits));
-    let longest = rules
+    let longest = document
+        .all_limits()
         .find(|rule| rule.name.as_str() == name)
         .and_then(|rule| rule.max_wait);
     let longest = longest.map_or(Limit::DEFAULT_MAX_WAIT, Duration::from);

@@ -22,7 +22,7 @@ const MAX_READS_OF_LARGE: usize = 10;
 const LARGE: u32 = 10_000;
 
 /// The names of a document's fields.
-const FIELDS: [&str; 16] = [
+const FIELDS: [&str; 15] = [
     "version",
     "defaults",
     "client_ip",
@@ -37,7 +37,6 @@ const FIELDS: [&str; 16] = [
     "allow",
     "block",
     "allow_empty",
-    "adaptive_block",
     "tests",
 ];
 
@@ -106,9 +105,6 @@ impl<'t> Elements<'t> {
                 "allow" => document.allow = self.list(value),
                 "block" => document.block = self.list(value),
                 "allow_empty" => document.allow_empty = self.element(value).unwrap_or_default(),
-                "adaptive_block" => {
-                    document.adaptive_block = self.element(value).unwrap_or_default()
-                }
                 "tests" => document.tests = self.list(value),
                 unknown => {
                     let error = ReadError::unknown_field(unknown, &FIELDS).at(key);

@@ -1,8 +1,8 @@
 //! Policies, plans and explanations.
 
 mod ask;
-mod beside;
 mod choose;
+mod dry_run;
 mod explain;
 mod explained_limit;
 mod lists;

@@ -5,9 +5,9 @@
 //! quota:rules:{NAME}:versions   hash: number -> author, comment, time, format, hash (JSON)
 //! quota:rules:{NAME}:texts      hash: number -> the document
 //! quota:rules:{NAME}:blocks     hash: id -> block (JSON)
-//! quota:rules:{NAME}:ends       sorted set: id by the instant at which it is forgotten
+//! quota:rules:{NAME}:ends       sorted set: id by the instant at which the block ends
 //! quota:rules:{NAME}:revisions  sorted set: id by the revision at which the block was put or removed
-//! quota:rules:{NAME}:adaptive   sorted set: id of an adaptive block by the instant at which it is forgotten
+//! quota:rules:{NAME}:penalties  sorted set: id of the block of a penalty by the instant at which the block ends
 //! quota:rules:{NAME}:audit      list: the latest records (JSON)
 //! quota:rules:{NAME}:reports    hash: instance -> its counts of the shadow document (JSON); `shadow`; expires
 //! quota:rules:{NAME}:changed    channel: the revision, at every change
@@ -28,7 +28,7 @@ use tower_quota_redis::{RedisConfigError, RedisConnection, RedisStore};
 
 use self::announce::Announcements;
 use super::{
-    BlockChanges, KEPT_RECORDS, KEPT_REPORTS, KEPT_VERSIONS, MOST_ADAPTIVE_BLOCKS, MOST_BLOCKS,
+    BlockChanges, KEPT_RECORDS, KEPT_REPORTS, KEPT_VERSIONS, MOST_BLOCKS, MOST_PENALTY_BLOCKS,
     Reply, RuleStore, RuleStoreError, StoreState,
 };
 use crate::audit::AuditRecord;
@@ -99,7 +99,7 @@ impl RedisRules {
                 "ends",
                 "reports",
                 "revisions",
-                "adaptive",
+                "penalties",
             ]
             .map(key),
             audit: key("audit"),
@@ -188,8 +188,8 @@ impl RedisRules {
         block: &Block,
     ) -> Result<(), RuleStoreError> {
         call.arg(&block.id)
-            .arg(block.forgotten_at.unix_millis())
-            .arg(u8::from(block.is_adaptive()))
+            .arg(block.until.unix_millis())
+            .arg(u8::from(block.limit.is_some()))
             .arg(self.to_json(block)?);
         Ok(())
     }
@@ -422,7 +422,7 @@ impl RuleStore for RedisRules {
             self.add_block(&mut put, &block)?;
             put.arg(Time::now().unix_millis())
                 .arg(MOST_BLOCKS)
-                .arg(MOST_ADAPTIVE_BLOCKS);
+                .arg(MOST_PENALTY_BLOCKS);
             self.before(&self.run(&put).await?.parts())
         })
     }

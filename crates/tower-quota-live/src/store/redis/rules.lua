@@ -1,7 +1,7 @@
 -- One change of the rules, or a look at them. All keys share one hash tag.
 -- ARGV: the operation, the channel, then what the operation takes.
 local state, infos, texts, blocks, ends, reports = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
-local revisions, adaptive = KEYS[7], KEYS[8]
+local revisions, penalties = KEYS[7], KEYS[8]
 local operation, channel = ARGV[1], ARGV[2]
 
 local function microseconds()
@@ -41,27 +41,27 @@ local function drop_old(latest, kept)
 end
 
 -- An instance that has not heard of an ended block has its end: it needs no mark.
-local function drop_forgotten(now)
+local function drop_ended(now)
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', ends, '-inf', now, 'LIMIT', 0, 500)) do
     redis.call('HDEL', blocks, id)
-    for _, ids in ipairs({ ends, revisions, adaptive }) do
+    for _, ids in ipairs({ ends, revisions, penalties }) do
       redis.call('ZREM', ids, id)
     end
   end
 end
 
-local function add_block(id, forgotten_at, is_adaptive, block)
+local function add_block(id, until_at, is_of_penalty, block)
   -- Instances may still have a block of the same id that ends later.
   local known = redis.call('ZSCORE', ends, id)
-  local ends_at = math.max(tonumber(known or '0'), tonumber(forgotten_at))
+  local ends_at = math.max(tonumber(known or '0'), tonumber(until_at))
   local revision = next_revision()
   redis.call('HSET', blocks, id, block)
   redis.call('ZADD', ends, string.format('%.0f', ends_at), id)
   redis.call('ZADD', revisions, revision, id)
-  if is_adaptive == '1' then
-    redis.call('ZADD', adaptive, forgotten_at, id)
+  if is_of_penalty == '1' then
+    redis.call('ZADD', penalties, until_at, id)
   else
-    redis.call('ZREM', adaptive, id)
+    redis.call('ZREM', penalties, id)
   end
   return revision
 end
@@ -70,7 +70,7 @@ end
 local function remove_block(id, most)
   local revision = next_revision()
   redis.call('HDEL', blocks, id)
-  redis.call('ZREM', adaptive, id)
+  redis.call('ZREM', penalties, id)
   redis.call('ZADD', revisions, revision, id)
   if redis.call('ZCARD', revisions) > 2 * most then
     -- Instances that know less than this revision read all blocks.
@@ -168,20 +168,20 @@ if operation == 'restore_blocks' then
 end
 
 if operation == 'put_block' then
-  local id, forgotten_at, is_adaptive, block = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
-  local now, most, most_adaptive = ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9])
-  drop_forgotten(now)
+  local id, until_at, is_of_penalty, block = ARGV[3], ARGV[4], ARGV[5], ARGV[6]
+  local now, most, most_of_penalties = ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9])
+  drop_ended(now)
   local before = redis.call('HGET', blocks, id)
   local is_full = redis.call('HLEN', blocks) >= most
-    or is_adaptive == '1' and redis.call('ZCARD', adaptive) >= most_adaptive
+    or is_of_penalty == '1' and redis.call('ZCARD', penalties) >= most_of_penalties
   if not before and is_full then
-    local evicted = redis.call('ZRANGE', adaptive, 0, 0)[1]
+    local evicted = redis.call('ZRANGE', penalties, 0, 0)[1]
     if not evicted then
       return { 'full' }
     end
     remove_block(evicted, most)
   end
-  publish(add_block(id, forgotten_at, is_adaptive, block))
+  publish(add_block(id, until_at, is_of_penalty, block))
   return { 'ok', before or '' }
 end
 
