@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tower_quota::metrics::{DecisionTotals, StoreLatency};
 use tower_quota::{
-    ChecksReport, ClientKey, Key, LimitStatus, RequestHead, Store, TopWindow, policy::Explained,
-    store::RefusalStats,
+    ChecksReport, ClientKey, Key, LimitStatus, Name, RequestHead, Store, TopWindow,
+    policy::Explained, store::RefusalStats,
 };
 use tower_quota_live::{
     AuditRecord, Block, BlockTarget, By, ChangeError, InForce, LiveRules, LiveState, NewBlock,
@@ -71,6 +71,8 @@ pub(crate) trait Operate: Send + Sync + 'static {
         units: u64,
         by: By,
     ) -> Pending<'a, LimitStatus>;
+    /// Returns the limits that count by a key that is written so, with the key.
+    fn keys(&self, text: &str) -> Vec<(Name, Key<'static>)>;
     fn explain(&self, head: &RequestHead<'_>) -> Explained;
     fn top(&self, is_busy: bool, window: TopWindow) -> Pending<'_, TopList>;
     fn listed_key(&self, hash: &str, limit: Option<&str>) -> Option<Key<'static>>;
@@ -197,6 +199,12 @@ impl<S: Store> Operate for LiveRules<S> {
         by: By,
     ) -> Pending<'a, LimitStatus> {
         Box::pin(async move { Ok(Self::grant(self, limit, client, units, by).await?) })
+    }
+
+    fn keys(&self, text: &str) -> Vec<(Name, Key<'static>)> {
+        let limits = self.handle().limits().into_iter();
+        let key = |limit: Name| Some((limit, self.handle().key(limit.as_str(), text).ok()?));
+        limits.filter_map(key).collect()
     }
 
     fn explain(&self, head: &RequestHead<'_>) -> Explained {

@@ -106,10 +106,18 @@ impl PolicyMetrics {
 
     pub(crate) fn count(&self, decided: &Decided<'_>) {
         self.with_route(&decided.head, |route| {
-            route.requests[decided.outcome() as usize].add_one();
+            let outcome = decided.outcome();
+            let is_refused = matches!(outcome, OutcomeLabel::Limited | OutcomeLabel::Never);
+            route.requests[outcome as usize].add_one();
             let statuses = decided.decision.map_or(&[][..], Decision::statuses);
             for status in statuses {
-                self.count_limit(route, status.name, OutcomeLabel::of_limit(status));
+                let label = match OutcomeLabel::of_limit(status) {
+                    OutcomeLabel::Allowed | OutcomeLabel::Queued if is_refused => {
+                        OutcomeLabel::WouldAllow
+                    }
+                    label => label,
+                };
+                self.count_limit(route, status.name, label);
             }
             if !decided.degraded || decided.reason.is_some() {
                 return;
