@@ -4,17 +4,20 @@
 //!
 //! The rules are those of `examples/gateway/rules.yaml`, or of the file at `RULES`. With the URL of Redis there (a server,
 //! `redis+sentinel://HOST,HOST/PRIMARY` or `redis+cluster://HOST,HOST`; `rediss` for TLS), they are in Redis, for all instances, and so are the counters: put the first rules by the admin API.
+//! With such a URL in `REDIS_URL` instead, instances share their counters, and each has its rules in a file.
 //!
-//! Serves on 127.0.0.1:3000, and admins on 127.0.0.1:3001; set `PORT` and `ADMIN_PORT` for others (0 takes any that is
-//! free). Requests go to the service at `UPSTREAM`, such as `http://127.0.0.1:8080`; without it the gateway answers.
+//! Serves on 127.0.0.1:3000, and admins on 127.0.0.1:3001, where Prometheus finds `/metrics`. Set `PORT` and `ADMIN_PORT` for
+//! other ports (0 takes any that is free), and `HOST` for another address. Requests go to the service at `UPSTREAM`, such as
+//! `http://127.0.0.1:8080`; without it the gateway answers. `LOCAL_COPY` names a file that keeps the last good rules.
 //!
 //! In `Cargo.toml`:
 //!
-//!     tower-quota = { version = "0.1", features = ["axum", "tls", "top"] }
+//!     tower-quota = { version = "0.1", features = ["axum", "metrics", "tls", "top"] }
 //!     tower-quota-admin = { version = "0.1", features = ["redis"] }
-//!     tower-quota-live = { version = "0.1", features = ["axum", "file", "tls"] }
+//!     tower-quota-live = { version = "0.1", features = ["axum", "file", "metrics", "tls"] }
 //!     axum = "0.8"
 //!     hyper-util = { version = "0.1", features = ["client-legacy", "http1", "tokio"] }
+//!     metrics-exporter-prometheus = { version = "0.18", default-features = false }
 //!     tokio = { version = "1", features = ["macros", "net", "rt-multi-thread", "signal"] }
 
 use std::error::Error;
@@ -27,13 +30,17 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio::net::TcpListener;
-use tower_quota::{BoxStore, MemoryStore, Policy, RateLimitLayer, RedisStore, Store};
+use tower_quota::{BoxStore, MemoryStore, Policy, RateLimitLayer, RedisStore, Store, metrics};
 use tower_quota_admin::AdminOptions;
-use tower_quota_live::{FileRules, LiveOptions, LiveRules, RedisRules, RuleStore, ShadowCounts};
+use tower_quota_live::{
+    FileRules, LiveOptions, LiveRules, RedisRules, RuleStore, ShadowCounts, SharedTop,
+};
 
 const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rules.yaml");
 
@@ -43,24 +50,40 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .map_err(|_| "set ADMIN_TOKEN to a secret of 16 bytes or more")?;
     let source = std::env::var("RULES").unwrap_or_else(|_| RULES.to_owned());
     let mut options = AdminOptions::new().bearer_token("admin", token);
+    let mut live_options = LiveOptions::new();
+    if let Ok(path) = std::env::var("LOCAL_COPY") {
+        live_options = live_options.local_copy(path);
+    }
+    // Installed before the first request.
+    let scrape = recorder()?;
 
-    let (counters, rules): (BoxStore, Arc<dyn RuleStore>) = if source.starts_with("redis") {
-        let redis = RedisStore::options()
-            .connect_lazily()
-            .connect(&source)
-            .await?;
-        let rules = Arc::new(RedisRules::beside(&redis, "gateway")?);
-        let figures = redis.clone();
+    let has_redis_rules = source.starts_with("redis");
+    let redis_url = match has_redis_rules {
+        true => Some(source.clone()),
+        false => std::env::var("REDIS_URL").ok(),
+    };
+    let mut rules: Option<Arc<dyn RuleStore>> = None;
+    let publish_store: Arc<dyn Fn() + Send + Sync>;
+    let counters = if let Some(url) = redis_url {
+        let redis = RedisStore::options().connect_lazily().connect(&url).await?;
+        live_options = live_options.shared_top(SharedTop::beside(&redis, "gateway")?);
+        if has_redis_rules {
+            rules = Some(Arc::new(RedisRules::beside(&redis, "gateway")?));
+        }
+        let (figures, published) = (redis.clone(), redis.clone());
         options = options.store_figures("redis", move || figures.stats());
-        (BoxStore::new(redis), rules)
+        publish_store = Arc::new(move || metrics::publish_stats("redis", &published.stats()));
+        BoxStore::new(redis)
     } else {
         let memory = MemoryStore::new();
-        let figures = memory.clone();
+        let (figures, published) = (memory.clone(), memory.clone());
         options = options.store_figures("memory", move || figures.stats());
-        (
-            BoxStore::new(memory),
-            Arc::new(FileRules::new(&source)?.writable()),
-        )
+        publish_store = Arc::new(move || metrics::publish_stats("memory", &published.stats()));
+        BoxStore::new(memory)
+    };
+    let rules = match rules {
+        Some(rules) => rules,
+        None => Arc::new(FileRules::new(&source)?.writable()),
     };
 
     // Until the first rules are in force, nothing is limited.
@@ -68,13 +91,16 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let layer = RateLimitLayer::new(counters.clone(), Policy::new())
         .on_decision(counts.listener())
         .count_busy_clients();
-    let live = LiveRules::start_shared(
-        layer.handle(),
-        rules,
-        LiveOptions::new().shadow_counts(counts),
-    )
-    .await;
-    let admin = tower_quota_admin::router(live.clone(), options)?;
+    let live =
+        LiveRules::start_shared(layer.handle(), rules, live_options.shadow_counts(counts)).await;
+    let handle = layer.handle();
+    let render = move || {
+        handle.publish_metrics("gateway");
+        publish_store();
+        std::future::ready(scrape.render())
+    };
+    // Prometheus needs no token.
+    let admin = tower_quota_admin::router(live.clone(), options)?.route("/metrics", get(render));
 
     let upstream = std::env::var("UPSTREAM").ok();
     let app = match upstream {
@@ -101,7 +127,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         app.layer(layer)
             .into_make_service_with_connect_info::<SocketAddr>(),
     )
-    .with_graceful_shutdown(async { tokio::signal::ctrl_c().await.unwrap_or_default() })
+    .with_graceful_shutdown(terminated())
     .await?;
     live.close(Duration::from_secs(1)).await;
     counters.close(Duration::from_secs(5)).await;
@@ -131,14 +157,44 @@ async fn forward(State(upstream): State<Upstream>, mut request: Request) -> Resp
     }
 }
 
+/// Installs a recorder with the buckets of each histogram.
+fn recorder() -> Result<PrometheusHandle, BuildError> {
+    let mut builder = PrometheusBuilder::new();
+    for metric in metrics::METRICS
+        .iter()
+        .filter(|metric| !metric.buckets.is_empty())
+    {
+        builder =
+            builder.set_buckets_for_metric(Matcher::Full(metric.name.into()), metric.buckets)?;
+    }
+    let scrape = builder.install_recorder()?;
+    metrics::describe();
+    Ok(scrape)
+}
+
+/// Waits for Ctrl-C, or for the SIGTERM of Docker and Kubernetes.
+async fn terminated() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut sigterm) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = sigterm.recv() => {}
+                _ = tokio::signal::ctrl_c() => {}
+            }
+            return;
+        }
+    }
+    let _ = tokio::signal::ctrl_c().await;
+}
+
 async fn listen(
     variable: &str,
     default: &str,
 ) -> Result<(TcpListener, SocketAddr), Box<dyn Error>> {
-    let address = format!(
-        "127.0.0.1:{}",
-        std::env::var(variable).unwrap_or_else(|_| default.into())
-    );
+    let host = std::env::var("HOST").unwrap_or_else(|_| "127.0.0.1".into());
+    let port = std::env::var(variable).unwrap_or_else(|_| default.into());
+    let address = format!("{host}:{port}");
     let listener = TcpListener::bind(&address)
         .await
         .inspect_err(|_| eprintln!("cannot listen on {address}; set {variable} to another port"))?;

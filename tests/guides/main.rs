@@ -29,8 +29,8 @@ fn pages(folder: &str) -> Vec<PathBuf> {
 
 #[test]
 fn guides_are_in_every_index() {
-    let (readme, front, modules) = (
-        read("README.md"),
+    let (index, front, modules) = (
+        read("docs/README.md"),
         read("crates/tower-quota/src/lib.rs"),
         read("crates/tower-quota/src/guide.rs"),
     );
@@ -39,8 +39,8 @@ fn guides_are_in_every_index() {
     for guide in guides {
         let name = guide.file_stem().unwrap().to_str().unwrap();
         assert!(
-            readme.contains(&format!("(docs/guide/{name}.md)")),
-            "README.md lacks {name}"
+            index.contains(&format!("(guide/{name}.md)")),
+            "docs/README.md lacks {name}"
         );
         assert!(
             front.contains(&format!("guide::{name}")),
@@ -53,6 +53,13 @@ fn guides_are_in_every_index() {
         assert!(
             modules.contains(&format!("\"{name}\"")),
             "the links of the module `guide` lack {name}"
+        );
+    }
+    for page in pages("docs") {
+        let name = page.file_name().unwrap().to_str().unwrap();
+        assert!(
+            name == "README.md" || index.contains(&format!("({name})")),
+            "docs/README.md lacks {name}"
         );
     }
 }

@@ -37,7 +37,7 @@ fn every_alert_has_a_test_and_fires_in_it() {
         .lines()
         .filter_map(|line| line.trim().strip_prefix("- alert: "))
         .collect();
-    assert_eq!(alerts.len(), 10);
+    assert_eq!(alerts.len(), 17);
     for alert in alerts {
         let fires = |part: &str| {
             part.lines()

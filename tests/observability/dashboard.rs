@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 use tower_quota::metrics;
 use tower_quota_testkit::RedisServer;
 
-use crate::prometheus::Prometheus;
+use crate::prometheus::{Prometheus, query_path};
 use crate::recorder::{file, recorder};
 use crate::service::{load, serve};
 
@@ -30,6 +30,27 @@ fn panels() -> Vec<(String, Vec<String>)> {
     panels
         .map(|panel| (panel["title"].as_str().unwrap().to_owned(), queries(panel)))
         .collect()
+}
+
+/// Returns the series that the alerts read, and the labels by which an alert groups them.
+fn selected_by_alerts() -> Vec<(String, String)> {
+    let rules = fs::read_to_string(file("ops/prometheus/alerts.yml")).unwrap();
+    let mut selected = Vec::new();
+    for (at, _) in rules.match_indices("tower_quota_") {
+        let (before, series) = rules.split_at(at);
+        let name = series.find(|letter: char| !(letter == '_' || letter.is_ascii_lowercase()));
+        let name = name.unwrap();
+        let end = if series[name..].starts_with('{') {
+            series.find('}').unwrap() + 1
+        } else {
+            name
+        };
+        let (_, expression) = before.rsplit_once("expr:").unwrap();
+        let groups = expression.rsplit_once("by (");
+        let labels = groups.map_or("", |(_, group)| group.split_once(')').unwrap().0);
+        selected.push((series[..end].to_owned(), labels.to_owned()));
+    }
+    selected
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -62,6 +83,18 @@ async fn every_panel_shows_data_of_a_real_service() {
         }
     }
 
+    for (series, labels) in selected_by_alerts() {
+        let query = format!("count by ({labels}) ({series})");
+        let wanted = labels.split(", ").filter(|label| !label.is_empty());
+        let path = query_path(&query);
+        let has_labels = prometheus.until(&path, &query, |data| {
+            let found = data["result"].as_array()?.first()?["metric"].as_object()?;
+            let mut wanted = wanted.clone();
+            wanted.all(|label| found.contains_key(label)).then_some(())
+        });
+        has_labels.await;
+    }
+
     let alerts = |data: &Value| -> Option<Vec<String>> {
         let rules = data["groups"]
             .as_array()?
@@ -75,5 +108,5 @@ async fn every_panel_shows_data_of_a_real_service() {
     let healthy = prometheus.until("/api/v1/rules", "the alert rules", |data| {
         alerts(data).filter(|rules| !rules.is_empty())
     });
-    assert_eq!(healthy.await.len(), 10);
+    assert_eq!(healthy.await.len(), 17);
 }

@@ -151,6 +151,65 @@ fn decisions_are_counted_by_limit_and_route() {
 }
 
 #[test]
+fn admissions_near_the_limit_are_counted() {
+    let scrape = recording(async {
+        let policy = Policy::new()
+            .limit(by_client("ten", Quota::per_hour(10)))
+            .limit(by_client("trial", Quota::per_hour(1)).shadow())
+            .limit(by_client("two", Quota::per_hour(2)).when(when::path("/login")));
+        let layer = RateLimitLayer::new(MemoryStore::new(), policy);
+        let handle = layer.handle();
+        let app = app(layer);
+        // The eighth request leaves a fifth of `ten`, and the ninth and the tenth leave less.
+        for number in 1..=12 {
+            let status = send(&app, "/users/1", Some("ann")).await;
+            assert_eq!(status.is_success(), number <= 10);
+        }
+        // The third request is refused by `two` alone, so `ten` has no admission to count.
+        for _ in 0..3 {
+            send(&app, "/login", Some("bob")).await;
+        }
+        handle.publish_metrics("api");
+    });
+    assert_counts(
+        &scrape,
+        "tower_quota_near_limit_total",
+        &[
+            ("{limit=\"ten\"}", 2.0),
+            ("{limit=\"trial\"}", 2.0),
+            ("{limit=\"two\"}", 1.0),
+        ],
+    );
+}
+
+#[test]
+fn longest_wait_of_refused_clients_is_published() {
+    let gauge = "tower_quota_longest_wait_seconds{layer=\"api\"}";
+    let scrape = recording(async {
+        let policy = Policy::new()
+            .limit(by_client("day", Quota::per_day(1)).when(when::path("/login")))
+            .limit(by_client("hour", Quota::per_hour(1)));
+        let layer = RateLimitLayer::new(MemoryStore::new(), policy);
+        let handle = layer.handle();
+        handle.publish_metrics("idle");
+        let app = app(layer);
+        for (path, client) in [("/login", "ann"), ("/users/1", "bob")] {
+            send(&app, path, Some(client)).await;
+            let status = send(&app, path, Some(client)).await;
+            assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
+        }
+        handle.publish_metrics("api");
+    });
+    let samples = samples(&scrape);
+    assert_eq!(samples[&gauge.replace("api", "idle")], 0.0);
+    assert!(
+        (80_000.0..=86_400.0).contains(&samples[gauge]),
+        "{}",
+        samples[gauge]
+    );
+}
+
+#[test]
 fn queued_and_impossible_requests_are_counted() {
     let scrape = recording(async {
         let one = Quota::new(1, Duration::from_millis(1))

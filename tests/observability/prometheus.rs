@@ -87,8 +87,7 @@ impl Prometheus {
 
     /// Returns the values of a query, once there are any.
     pub(crate) async fn values(&self, query: &str) -> Vec<f64> {
-        let path = format!("/api/v1/query?query={}", percent_encoded(query));
-        self.until(&path, query, |data| {
+        self.until(&query_path(query), query, |data| {
             let samples = data["result"].as_array()?.iter();
             let values =
                 samples.filter_map(|sample| sample["value"][1].as_str()?.parse::<f64>().ok());
@@ -105,6 +104,11 @@ impl Drop for Prometheus {
         let _ = self.process.wait();
         let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Returns the path of an instant query.
+pub(crate) fn query_path(query: &str) -> String {
+    format!("/api/v1/query?query={}", percent_encoded(query))
 }
 
 /// Returns a program of the package `prometheus`, or the one that a variable such as `PROMTOOL` names.

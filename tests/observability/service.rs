@@ -9,11 +9,13 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tower_quota::{
-    Leased, Limit, MemoryStore, Policy, Quota, RateLimitLayer, RedisStore, key, metrics,
+    Leased, Limit, MemoryStore, OnStoreFailure, Policy, Quota, RateLimitLayer, RedisStore, key,
+    metrics,
 };
 
 use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, NewVersion};
 use tower_quota_rules::Format;
+use tower_quota_testkit::{ScriptedAnswer, ScriptedStore};
 
 use crate::prometheus::body;
 
@@ -41,6 +43,10 @@ pub(crate) async fn serve(
         leases.clone(),
         Policy::new().limit(Limit::new("leased", Quota::per_second(5_000))),
     );
+    let failing = ScriptedStore::new();
+    failing.set_default(ScriptedAnswer::error("no answer"));
+    let login = Limit::new("login", Quota::per_minute(5)).on_store_failure(OnStoreFailure::Refuse);
+    let closed = RateLimitLayer::new(failing, Policy::new().limit(login));
     let live = LiveRules::start(local.handle(), MemoryRules::new(), rules_options()).await;
     live.put(
         None,
@@ -53,12 +59,14 @@ pub(crate) async fn serve(
         queued.handle(),
         shared.handle(),
         leased.handle(),
+        closed.handle(),
     );
     let publish = move || {
         handles.0.publish_metrics("local");
         handles.1.publish_metrics("queued");
         handles.2.publish_metrics("shared");
         handles.3.publish_metrics("leased");
+        handles.4.publish_metrics("closed");
         metrics::publish_stats("main", &memory.stats());
         metrics::publish_stats("shared", &redis.stats());
         metrics::publish_stats("shared", &leases.stats());
@@ -70,6 +78,7 @@ pub(crate) async fn serve(
         .merge(Router::new().route("/queued", hello()).layer(queued))
         .merge(Router::new().route("/shared", hello()).layer(shared))
         .merge(Router::new().route("/leased", hello()).layer(leased))
+        .merge(Router::new().route("/closed", hello()).layer(closed))
         .route("/metrics", get(move || async move { publish() }));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -106,6 +115,7 @@ pub(crate) fn load(tasks: &mut JoinSet<()>, address: SocketAddr) {
                     "/queued".into(),
                     "/shared".into(),
                     "/leased".into(),
+                    "/closed".into(),
                 ] {
                     body(address, &format!("{path}\n{field}")).await;
                 }

@@ -5,6 +5,7 @@
 
 mod algorithms;
 mod before_after;
+mod front;
 mod grid;
 mod numbers;
 mod pictures;
@@ -50,11 +51,14 @@ pub(crate) fn run(files: &[PathBuf], into: &Path) -> Result<(), Box<dyn Error>> 
         )
         .map_err(named)?;
     }
+    let figures = into.join("figures");
+    let (document, region) = front::FRONT;
+    fill(&into.join(document), region, &front::table(&figures)?)?;
     let (document, region) = REAL_TRAFFIC;
     fill(
         &into.join(document),
         region,
-        &before_after::tables(&into.join("figures"))?,
+        &before_after::tables(&figures)?,
     )
 }
 

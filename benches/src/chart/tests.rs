@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::regions::{filled, held};
-use super::{DRAWING_LINK, REAL_TRAFFIC, algorithms, before_after, document_of, page};
+use super::{DRAWING_LINK, REAL_TRAFFIC, algorithms, before_after, document_of, front, page};
 use crate::report::Report;
 
 const SMALL: &str = r#"{
@@ -137,6 +137,9 @@ fn documents_show_the_kept_figures() {
     let (document, region) = REAL_TRAFFIC;
     let tables = before_after::tables(&docs.join("figures")).unwrap();
     assert_eq!(held(&read(document), region).unwrap(), tables.trim());
+    let (document, region) = front::FRONT;
+    let table = front::table(&docs.join("figures")).unwrap();
+    assert_eq!(held(&read(document), region).unwrap(), table.trim());
 }
 
 // Fails if `tower-quota-bench chart` was not run after an algorithm or the drawing changed.

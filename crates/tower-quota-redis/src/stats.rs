@@ -20,6 +20,10 @@ pub struct RedisStats {
     pub decisions: u64,
     /// Calls made. Divide `decisions` by `calls` for the decisions of a call.
     pub calls: u64,
+    /// The microseconds by which the server's clock is ahead of this machine's, as of the last call.
+    ///
+    /// Includes the latency of the answer. For several partitions, you get the largest difference.
+    pub clock_difference_micros: i64,
     /// Decisions that ended in an error.
     pub errors: RedisErrorCounts,
 }

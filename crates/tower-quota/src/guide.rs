@@ -15,7 +15,8 @@ macro_rules! guides {
         $(
             $(#[cfg(any(not(doctest), $needs))])?
             #[doc = links! {
-                "from_governor" "from_tower_governor" "from_express_rate_limit" "from_limitador_or_envoy"
+                "from_governor" "from_tower_governor" "from_express_rate_limit" "from_limitador_or_envoy" "from_nginx"
+                "recipes" "where_to_put_limits" "production_checklist" "upgrading"
                 "behind_a_proxy" "nesting_in_axum" "choosing_an_algorithm" "holds_and_soft_limits" "without_http" "clients" "grpc"
                 "operations" "metrics"
                 "outages" "leases" "regions" "live_rules" "admin" "command_line" "testing_your_limits" "writing_a_store"
@@ -35,6 +36,11 @@ guides! {
     #[feature = "axum"] from_tower_governor;
     #[feature = "axum"] from_express_rate_limit;
     from_limitador_or_envoy;
+    from_nginx;
+    recipes;
+    where_to_put_limits;
+    production_checklist;
+    upgrading;
     #[feature = "axum"] behind_a_proxy;
     #[feature = "axum"] nesting_in_axum;
     choosing_an_algorithm;

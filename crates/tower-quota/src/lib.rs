@@ -21,7 +21,8 @@
 //!
 //! | guide | content |
 //! |---|---|
-//! | Coming from [governor], [tower_governor], [express-rate-limit], [limitador or Envoy] | equivalents and differences |
+//! | Coming from [governor], [tower_governor], [express-rate-limit], [limitador or Envoy], [nginx] | equivalents and differences |
+//! | [All choices](guide::recipes), [where to put limits](guide::where_to_put_limits) | what to write for what you want, and where |
 //! | [Behind a proxy](guide::behind_a_proxy) | trusted proxies, hops, IPv6 |
 //! | [Nesting in Axum](guide::nesting_in_axum) | `layer` and `route_layer`, limits per route, the order of layers |
 //! | [Choosing an algorithm](guide::choosing_an_algorithm) | admitted traffic, guarantees, costs |
@@ -37,6 +38,7 @@
 //! | [Live rules](guide::live_rules) | documents that you change at run time, with versions, rollback, shadow documents and audit |
 //! | [Admin](guide::admin) | rules, clients and blocks over HTTP |
 //! | [Command line](guide::command_line) | check and compare rules, replay access logs, operate services |
+//! | [Production checklist](guide::production_checklist), [upgrading](guide::upgrading) | before the first traffic, and before a new version |
 //! | [Testing your limits](guide::testing_your_limits) | a clock that your tests move, a store that fails on command |
 //! | [Writing a store](guide::writing_a_store), [adding an algorithm](guide::adding_an_algorithm) | extensions |
 //!
@@ -44,6 +46,7 @@
 //! [tower_governor]: guide::from_tower_governor
 //! [express-rate-limit]: guide::from_express_rate_limit
 //! [limitador or Envoy]: guide::from_limitador_or_envoy
+//! [nginx]: guide::from_nginx
 //!
 //! # What happens to a request
 //!

@@ -53,6 +53,45 @@ fn gateway_follows_a_file() {
 }
 
 #[test]
+fn gateways_share_counters_and_keep_a_copy() {
+    let (redis, folder) = (RedisServer::start(), tempfile::tempdir().unwrap());
+    let (rules, copy) = (
+        folder.path().join("rules.yaml"),
+        folder.path().join("copy.json"),
+    );
+    std::fs::write(&rules, RULES).unwrap();
+    let url = redis.url();
+    let settings = [
+        ("REDIS_URL", url.as_str()),
+        ("RULES", rules.to_str().unwrap()),
+        ("LOCAL_COPY", copy.to_str().unwrap()),
+        ("HOST", "0.0.0.0"),
+        ("ADMIN_PORT", "0"),
+        ("ADMIN_TOKEN", TOKEN),
+    ];
+    let (one, other) = (
+        Example::start("gateway", &settings),
+        Example::start("gateway", &settings),
+    );
+    let admin = one.line();
+    let admin = admin.strip_prefix("admin on http://").unwrap();
+    one.expect(&ann(), 200, &[]);
+    other.expect(&ann(), 200, &[]);
+    one.expect(&ann(), 429, &[]);
+    assert!(copy.exists());
+
+    let (status, metrics) = get("/metrics").send(admin);
+    assert_eq!(status, 200);
+    for series in [
+        "tower_quota_requests_total{route=\"none\",outcome=\"limited\"} 1\n",
+        "tower_quota_redis_partitions{store=\"redis\",breaker=\"open\"} 0\n",
+        "tower_quota_rules_version 1\n",
+    ] {
+        assert!(metrics.contains(series), "{series} in {metrics}");
+    }
+}
+
+#[test]
 fn gateways_share_rules_and_counters() {
     let redis = RedisServer::start();
     let (one, admin) = start(&redis.url());

@@ -1,6 +1,6 @@
 use core::time::Duration;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use redis::Value;
 use tokio::sync::Semaphore;
@@ -188,4 +188,14 @@ pub(super) fn end_of(reply: &Result<Value, RedisStoreError>) -> CallEnd {
 )]
 pub(super) fn now() -> Instant {
     Instant::now()
+}
+
+/// In microseconds since the Unix epoch.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "operators see how far it is from the clock of the server"
+)]
+pub(super) fn wall_clock() -> u64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
+    u64::try_from(since_epoch.unwrap_or_default().as_micros()).unwrap_or_default()
 }

@@ -17,6 +17,7 @@ mod queue;
 mod sender;
 mod window;
 
+use core::sync::atomic::{AtomicI64, Ordering};
 use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -27,7 +28,7 @@ use tower_quota_core::Decision;
 
 use self::call_span::CallSpan;
 pub(crate) use self::caller::Caller;
-use self::caller::{end_of, now};
+use self::caller::{end_of, now, wall_clock};
 use self::pending::Pending;
 use self::queue::{Batch, NotSent, Queue, Step, Ticket};
 use self::sender::Sender;
@@ -43,6 +44,8 @@ pub(crate) struct Batcher {
     queue: Mutex<Queue>,
     /// Shared by the tasks that wait for late answers and refund decisions.
     late: Arc<()>,
+    /// In microseconds.
+    clock_difference: AtomicI64,
 }
 
 /// Short, because a silent node may hold the slots.
@@ -63,6 +66,7 @@ impl Batcher {
             caller,
             queue,
             late: Arc::default(),
+            clock_difference: AtomicI64::default(),
         })
     }
 
@@ -116,6 +120,10 @@ impl Batcher {
 
     pub(crate) fn add_to(&self, stats: &mut RedisStats) {
         self.lock().add_to(stats);
+        let difference = self.clock_difference.load(Ordering::Relaxed);
+        if difference.unsigned_abs() > stats.clock_difference_micros.unsigned_abs() {
+            stats.clock_difference_micros = difference;
+        }
     }
 
     fn ask(
@@ -193,8 +201,14 @@ impl Batcher {
         match reply {
             Ok(reply) => {
                 let mut reply = Reply::new(bytes_of(&reply));
+                let received = wall_clock();
                 for pending in batch.decisions {
                     let outcome = self.caller.read(&mut reply, &pending.question);
+                    if let Ok(decision) = &outcome {
+                        let difference = decision.at().as_micros().wrapping_sub(received);
+                        self.clock_difference
+                            .store(difference.cast_signed(), Ordering::Relaxed);
+                    }
                     self.answer(pending, outcome);
                 }
             }

@@ -1,9 +1,9 @@
 //! Tests of what a decision costs, what it leaves behind, and that it is one step.
 
-use tower_quota_core::{Charge, Key, Operation, Quota, Store, Timestamp};
-use tower_quota_testkit::RedisServer;
+use tower_quota_core::{Charge, Clock, Key, MonotonicClock, Operation, Quota, Store, Timestamp};
+use tower_quota_testkit::{ManualClock, RedisServer};
 
-use crate::common::{calls, entries, look_at, store_on, user};
+use crate::common::{calls, check, entries, look_at, options, store_on, user};
 
 const SECOND: Quota = Quota::per_second(10).burst(20);
 const MINUTE: Quota = Quota::per_minute(100);
@@ -160,4 +160,28 @@ async fn limit_asked_twice_counts_both_charges() {
     assert!(!store.check(&once).await.unwrap().is_allowed());
     store.apply(Operation::Reset, &once).await.unwrap();
     assert!(store.check(&once).await.unwrap().is_allowed());
+}
+
+#[tokio::test]
+async fn difference_of_clocks_is_measured() {
+    const HOUR_IN_MICROS: i64 = 3_600_000_000;
+    const MINUTE_IN_MICROS: i64 = 60_000_000;
+    let server = RedisServer::start();
+    let now = MonotonicClock::new().now().as_micros().cast_signed();
+    for ahead in [0, HOUR_IN_MICROS, -HOUR_IN_MICROS] {
+        let at = Timestamp::from_micros((now + ahead).cast_unsigned());
+        let store = options().clock(ManualClock::at(at));
+        let store = store.connect(&server.url()).await.unwrap();
+        assert_eq!(store.stats().clock_difference_micros, 0);
+        check(&store).await.unwrap();
+        let found = store.stats().clock_difference_micros;
+        assert!((found - ahead).abs() < MINUTE_IN_MICROS, "{ahead}: {found}");
+    }
+    let store = store_on(&server).await;
+    check(&store).await.unwrap();
+    let found = store.stats().clock_difference_micros;
+    assert!(
+        found != 0 && found.abs() < MINUTE_IN_MICROS,
+        "one machine has one clock: {found}"
+    );
 }

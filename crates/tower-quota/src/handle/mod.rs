@@ -290,7 +290,7 @@ impl<S: Store> RateLimitHandle<S> {
         {
             let busy = self.top_busy(TopWindow::Minute);
             let refused = self.top_refused(TopWindow::Minute);
-            crate::metrics::publish_clients(layer, busy.first(), refused.len());
+            crate::metrics::publish_clients(layer, busy.first(), &refused);
         }
     }
 

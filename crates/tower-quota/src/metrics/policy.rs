@@ -34,6 +34,8 @@ pub(crate) struct PolicyMetrics {
     routes: ArcSwap<Routes>,
     none: Arc<RouteCounts>,
     other: Arc<RouteCounts>,
+    /// By the position of the limit.
+    near: Box<[Count]>,
     degraded: [Count; DegradedChoice::LABELS.len()],
     failures: [Count; StoreFailureKind::LABELS.len()],
     pub(super) latency: Latency,
@@ -52,6 +54,7 @@ impl PolicyMetrics {
             routes: ArcSwap::default(),
             none: RouteCounts::new("none", places),
             other: RouteCounts::new(OTHER, places),
+            near: (0..places).map(|_| Count::default()).collect(),
             degraded: Default::default(),
             failures: Default::default(),
             latency: Latency::new(),
@@ -117,7 +120,8 @@ impl PolicyMetrics {
                     }
                     label => label,
                 };
-                self.count_limit(route, status.name, label);
+                let is_near = decided.reason.is_none() && is_near(status);
+                self.count_limit(route, status.name, label, is_near);
             }
             if !decided.degraded || decided.reason.is_some() {
                 return;
@@ -125,7 +129,7 @@ impl PolicyMetrics {
             // Limits without a status let the request pass uncounted.
             for (limit, _) in decided.keys {
                 if !statuses.iter().any(|status| status.name == *limit) {
-                    self.count_limit(route, *limit, OutcomeLabel::Degraded);
+                    self.count_limit(route, *limit, OutcomeLabel::Degraded, false);
                 }
             }
         });
@@ -152,7 +156,7 @@ impl PolicyMetrics {
         self.degraded[choice as usize].add_one();
     }
 
-    fn count_limit(&self, route: &RouteCounts, limit: Name, outcome: OutcomeLabel) {
+    fn count_limit(&self, route: &RouteCounts, limit: Name, outcome: OutcomeLabel, is_near: bool) {
         let limits = if route.limits.is_empty() {
             &self.other.limits
         } else {
@@ -162,6 +166,9 @@ impl PolicyMetrics {
             && let Some(counts) = limits.get(position.min(MAX_LIMITS))
         {
             counts[outcome as usize].add_one();
+            if is_near {
+                self.near[position.min(MAX_LIMITS)].add_one();
+            }
         }
     }
 
@@ -204,6 +211,11 @@ impl PolicyMetrics {
         routes
     }
 
+    fn label(&self, position: usize) -> &'static str {
+        let own = self.limits.get(position).filter(|_| position < MAX_LIMITS);
+        own.map_or(OTHER, |limit| limit.as_str())
+    }
+
     pub(crate) fn publish(&self) {
         for counts in self.routes() {
             let route = &counts.route;
@@ -213,14 +225,16 @@ impl PolicyMetrics {
                 );
             }
             for (position, of_limit) in counts.limits.iter().enumerate() {
-                let own = self.limits.get(position).filter(|_| position < MAX_LIMITS);
-                let limit = own.map_or(OTHER, |limit| limit.as_str());
+                let limit = self.label(position);
                 for (count, outcome) in of_limit.iter().zip(OutcomeLabel::TEXTS) {
                     count.publish(|| {
                         counter!(table::DECISIONS, "limit" => limit, "route" => Arc::clone(route), "outcome" => outcome)
                     });
                 }
             }
+        }
+        for (position, count) in self.near.iter().enumerate() {
+            count.publish(|| counter!(table::NEAR_LIMIT, "limit" => self.label(position)));
         }
         for (count, choice) in self.degraded.iter().zip(DegradedChoice::LABELS) {
             let counter = counter!(table::DEGRADED, "choice" => choice);
@@ -231,6 +245,11 @@ impl PolicyMetrics {
             count.publish(|| counter);
         }
     }
+}
+
+/// The limit admits the request, and less than a fifth of the limit remains.
+fn is_near(status: &LimitStatus) -> bool {
+    !status.outcome.is_refusal() && status.remaining() < status.limit.div_ceil(5)
 }
 
 /// From 0 to 1.

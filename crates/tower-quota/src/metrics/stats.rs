@@ -34,11 +34,13 @@ pub(crate) fn publish_layer(layer: Name, waiting: usize, cache: RefusalStats) {
 }
 
 #[cfg(feature = "top")]
-pub(crate) fn publish_clients(layer: Name, busiest: Option<&TopClient>, refused: usize) {
+pub(crate) fn publish_clients(layer: Name, busiest: Option<&TopClient>, refused: &[TopClient]) {
     let layer = layer.as_str();
     let a_second = busiest.map_or(0, |client| client.at_least() / 60);
     gauge!(table::BUSIEST, "layer" => layer).set(float(a_second));
-    gauge!(table::REFUSED_CLIENTS, "layer" => layer).set(float(refused as u64));
+    gauge!(table::REFUSED_CLIENTS, "layer" => layer).set(float(refused.len() as u64));
+    let longest = refused.iter().map(TopClient::retry_after).max();
+    gauge!(table::LONGEST_WAIT, "layer" => layer).set(longest.unwrap_or_default());
 }
 
 impl StoreStats for MemoryStats {
@@ -70,6 +72,7 @@ impl StoreStats for tower_quota_redis::RedisStats {
         }
         set(table::REDIS_QUEUED, store, self.queued as u64);
         set(table::REDIS_IN_FLIGHT, store, self.calls_under_way as u64);
+        gauge!(table::REDIS_CLOCK, "store" => store).set(seconds(self.clock_difference_micros));
         count(table::REDIS_DECISIONS, store, self.decisions);
         count(table::REDIS_CALLS, store, self.calls);
         let errors = &self.errors;
@@ -119,6 +122,16 @@ fn set(metric: &'static str, store: &'static str, value: u64) {
 
 fn count(metric: &'static str, store: &'static str, sum: u64) {
     counter!(metric, "store" => store).absolute(sum);
+}
+
+#[cfg(feature = "redis")]
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::float_arithmetic,
+    reason = "recorders keep gauges as floats"
+)]
+const fn seconds(micros: i64) -> f64 {
+    micros as f64 / 1e6
 }
 
 #[expect(

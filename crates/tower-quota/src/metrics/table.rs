@@ -68,6 +68,8 @@ metrics! {
         "Requests by route and outcome.";
     DECISIONS = Counter "tower_quota_decisions_total" "{decision}" ["limit" "route" "outcome"] NONE
         "Answers of each limit by route and outcome; a request has one for each of its limits.";
+    NEAR_LIMIT = Counter "tower_quota_near_limit_total" "{decision}" ["limit"] NONE
+        "Admitted requests that left less than a fifth of the limit to their client.";
     DECISION_DURATION = Histogram "tower_quota_decision_duration_seconds" "s" [] DURATIONS
         "Time of a decision, with the store's; one of 64 decisions if the store does not wait.";
     RETRY_AFTER = Histogram "tower_quota_retry_after_seconds" "s" ["limit"] WAITS
@@ -86,6 +88,8 @@ metrics! {
         "Rate of the client with the most requests in the last minute.";
     REFUSED_CLIENTS = Gauge "tower_quota_refused_clients" "{client}" ["layer"] NONE
         "Clients that were refused in the last minute, at most 256.";
+    LONGEST_WAIT = Gauge "tower_quota_longest_wait_seconds" "s" ["layer"] NONE
+        "Longest remaining wait of a client that was refused in the last minute.";
     CACHE_ANSWERED = Counter "tower_quota_refusal_cache_answered_total" "{request}" ["layer"] NONE
         "Requests that were refused from memory, while the shared store was not asked.";
     CACHE_REMEMBERED = Counter "tower_quota_refusal_cache_remembered_total" "{refusal}" ["layer"] NONE
@@ -118,6 +122,8 @@ metrics! {
         "Calls of Redis.";
     REDIS_ERRORS = Counter "tower_quota_redis_errors_total" "{decision}" ["store" "kind"] NONE
         "Decisions that ended in an error, by its kind.";
+    REDIS_CLOCK = Gauge "tower_quota_redis_clock_difference_seconds" "s" ["store"] NONE
+        "Seconds by which the clock of Redis is ahead of the clock of this instance.";
     LEASE_REQUESTS = Counter "tower_quota_lease_requests_total" "{request}" ["store" "decided_by"] NONE
         "Requests behind leases, by what has decided them.";
     LEASE_RENEWALS = Counter "tower_quota_lease_renewals_total" "{call}" ["store"] NONE
