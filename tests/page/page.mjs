@@ -37,6 +37,7 @@ async function live(options) {
   return page;
 }
 
+const cardOf = (page, limit) => page.locator("#limits li", { has: page.locator(".name", { hasText: limit }) });
 const greedy = page => page.locator("#limited li", { hasText: /limit export/ }).first();
 
 /** Gives a reason in the dialog and confirms. */
@@ -92,9 +93,9 @@ test("own authentication asks for no token", async () => {
 
 test("charts move and show refusals", async () => {
   const page = await live();
-  const card = page.locator("#limits li", { hasText: "export" });
+  const card = cardOf(page, "export");
   await card.getByText(/[1-9][0-9]*\/s refused/).waitFor();
-  await page.locator("#limits li", { hasText: "addresses" }).getByText(/[1-9][0-9]*\/s admitted/).waitFor();
+  await cardOf(page, "addresses").getByText(/[1-9][0-9]*\/s admitted/).waitFor();
   const picture = () => card.locator("canvas").evaluate(canvas => canvas.toDataURL());
   const first = await picture();
   await until("the chart moves", async () => (await picture()) !== first);
@@ -152,7 +153,7 @@ test("network is allowed by its name", async () => {
 
 test("client is found by its key and reset", async () => {
   const page = await live();
-  await page.getByLabel("Find a client by its key").fill("calm");
+  await page.locator("#find-key").fill("calm");
   await page.getByRole("button", { name: "Find" }).click();
   const client = page.locator("#found li", { hasText: /header x-api-key/ });
   await client.getByText(/minute: [0-9,]+ of (600|1,200) left/).waitFor();
@@ -176,9 +177,11 @@ test("page names the service, its limits and the text of its rules", async () =>
   await page.getByRole("heading", { name: "gateway, tests" }).waitFor();
   await until("the title says the state", async () => (await page.title()).startsWith("1 limit refuses: gateway, tests, test-1"));
   await page.locator("#updated", { hasText: /last update [0-9:]{8} [A-Z]/ }).waitFor();
-  await page.locator("#limits li", { hasText: "export" }).getByText("5 per 10 seconds, by header x-api-key").waitFor();
-  assert.match(await page.locator("#limits li .name").first().textContent(), /^export$/, "the refusing limit is first");
-  await page.locator("#limits li", { hasText: "addresses" }).getByText(/refused by export/).waitFor();
+  await cardOf(page, "export").getByText("5 per 10 seconds, by header x-api-key").waitFor();
+  // The flood of the start is less than a minute old.
+  const names = await page.locator("#limits li .name").allTextContents();
+  assert.deepEqual(names.filter(name => name !== "once")[0], "export", "the refusing limit is first");
+  await cardOf(page, "addresses").getByText(/refused by export/).waitFor();
   await page.getByLabel("Filter limits by name").fill("sea");
   await until("one limit is left", async () => (await page.locator("#limits li").count()) === 1);
   await page.getByRole("button", { name: "Show version 1", exact: true }).click();
@@ -189,7 +192,7 @@ test("page names the service, its limits and the text of its rules", async () =>
 test("page begins with the history of the server", async () => {
   const page = await live();
   await page.locator("#limits li canvas").first().waitFor();
-  const drawn = await page.locator("#limits li", { hasText: "export" }).locator("canvas").evaluate(canvas => {
+  const drawn = await cardOf(page, "export").locator("canvas").evaluate(canvas => {
     const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
     const columns = new Set();
     for (let at = 0; at < data.length; at += 4) if (data[at] > 150 && data[at + 1] < 90 && data[at + 3] > 100) columns.add((at / 4) % canvas.width);
@@ -237,9 +240,9 @@ for (const [what, stop] of [["hangs", "SIGSTOP"], ["is gone", "SIGKILL"]]) {
 
 test("rollback puts an earlier version in force", async () => {
   const page = await live();
-  await page.getByRole("button", { name: "Changes of version 2" }).click();
+  await page.getByRole("button", { name: "Changes version 2", exact: true }).click();
   await page.locator("#diff li", { hasText: "limits[minute].quota" }).getByText("600/minute").waitFor();
-  await page.getByRole("button", { name: "Roll back to version 1" }).click();
+  await page.getByRole("button", { name: "Roll back version 1", exact: true }).click();
   await confirm(page, "too strict");
   await page.locator("#versions li", { hasText: "Version 3" }).getByText("In force").waitFor();
   await page.locator("#audit li", { hasText: /on-call: rollback/ }).waitFor();
