@@ -210,7 +210,9 @@ function showLimits() {
       ].filter(Boolean).join(", "));
       card.classList.toggle("idle", !isBusy.has(limit));
       card.canvas.setAttribute("aria-label", `Requests per second of limit ${limit} in the last five minutes`);
-      draw(card.canvas, barsOf(limit, state.seconds), end, state.stale ? clock.format(end) : "now");
+      const [bars, name] = [barsOf(limit, state.seconds), state.stale ? clock.format(end) : "now"];
+      // A new card has no width yet.
+      requestAnimationFrame(() => draw(card.canvas, bars, end, name));
     },
   });
 }
