@@ -8,7 +8,7 @@ import { TOKEN, load, logIn, open, request, startBrowser, startGateway, until } 
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const GREEDY = "the secret key of the greedy client";
-let server, browser, stopLoad;
+let server, browser, began, stopLoad;
 
 before(async () => {
   server = await startGateway(process.env.GATEWAY);
@@ -16,6 +16,7 @@ before(async () => {
   // All tests run while a hundred thousand clients are limited. Their flood ends before the
   // first test: while it lasts, the greedy client's requests are too few among all for its place in the list.
   assert.equal(await server.flood(), "flooded");
+  began = Date.now();
   stopLoad = load(server.gateway, [
     { key: GREEDY, path: "/export", rate: 40 },
     { key: "calm", path: "/", rate: 10 },
@@ -190,6 +191,7 @@ test("page names the service, its limits and the text of its rules", async () =>
 });
 
 test("page begins with the history of the server", async () => {
+  await until("the load is older than the page", () => Date.now() - began > 20_000, 30_000);
   const page = await live();
   await page.locator("#limits li canvas").first().waitFor();
   const columns = () => cardOf(page, "export").locator("canvas").evaluate(canvas => {
