@@ -79,7 +79,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let figures = store.clone();
         tower_quota_admin::router(
             live.clone(),
-            options.store_figures("memory", move || figures.stats()),
+            options
+                .title("gateway, tests")
+                .instance("test-1")
+                .store_figures("memory", move || figures.stats()),
         )
     };
     let with_token = admin(AdminOptions::new().bearer_token("on-call", "a token of the tests"))?;

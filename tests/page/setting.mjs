@@ -19,6 +19,7 @@ export async function startGateway(program) {
       child.stdin.write("flood\n");
       return line();
     },
+    signal: name => child.kill(name),
     stop: () => child.stdin.end(),
   };
 }

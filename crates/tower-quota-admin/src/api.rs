@@ -2,7 +2,8 @@
 
 use core::convert::Infallible;
 use core::net::IpAddr;
-use std::sync::{Arc, Mutex};
+use core::ops::Deref;
+use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use http::request::Parts;
@@ -15,19 +16,32 @@ use utoipa::IntoParams;
 use crate::AdminOptions;
 use crate::extract::Query;
 use crate::figures::NamedFigures;
-use crate::last_snapshot::LastSnapshot;
 use crate::problem::{Problem, ProblemKind, Result};
+use crate::recent::Feed;
 use crate::streams::Streams;
 
 /// The state that all handlers share. Clones share it.
 #[derive(Clone)]
-pub(crate) struct Api {
+pub(crate) struct Api(pub(crate) Arc<Shared>);
+
+/// The parts of the state.
+pub(crate) struct Shared {
     pub(crate) live: LiveRules,
-    pub(crate) figures: Arc<[NamedFigures]>,
+    pub(crate) title: Option<String>,
+    pub(crate) instance: String,
+    pub(crate) figures: Vec<NamedFigures>,
     pub(crate) streams: Arc<Streams>,
-    pub(crate) last: Arc<Mutex<LastSnapshot>>,
+    pub(crate) feed: Feed,
+    pub(crate) show_keys: bool,
     client_ip: ClientIp,
-    show_keys: bool,
+}
+
+impl Deref for Api {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
 }
 
 /// The address of the caller, if it is known.
@@ -47,14 +61,18 @@ pub(crate) struct ShowQuery {
 
 impl Api {
     pub(crate) fn new(live: LiveRules, options: &AdminOptions) -> Self {
-        Self {
+        let api = Self(Arc::new(Shared {
             live,
-            figures: options.figures.clone().into(),
+            title: options.title.clone(),
+            instance: options.instance.clone().unwrap_or_else(this_process),
+            figures: options.figures.clone(),
             streams: Arc::default(),
-            last: Arc::default(),
-            client_ip: options.client_ip.clone().unwrap_or_else(client_ip),
+            feed: Feed::new(),
             show_keys: options.show_keys,
-        }
+            client_ip: options.client_ip.clone().unwrap_or_else(client_ip),
+        }));
+        Feed::start(&api);
+        api
     }
 
     /// Returns one version.
@@ -86,5 +104,15 @@ impl FromRequestParts<Api> for ShowKeys {
             return Err(Problem::new(ProblemKind::KeysHidden, detail));
         }
         Ok(Self(show_keys))
+    }
+}
+
+/// Names this process by its host and its number.
+fn this_process() -> String {
+    let number = std::process::id();
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    match host.or_else(|| std::env::var("HOSTNAME").ok()) {
+        Some(host) => format!("{}, process {number}", host.trim()),
+        None => format!("process {number}"),
     }
 }

@@ -35,14 +35,19 @@ impl Change {
     }
 }
 
-/// Checks the length of a reason for a change.
-pub(crate) fn check_comment(comment: &str) -> Result<()> {
+/// Checks the length of a reason for a change, and returns it as a line of plain text.
+///
+/// Control characters would reach the terminals of others, and characters that turn the direction of text would hide what
+/// a reason says.
+pub(crate) fn plain_comment(comment: &str) -> Result<String> {
     if comment.chars().count() > LONGEST_COMMENT {
         return Err(Problem::invalid(format_args!(
             "a comment or reason has at most {LONGEST_COMMENT} characters"
         )));
     }
-    Ok(())
+    let turns = |c| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let comment = comment.replace(turns, "").replace(char::is_control, " ");
+    Ok(comment.trim().to_owned())
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Change {
@@ -57,7 +62,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Change {
                 .to_owned(),
             (None, None) => String::new(),
         };
-        check_comment(&comment)?;
+        let comment = plain_comment(&comment)?;
         let author = parts
             .extensions
             .get::<Author>()

@@ -27,6 +27,8 @@ pub struct AdminOptions {
     pub(crate) show_keys: bool,
     pub(crate) timeout: Option<Duration>,
     pub(crate) figures: Vec<NamedFigures>,
+    pub(crate) title: Option<String>,
+    pub(crate) instance: Option<String>,
 }
 
 impl AdminOptions {
@@ -113,6 +115,26 @@ impl AdminOptions {
     {
         self.figures
             .push((name.into(), Arc::new(move || figures().into())));
+        self
+    }
+
+    /// Sets the title of the live page, such as the service and its environment.
+    ///
+    /// ```
+    /// use tower_quota_admin::AdminOptions;
+    ///
+    /// let options = AdminOptions::new().title("orders, production").instance("eu-1");
+    /// ```
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// Sets the name of this instance, on the live page and in the health report.
+    ///
+    /// The default is the name of the host and the number of the process.
+    pub fn instance(mut self, instance: impl Into<String>) -> Self {
+        self.instance = Some(instance.into());
         self
     }
 

@@ -81,6 +81,7 @@ fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(history::rollback))
         .routes(routes!(shadow::get, shadow::abandon))
         .routes(routes!(shadow::promote))
+        .routes(routes!(clients::find))
         .routes(routes!(clients::peek))
         .routes(routes!(clients::reset))
         .routes(routes!(clients::grant))

@@ -1,11 +1,12 @@
-//! The places for event streams, and the snapshot that all streams share.
+//! The places for event streams.
 
 use core::time::Duration;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::mpsc::Sender;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::timeout;
+use tokio_stream::{Stream, StreamExt};
 
 use crate::AdminOptions;
 
@@ -25,8 +26,6 @@ pub(crate) struct Place {
 
 /// The times of a stream.
 pub(crate) struct Pace {
-    /// The time between two snapshots.
-    pub(crate) every: Duration,
     /// The longest that a snapshot waits for a reader.
     pub(crate) patience: Duration,
     /// The end of the stream.
@@ -54,14 +53,15 @@ impl Place {
     /// Sends snapshots until the stream ends, or its reader stops to read.
     ///
     /// It is a task of its own: a body that nobody reads is not polled, and could not free its place.
-    pub(crate) async fn send<T>(self, pace: Pace, snapshots: Sender<T>, make: impl Fn() -> T) {
-        let mut ticks = interval(pace.every);
-        // A client that reads slowly gets the present, not what it has missed.
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    pub(crate) async fn send<T>(
+        self,
+        pace: Pace,
+        reader: Sender<T>,
+        mut snapshots: impl Stream<Item = T> + Unpin,
+    ) {
         let sending = async {
-            loop {
-                ticks.tick().await;
-                let sent = timeout(pace.patience, snapshots.send(make())).await;
+            while let Some(snapshot) = snapshots.next().await {
+                let sent = timeout(pace.patience, reader.send(snapshot)).await;
                 if !matches!(sent, Ok(Ok(()))) {
                     return;
                 }
@@ -93,15 +93,12 @@ mod tests {
         let millis = Duration::from_millis;
         let streams = Arc::new(Streams::default());
         for (patience, longest) in [(millis(20), millis(60_000)), (millis(60_000), millis(20))] {
-            let pace = Pace {
-                every: millis(1),
-                patience,
-                longest,
-            };
+            let pace = Pace { patience, longest };
             // The receiver stays open, and nobody reads.
             let (sender, _receiver) = tokio::sync::mpsc::channel(1);
             let place = streams.enter("ann").unwrap();
-            let sending = timeout(millis(10_000), place.send(pace, sender, || ()));
+            let endless = tokio_stream::iter(core::iter::repeat(()));
+            let sending = timeout(millis(10_000), place.send(pace, sender, endless));
             assert!(sending.await.is_ok());
             assert!(streams.open.lock().unwrap().is_empty());
         }

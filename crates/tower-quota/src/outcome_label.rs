@@ -16,6 +16,8 @@ pub(crate) enum OutcomeLabel {
     Degraded,
     /// Only for shadow limits.
     Shadowed,
+    /// Only for limits of a request that another limit refuses.
+    WouldAllow,
     // Only for requests.
     Skipped,
     Blocked,
@@ -24,13 +26,14 @@ pub(crate) enum OutcomeLabel {
 }
 
 impl OutcomeLabel {
-    pub(crate) const TEXTS: [&str; 10] = [
+    pub(crate) const TEXTS: [&str; 11] = [
         "allowed",
         "queued",
         "limited",
         "never",
         "degraded",
         "shadowed",
+        "would_allow",
         "skipped",
         "blocked",
         "missing_key",

@@ -20,7 +20,10 @@ impl Role {
     pub(crate) fn needed(method: &Method, path: &str) -> Self {
         match (method.as_str(), path) {
             ("GET" | "HEAD", _)
-            | ("POST", "/v1/rules/check" | "/v1/clients/peek" | "/v1/explain") => Self::Read,
+            | (
+                "POST",
+                "/v1/rules/check" | "/v1/clients/find" | "/v1/clients/peek" | "/v1/explain",
+            ) => Self::Read,
             ("POST" | "PUT" | "DELETE", path) if is_of_clients(path) => Self::Operate,
             _ => Self::Rules,
         }

@@ -1,110 +1,153 @@
-// Clients: those that are limited and busy, and one found by its key.
+// Clients: those that are refused most and busiest, those that a key names, and what is done to them.
 
-// Counters that no single client has, so that no block of them would have an effect.
+const LISTED_CLIENTS = 10;
+// Counters of many clients, which no block and no other change of a single client is about.
 const GROUPS = { everyone: "all clients", without_key: "clients without a key" };
 
-function showClients(limited, busy) {
-  const blocked = new Set(state.blocks.filter(block => block.kind === "block").map(block => block.id));
-  const list = (id, clients, describe) => show(at(id), clients, {
-    id: client => `${client.limit} ${client.hash}`,
-    hold: true,
-    create: () => makeRow({ Block: blockClient, Unblock: client => unblock(client.hash), Reset: resetClient, Grant: grantToClient }),
-    update: (row, client) => {
-      const name = GROUPS[client.who] ?? client.key ?? client.hash;
-      row.main.replaceChildren(make("code", "", name), ` ${describe(client)}`);
-      setText(row.detail, `limit ${client.limit}, ${client.scope}${untilText(client)}`);
-      row.buttons.Block.hidden = blocked.has(client.hash) || client.who in GROUPS;
-      row.buttons.Unblock.hidden = !blocked.has(client.hash);
-      nameButtons(row, `client ${client.hash}, limit ${client.limit}`);
-    },
-  });
-  list("limited", limited, client => `${atLeast(client)} refused`);
-  list("busy", busy, client => `${atLeast(client)} requests`);
+const nameOf = client => GROUPS[client.who] ?? client.key ?? client.hash;
+const body = (client, rest) => ({ key: `hash:${client.hash}`, ...rest });
+
+/** Joins the limits of a client, which the server lists one by one. */
+function byClient(listed, join) {
+  const clients = new Map();
+  for (const row of listed) {
+    const id = `${row.scope} ${row.hash}`;
+    const client = clients.get(id) ?? { ...row, limits: [], wait: 0, at_least: 0, at_most: 0 };
+    client.limits.push(row.limit);
+    client.at_least = join(client.at_least, row.at_least);
+    client.at_most = join(client.at_most, row.at_most);
+    client.wait = Math.max(client.wait, row.retry_after_ms ?? 0);
+    clients.set(id, client);
+  }
+  return [...clients.values()].slice(0, LISTED_CLIENTS);
 }
 
 /** Returns the number of a client's requests: between two bounds if there are more clients than are remembered. */
-function atLeast({ at_least: low, at_most: high }) {
+function between({ at_least: low, at_most: high }) {
   // Sums of instances have no upper bound.
-  if (high === undefined) return `${counts.format(low)} or more`;
-  return low === high ? counts.format(high) : `${counts.format(low)} to ${counts.format(high)}`;
+  if (Number.isNaN(high)) return `${number(low)} or more`;
+  return low === high ? number(high) : `${number(low)} to ${number(high)}`;
 }
 
-function untilText({ retry_after_ms: wait }) {
-  return wait > 0 ? `; limited for ${duration(wait)}, until ${instant(Date.now() + wait)}` : "";
+const limitNames = ({ limits }) => `${limits.length === 1 ? "limit" : "limits"} ${limits.join(", ")}`;
+const untilText = wait => (wait > 0 ? `; refused for ${duration(wait)}, until ${instant(Date.now() + wait)}` : "");
+
+/** Shows clients with the buttons of what can be done to them. */
+function showClients(id, clients, describe, hold = true) {
+  const blocked = new Set(state.blocks.filter(block => block.kind === "block").map(block => block.id));
+  show(at(id), clients, {
+    id: client => `${client.scope} ${client.hash}`,
+    hold,
+    create: () => makeRow({ Block: blockClient, Unblock: client => unblock(client.hash), Override: override, Grant: grant, Reset: reset }),
+    update: (row, client) => {
+      row.main.replaceChildren(make("code", "", nameOf(client)), ` ${describe(client)}`);
+      const hash = client.key ? ` ${client.hash}` : "";
+      setText(row.detail, `${client.scope}${hash}, ${limitNames(client)}${untilText(client.wait)}`);
+      const { Block, Unblock, Override } = row.buttons;
+      Block.hidden = client.who in GROUPS || !state.blockable || blocked.has(client.hash);
+      Unblock.hidden = !blocked.has(client.hash);
+      Override.hidden = client.who in GROUPS || !state.overrides;
+      nameButtons(row, `client ${client.hash}`);
+    },
+  });
 }
 
 async function pollTop() {
   const window = at("window").value;
-  try {
-    const [limited, busy] = await Promise.all(["limited", "busy"].map(by => read("v1/top", { by, window, limit: 10 })));
-    if (at("window").value === window) showClients(limited.clients, busy.clients);
-  } catch (error) {
-    if (state.session) report(error);
-  }
+  const keys = state.snapshot?.health.shows_keys ? { show_keys: true } : {};
+  const lists = ["limited", "busy"].map(by => read("v1/top", { by, window, limit: 3 * LISTED_CLIENTS, ...keys }));
+  const [limited, busy] = await Promise.all(lists);
+  if (at("window").value !== window) return;
+  showClients("limited", byClient(limited.clients, (sum, more) => sum + more), client => `${between(client)} refused`);
+  showClients("busy", byClient(busy.clients, Math.max), client => `${between(client)} requests`);
 }
+
+// --- Changes ---
 
 function blockClient(client) {
   confirmChange({
-    title: "Block this client?", action: "Block", askLength: true, done: blockText,
-    text: `All requests of client ${client.hash} (${client.scope}) get status 403, on all instances.`,
-    act: async ({ reason, seconds }) =>
-      (await send("PUT", "v1/blocks", { body: { target: `hash:${client.hash}`, scope: client.scope, seconds, reason } })).json(),
+    title: "Block this client?", action: "Block", asks: ["seconds"], done: blockText,
+    text: `All requests of ${client.scope} ${nameOf(client)} get status 403, on all instances.`,
+    act: ({ reason, seconds }) => putBlock({ target: `hash:${client.hash}`, scope: client.scope, seconds: Number(seconds), reason }),
   });
 }
 
-function resetClient({ hash, limit }) {
-  confirmReset(`client ${hash}`, { limit, key: `hash:${hash}` });
+/** Asks for a limit of the client where it has several. */
+function changeLimit(client, { asks = [], ...rest }) {
+  const several = client.limits.length > 1;
+  confirmChange({ ...rest, asks: several ? ["limit", ...asks] : asks, limits: client.limits });
 }
 
-function grantToClient({ hash, limit }) {
-  confirmGrant(`client ${hash}`, { limit, key: `hash:${hash}` });
-}
-
-function confirmReset(client, { limit, key }, shown = answer => answer) {
-  confirmChange({
-    title: "Reset this client?", action: "Reset", done: `Limit ${limit} of ${client} is reset.`,
-    text: `Limit ${limit} begins anew for ${client}, and its penalty ends.`,
-    act: ({ reason }) => shown(send("POST", "v1/clients/reset", { query: { comment: reason }, body: { limit, key } })),
+function reset(client) {
+  changeLimit(client, {
+    title: "Reset this client?", action: "Reset", done: status => `Limit ${status.limit} of ${nameOf(client)} is reset.`,
+    text: `The limit begins anew for ${nameOf(client)}, and its penalty ends.`,
+    act: ({ reason, limit = client.limits[0] }) => changed(client, post("v1/clients/reset", body(client, { limit }), reason)),
   });
 }
 
-function confirmGrant(client, { limit, key }, shown = answer => answer) {
-  confirmChange({
-    title: "Grant units to this client?", action: "Grant", askUnits: true, done: `Limit ${limit} of ${client} has more units.`,
-    text: `Limit ${limit} gives these units back to ${client}, up to a full limit.`,
-    act: ({ reason, units }) =>
-      shown(send("POST", "v1/clients/grant", { query: { comment: reason }, body: { limit, key, units } })),
+function grant(client) {
+  changeLimit(client, {
+    title: "Grant units to this client?", action: "Grant", asks: state.overrides ? ["units", "credit"] : ["units"],
+    text: `The limit gives these units back to ${nameOf(client)}.`,
+    done: ({ limit, given, until }) =>
+      `${given === undefined ? "Units" : `${number(given)} units`} of limit ${limit} are granted${until ? ` until ${instant(until)}` : ""}.`,
+    act: ({ reason, units, credit, limit = client.limits[0] }) => changed(client,
+      post("v1/clients/grant", body(client, { limit, units: Number(units), ...(credit ? { for: `${credit}s` } : {}) }), reason)),
   });
 }
 
-// --- A client that is named by its key ---
-
-const namedClient = () => ({ limit: at("find-limit").value, key: at("find-key").value });
-
-function leftText(status) {
-  const until = untilText({ retry_after_ms: status.retry_after_ms ?? 0 });
-  return `${counts.format(status.remaining)} of ${counts.format(status.capacity)} left: ${status.outcome}${until}.`;
+function override(client) {
+  const limit = state.snapshot.limits.find(limit => limit.limit === client.limits[0]);
+  changeLimit(client, {
+    title: "Give this client another quota?", action: "Override", asks: ["quota", "seconds"], quota: limit?.quota,
+    text: `One limit has another quota for ${nameOf(client)}, on all instances, until it ends.`,
+    done: ({ limit, quota, until }) => `Limit ${limit} of ${nameOf(client)} is ${quota} until ${instant(until)}.`,
+    act: async ({ reason, quota, seconds, limit = client.limits[0] }) => (await send("PUT", "v1/overrides", {
+      body: body(client, { limit, quota, for: `${seconds}s`, reason }),
+    })).json(),
+  });
 }
 
-/** Shows the status that an answer has. */
-async function showFound(answer) {
-  setText(at("found"), leftText(await (await answer).json()));
+// --- Clients that a key names ---
+
+let found = [];
+
+/** Finds the clients that the key names, with what they have left. */
+async function find() {
+  const key = at("find-key").value.trim();
+  const { clients } = await post("v1/clients/find", { key });
+  found = clients.map(client => ({ ...client, key, limits: client.limits.slice(0, 20), left: {}, wait: 0 }));
+  await Promise.all(found.flatMap(client => client.limits.map(limit => peek(client, limit))));
 }
 
-function offerChanges(offers) {
-  at("find-reset").hidden = at("find-grant").hidden = !offers;
+/** Reads what a client has left. It is named by its key: the server may not list its hash. */
+async function peek(client, limit) {
+  const status = await post("v1/clients/peek", { limit, key: client.key });
+  client.left[limit] = status;
 }
 
-at("find").addEventListener("submit", async event => {
+function showFound() {
+  const left = client => client.limits.map(limit => client.left[limit]).filter(Boolean)
+    .map(({ limit, remaining, capacity }) => `${limit}: ${number(remaining)} of ${number(capacity)} left`).join("; ");
+  for (const client of found) client.wait = Math.max(0, ...Object.values(client.left).map(status => status.retry_after_ms ?? 0));
+  showClients("found", found, client => left(client), false);
+}
+
+/** Waits for a change of a client, and shows its new status if it was found by its key. */
+async function changed(client, answer) {
+  const status = await answer;
+  if (client.left) client.left[status.limit] = status;
+  showFound();
+  return status;
+}
+
+at("find").addEventListener("submit", event => {
   event.preventDefault();
-  offerChanges(false);
-  try {
-    await showFound(send("POST", "v1/clients/peek", { body: namedClient() }));
-    offerChanges(true);
-  } catch (error) {
-    setText(at("found"), error.message);
-  }
+  find().then(showFound, report);
 });
-at("find").addEventListener("input", () => offerChanges(false));
-at("find-reset").addEventListener("click", () => confirmReset("this client", namedClient(), showFound));
-at("find-grant").addEventListener("click", () => confirmGrant("this client", namedClient(), showFound));
+at("find-key").addEventListener("input", () => {
+  found = [];
+  showFound();
+  at("find-none").hidden = true;
+});

@@ -1,66 +1,85 @@
 // The dialog that confirms a change and asks for its reason.
 
+const fields = [...document.querySelectorAll("#dialog fieldset")];
 let confirmed = null;
 
+/** Shows a field of the dialog, or hides it so that it takes no part in the form. */
+function offer(name, isOffered) {
+  const field = fields.find(field => field.dataset.field === name);
+  field.hidden = field.disabled = !isOffered;
+}
+
 /**
- * Asks for a reason, and calls `act({ reason, seconds, target, scope, force, units })` when the person confirms. It stays
- * open with the error if that fails. `done` is shown after the change, a text or a function of what `act` returns.
+ * Asks for the named fields and a reason, and calls `act` with their values when the person confirms. It stays open with
+ * the error if that fails. `done` is shown after the change, a text or a function of what `act` returns.
  */
-function confirmChange({ title, text, action, done, askTarget = false, askLength = false, askUnits = false, act }) {
+function confirmChange({ title, text, action, asks = [], limits = [], quota = "", act, done }) {
+  at("dialog-form").reset();
+  for (const field of fields) offer(field.dataset.field, ["reason", ...asks].includes(field.dataset.field));
   setText(at("dialog-title"), title);
   setText(at("dialog-text"), text);
   setText(at("dialog-confirm"), action);
   setText(at("dialog-error"), "");
-  at("dialog-target-field").hidden = !askTarget;
-  at("dialog-target").required = askTarget;
-  at("dialog-target").value = "";
-  at("dialog-scope").replaceChildren(make("option", "", "Any kind of key"), ...state.scopes.map(scope => make("option", "", scope)));
-  at("dialog-scope").options[0].value = "";
-  at("dialog-force").checked = false;
-  at("dialog-length-field").hidden = !askLength;
-  at("dialog-units-field").hidden = !askUnits;
-  at("dialog-units").required = askUnits;
-  at("dialog-units").value = "";
-  at("dialog-reason").value = "";
+  setText(at("dialog-meant"), "");
+  at("dialog-limit").replaceChildren(...limits.map(limit => make("option", "", limit)));
+  at("dialog-quota").value = quota;
   at("dialog-confirm").disabled = false;
   confirmed = { act, done };
   at("dialog").showModal();
-  at(askTarget ? "dialog-target" : askUnits ? "dialog-units" : "dialog-reason").focus();
+  fields.find(field => !field.disabled).querySelector("input, select").focus();
 }
 
+at("dialog-credit").append(...[...at("dialog-seconds").options].map(option =>
+  Object.assign(make("option", "", `For ${option.text}`), { value: option.value })));
 at("dialog-cancel").addEventListener("click", () => at("dialog").close());
 at("dialog-form").addEventListener("submit", async event => {
   event.preventDefault();
   const { act, done } = confirmed;
-  const values = {
-    reason: at("dialog-reason").value.trim(),
-    seconds: Number(at("dialog-length").value),
-    target: at("dialog-target").value.trim(),
-    scope: at("dialog-scope").value || undefined,
-    force: at("dialog-force").checked,
-    units: Number(at("dialog-units").value),
-  };
-  if (!values.reason) {
-    setText(at("dialog-error"), "Give a reason: it is kept in the audit log.");
-    at("dialog-reason").focus();
-    return;
-  }
+  const values = Object.fromEntries(new FormData(at("dialog-form")));
   // A second press of the key repeats nothing.
   at("dialog-confirm").disabled = true;
   try {
-    const result = await act(values);
+    const result = await act({ ...values, reason: values.reason.trim(), force: "force" in values || undefined });
     at("dialog").close();
     say(typeof done === "function" ? done(result) : done);
     await refresh();
   } catch (error) {
-    if (at("dialog").open) {
-      setText(at("dialog-error"), error.message);
-      at("dialog-confirm").disabled = false;
-    } else {
-      report(error);
-    }
+    if (!at("dialog").open) return report(error);
+    // The server names this way out where a block would be huge, or reach the person who makes it.
+    const [message, way] = error.message.split(/: send `"force": true`/);
+    setText(at("dialog-error"), message);
+    offer("force", way !== undefined);
+    at("dialog-confirm").disabled = false;
   }
 });
+
+// --- What a block is about ---
+
+const NETWORK = /^(?=.*[.:])[0-9a-f.:]+(\/\d+)?$/i;
+let typing;
+
+at("dialog-target").addEventListener("input", () => {
+  clearTimeout(typing);
+  offer("scope", false);
+  offer("force", false);
+  setText(at("dialog-meant"), "");
+  setText(at("dialog-error"), "");
+  typing = setTimeout(() => showMeant(at("dialog-target").value.trim()).catch(report), 250);
+});
+
+/** Says which clients a text names, and lets the person choose if it may be several. */
+async function showMeant(text) {
+  if (!text) return;
+  if (NETWORK.test(text)) return setText(at("dialog-meant"), `All requests from ${text}.`);
+  const { clients } = await post("v1/clients/find", { key: text });
+  if (at("dialog-target").value.trim() !== text) return;
+  const name = ({ scope, hash, limits }) => `${scope} ${hash}: counted by ${limits.slice(0, 5).join(", ")}${limits.length > 5 ? " and others" : ""}`;
+  const meant = clients.length === 1 ? `${name(clients[0])}.` : clients.length ? "" : "No limit counts by such a key.";
+  setText(at("dialog-meant"), meant);
+  offer("scope", clients.length > 1);
+  at("dialog-scope").replaceChildren(...[{ scope: "" }, ...clients].map(client =>
+    Object.assign(make("option", "", client.scope && name(client)), { value: client.scope })));
+}
 
 let hushed;
 

@@ -2,25 +2,21 @@
 
 const at = id => document.getElementById(id);
 
+/** Shows characters that control a terminal or turn the direction of text as what they are: unreadable. */
+const plain = text => text.replace(/[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
+
 /** Makes an element with a class and children, which are elements or texts. */
 function make(tag, className, ...children) {
   const element = document.createElement(tag);
   if (className) element.className = className;
-  element.append(...children);
+  element.append(...children.map(child => (typeof child === "string" ? plain(child) : child)));
   return element;
 }
 
 /** Sets a text, and leaves the element alone if it has it already. */
 function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text;
-}
-
-/** Makes a button with the name of what it changes, for screen readers. */
-function button(text, className, action) {
-  const element = make("button", className, text);
-  element.type = "button";
-  element.addEventListener("click", action);
-  return element;
+  const shown = plain(text);
+  if (element.textContent !== shown) element.textContent = shown;
 }
 
 /** Makes a row with a text, a detail below it, and buttons. `row.item` is what they act on. */
@@ -32,8 +28,10 @@ function makeRow(buttons = {}) {
   row.append(make("div", "text", row.main, row.detail));
   const group = make("div", "buttons");
   for (const [text, action] of Object.entries(buttons)) {
-    row.buttons[text] = button(text, "", () => action(row.item));
-    group.append(row.buttons[text]);
+    const button = make("button", "", text);
+    button.type = "button";
+    button.addEventListener("click", () => action(row.item));
+    group.append(row.buttons[text] = button);
   }
   if (group.childElementCount) row.append(group);
   return row;
@@ -85,19 +83,21 @@ function show(list, items, { id, create, update, hold = false }) {
 }
 
 const counts = new Intl.NumberFormat("en");
-const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
-const day = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
+const number = value => counts.format(value);
+const TIME = { hour: "2-digit", minute: "2-digit", timeZoneName: "short" };
+const clock = new Intl.DateTimeFormat("en-GB", { ...TIME, second: "2-digit" });
+const day = new Intl.DateTimeFormat("en-GB", { ...TIME, day: "numeric", month: "short", year: "numeric" });
 
 /** Returns a rate with as many digits as help. */
-const rate = value => (value > 0 && value < 10 ? value.toFixed(1) : counts.format(Math.round(value)));
+const rate = value => `${value > 0 && value < 10 ? value.toFixed(1) : number(Math.round(value))}/s`;
 
 /** Returns microseconds as milliseconds. */
-const milliseconds = micros => (micros < 10_000 ? (micros / 1000).toFixed(micros < 1000 ? 2 : 1) : counts.format(Math.round(micros / 1000)));
+const milliseconds = micros => (micros < 10_000 ? (micros / 1000).toFixed(micros < 1000 ? 2 : 1) : number(Math.round(micros / 1000)));
 
-/** Returns an instant: the time, and the day unless it is today. */
+/** Returns an instant in local time with its zone, and the day unless it is today. */
 function instant(time) {
   const date = new Date(time);
-  return date.toDateString() === new Date().toDateString() ? clock.format(date) : day.format(date);
+  return (date.toDateString() === new Date().toDateString() ? clock : day).format(date);
 }
 
 /** Returns a time to come in its largest fitting units. */
@@ -107,4 +107,25 @@ function duration(ms) {
   if (seconds < 7200) return `${Math.ceil(seconds / 60)} min`;
   if (seconds < 172_800) return `${Math.ceil(seconds / 3600)} h`;
   return `${Math.ceil(seconds / 86_400)} days`;
+}
+
+const expanded = {};
+
+/** Returns the first items of a list, or all if the person asked for them. */
+function most(list, items, few, unlisted = 0) {
+  const all = at(`all-${list}`);
+  all.hidden = items.length <= few && !unlisted;
+  all.disabled = items.length <= few;
+  const more = unlisted ? ` (${number(unlisted)} more are not listed)` : "";
+  setText(all, (expanded[list] ? "Show fewer" : `Show all ${number(items.length)}`) + more);
+  all.setAttribute("aria-expanded", String(Boolean(expanded[list])));
+  return expanded[list] ? items : items.slice(0, few);
+}
+
+/** Has the button of a list show all of it. */
+function expands(list, draws) {
+  at(`all-${list}`).addEventListener("click", () => {
+    expanded[list] = !expanded[list];
+    draws();
+  });
 }

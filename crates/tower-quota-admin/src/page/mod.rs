@@ -22,7 +22,7 @@ const SCRIPT: [&str; 7] = [
     include_str!("chart.js"),
     include_str!("dialog.js"),
     include_str!("clients.js"),
-    include_str!("shadow.js"),
+    include_str!("rules.js"),
     include_str!("page.js"),
 ];
 

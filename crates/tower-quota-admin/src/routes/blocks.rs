@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use super::clients::{HASH, listed};
 use super::history::MostQuery;
 use crate::api::{Api, Caller, ShowKeys, ShowQuery};
-use crate::change::{Change, ChangeParams, check_comment};
+use crate::change::{Change, ChangeParams, plain_comment};
 use crate::extract::{Json, Query};
 use crate::problem::{Problem, ProblemKind, Result};
 
@@ -98,7 +98,7 @@ pub(crate) async fn put(
     Json(body): Json<BlockBody>,
 ) -> Result<Json<Block>> {
     let length = length(body.seconds)?;
-    check_comment(&body.reason)?;
+    let reason = plain_comment(&body.reason)?;
     let target = resolve(&api, &body.target, body.scope.as_deref())?;
     if !body.force {
         let caller = caller.filter(|_| body.kind == BlockKind::Block);
@@ -109,10 +109,10 @@ pub(crate) async fn put(
         BlockKind::Allow => NewBlock::allow(length, change.author),
     };
     // A reason is a comment that is listed with the block.
-    let reason = if body.reason.is_empty() {
+    let reason = if reason.is_empty() {
         change.comment
     } else {
-        body.reason
+        reason
     };
     let target = BlockTarget::Resolved(&target);
     Ok(Json(hidden(

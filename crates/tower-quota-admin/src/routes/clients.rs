@@ -26,6 +26,31 @@ pub(crate) struct ClientBody {
     key: String,
 }
 
+/// A key to look for.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct KeyBody {
+    /// A key by which limits may count, such as an address or an API key.
+    key: String,
+}
+
+/// The clients that a key can name: one for each scope of keys that can be written so.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FoundClients {
+    clients: Vec<FoundClient>,
+}
+
+/// A client that a key names.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FoundClient {
+    /// The scope of the key, such as `header x-api-key`.
+    scope: String,
+    /// The hash of the key, by which lists, blocks and audit records name the client.
+    hash: String,
+    /// The limits that count the client.
+    limits: Vec<&'static str>,
+}
+
 /// Units to give back to a client.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -37,6 +62,32 @@ pub(crate) struct GrantBody {
     /// The number of units. More than are used have no effect.
     #[schema(value_type = u64, minimum = 1)]
     units: NonZeroU64,
+}
+
+/// Finds the clients that a key can name, with their hashes and limits. Charges nothing.
+#[utoipa::path(
+    post, path = "/v1/clients/find", operation_id = "find", request_body = KeyBody,
+    responses((status = 200, body = FoundClients), (status = 422)),
+)]
+pub(crate) async fn find(State(api): State<Api>, Json(body): Json<KeyBody>) -> Json<FoundClients> {
+    let mut clients: Vec<FoundClient> = Vec::new();
+    for limit in api.live.handle().limits() {
+        let key = api.live.handle().key(limit.as_str(), &body.key);
+        let Some(key) = key.ok().filter(|key| !key.as_bytes().is_empty()) else {
+            continue;
+        };
+        let (scope, hash) = (key.scope().as_str(), api.live.key_hash(&key));
+        let of_client = |client: &&mut FoundClient| client.scope == scope && client.hash == hash;
+        match clients.iter_mut().find(of_client) {
+            Some(client) => client.limits.push(limit.as_str()),
+            None => clients.push(FoundClient {
+                scope: scope.to_owned(),
+                hash,
+                limits: vec![limit.as_str()],
+            }),
+        }
+    }
+    Json(FoundClients { clients })
 }
 
 /// Returns the remaining units of a client, and until when. Charges nothing.

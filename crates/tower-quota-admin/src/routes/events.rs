@@ -2,44 +2,44 @@
 
 use core::convert::Infallible;
 use core::time::Duration;
-use std::sync::{Arc, PoisonError};
-use std::time::Instant;
+use std::sync::Arc;
 
 use axum::extract::{Extension, State};
 use axum::response::sse::{Event, Sse};
 use serde::Serialize;
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::wrappers::{ReceiverStream, WatchStream};
 use tokio_stream::{Stream, StreamExt};
 use utoipa::ToSchema;
 
 use super::health::Health;
 use super::totals::{self, Latency, LimitTotals};
 use crate::api::Api;
-use crate::last_snapshot::LastSnapshot;
 use crate::problem::{Problem, ProblemKind, Result};
+use crate::recent::{Feed, Second, unix_ms};
 use crate::streams::Pace;
 use crate::{AdminOptions, Author};
 
 /// The times of a stream. A browser reconnects by itself after the end.
 const PACE: Pace = Pace {
-    every: Duration::from_secs(1),
     patience: Duration::from_secs(10),
     longest: Duration::from_secs(600),
 };
 
-/// The time for which streams share a snapshot.
-const FRESH: Duration = Duration::from_millis(900);
-
 /// The state of an instance at one moment.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Snapshot {
+    /// The instant, in milliseconds since 1970.
+    at_ms: u64,
     health: Health,
-    /// The decisions of the limits with most of them, since the rules in force were set on this instance.
+    /// The decisions of 50 limits, since the rules in force were set on this instance. The limits with most refusals in
+    /// the last minute are first.
     limits: Vec<LimitTotals>,
     /// The number of limits that are not listed.
     more_limits: usize,
-    /// The durations of the store's calls since the snapshot before; absent if there were none.
+    /// The newest second of the listed limits. The first event of a stream has the last five minutes.
+    seconds: Vec<Second>,
+    /// The durations of the store's calls in the last ten seconds; absent if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     store_latency: Option<Latency>,
 }
@@ -64,36 +64,32 @@ pub(crate) async fn events(
         );
         Problem::new(ProblemKind::TooManyStreams, detail)
     })?;
-    let (sender, snapshots) = mpsc::channel(1);
-    tokio::spawn(place.send(PACE, sender, move || snapshot(&api)));
+    Feed::start(&api);
+    let (sender, sent) = mpsc::channel(1);
+    let later = WatchStream::from_changes(api.feed.snapshots.subscribe());
+    let snapshots = tokio_stream::once(Snapshot::json(&api, true)).chain(later);
+    tokio::spawn(place.send(PACE, sender, snapshots));
     let event = |json: Arc<str>| Ok(Event::default().event("snapshot").data(json));
-    Ok(Sse::new(ReceiverStream::new(snapshots).map(event)))
+    Ok(Sse::new(ReceiverStream::new(sent).map(event)))
 }
 
-/// Returns the last snapshot, or a new one if the last is old.
-fn snapshot(api: &Api) -> Arc<str> {
-    let mut last = api.last.lock().unwrap_or_else(PoisonError::into_inner);
-    if last.made.is_none_or(|made| made.elapsed() >= FRESH) {
-        let latency = api.live.handle().store_latency();
-        let (limits, more_limits) = totals::busiest(api);
-        let snapshot = Snapshot {
-            health: Health::of(api),
+impl Snapshot {
+    /// Returns the snapshot of this moment, with the newest second or all of them.
+    pub(crate) fn json(api: &Api, all: bool) -> Arc<str> {
+        let health = Health::of(api);
+        let recent = api.feed.recent();
+        let (limits, more_limits) = totals::listed(api, &recent.last_minute());
+        let names: Vec<_> = limits.iter().map(LimitTotals::name).collect();
+        let snapshot = Self {
+            at_ms: unix_ms(),
+            health,
             limits,
             more_limits,
-            store_latency: Latency::of(&latency.since(&last.latency)),
+            seconds: recent.seconds(all, &names),
+            store_latency: Latency::of(&recent.calls(&api.live.handle().store_latency())),
         };
+        drop(recent);
         // Names and numbers always are JSON.
-        let json = serde_json::to_string(&snapshot).unwrap_or_default();
-        *last = LastSnapshot {
-            made: Some(now()),
-            json: json.into(),
-            latency,
-        };
+        serde_json::to_string(&snapshot).unwrap_or_default().into()
     }
-    Arc::clone(&last.json)
-}
-
-#[expect(clippy::disallowed_methods, reason = "no counter depends on it")]
-fn now() -> Instant {
-    Instant::now()
 }

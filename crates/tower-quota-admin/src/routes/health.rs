@@ -13,6 +13,13 @@ use crate::extract::Json;
 /// The health of an instance.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Health {
+    /// The title that the options give to the service; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    /// The instance that answers.
+    instance: String,
+    /// True if `show_keys=true` is allowed.
+    shows_keys: bool,
     /// True if the rules are in force as their source says, or code makes them, and all stores answer.
     healthy: bool,
     /// The rules: version in force, source, errors.
@@ -81,6 +88,9 @@ impl Health {
         let healthy =
             (rules.is_healthy() || !is_followed) && stores.iter().all(|store| store.available);
         Self {
+            title: api.title.clone(),
+            instance: api.instance.clone(),
+            shows_keys: api.show_keys,
             healthy,
             rules,
             stores,

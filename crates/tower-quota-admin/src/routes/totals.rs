@@ -1,12 +1,15 @@
 //! The decisions of each limit, as a snapshot shows them.
 
 use core::cmp::Reverse;
+use std::collections::HashMap;
 
 use serde::Serialize;
 use tower_quota::metrics::{DecisionTotals, StoreLatency};
+use tower_quota_rules::QuotaText;
 use utoipa::ToSchema;
 
 use crate::api::Api;
+use crate::recent::rank;
 
 /// The limits of a snapshot.
 const LISTED: usize = 50;
@@ -15,6 +18,11 @@ const LISTED: usize = 50;
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct LimitTotals {
     limit: &'static str,
+    /// The quota of clients without a quota of their own, as documents write it.
+    #[schema(value_type = String)]
+    quota: QuotaText,
+    /// The scope of the counted key, such as `header x-api-key`; `everyone` for all clients together.
+    scope: &'static str,
     /// Requests that the limit admitted at once.
     allowed: u64,
     /// Requests that it admitted after a wait.
@@ -23,6 +31,8 @@ pub(crate) struct LimitTotals {
     limited: u64,
     /// Requests that it would have refused, if it were enforced.
     shadowed: u64,
+    /// Requests that it would have admitted, if another limit had not refused them.
+    would_allow: u64,
     /// Requests that passed uncounted while the store was unavailable.
     degraded: u64,
 }
@@ -54,23 +64,38 @@ impl Latency {
     }
 }
 
-/// Returns the limits with most decisions, those with most first, and the number of others.
-pub(crate) fn busiest(api: &Api) -> (Vec<LimitTotals>, usize) {
+/// Returns the limits with most refusals in the last minute, then those with most requests, and the number of others.
+pub(crate) fn listed(
+    api: &Api,
+    last_minute: &HashMap<&'static str, [u64; 3]>,
+) -> (Vec<LimitTotals>, usize) {
     let mut totals = api.live.handle().decision_totals();
-    totals.sort_by_key(|limit| Reverse(limit.sum()));
+    totals.sort_by_cached_key(|limit| {
+        let recent = last_minute.get(limit.limit.as_str()).copied();
+        (rank(&recent.unwrap_or_default()), Reverse(limit.sum()))
+    });
     let more = totals.len().saturating_sub(LISTED);
     totals.truncate(LISTED);
     (totals.into_iter().map(LimitTotals::from).collect(), more)
+}
+
+impl LimitTotals {
+    pub(crate) fn name(&self) -> &'static str {
+        self.limit
+    }
 }
 
 impl From<DecisionTotals> for LimitTotals {
     fn from(totals: DecisionTotals) -> Self {
         Self {
             limit: totals.limit.as_str(),
+            quota: totals.quota.into(),
+            scope: totals.scope.as_str(),
             allowed: totals.allowed,
             queued: totals.queued,
             limited: totals.limited + totals.never,
             shadowed: totals.shadowed,
+            would_allow: totals.would_allow,
             degraded: totals.degraded,
         }
     }

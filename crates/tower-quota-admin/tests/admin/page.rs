@@ -184,3 +184,89 @@ async fn snapshot_shows_latency_of_store() {
         "{latency}"
     );
 }
+
+/// Returns the next snapshot of a stream.
+async fn snapshot(events: &mut reqwest::Response) -> Value {
+    let mut text = String::new();
+    while !text.contains("\n\n") {
+        text += core::str::from_utf8(&events.chunk().await.unwrap().unwrap()).unwrap();
+    }
+    let data = text.lines().find_map(|line| line.strip_prefix("data: "));
+    serde_json::from_str(data.unwrap()).unwrap()
+}
+
+#[tokio::test]
+async fn refusing_limit_is_first_of_many() {
+    // A request has at most 32 limits, so each busy limit has a route.
+    let busy: String = (0..60)
+        .map(|number| format!("  - {{ name: busy-{number}, quota: 100/minute, key: none, when: {{ path: /{number} }} }}\n"))
+        .collect();
+    let rules = format!(
+        "limits:\n{busy}  - {{ name: all, quota: 100/minute, key: none, when: {{ path: / }} }}\n  \
+         - {{ name: login, quota: 2/minute, key: header x-api-key, when: {{ path: / }} }}\n"
+    );
+    let options = options().title("orders, production").instance("eu-1");
+    let instance = Instance::with(MemoryRules::new(), options).await;
+    let put = instance.put_rules(&rules).header("If-None-Match", "*");
+    assert_eq!(put.send().await.unwrap().status(), StatusCode::OK);
+    let mut events = instance.get("/v1/events").await;
+    snapshot(&mut events).await;
+    for number in 0..60 {
+        for _ in 0..8 {
+            let path = format!("{}/{number}", instance.service);
+            instance.client.get(path).send().await.unwrap();
+        }
+    }
+    for _ in 0..12 {
+        instance.ask("ann").await;
+    }
+    let mut seen = Value::Null;
+    while seen["limits"][0]["limit"] != "login" || seen["limits"][0]["limited"] != 10 {
+        seen = snapshot(&mut events).await;
+    }
+    assert_eq!(
+        (&seen["health"]["title"], &seen["health"]["instance"]),
+        (&json!("orders, production"), &json!("eu-1"))
+    );
+    let [login, all] = [&seen["limits"][0], &seen["limits"][1]];
+    assert_eq!(
+        (&login["quota"], &login["scope"]),
+        (&json!("2/minute"), &json!("header x-api-key"))
+    );
+    assert_eq!(seen["more_limits"], 12);
+    // This limit would have admitted what `login` refused.
+    assert_eq!(
+        (&all["allowed"], &all["would_allow"], &all["limited"]),
+        (&json!(2), &json!(10), &json!(0))
+    );
+    // A later stream begins with the seconds before it.
+    let first = snapshot(&mut instance.get("/v1/events").await).await;
+    let refused = first["seconds"].as_array().unwrap().iter();
+    assert_eq!(
+        refused
+            .filter_map(|second| second["limits"]["login"][2].as_u64())
+            .sum::<u64>(),
+        10
+    );
+}
+
+#[tokio::test]
+async fn client_is_found_by_its_key() {
+    let instance = Instance::with_rules().await;
+    let client = limited(&instance).await;
+    let found = instance.client("find", json!({ "key": "ann" })).await;
+    assert_eq!(
+        found["clients"],
+        json!([{ "scope": client["scope"], "hash": client["hash"], "limits": ["minute"] }])
+    );
+}
+
+#[tokio::test]
+async fn reason_is_a_line_of_plain_text() {
+    let instance = Instance::with_rules().await;
+    let body =
+        json!({ "target": "ann", "seconds": 60, "reason": "\u{1b}[2J a \u{202e}bad\nclient" });
+    let put = instance.request(Method::PUT, "/v1/blocks").json(&body);
+    let block: Value = put.send().await.unwrap().json().await.unwrap();
+    assert_eq!(block["reason"], "[2J a bad client");
+}

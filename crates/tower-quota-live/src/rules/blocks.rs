@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use tower_quota::key::KeyExtractor;
 use tower_quota::Key;
+use tower_quota::key::KeyExtractor;
 use tower_quota_rules::Network;
 
 use super::LiveRules;

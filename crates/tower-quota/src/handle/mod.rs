@@ -318,7 +318,8 @@ impl<S: Store> RateLimitHandle<S> {
     #[cfg(feature = "metrics")]
     #[must_use]
     pub fn decision_totals(&self) -> Vec<crate::metrics::DecisionTotals> {
-        self.shared.rules().metrics.totals()
+        let rules = self.shared.rules();
+        rules.metrics.totals(&rules.plan)
     }
 
     /// Returns the durations of store calls in this process since the policy came into force.

@@ -109,11 +109,19 @@ impl PolicyMetrics {
 
     pub(crate) fn count(&self, decided: &Decided<'_>) {
         self.with_route(&decided.head, |route| {
-            route.requests[decided.outcome() as usize].add_one();
+            let outcome = decided.outcome();
+            let is_refused = matches!(outcome, OutcomeLabel::Limited | OutcomeLabel::Never);
+            route.requests[outcome as usize].add_one();
             let statuses = decided.decision.map_or(&[][..], Decision::statuses);
             for status in statuses {
+                let label = match OutcomeLabel::of_limit(status) {
+                    OutcomeLabel::Allowed | OutcomeLabel::Queued if is_refused => {
+                        OutcomeLabel::WouldAllow
+                    }
+                    label => label,
+                };
                 let is_near = decided.reason.is_none() && is_near(status);
-                self.count_limit(route, status.name, OutcomeLabel::of_limit(status), is_near);
+                self.count_limit(route, status.name, label, is_near);
             }
             if !decided.degraded || decided.reason.is_some() {
                 return;

@@ -1,0 +1,130 @@
+// Rules: versions, their texts and changes, the shadow document, and the audit log.
+
+const LISTED_DIFFERENCES = 200;
+const LONGEST_TEXT = 200_000;
+
+let shadow = null;
+let shownVersion = null;
+
+function showVersions() {
+  const { in_force: inForce, shadow } = state.snapshot.health.rules ?? {};
+  show(at("versions"), most("versions", state.versions, 5), {
+    id: version => version.number,
+    create: () => makeRow({ Show: showText, Changes: showChanges, "Roll back": rollBack }),
+    update: (row, { number, author, comment, time }) => {
+      const badge = number === inForce?.number ? "In force" : number === shadow?.number ? "Shadow" : "";
+      row.main.replaceChildren(`Version ${number} `, make("span", number === inForce?.number ? "badge good" : "badge", badge));
+      setText(row.detail, `${instant(time)}, by ${author}${comment ? `: ${comment}` : ""}`);
+      row.buttons["Roll back"].hidden = Boolean(badge);
+      row.buttons.Changes.hidden = number === state.versions.at(-1).number;
+      nameButtons(row, `version ${number}`);
+    },
+  });
+}
+
+/** Shows a text or differences under a title. */
+function showBelow(title, text, differences = []) {
+  setText(at("shown-title"), title);
+  at("text").hidden = text === null;
+  setText(at("text"), text ?? "");
+  show(at("diff"), differences, {
+    id: difference => difference.path,
+    create: makeRow,
+    update: (row, { path, before, after }) => {
+      row.main.replaceChildren(make("code", "", path));
+      const value = (text, className) => make("code", className, text === undefined ? "(absent)" : JSON.stringify(text));
+      row.detail.replaceChildren(value(before, "before"), " → ", value(after, "after"));
+    },
+  });
+  at("shown-title").focus();
+}
+
+async function showText(version) {
+  shownVersion = version.number;
+  try {
+    const text = await (await send("GET", `v1/rules/${version.number}`)).text();
+    if (shownVersion === version.number) showBelow(`Version ${version.number}`, text.slice(0, LONGEST_TEXT));
+  } catch (error) {
+    report(error);
+  }
+}
+
+async function showChanges(version) {
+  shownVersion = version.number;
+  const before = state.versions.find(other => other.number < version.number);
+  try {
+    const { differences, more } = await read("v1/rules/diff", { from: before.number, to: version.number });
+    if (shownVersion !== version.number) return;
+    const all = differences.length + more;
+    const count = all === 1 ? "one value" : all ? `${number(all)} values` : "nothing";
+    const first = all > LISTED_DIFFERENCES ? `, of which ${LISTED_DIFFERENCES} are shown` : "";
+    showBelow(`Version ${version.number} changed ${count} of version ${before.number}${first}`, null, differences.slice(0, LISTED_DIFFERENCES));
+  } catch (error) {
+    report(error);
+  }
+}
+
+/** Asks, and rolls back from the version that the person sees: a change that came first is left alone. */
+function rollBack({ number, author, comment }) {
+  const match = state.versions.find(version => version.number === state.current);
+  confirmChange({
+    title: `Roll back to version ${number}?`, action: "Roll back", done: `The rules of version ${number} are in force again.`,
+    text: `The rules of version ${number} by ${author}${comment ? ` (${comment})` : ""} come into force again as a new version, on all instances.`,
+    act: ({ reason }) => send("POST", "v1/rules/rollback", { match, reason, body: { version: number } }),
+  });
+}
+
+// --- The shadow document ---
+
+function showShadow() {
+  at("shadow").hidden = !shadow;
+  if (!shadow) return;
+  const { number: version, author, differences, all_instances: total } = shadow;
+  const seen = total ?? differences;
+  setText(at("promote"), `Promote version ${version}`);
+  setText(at("abandon"), `Abandon version ${version}`);
+  const where = total ? ` on ${number(total.instances)} instances` : "";
+  const refused = seen
+    ? ` Of ${number(seen.requests)} requests${where}, it would have refused ${number(seen.shadow_refused)}; the rules in force refused ${number(seen.current_refused)}.`
+    : "";
+  setText(at("shadow-text"), `Version ${version} by ${author} decides no request, and is counted.${refused}`);
+  show(at("shadow-limits"), Object.entries(seen?.limits ?? {}).slice(0, 50), {
+    id: ([name]) => name,
+    create: makeRow,
+    update: (row, [name, limit]) => {
+      setText(row.main, `Limit ${name}`);
+      setText(row.detail, `refused by version ${version}: ${number(limit.shadow_refused)}, by the rules in force: ${number(limit.current_refused)}`);
+    },
+  });
+}
+
+/** Has a button end the shadow document that the person sees. Another one that has taken its place is left alone. */
+function endsShadow(id, action, method, path, after, text) {
+  at(id).addEventListener("click", () => {
+    const match = shadow;
+    confirmChange({
+      title: `${action} version ${match.number}?`, action, done: `Version ${match.number} is ${after}.`, text: `Version ${match.number} ${text}`,
+      act: ({ reason }) => send(method, path, { match, reason }),
+    });
+  });
+}
+endsShadow("promote", "Promote", "POST", "v1/rules/shadow/promote", "in force", "comes into force on all instances.");
+endsShadow("abandon", "Abandon", "DELETE", "v1/rules/shadow", "abandoned", "is not counted any more, on all instances. The rules in force stay.");
+
+// --- Audit ---
+
+const ISO = /\d{4}-\d\d-\d\dT[\d:.]+Z/g;
+
+function showAudit() {
+  show(at("audit"), most("audit", state.audit, 10), {
+    id: record => JSON.stringify(record),
+    create: makeRow,
+    update: (row, { time, who, what, target, before, after, comment }) => {
+      setText(row.main, `${who}: ${what.replaceAll("_", " ")} ${target}${comment ? ` (${comment})` : ""}`);
+      const change = [before, after].filter(Boolean).join(" → ").replace(ISO, instant);
+      setText(row.detail, `${instant(time)}${change ? `, ${change}` : ""}`);
+    },
+  });
+}
+expands("versions", showVersions);
+expands("audit", showAudit);

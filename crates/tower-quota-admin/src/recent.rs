@@ -1,0 +1,248 @@
+//! The decisions of the last five minutes, second by second, and the snapshot that all streams share.
+
+use core::cmp::Reverse;
+use core::time::Duration;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime};
+
+use serde::Serialize;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
+use tower_quota::metrics::{DecisionTotals, StoreLatency};
+use utoipa::ToSchema;
+
+use crate::api::{Api, Shared};
+use crate::routes::events::Snapshot;
+
+/// The seconds that are kept.
+const KEPT: usize = 300;
+
+/// The limits that are kept of a second, so that thousands of limits take no more memory.
+const MOST_LIMITS: usize = 200;
+
+/// The seconds of store calls in a snapshot.
+const LATENCY: usize = 10;
+
+/// The decisions of one second.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct Second {
+    /// The end, in milliseconds since 1970.
+    at_ms: u64,
+    /// The length, in milliseconds. A process that was stopped has a long one.
+    lasts_ms: u64,
+    /// The requests by limit: admitted, admitted by this limit and refused by another one, refused. Limits without
+    /// requests are absent.
+    limits: BTreeMap<&'static str, [u64; 3]>,
+}
+
+/// The last five minutes of an instance.
+#[derive(Default)]
+pub(crate) struct Recent {
+    seconds: VecDeque<Second>,
+    before: Option<(Instant, HashMap<&'static str, [u64; 3]>)>,
+    calls: VecDeque<StoreLatency>,
+}
+
+/// The recent decisions, and the newest snapshot.
+pub(crate) struct Feed {
+    recent: Mutex<Recent>,
+    pub(crate) snapshots: watch::Sender<Arc<str>>,
+    started: Mutex<bool>,
+}
+
+impl Recent {
+    /// Adds the totals at an instant.
+    pub(crate) fn add(&mut self, now: Instant, at_ms: u64, totals: &[DecisionTotals]) {
+        let of_limit = |limit: &DecisionTotals| {
+            let admitted = limit.allowed + limit.queued + limit.shadowed + limit.degraded;
+            let counts = [admitted, limit.would_allow, limit.limited + limit.never];
+            (limit.limit.as_str(), counts)
+        };
+        let totals: HashMap<_, _> = totals.iter().map(of_limit).collect();
+        if let Some((then, before)) = &self.before {
+            let since = |(limit, counts): (&&'static str, &[u64; 3])| {
+                let old = before.get(limit).unwrap_or(&[0; 3]);
+                // A new policy counts from zero.
+                let is_new = counts.iter().zip(old).any(|(now, before)| now < before);
+                let since =
+                    core::array::from_fn(|part| counts[part] - if is_new { 0 } else { old[part] });
+                (*limit, since)
+            };
+            let mut limits: Vec<_> = totals.iter().map(since).collect();
+            limits.retain(|(_, counts)| *counts != [0; 3]);
+            limits.sort_unstable_by_key(|(_, counts)| rank(counts));
+            limits.truncate(MOST_LIMITS);
+            let lasts = now.saturating_duration_since(*then).as_millis();
+            self.seconds.push_back(Second {
+                at_ms,
+                lasts_ms: u64::try_from(lasts).unwrap_or(u64::MAX),
+                limits: limits.into_iter().collect(),
+            });
+        }
+        if self.seconds.len() > KEPT {
+            self.seconds.pop_front();
+        }
+        self.before = Some((now, totals));
+    }
+
+    /// Returns the requests of each limit in the last minute.
+    pub(crate) fn last_minute(&self) -> HashMap<&'static str, [u64; 3]> {
+        let mut sums: HashMap<&'static str, [u64; 3]> = HashMap::new();
+        for second in self.seconds.iter().rev().take(60) {
+            for (limit, counts) in &second.limits {
+                let sum = sums.entry(limit).or_default();
+                (0..3).for_each(|part| sum[part] += counts[part]);
+            }
+        }
+        sums
+    }
+
+    /// Returns the newest second, or all of them, with these limits alone.
+    pub(crate) fn seconds(&self, all: bool, limits: &[&'static str]) -> Vec<Second> {
+        let first = if all {
+            0
+        } else {
+            self.seconds.len().saturating_sub(1)
+        };
+        let seconds = self.seconds.range(first..).cloned();
+        let listed = |mut second: Second| {
+            second.limits.retain(|limit, _| limits.contains(limit));
+            second
+        };
+        seconds.map(listed).collect()
+    }
+
+    /// Returns the store's calls of the last seconds.
+    pub(crate) fn calls(&self, now: &StoreLatency) -> StoreLatency {
+        now.since(&self.calls.front().cloned().unwrap_or_default())
+    }
+}
+
+/// The order of limits: by refusals, and then by requests.
+pub(crate) fn rank(counts: &[u64; 3]) -> Reverse<(u64, u64)> {
+    Reverse((counts[2], counts.iter().sum()))
+}
+
+impl Feed {
+    pub(crate) fn new() -> Self {
+        Self {
+            recent: Mutex::default(),
+            snapshots: watch::Sender::new("".into()),
+            started: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn recent(&self) -> MutexGuard<'_, Recent> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts to observe the instance, once, as soon as there is a runtime. It ends with the router.
+    pub(crate) fn start(api: &Api) {
+        let mut started = api
+            .feed
+            .started
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let Ok(runtime) = Handle::try_current() else {
+            return;
+        };
+        if core::mem::replace(&mut *started, true) {
+            return;
+        }
+        let shared = Arc::downgrade(&api.0);
+        runtime.spawn(async move {
+            let mut ticks = interval(Duration::from_secs(1));
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            loop {
+                ticks.tick().await;
+                let Some(shared) = shared.upgrade() else {
+                    return;
+                };
+                observe(&Api(shared));
+            }
+        });
+    }
+}
+
+fn observe(api: &Api) {
+    let Shared { live, feed, .. } = &**api;
+    {
+        let mut recent = feed.recent();
+        recent.add(now(), unix_ms(), &live.handle().decision_totals());
+        recent.calls.push_back(live.handle().store_latency());
+        if recent.calls.len() > LATENCY {
+            recent.calls.pop_front();
+        }
+    }
+    if feed.snapshots.receiver_count() > 0 {
+        feed.snapshots.send_replace(Snapshot::json(api, false));
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "no counter depends on it")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+/// Returns the milliseconds since 1970.
+#[expect(clippy::disallowed_methods, reason = "no counter depends on it")]
+pub(crate) fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer};
+
+    use super::*;
+
+    fn totals(limit: &'static str, allowed: u64, limited: u64) -> DecisionTotals {
+        let policy = Policy::new().limit(Limit::new(limit, Quota::per_minute(600)));
+        let handle = RateLimitLayer::new(MemoryStore::new(), policy).handle();
+        let mut totals = handle.decision_totals()[0];
+        (totals.allowed, totals.limited) = (allowed, limited);
+        totals
+    }
+
+    #[test]
+    fn recent_keeps_five_minutes_of_differences() {
+        let start = now();
+        let mut recent = Recent::default();
+        let mut add = |second: u64, totals: &[DecisionTotals]| {
+            recent.add(start + Duration::from_secs(second), 1_000 * second, totals);
+        };
+        for second in 0..=400 {
+            add(second, &[totals("minute", 10 * second, second)]);
+        }
+        // A new policy counts from zero.
+        add(401, &[totals("minute", 3, 0), totals("login", 0, 7)]);
+        assert_eq!(recent.seconds.len(), KEPT);
+        let seconds = recent.seconds(true, &["minute"]);
+        assert_eq!((seconds[0].at_ms, seconds[0].lasts_ms), (102_000, 1_000));
+        assert_eq!(seconds[0].limits["minute"], [10, 0, 1]);
+        let newest = recent.seconds(false, &["minute"]);
+        assert_eq!(newest[0].limits, BTreeMap::from([("minute", [3, 0, 0])]));
+        let minute = recent.last_minute();
+        assert_eq!(
+            (minute["minute"], minute["login"]),
+            ([593, 0, 59], [0, 0, 7])
+        );
+    }
+
+    #[test]
+    fn recent_keeps_refusing_limits_of_thousands() {
+        let names: Vec<&'static str> = (0..MOST_LIMITS + 50)
+            .map(|number| &*format!("limit-{number}").leak())
+            .collect();
+        let mut recent = Recent::default();
+        recent.add(now(), 0, &[]);
+        let mut busy: Vec<_> = names.iter().map(|name| totals(name, 100, 0)).collect();
+        busy.push(totals("login", 1, 1));
+        recent.add(now(), 1_000, &busy);
+        assert_eq!(recent.seconds[0].limits.len(), MOST_LIMITS);
+        assert_eq!(recent.seconds[0].limits["login"], [1, 0, 1]);
+    }
+}
