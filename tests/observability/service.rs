@@ -12,7 +12,7 @@ use tower_quota::{
     Leased, Limit, MemoryStore, Policy, Quota, RateLimitLayer, RedisStore, key, metrics,
 };
 
-use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, NewVersion};
+use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, NewVersion, WithoutRules};
 use tower_quota_rules::Format;
 
 use crate::prometheus::body;
@@ -41,7 +41,9 @@ pub(crate) async fn serve(
         leases.clone(),
         Policy::new().limit(Limit::new("leased", Quota::per_second(5_000))),
     );
-    let live = LiveRules::start(local.handle(), MemoryRules::new(), rules_options()).await;
+    let live = LiveRules::start(local.handle(), MemoryRules::new(), rules_options())
+        .await
+        .unwrap();
     live.put(
         None,
         NewVersion::new("allow_empty: true\n", Format::Yaml, "ann"),
@@ -85,6 +87,7 @@ fn rules_options() -> LiveOptions {
     let limit =
         |name, units| Limit::new(name, Quota::per_minute(units)).by(key::header("x-client"));
     LiveOptions::new()
+        .without_rules(WithoutRules::Refuse)
         .poll_every(Duration::from_millis(100))
         .with_policy(move |policy| {
             policy

@@ -45,7 +45,10 @@ pub(crate) fn complete(mut document: OpenApi, has_tokens: bool) -> OpenApi {
         ]
         .into_iter()
         .filter_map(Option::as_mut);
-        operations.for_each(complete_operation);
+        // The operations that need no token have no problems either.
+        operations
+            .filter(|operation| operation.security.is_none())
+            .for_each(complete_operation);
     }
     document
 }
