@@ -5,6 +5,7 @@ use std::time::Duration;
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 use tower_quota_live::{
     BlockTarget, LiveOptions, LiveRules, MemoryRules, NewBlock, NewVersion, RedisRules,
+    WithoutRules,
 };
 use tower_quota_rules::Format;
 
@@ -22,7 +23,13 @@ fn reloads(result: &str) -> String {
 fn live_rules_report_version_and_changes() {
     let scrape = recording(async {
         let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new());
-        let live = LiveRules::start(layer.handle(), MemoryRules::new(), LiveOptions::new()).await;
+        let live = LiveRules::start(
+            layer.handle(),
+            MemoryRules::new(),
+            LiveOptions::new().without_rules(WithoutRules::Refuse),
+        )
+        .await
+        .unwrap();
         let first = live
             .put(None, document("allow_empty: true\n"))
             .await
@@ -62,11 +69,15 @@ fn dead_source_confirms_nothing() {
         let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new());
         let dead = RedisRules::new("redis://127.0.0.1:1", "dead").unwrap();
         let options = LiveOptions::new().start_deadline(Duration::from_millis(1));
-        let live = LiveRules::start(layer.handle(), dead, options).await;
+        let options = options.without_rules(WithoutRules::Refuse);
+        let live = LiveRules::start(layer.handle(), dead, options)
+            .await
+            .unwrap();
         assert!(!live.refresh().await);
     });
     let samples = samples(&scrape);
     assert!(samples[&reloads("failed")] >= 1.0);
     assert_eq!(samples[&reloads("ok")], 0.0);
+    assert_eq!(samples["tower_quota_rules_version"], 0.0);
     assert!(!samples.contains_key("tower_quota_rules_confirmed_timestamp_seconds"));
 }

@@ -13,7 +13,7 @@ use tower_quota::{
     metrics,
 };
 
-use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, NewVersion};
+use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, NewVersion, WithoutRules};
 use tower_quota_rules::Format;
 use tower_quota_testkit::{ScriptedAnswer, ScriptedStore};
 
@@ -47,7 +47,9 @@ pub(crate) async fn serve(
     failing.set_default(ScriptedAnswer::error("no answer"));
     let login = Limit::new("login", Quota::per_minute(5)).on_store_failure(OnStoreFailure::Refuse);
     let closed = RateLimitLayer::new(failing, Policy::new().limit(login));
-    let live = LiveRules::start(local.handle(), MemoryRules::new(), rules_options()).await;
+    let live = LiveRules::start(local.handle(), MemoryRules::new(), rules_options())
+        .await
+        .unwrap();
     live.put(
         None,
         NewVersion::new("allow_empty: true\n", Format::Yaml, "ann"),
@@ -94,6 +96,7 @@ fn rules_options() -> LiveOptions {
     let limit =
         |name, units| Limit::new(name, Quota::per_minute(units)).by(key::header("x-client"));
     LiveOptions::new()
+        .without_rules(WithoutRules::Refuse)
         .poll_every(Duration::from_millis(100))
         .with_policy(move |policy| {
             policy

@@ -18,7 +18,9 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tower::{Layer, Service, service_fn};
 use tower_quota::{MemoryStore, Policy, RateLimitLayer, metrics};
 use tower_quota_admin::AdminOptions;
-use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, NewVersion, ShadowCounts};
+use tower_quota_live::{
+    LiveOptions, LiveRules, MemoryRules, NewVersion, ShadowCounts, WithoutRules,
+};
 use tower_quota_rules::Format;
 
 const RULES: &str = "\
@@ -56,8 +58,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let layer = RateLimitLayer::new(store.clone(), Policy::new())
         .count_busy_clients()
         .on_decision(counts.listener());
-    let options = LiveOptions::new().shadow_counts(counts);
-    let live = LiveRules::start(layer.handle(), MemoryRules::new(), options).await;
+    let options = LiveOptions::new()
+        .shadow_counts(counts)
+        .without_rules(WithoutRules::Refuse);
+    let live = LiveRules::start(layer.handle(), MemoryRules::new(), options).await?;
     live.put(
         None,
         NewVersion::new(RULES, Format::Yaml, "ann").comment("the first limits"),

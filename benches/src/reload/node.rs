@@ -62,7 +62,7 @@ pub(crate) fn run(node: &Node) -> Result<(), Box<dyn Error>> {
             RedisRules::new(&node.url, "bench")?,
             LiveOptions::new(),
         )
-        .await;
+        .await?;
         println!("ready");
         tokio::task::spawn_blocking(|| io::stdin().read_line(&mut String::new())).await??;
 

@@ -7,11 +7,13 @@
 //! use std::net::SocketAddr;
 //! use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 //! use tower_quota_admin::AdminOptions;
-//! use tower_quota_live::{LiveOptions, LiveRules, MemoryRules};
+//! use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, WithoutRules};
 //!
 //! # async fn serve(token: String) -> Result<(), Box<dyn std::error::Error>> {
 //! let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new());
-//! let live = LiveRules::start(layer.handle(), MemoryRules::new(), LiveOptions::new()).await;
+//! // Until the first rules are put, requests get 503.
+//! let options = LiveOptions::new().without_rules(WithoutRules::Refuse);
+//! let live = LiveRules::start(layer.handle(), MemoryRules::new(), options).await?;
 //! let admin = tower_quota_admin::router(live, AdminOptions::new().bearer_token("on-call", token))?;
 //!
 //! let listener = tokio::net::TcpListener::bind("127.0.0.1:3001").await?;

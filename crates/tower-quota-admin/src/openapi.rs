@@ -42,7 +42,10 @@ pub(crate) fn complete(mut document: OpenApi, has_tokens: bool) -> OpenApi {
             (Method::DELETE, &mut item.delete),
         ];
         for (method, operation) in operations {
-            if let Some(operation) = operation {
+            // The operations that need no token have no problems either.
+            if let Some(operation) = operation
+                && operation.security.is_none()
+            {
                 complete_operation(operation, Role::needed(&method, path), has_tokens);
             }
         }

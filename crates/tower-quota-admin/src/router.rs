@@ -31,9 +31,14 @@ use crate::{AdminError, AdminOptions, auth, page, protect};
 pub fn router(source: impl Into<LiveRules>, options: AdminOptions) -> Result<Router, AdminError> {
     let live: LiveRules = source.into();
     options.check()?;
-    let (routes, document) = routes().split_for_parts();
+    let (routes, mut document) = routes().split_for_parts();
+    let (public, public_document) = public().split_for_parts();
+    document.merge(public_document);
     let document = Arc::new(crate::openapi::complete(document, !options.own_layer));
     let timeout = options.timeout.unwrap_or(Duration::from_secs(10));
+    let follows_store = live.follows_store();
+    let api = Api::new(live, &options);
+    let public = public.with_state(api.clone());
     let router = routes
         .route(
             "/v1/openapi.json",
@@ -43,8 +48,8 @@ pub fn router(source: impl Into<LiveRules>, options: AdminOptions) -> Result<Rou
         .fallback(protect::unknown_path)
         .layer(DefaultBodyLimit::max(AdminOptions::LONGEST_BODY))
         .layer(from_fn_with_state(timeout, protect::timeout))
-        .layer(from_fn_with_state(live.follows_store(), protect::documents))
-        .with_state(Api::new(live, &options))
+        .layer(from_fn_with_state(follows_store, protect::documents))
+        .with_state(api)
         .layer(from_fn(auth::authorize));
     let router = if options.own_layer {
         router
@@ -57,7 +62,8 @@ pub fn router(source: impl Into<LiveRules>, options: AdminOptions) -> Result<Rou
             .layer(from_fn_with_state(tokens, auth::identify))
     };
     let page = page::route(options.own_layer);
-    Ok(router.layer(from_fn(protect::headers)).merge(page))
+    let router = router.merge(public).layer(from_fn(protect::headers));
+    Ok(router.merge(page))
 }
 
 /// Returns the OpenAPI document of the API, as `/v1/openapi.json` serves it.
@@ -68,7 +74,12 @@ pub fn router(source: impl Into<LiveRules>, options: AdminOptions) -> Result<Rou
 /// ```
 #[must_use]
 pub fn openapi() -> OpenApi {
-    crate::openapi::complete(routes().into_openapi(), true)
+    crate::openapi::complete(routes().merge(public()).into_openapi(), true)
+}
+
+/// The routes that need no token, and are not limited.
+fn public() -> OpenApiRouter<Api> {
+    OpenApiRouter::new().routes(routes!(health::ready))
 }
 
 fn routes() -> OpenApiRouter<Api> {

@@ -6,12 +6,13 @@ use core::fmt;
 use tower_quota::ConfigError;
 
 use super::store::RuleStoreError;
-use tower_quota_rules::Problems;
+use tower_quota_rules::{Problems, TestReport};
 
 /// The reason why a document cannot come into force.
 #[derive(Clone, Debug)]
 pub(crate) enum Invalid {
     Problems(Problems),
+    Tests(TestReport),
     Config(ConfigError),
     Failed(String),
 }
@@ -20,11 +21,66 @@ impl fmt::Display for Invalid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Problems(problems) => problems.fmt(f),
+            Self::Tests(tests) => write!(f, "the document's own tests fail: {tests}"),
             Self::Config(error) => error.fmt(f),
             Self::Failed(reason) => write!(f, "the document could not be read: {reason}"),
         }
     }
 }
+
+/// The error of a start without rules. It names the store, the failure and the fix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The store did not answer in time, and there is no usable local copy.
+    Unavailable {
+        /// The store.
+        store: String,
+        /// The failure, such as a missing file.
+        reason: String,
+    },
+    /// The store has no valid document, and there is no usable local copy.
+    Invalid {
+        /// The store.
+        store: String,
+        /// The version, and all of its problems or its failed tests.
+        reason: String,
+    },
+    /// The store has no document yet.
+    Empty {
+        /// The store.
+        store: String,
+    },
+    /// The limits of [`WithoutRules::Fallback`](crate::WithoutRules::Fallback) cannot be used.
+    Fallback(String),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unavailable { store, reason } => write!(
+                f,
+                "no rules from {store}: {reason}. Make the store available, or choose what holds until then by \
+                 `LiveOptions::without_rules`"
+            ),
+            Self::Invalid { store, reason } => write!(
+                f,
+                "no valid rules in {store}: {reason}. Correct the document, and check it by `tower-quota check`"
+            ),
+            Self::Empty { store } => write!(
+                f,
+                "no rules in {store} yet: put the first document, or choose what holds until then by \
+                 `LiveOptions::without_rules`"
+            ),
+            Self::Fallback(reason) => write!(
+                f,
+                "the limits of `WithoutRules::Fallback` cannot be used: {reason}"
+            ),
+        }
+    }
+}
+
+impl Error for StartError {}
 
 /// The error of a change of live rules.
 #[derive(Clone, Debug)]
@@ -45,7 +101,7 @@ impl From<Invalid> for ChangeError {
         match invalid {
             Invalid::Problems(problems) => Self::Invalid(problems),
             Invalid::Config(error) => Self::Beside(error),
-            Invalid::Failed(reason) => Self::Refused(reason),
+            Invalid::Tests(_) | Invalid::Failed(_) => Self::Refused(invalid.to_string()),
         }
     }
 }

@@ -6,12 +6,14 @@
 //! ```
 //! use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 //! use tower_quota_rules::Format;
-//! use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, NewVersion};
+//! use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, NewVersion, WithoutRules};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let layer = RateLimitLayer::new(MemoryStore::new(), Policy::new());
-//! let live = LiveRules::start(layer.handle(), MemoryRules::new(), LiveOptions::new()).await;
+//! // A store without rules is an error of the start, unless you choose what holds until then.
+//! let options = LiveOptions::new().without_rules(WithoutRules::Refuse);
+//! let live = LiveRules::start(layer.handle(), MemoryRules::new(), options).await?;
 //!
 //! let document = "limits:\n  - name: minute\n    quota: 100/minute\n";
 //! let first = live.put(None, NewVersion::new(document, Format::Yaml, "ann").comment("the first limits")).await?;
@@ -36,6 +38,8 @@
 //!
 //! * **Requests never wait for a store.** A document is read, checked and compiled in the background, and comes into
 //!   force in one step: a request is decided by one document.
+//! * **No instance is without limits.** [`LiveRules::start`] fails without rules, unless you choose what holds until the
+//!   first ones are in force.
 //! * **The last good document stays in force** when a new one is invalid or the store does not answer, also across a
 //!   restart with a [local copy](LiveOptions::local_copy). [`LiveRules::state`] says so.
 //! * **Versions only go up.** Of two writers who expect the same version, one gets a
@@ -73,9 +77,9 @@ use tower_quota::metrics;
 pub use self::audit::{Action, AuditRecord};
 pub use self::blocks::{Block, BlockKind, NewBlock, Target};
 pub use self::change::By;
-pub use self::error::ChangeError;
+pub use self::error::{ChangeError, StartError};
 pub use self::follow::{InForce, LiveState, ReloadCounts, VersionState};
-pub use self::options::LiveOptions;
+pub use self::options::{LiveOptions, WithoutRules};
 pub use self::rules::{BlockTarget, LiveRules};
 pub use self::shadow::{LimitCounts, ShadowCounts, ShadowReport, ShadowTotal};
 #[cfg(feature = "file")]

@@ -21,12 +21,26 @@ type OnDocument = dyn Fn(&Document) + Send + Sync;
 /// Adds to a policy what only code can say.
 type WithPolicy = dyn Fn(Policy) -> Policy + Send + Sync;
 
+/// What the requests of an instance get until its first rules are in force.
+///
+/// The [local copy](LiveOptions::local_copy) counts as rules. Additions by [`LiveOptions::with_policy`], such as skipped
+/// health checks, hold in both cases.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum WithoutRules {
+    /// Every request gets status 503, or `UNAVAILABLE` for gRPC.
+    Refuse,
+    /// These limits hold. Blocks hold too, as far as they are known.
+    Fallback(Rules),
+}
+
 /// Options of [`LiveRules`](super::LiveRules).
 #[derive(Clone)]
 #[must_use]
 pub struct LiveOptions {
     pub(crate) poll: Duration,
     pub(crate) start: Duration,
+    pub(crate) without_rules: Option<WithoutRules>,
     pub(crate) local_copy: Option<PathBuf>,
     pub(crate) key_seed: [u8; 16],
     pub(crate) readable_keys: bool,
@@ -43,7 +57,8 @@ impl LiveOptions {
     pub fn new() -> Self {
         Self {
             poll: Duration::from_secs(10),
-            start: Duration::from_secs(2),
+            start: Duration::from_secs(10),
+            without_rules: None,
             local_copy: None,
             key_seed: *b"tower-quota keys",
             readable_keys: false,
@@ -62,15 +77,35 @@ impl LiveOptions {
         self
     }
 
-    /// Sets how long the start waits for the first document; 2 s by default.
+    /// Sets how long the start waits for the first document; 10 s by default.
+    ///
+    /// Reading a document of several megabytes takes seconds. `RedisRules` fails after a deadline of its own, 2 s.
     pub const fn start_deadline(mut self, deadline: Duration) -> Self {
         self.start = deadline;
         self
     }
 
-    /// Keeps a copy of the last good document in this file, for a restart while the store is unavailable.
+    /// Chooses what the requests of an instance get until its first rules are in force.
     ///
-    /// It is written by a rename, and holds the document as it is. Instances need files of their own.
+    /// By default, the [start](super::LiveRules::start) fails without rules.
+    ///
+    /// ```
+    /// use tower_quota_live::{LiveOptions, WithoutRules};
+    /// use tower_quota_rules::{Format, Rules};
+    ///
+    /// let limits = Rules::parse("limits: [{ name: client, quota: 100/minute, key: client_ip }]", Format::Yaml)?;
+    /// let options = LiveOptions::new().without_rules(WithoutRules::Fallback(limits));
+    /// # Ok::<_, tower_quota_rules::Problems>(())
+    /// ```
+    pub fn without_rules(mut self, choice: WithoutRules) -> Self {
+        self.without_rules = Some(choice);
+        self
+    }
+
+    /// Keeps a copy of the last good document and of the blocks in this file, for a restart during an outage.
+    ///
+    /// The copy is written by a rename when the document or the blocks change, and holds the document as it is.
+    /// Instances need files of their own.
     pub fn local_copy(mut self, path: impl Into<PathBuf>) -> Self {
         self.local_copy = Some(path.into());
         self

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use axum::extract::State;
+use http::StatusCode;
 use serde::Serialize;
 use tower_quota_live::LiveState;
 use utoipa::ToSchema;
@@ -105,4 +106,19 @@ impl Health {
 #[utoipa::path(get, path = "/v1/health", operation_id = "health", responses((status = 200, body = Health)))]
 pub(crate) async fn health(State(api): State<Api>) -> Json<Health> {
     Json(Health::of(&api))
+}
+
+/// Returns 200 if rules are in force on this instance, also from the local copy, and 503 until then. Needs no token.
+#[utoipa::path(
+    get,
+    path = "/v1/ready",
+    operation_id = "ready",
+    security(()),
+    responses((status = 200, description = "Rules are in force"), (status = 503, description = "No rules are in force yet")),
+)]
+pub(crate) async fn ready(State(api): State<Api>) -> StatusCode {
+    match api.live.in_force() {
+        Some(_) => StatusCode::OK,
+        None => StatusCode::SERVICE_UNAVAILABLE,
+    }
 }

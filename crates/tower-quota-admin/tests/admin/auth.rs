@@ -3,13 +3,19 @@
 use reqwest::{Method, StatusCode};
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 use tower_quota_admin::{AdminError, AdminOptions, Author, ProblemKind, Role, router};
-use tower_quota_live::{LiveOptions, LiveRules, MemoryRules};
+use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, WithoutRules};
 
 use crate::server::{HOLDER, Instance, TOKEN, options, problem};
 
 async fn build(options: AdminOptions) -> Option<AdminError> {
     let handle = RateLimitLayer::new(MemoryStore::new(), Policy::new()).handle();
-    let live = LiveRules::start(handle, MemoryRules::new(), LiveOptions::new()).await;
+    let live = LiveRules::start(
+        handle,
+        MemoryRules::new(),
+        LiveOptions::new().without_rules(WithoutRules::Refuse),
+    )
+    .await
+    .unwrap();
     router(live, options).err()
 }
 
@@ -120,7 +126,13 @@ async fn unknown_path_needs_a_token_too() {
 #[tokio::test]
 async fn own_layer_names_the_author() {
     let handle = RateLimitLayer::new(MemoryStore::new(), Policy::new()).handle();
-    let live = LiveRules::start(handle, MemoryRules::new(), LiveOptions::new()).await;
+    let live = LiveRules::start(
+        handle,
+        MemoryRules::new(),
+        LiveOptions::new().without_rules(WithoutRules::Refuse),
+    )
+    .await
+    .unwrap();
     let admin = router(live, AdminOptions::new().authenticated_by_own_layer()).unwrap();
     let admin = admin.layer(axum::Extension(Author("ann".to_owned())));
     let instance = Instance {

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use reqwest::StatusCode;
+use reqwest::{Method, StatusCode};
 use serde_json::json;
 use tower_quota_admin::{AdminOptions, ProblemKind};
 
-use crate::server::{Instance, problem};
+use crate::server::{Instance, RULES, problem};
 
 #[tokio::test]
 async fn health_names_rules_and_stores() {
@@ -30,6 +30,27 @@ async fn health_names_rules_and_stores() {
         ),
         (&json!("memory"), &json!(1))
     );
+}
+
+#[tokio::test]
+async fn readiness_needs_rules_and_no_token() {
+    let instance = Instance::start().await;
+    let ready = async || {
+        let request = instance.anonymous(Method::GET, "/v1/ready");
+        let response = request.send().await.unwrap();
+        let status = response.status();
+        assert_eq!(response.text().await.unwrap(), "");
+        status
+    };
+    // Probes are not limited, unlike other requests without a token.
+    for _ in 0..20 {
+        assert_eq!(ready().await, StatusCode::SERVICE_UNAVAILABLE);
+    }
+    assert_eq!(instance.ask("ann").await, StatusCode::SERVICE_UNAVAILABLE);
+    let put = instance.put_rules(RULES).header("If-None-Match", "*");
+    assert_eq!(put.send().await.unwrap().status(), StatusCode::OK);
+    assert_eq!(ready().await, StatusCode::OK);
+    assert_eq!(instance.ask("ann").await, StatusCode::OK);
 }
 
 #[tokio::test]

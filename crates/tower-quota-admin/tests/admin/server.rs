@@ -8,7 +8,9 @@ use reqwest::{Client, Method, RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 use tower_quota_admin::{AdminOptions, router};
-use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, RuleStore, ShadowCounts};
+use tower_quota_live::{
+    LiveOptions, LiveRules, MemoryRules, RuleStore, ShadowCounts, WithoutRules,
+};
 
 /// The token of the tests, and the name of its holder.
 pub(crate) const TOKEN: &str = "the tests' own token";
@@ -70,8 +72,13 @@ impl Instance {
         let layer = RateLimitLayer::new(counters.clone(), Policy::new())
             .on_decision(counts.listener())
             .count_busy_clients();
-        let live_options = live.shadow_counts(counts).readable_keys();
-        let live = LiveRules::start(layer.handle(), store, live_options).await;
+        let live_options = live
+            .shadow_counts(counts)
+            .readable_keys()
+            .without_rules(WithoutRules::Refuse);
+        let live = LiveRules::start(layer.handle(), store, live_options)
+            .await
+            .unwrap();
         let admin = router(
             live,
             options.store_figures("memory", move || counters.stats()),

@@ -10,7 +10,7 @@ use http::{Request, Response};
 use tokio::runtime::Runtime;
 use tower_quota::{Policy, RateLimitLayer, RedisStore, redis::RedisStoreError};
 use tower_quota_admin::{AdminOptions, Author};
-use tower_quota_live::{LiveOptions, LiveRules, RedisRules, ShadowCounts};
+use tower_quota_live::{LiveOptions, LiveRules, RedisRules, ShadowCounts, WithoutRules};
 use tower_quota_rules::Rules;
 use tower_service::Service;
 
@@ -112,6 +112,8 @@ async fn router(
     let code = arguments.load.code.clone();
     let mut options = LiveOptions::new()
         .start_deadline(timeout)
+        // The first rules may be put from here.
+        .without_rules(WithoutRules::Refuse)
         // The services count what a shadow document would change. This process sees no requests.
         .shadow_counts(ShadowCounts::new())
         .read_with(move |text, format| Rules::parse_with(text, format, &parts(&code)));
@@ -122,7 +124,9 @@ async fn router(
         options = options.readable_keys();
     }
     let layer = RateLimitLayer::new(counters, Policy::new());
-    let live = LiveRules::start(layer.handle(), rules, options).await;
+    let live = LiveRules::start(layer.handle(), rules, options)
+        .await
+        .map_err(Failure::usage)?;
     let state = live.state();
     if !state.is_reachable {
         return Err(Failure::Unreachable(

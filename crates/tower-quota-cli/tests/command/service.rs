@@ -18,7 +18,7 @@ use tokio_rustls::TlsAcceptor;
 use tower::ServiceExt;
 use tower_quota::{MemoryStore, Policy, RateLimitLayer};
 use tower_quota_admin::{AdminOptions, router};
-use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, ShadowCounts};
+use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, ShadowCounts, WithoutRules};
 use tower_quota_testkit::TlsFiles;
 
 pub(crate) const TOKEN: &str = "a token of a test, 32 bytes long";
@@ -44,9 +44,12 @@ impl TestService {
             let live = LiveRules::start(
                 layer.handle(),
                 MemoryRules::new(),
-                LiveOptions::new().shadow_counts(ShadowCounts::new()),
+                LiveOptions::new()
+                    .shadow_counts(ShadowCounts::new())
+                    .without_rules(WithoutRules::Refuse),
             )
-            .await;
+            .await
+            .unwrap();
             let options = AdminOptions::new()
                 .bearer_token("on-call", TOKEN)
                 .allow_showing_keys();

@@ -42,7 +42,7 @@ impl Shared {
         version: &Version,
     ) -> Result<Rules, Invalid> {
         let (text, format) = (version.text.clone(), version.format);
-        self.blocking(move |shared| shared.read(&text, format))
+        self.blocking(move |shared| shared.read_and_test(&text, format))
             .await?
     }
 
@@ -50,14 +50,21 @@ impl Shared {
         (self.options.reader)(text, format).map_err(Invalid::Problems)
     }
 
+    /// Reads a document and runs its own tests.
+    fn read_and_test(&self, text: &str, format: Format) -> Result<Rules, Invalid> {
+        let rules = self.read(text, format)?;
+        let tests = rules.test();
+        if tests.is_passed() {
+            Ok(rules)
+        } else {
+            Err(Invalid::Tests(tests))
+        }
+    }
+
     /// Checks a new document, alone and as the shadow document.
     pub(crate) fn examine(&self, new: &NewVersion) -> Result<(), ChangeError> {
-        let rules = self.read(&new.text, new.format)?;
-        let tests = rules.test();
+        let rules = self.read_and_test(&new.text, new.format)?;
         let refused = |reason: &str| Err(ChangeError::Refused(reason.to_owned()));
-        if !tests.is_passed() {
-            return refused(&format!("the document's own tests fail: {tests}"));
-        }
         if !new.is_shadow {
             return Ok(());
         }

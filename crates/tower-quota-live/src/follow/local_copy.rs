@@ -1,18 +1,28 @@
-//! The local copy of the last good document, for a restart while the store is unavailable.
+//! The local copy of the last good document and of the blocks, for a restart while the store is unavailable.
 
 use std::io;
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
+
+use crate::blocks::Block;
 use crate::files;
 use crate::version::Version;
 
-/// Writes the copy by a rename.
-pub(super) async fn write(path: &Path, version: &Version) -> io::Result<()> {
-    files::replace(path, serde_json::to_string(version)?).await
+#[derive(Serialize, Deserialize)]
+pub(super) struct LocalCopy {
+    pub(super) version: Version,
+    pub(super) blocks: Vec<Block>,
 }
 
-/// Reads the copy.
-pub(super) async fn read(path: &Path) -> io::Result<Version> {
-    let path = path.to_owned();
-    files::blocking(move || Ok(serde_json::from_slice(&std::fs::read(path)?)?)).await
+impl LocalCopy {
+    /// Writes the copy by a rename.
+    pub(super) async fn write(&self, path: &Path) -> io::Result<()> {
+        files::replace(path, serde_json::to_string(self)?).await
+    }
+
+    pub(super) async fn read(path: &Path) -> io::Result<Self> {
+        let path = path.to_owned();
+        files::blocking(move || Ok(serde_json::from_slice(&std::fs::read(path)?)?)).await
+    }
 }

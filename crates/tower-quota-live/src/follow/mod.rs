@@ -1,4 +1,15 @@
 //! Follows a store: what it says comes into force, and what it cannot say does not.
+//!
+//! The state of following is `Known`, together with the version in force:
+//!
+//! | the store | the document | in force | next |
+//! |---|---|---|---|
+//! | says the known revision | | as before | |
+//! | says another revision | has the known number, or is rejected already | as before | |
+//! | | has a new number, and is valid | the new document | the local copy is written |
+//! | | is invalid, or its own tests fail | the last good document; at a start that of the history | it is rejected, until the number changes |
+//! | fails | | as before, or the choice without rules | doubt: all is asked again, and texts are compared |
+//! | has lost data | | as before | rules and blocks are put back, and the store is asked again |
 
 mod blocks;
 mod compile;

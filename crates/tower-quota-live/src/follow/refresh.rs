@@ -6,15 +6,17 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use tokio::sync::watch;
+use tower_quota::Policy;
 
 use super::in_force::InForce;
-use super::local_copy;
+use super::local_copy::LocalCopy;
 use super::shared::{Known, Shared};
 use crate::error::Invalid;
 use crate::metrics;
-use crate::store::{RuleStoreError, StoreState};
+use crate::options::WithoutRules;
+use crate::store::{BlockChanges, RuleStoreError, StoreState};
 use crate::time::Time;
-use crate::version::Version;
+use crate::version::{Version, VersionInfo};
 use crate::wait::{Backoff, jittered, now, pause};
 use tower_quota_rules::Rules;
 
@@ -65,7 +67,7 @@ impl Shared {
             .unwrap_or_else(|error| Some(error.to_string()))
         {
             None => {
-                if let (None, Some(in_force)) = (known.rejected, self.in_force.load().as_deref())
+                if let (None, Some(in_force)) = (&known.rejected, self.in_force.load().as_deref())
                     && !in_force.is_local_copy
                 {
                     metrics::record_reload(Some(in_force.version.number));
@@ -77,17 +79,27 @@ impl Shared {
             }
             Some(error) => {
                 known.is_doubtful = true;
-                known.revision = None;
                 metrics::record_reload(None);
                 if self.health.failed(error.clone()) {
-                    tracing::warn!(
-                        error,
-                        "the store of the rules is unavailable: the last good document stays in force"
-                    );
+                    self.warn(&error);
                 }
                 false
             }
         }
+    }
+
+    /// Logs a problem, and what holds in spite of it.
+    pub(crate) fn warn(&self, problem: &str) {
+        if self.in_force.load().is_some() {
+            tracing::warn!("{problem}: the last good document stays in force");
+            return;
+        }
+        let holds = match self.options.without_rules {
+            None => "the start fails",
+            Some(WithoutRules::Refuse) => "every request is refused",
+            Some(WithoutRules::Fallback(_)) => "the fallback limits hold",
+        };
+        tracing::error!("{problem}: no rules are in force, {holds}");
     }
 
     /// Returns the failure of a part of the store, if the rest could be taken over.
@@ -95,51 +107,40 @@ impl Shared {
         self: &Arc<Self>,
         known: &mut Known,
     ) -> Result<Option<String>, RuleStoreError> {
-        let Some(mut state) = self.store.state(known.revision).await? else {
+        let revision = known.revision.filter(|_| !known.is_doubtful);
+        let Some(mut state) = self.store.state(revision).await? else {
             return Ok(None);
         };
-        let in_force = self.in_force.load_full();
-        let has_lost = state.has_lost(known.seen);
-        let kept = if has_lost {
-            self.blocks.all()
-        } else {
-            Vec::new()
+        // The first change of an empty store is no loss.
+        let has_lost = state.has_lost(known.revision.filter(|revision| *revision > 0));
+        let is_restored = match self.in_force.load_full() {
+            Some(in_force) if state.newest() < Some(in_force.version.number) => {
+                self.store.restore(&in_force.version).await?
+            }
+            _ => false,
         };
-        if has_lost {
-            tracing::warn!(
-                store = self.store.name(),
-                "the store has lost data: put the blocks back"
-            );
-            self.store.restore_blocks(&kept).await?;
-        }
-        let mut is_restored = false;
-        if let Some(in_force) = &in_force
-            && state.newest() < Some(in_force.version.number)
-            && self.store.restore(&in_force.version).await?
-        {
-            is_restored = true;
-            let version = in_force.version.number;
-            tracing::warn!(
-                version,
-                store = self.store.name(),
-                "the store has lost its rules: put them back"
-            );
-        }
         if has_lost || is_restored {
+            let kept = self.blocks.all();
+            self.store.restore_blocks(&kept).await?;
+            tracing::warn!(
+                store = self.store.name(),
+                "the store has lost data: put the rules and blocks back"
+            );
             state = self.store.state(None).await?.unwrap_or(state);
             if !state.blocks.know_all(&kept) {
                 let reason = "it has lost its data again";
                 return Err(RuleStoreError::unavailable(self.store.name(), reason));
             }
         }
-        self.blocks.apply(core::mem::take(&mut state.blocks));
         let (revision, failure) = (state.revision, state.failure.take());
-        self.take_documents(known, in_force.as_deref(), state)
-            .await?;
-        known.revision = Some(revision);
-        // The first change of an empty store is no loss.
-        known.seen = known.revision.filter(|revision| *revision > 0);
-        known.is_doubtful = false;
+        if failure.is_none() {
+            self.blocks.apply(core::mem::take(&mut state.blocks));
+        }
+        self.take_documents(known, &state).await?;
+        (known.revision, known.is_doubtful) = (Some(revision), false);
+        if failure.is_none() {
+            self.keep_copy().await;
+        }
         Ok(failure)
     }
 
@@ -147,64 +148,84 @@ impl Shared {
     async fn take_documents(
         self: &Arc<Self>,
         known: &mut Known,
-        in_force: Option<&InForce>,
-        state: StoreState,
+        state: &StoreState,
     ) -> Result<(), RuleStoreError> {
         let Some(number) = state.current else {
             return Ok(());
         };
-        let confirmed = in_force.filter(|in_force| !in_force.is_local_copy);
-        let old = confirmed.map(|in_force| &in_force.version);
-        let mut current = self.newer(known, old, number).await?;
-        // Asked until it has answered: the rejected document is not read again.
-        if current.is_none() && in_force.is_none() && known.rejected == Some(number) {
-            current = self.last_good(number).await?;
+        let in_force = self.in_force.load_full();
+        let old = in_force.as_deref();
+        let old_current = old.map(|old| (old.version.clone(), old.rules.clone()));
+        let old_shadow = old.and_then(|old| old.shadow.clone());
+        let mut current = self.document(known, old_current.as_ref(), number).await?;
+        let is_confirmed = current.is_some();
+        if current.is_none() {
+            current = match old_current {
+                Some(old) => Some(old),
+                None => self.last_good(number).await?,
+            };
         }
-        let old_shadow = in_force.and_then(|in_force| in_force.shadow.as_ref());
-        let old = old_shadow.map(|(version, _)| version);
-        let mut shadow = None;
-        if let Some(number) = state.shadow {
-            shadow = self.newer(known, old, number).await?;
-            if shadow.is_none() && known.rejected != Some(number) {
-                shadow = old_shadow.cloned();
+        let shadow = match state.shadow {
+            Some(number) => self.document(known, old_shadow.as_ref(), number).await?,
+            None => None,
+        };
+        if let Some((version, rules)) = current {
+            let is_new = old.is_none_or(|old| old.version != version);
+            let is_other_shadow = shadow.as_ref().map(|(version, _)| version)
+                != old_shadow.as_ref().map(|(version, _)| version);
+            let next = InForce {
+                version,
+                rules,
+                shadow,
+                since: old
+                    .filter(|_| !is_new)
+                    .map_or_else(Time::now, |old| old.since),
+                is_local_copy: !is_confirmed && old.is_some_and(|old| old.is_local_copy),
+            };
+            if !is_new && !is_other_shadow {
+                self.in_force.store(Some(Arc::new(next)));
+            } else if let Err((version, invalid)) = self.put_in_force(next).await {
+                self.reject(known, version, &invalid);
             }
         }
-        if current.is_some() || shadow.as_ref().map(|(version, _)| version) != old {
-            self.install(known, in_force, current, shadow).await;
-        }
-        if known
-            .rejected
-            .is_none_or(|rejected| Some(rejected) != state.newest() && rejected != number)
-        {
+        let numbers = [state.current, state.shadow];
+        let is_past = |rejected: &VersionInfo| !numbers.contains(&Some(rejected.number));
+        if known.rejected.as_ref().is_none_or(is_past) {
             known.rejected = None;
             self.health.is_valid();
         }
         Ok(())
     }
 
-    /// Reads a document of the store, unless it is the old one or was rejected before.
-    async fn newer(
+    /// Returns a document of the store: the old one if it is unchanged, `None` if it is rejected.
+    async fn document(
         self: &Arc<Self>,
         known: &mut Known,
-        old: Option<&Version>,
+        old: Option<&(Version, Rules)>,
         number: u64,
     ) -> Result<Option<(Version, Rules)>, RuleStoreError> {
-        let is_old = old.is_some_and(|old| old.number == number) && !known.is_doubtful;
-        if is_old || known.rejected == Some(number) {
-            return Ok(None);
+        let is_rejected =
+            |rejected: &Option<VersionInfo>| rejected.as_ref().is_some_and(|r| r.number == number);
+        if !known.is_doubtful {
+            if is_rejected(&known.rejected) {
+                return Ok(None);
+            }
+            if old.is_some_and(|(version, _)| version.number == number) {
+                return Ok(old.cloned());
+            }
         }
-        let version = self
-            .store
-            .version(number)
-            .await?
-            .ok_or(RuleStoreError::UnknownVersion(number))?;
-        if old == Some(&version) {
+        let version = self.store.version(number).await?;
+        let version = version.ok_or(RuleStoreError::UnknownVersion(number))?;
+        if old.is_some_and(|(old, _)| *old == version) {
+            return Ok(old.cloned());
+        }
+        if known.rejected == Some(version.info()) {
             return Ok(None);
         }
         match self.read_version(&version).await {
             Ok(rules) => Ok(Some((version, rules))),
             Err(invalid) => {
-                self.reject(known, number, &invalid);
+                self.reject(known, version.info(), &invalid);
                 Ok(None)
             }
         }
@@ -226,55 +247,24 @@ impl Shared {
         Ok(None)
     }
 
-    /// Replaces the policy in one step, and remembers the document for a restart.
-    async fn install(
-        self: &Arc<Self>,
-        known: &mut Known,
-        in_force: Option<&InForce>,
-        current: Option<(Version, Rules)>,
-        shadow: Option<(Version, Rules)>,
-    ) {
-        let is_new = current.is_some();
-        let (since, is_local_copy) = match in_force {
-            Some(in_force) if !is_new => (in_force.since, in_force.is_local_copy),
-            _ => (Time::now(), false),
-        };
-        let old = in_force.map(|in_force| (in_force.version.clone(), in_force.rules.clone()));
-        let Some((version, rules)) = current.or(old) else {
-            return;
-        };
-        let next = InForce {
-            version,
-            rules,
-            shadow,
-            since,
-            is_local_copy,
-        };
-        match self.put_in_force(next).await {
-            Ok(()) if is_new => self.keep_copy().await,
-            Ok(()) => {}
-            Err((number, invalid)) => self.reject(known, number, &invalid),
-        }
-    }
-
     /// Compiles the policy and replaces the layer's. Without the shadow document, if they do not go together.
     pub(crate) async fn put_in_force(
         self: &Arc<Self>,
         mut next: InForce,
-    ) -> Result<(), (u64, Invalid)> {
-        let (before, number) = (self.number(), next.version.number);
+    ) -> Result<(), (VersionInfo, Invalid)> {
+        let (before, info) = (self.number(), next.version.info());
         // A large policy takes a while to compile, and the old one to drop.
         let work = self.blocking(move |shared| {
             let mut failure = None;
             let rules = next.shadow.as_ref().map(|(_, rules)| rules);
             let policy = shared.policy(&next.rules, rules).or_else(|error| {
-                let shadow = next.shadow.take().map(|(version, _)| version.number);
+                let shadow = next.shadow.take().map(|(version, _)| version.info());
                 failure = shadow.map(|shadow| (shadow, Invalid::Config(error)));
                 shared.policy(&next.rules, None)
             });
             match policy {
                 Ok(policy) => {
-                    let author = next.version.author.clone();
+                    let (number, author) = (next.version.number, next.version.author.clone());
                     (shared.options.on_document)(next.rules.document());
                     shared.handle.replace_policy(policy.version(number));
                     if let Some(counts) = &shared.options.counts {
@@ -285,11 +275,11 @@ impl Shared {
                     shared.health.applied();
                     tracing::info!(version = number, author, "rules are in force");
                 }
-                Err(error) => failure = Some((number, Invalid::Config(error))),
+                Err(error) => failure = Some((next.version.info(), Invalid::Config(error))),
             }
             failure.map_or(Ok(()), Err)
         });
-        let applied = work.await.unwrap_or_else(|invalid| Err((number, invalid)));
+        let applied = work.await.unwrap_or_else(|invalid| Err((info, invalid)));
         let after = self.number();
         if after != before {
             metrics::record_applied_rules(after);
@@ -297,12 +287,12 @@ impl Shared {
         applied
     }
 
-    fn reject(&self, known: &mut Known, number: u64, invalid: &Invalid) {
-        known.rejected = Some(number);
+    fn reject(&self, known: &mut Known, version: VersionInfo, invalid: &Invalid) {
         metrics::record_rejected_rules();
-        self.health
-            .rejected(format!("version {number} is invalid: {invalid}"));
-        tracing::warn!(version = number, error = %invalid, "a document is invalid: the last good one stays in force");
+        let problem = format!("version {} is invalid: {invalid}", version.number);
+        self.warn(&problem);
+        self.health.rejected(problem);
+        known.rejected = Some(version);
     }
 
     async fn keep_copy(&self) {
@@ -310,36 +300,49 @@ impl Shared {
         else {
             return;
         };
-        if let Err(error) = local_copy::write(path, &in_force.version).await {
+        let copy = LocalCopy {
+            version: in_force.version.clone(),
+            blocks: self.blocks.all(),
+        };
+        if let Err(error) = copy.write(path).await {
             tracing::warn!(path = %path.display(), %error, "no local copy of the rules could be written");
         }
     }
 
-    /// Puts the local copy in force, if there is a good one.
-    pub(crate) async fn start_from_copy(self: &Arc<Self>) {
-        // A refresh that is still under way goes before.
-        let mut known = self.known.lock().await;
+    /// Puts the policy for the time without rules in force, then the local copy, if there is a good one.
+    pub(crate) async fn prepare(self: &Arc<Self>) -> Result<(), Invalid> {
+        if self.options.without_rules.is_some() {
+            self.blocking(Self::hold_without_rules).await??;
+        }
         let Some(path) = &self.options.local_copy else {
-            return;
+            return Ok(());
         };
-        if self.in_force.load().is_some() {
-            return;
+        // The first start has no copy yet.
+        if path.exists()
+            && let Err(error) = self.use_copy(path).await
+        {
+            tracing::warn!(path = %path.display(), %error, "the local copy of the rules cannot be used");
         }
-        match self.read_copy(path).await {
-            // A store that is empty gets it back when it is asked anew.
-            Ok(()) => known.revision = None,
-            Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "the local copy of the rules cannot be used")
-            }
-        }
+        Ok(())
     }
 
-    async fn read_copy(self: &Arc<Self>, path: &Path) -> Result<(), Invalid> {
-        let read = local_copy::read(path).await;
-        let version = read.map_err(|error| Invalid::Failed(error.to_string()))?;
-        let rules = self.read_version(&version).await?;
+    fn hold_without_rules(&self) -> Result<(), Invalid> {
+        let policy = match &self.options.without_rules {
+            Some(WithoutRules::Fallback(rules)) => self.policy(rules, None),
+            _ => Ok((self.options.with_policy)(Policy::new()).unavailable()),
+        };
+        let policy = policy.map_err(Invalid::Config)?;
+        self.handle.replace_policy(policy);
+        Ok(())
+    }
+
+    async fn use_copy(self: &Arc<Self>, path: &Path) -> Result<(), Invalid> {
+        let copy = LocalCopy::read(path).await;
+        let copy = copy.map_err(|error| Invalid::Failed(error.to_string()))?;
+        let rules = self.read_version(&copy.version).await?;
+        self.blocks.apply(BlockChanges::all(copy.blocks));
         let next = InForce {
-            version,
+            version: copy.version,
             rules,
             shadow: None,
             since: Time::now(),

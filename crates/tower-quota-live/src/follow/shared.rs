@@ -10,10 +10,12 @@ use super::in_force::InForce;
 use super::state::{Health, LiveState};
 use crate::audit::AuditRecord;
 use crate::blocks::BlockSet;
+use crate::error::StartError;
 use crate::metrics;
 use crate::options::LiveOptions;
 use crate::shadow::{ShadowCounts, ShadowReport};
 use crate::store::{RuleStore, RuleStoreError};
+use crate::version::VersionInfo;
 
 /// The state that the tasks and handles of live rules share.
 pub(crate) struct Shared {
@@ -41,12 +43,10 @@ pub(crate) struct Shared {
 pub(crate) struct Known {
     /// The last revision that was taken over.
     pub(super) revision: Option<u64>,
-    /// The last revision that was taken over, also after failures of the store.
-    pub(super) seen: Option<u64>,
-    /// The number of a document that is invalid, so that it is not read again.
-    pub(super) rejected: Option<u64>,
-    /// True if the store may have lost its data since: the version in force is then compared with the store's.
+    /// True after a failure of the store, until it answers. It may have lost its data, so texts are compared.
     pub(super) is_doubtful: bool,
+    /// The document that is invalid, so that it is not checked again.
+    pub(super) rejected: Option<VersionInfo>,
 }
 
 impl Shared {
@@ -82,6 +82,11 @@ impl Shared {
             self.in_force.load().as_deref(),
             self.blocks.in_force(),
         )
+    }
+
+    /// Returns why no rules are in force after a start.
+    pub(crate) fn start_error(&self, is_late: bool) -> StartError {
+        self.health.start_error(self.store.name(), is_late)
     }
 
     /// Returns the number of the version in force, and 0 without one.

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde::Serialize;
 
 use super::in_force::InForce;
+use crate::error::StartError;
 use crate::time::Time;
 use crate::version::VersionInfo;
 
@@ -117,6 +118,23 @@ impl Health {
         noted.note_errors();
         noted.note_reachable(false);
         is_first
+    }
+
+    /// Returns the reason why no rules are in force after a start. `is_late` says that the start took too long.
+    pub(super) fn start_error(&self, store: String, is_late: bool) -> StartError {
+        let noted = self.lock();
+        if let Some(reason) = noted.failure.clone() {
+            return StartError::Unavailable { store, reason };
+        }
+        match noted.invalid.clone() {
+            Some(reason) => StartError::Invalid { store, reason },
+            None if is_late => StartError::Unavailable {
+                store,
+                reason: "no document is in force in time: see `LiveOptions::start_deadline`"
+                    .to_owned(),
+            },
+            None => StartError::Empty { store },
+        }
     }
 
     /// Notes a document that came into force.

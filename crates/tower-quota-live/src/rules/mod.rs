@@ -14,7 +14,9 @@ use tower_quota::{BoxStore, RateLimitHandle, Store};
 use tracing::Instrument;
 
 pub use self::blocks::BlockTarget;
+use super::error::StartError;
 use super::follow::{InForce, LiveState, Shared};
+use super::metrics;
 use super::options::LiveOptions;
 use super::store::{MemoryRules, RuleStore, RuleStoreError};
 use super::wait::now;
@@ -30,39 +32,69 @@ pub struct LiveRules {
 }
 
 impl LiveRules {
-    /// Follows a store from now on, and waits a moment for its first document.
+    /// Follows a store from now on, and waits for its first document.
     ///
-    /// If the store does not answer before the [deadline](LiveOptions::start_deadline), the local copy comes into
-    /// force. Without one the layer keeps its policy until the store answers: see [`state`](Self::state).
+    /// If the store does not answer before the [deadline](LiveOptions::start_deadline), the local copy is in force.
+    ///
+    /// # Errors
+    /// [`StartError`] if no rules are in force then, unless you have chosen what holds
+    /// [without rules](LiveOptions::without_rules).
     pub async fn start<S: Store>(
         handle: RateLimitHandle<S>,
         store: impl RuleStore,
         options: LiveOptions,
-    ) -> Self {
+    ) -> Result<Self, StartError> {
         Self::start_shared(handle, Arc::new(store), options).await
     }
 
     /// Does what [`start`](Self::start) does, with a store that was chosen at run time.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
     pub async fn start_shared<S: Store>(
         handle: RateLimitHandle<S>,
         store: Arc<dyn RuleStore>,
         options: LiveOptions,
-    ) -> Self {
+    ) -> Result<Self, StartError> {
         let shared = Arc::new(Shared::new(handle.boxed(), store, options, true));
         // What is announced from here on is not missed.
         let changes = shared.store.changes();
-        let _ = tokio::time::timeout(shared.options.start, shared.refresh()).await;
-        shared.start_from_copy().await;
+        let prepared = shared.prepare().await;
+        prepared.map_err(|invalid| StartError::Fallback(invalid.to_string()))?;
+        // A refresh that is late goes on to its end: half of one must not overtake the next.
+        let first = tokio::spawn({
+            let shared = Arc::clone(&shared);
+            async move { shared.refresh().await }.in_current_span()
+        });
+        let first = tokio::time::timeout(shared.options.start, first).await;
+        if shared.in_force.load().is_none() {
+            let error = shared.start_error(first.is_err());
+            if let StartError::Empty { store } = &error {
+                metrics::record_reload(None);
+                shared.warn(&format!("{store} is empty"));
+            }
+            if shared.options.without_rules.is_none() {
+                return Err(error);
+            }
+        }
         let tasks = vec![
             tokio::spawn(Arc::clone(&shared).follow(changes)),
             tokio::spawn(Arc::clone(&shared).block_penalised()),
             #[cfg(feature = "redis")]
             tokio::spawn(Arc::clone(&shared).share_top()),
         ];
-        Self {
+        Ok(Self {
             shared,
             tasks: Arc::new(Mutex::new(tasks)),
-        }
+        })
+    }
+
+    /// Returns whether a document, the local copy or a policy of your code is in force, for the readiness probe of your service.
+    ///
+    /// It is false while the choice for the time [without rules](LiveOptions::without_rules) holds.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.shared.in_force.load().is_some() || !self.shared.follows_store
     }
 
     /// Returns whether the live rules follow a store. Otherwise your code makes the policy.

@@ -8,7 +8,9 @@ use http::{Request, Response, StatusCode};
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, ServiceExt, service_fn};
 use tower_quota::{Decision, MemoryStore, Policy, RateLimitLayer, ResponseBody, Store};
-use tower_quota_live::{LiveOptions, LiveRules, NewVersion, RuleStore, ShadowCounts};
+use tower_quota_live::{
+    LiveOptions, LiveRules, NewVersion, RuleStore, ShadowCounts, StartError, WithoutRules,
+};
 use tower_quota_rules::Format;
 
 /// The longest that a test waits for something that must happen.
@@ -57,18 +59,28 @@ impl Instance {
         store: Arc<dyn RuleStore>,
         options: LiveOptions,
     ) -> Self {
+        let options = options.without_rules(WithoutRules::Refuse);
+        Self::try_counting(counters, store, options).await.unwrap()
+    }
+
+    /// Does the same with the choice of the options for a start without rules.
+    pub(crate) async fn try_counting<S: Store>(
+        counters: S,
+        store: Arc<dyn RuleStore>,
+        options: LiveOptions,
+    ) -> Result<Self, StartError> {
         let counts = ShadowCounts::new();
         let layer = RateLimitLayer::new(counters, Policy::new())
             .attach_decision()
             .on_decision(counts.listener());
         let live =
-            LiveRules::start_shared(layer.handle(), store, options.shadow_counts(counts)).await;
+            LiveRules::start_shared(layer.handle(), store, options.shadow_counts(counts)).await?;
         let inner =
             service_fn(async |_: Request<()>| Ok::<_, Infallible>(Response::new(String::new())));
-        Self {
+        Ok(Self {
             live,
             service: BoxCloneSyncService::new(layer.layer(inner)),
-        }
+        })
     }
 
     pub(crate) async fn send(&self, request: http::request::Builder) -> Answer {

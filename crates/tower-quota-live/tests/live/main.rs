@@ -12,5 +12,6 @@ mod processes;
 mod redis;
 mod servers;
 mod shadows;
+mod start;
 mod stores;
 mod top;

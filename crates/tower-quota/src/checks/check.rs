@@ -31,12 +31,16 @@ pub enum Check {
     ///
     /// Proof takes one request.
     Undecidable,
+    /// Requests get 503, because the policy is [unavailable](crate::Policy::unavailable).
+    ///
+    /// Proof takes one request.
+    NoRules,
 }
 
 impl Check {
     pub(super) const fn proof(self) -> u64 {
         match self {
-            Self::NoPeerAddress | Self::TooManyLimits | Self::Undecidable => 1,
+            Self::NoPeerAddress | Self::TooManyLimits | Self::Undecidable | Self::NoRules => 1,
             Self::UntrustedProxy | Self::CountedTwice => 20,
             Self::NoForwardedAddress | Self::UnreachableLimit => 100,
         }

@@ -62,6 +62,14 @@ impl Checks {
         });
     }
 
+    pub(crate) fn no_rules(&self) {
+        self.record(Check::NoRules, 1, || {
+            "no rules are in force, so requests are refused with status 503: put a valid document into the store of the \
+             rules"
+                .to_owned()
+        });
+    }
+
     fn record(&self, check: Check, shown: u64, text: impl FnOnce() -> String) {
         let proof = check.proof();
         if shown < proof || self.off().contains(&check) {

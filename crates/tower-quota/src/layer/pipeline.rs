@@ -88,9 +88,7 @@ impl<S: Store> Shared<S> {
                 rules.metrics.skipped(&head);
                 Step::Forward(Admission::default())
             }
-            Listed::Blocked => {
-                Step::Respond(self.refuse_undecided(rules, Reason::Blocked, request))
-            }
+            Listed::Refused(reason) => Step::Respond(self.refuse_undecided(rules, reason, request)),
             Listed::Unlisted if rules.plan.look_ups.is_empty() => self.ask(rules, request),
             Listed::Unlisted => {
                 let look_ups = LookUps::begin(&rules.plan.look_ups, &head);

@@ -108,6 +108,7 @@ impl<S: Store> Shared<S> {
             Reason::NoPeerAddress if !rules.watch.is_open() => self.checks.no_peer_address(),
             Reason::TooManyLimits => self.checks.too_many_limits(),
             Reason::Undecidable(error) => self.checks.undecidable(error),
+            Reason::StoreFailure(_) => self.checks.no_rules(),
             _ => {}
         }
         let head = RequestHead::of(request);

@@ -38,8 +38,9 @@ const OK: &str = "ok";
 const REJECTED: &str = "rejected";
 const FAILED: &str = "failed";
 
-/// All series exist early, so a rate sees the first failure.
+/// All series exist early, so a rate sees the first failure, and the version is 0 before the first rules.
 fn count_reload(result: &str) {
+    gauge!(table::RULES_VERSION).increment(0.0);
     for known in [OK, REJECTED, FAILED] {
         counter!(table::RULES_RELOADS, "result" => known).increment(u64::from(known == result));
     }

@@ -53,7 +53,7 @@ impl Plan {
         match self.lists.find(head) {
             Listed::Skipped => return Explained::Skipped,
             Listed::Allowed => return Explained::Allowed,
-            Listed::Blocked => return Explained::Refused(Reason::Blocked),
+            Listed::Refused(reason) => return Explained::Refused(reason),
             Listed::Unlisted => {}
         }
         let mut ask = Ask::new(self);

@@ -1,6 +1,9 @@
+use core::error::Error;
+use core::fmt;
 use std::sync::Arc;
 
 use crate::head::RequestHead;
+use crate::response::Reason;
 use crate::when::Condition;
 
 /// The requests that a policy does not count.
@@ -9,6 +12,7 @@ pub(crate) struct Lists {
     pub(super) allowed: Vec<Arc<dyn Condition>>,
     pub(super) blocked: Vec<Arc<dyn Condition>>,
     pub(super) skipped: Vec<Arc<dyn Condition>>,
+    pub(super) is_unavailable: bool,
 }
 
 pub(crate) enum Listed {
@@ -16,8 +20,20 @@ pub(crate) enum Listed {
     /// Passes uncounted, even if another list matches.
     Allowed,
     Skipped,
-    Blocked,
+    Refused(Reason<'static>),
 }
+
+/// The error of a policy that refuses every request.
+#[derive(Debug)]
+struct NoRules;
+
+impl fmt::Display for NoRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no rules are in force")
+    }
+}
+
+impl Error for NoRules {}
 
 impl Lists {
     pub(super) const fn new() -> Self {
@@ -25,11 +41,15 @@ impl Lists {
             allowed: Vec::new(),
             blocked: Vec::new(),
             skipped: Vec::new(),
+            is_unavailable: false,
         }
     }
 
     pub(super) const fn are_empty(&self) -> bool {
-        self.allowed.is_empty() && self.blocked.is_empty() && self.skipped.is_empty()
+        self.allowed.is_empty()
+            && self.blocked.is_empty()
+            && self.skipped.is_empty()
+            && !self.is_unavailable
     }
 
     /// Allowed requests take precedence over blocked requests, and blocked over skipped requests.
@@ -42,9 +62,11 @@ impl Lists {
         if is_listed(&self.allowed, false) {
             Listed::Allowed
         } else if is_listed(&self.blocked, true) {
-            Listed::Blocked
+            Listed::Refused(Reason::Blocked)
         } else if is_listed(&self.skipped, false) {
             Listed::Skipped
+        } else if self.is_unavailable {
+            Listed::Refused(Reason::StoreFailure(&NoRules))
         } else {
             Listed::Unlisted
         }

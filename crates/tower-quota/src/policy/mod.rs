@@ -236,6 +236,22 @@ impl Policy {
         self
     }
 
+    /// Refuses every request with status 503, or `UNAVAILABLE` for gRPC, unless [skipped](Self::skip) or
+    /// [allowed](Self::allow).
+    ///
+    /// Use the policy while a service has no limits yet, for example until its first rules are read.
+    ///
+    /// ```
+    /// use tower_quota::{Policy, when};
+    ///
+    /// let policy = Policy::new().skip(when::path("/healthz")).unavailable();
+    /// # let _ = policy;
+    /// ```
+    pub const fn unavailable(mut self) -> Self {
+        self.lists.is_unavailable = true;
+        self
+    }
+
     /// Looks up a value for each request before the limits, such as the owner of an API key.
     ///
     /// Limits and handlers read the value from the request's extensions. After the deadline the value is missing.
