@@ -3,7 +3,8 @@
 //!     ADMIN_TOKEN=an-example-token cargo run --release -p tower-quota-gateway --example gateway
 //!
 //! The rules are those of `examples/gateway/rules.yaml`, or of the file at `RULES`. With the URL of Redis there (a server,
-//! `redis+sentinel://HOST,HOST/PRIMARY` or `redis+cluster://HOST,HOST`; `rediss` for TLS), they are in Redis, for all instances, and so are the counters: put the first rules by the admin API.
+//! `redis+sentinel://HOST,HOST/PRIMARY` or `redis+cluster://HOST,HOST`; `rediss` for TLS), they are in Redis, for all instances, and
+//! so are the counters: put the first rules by the admin API. Until then the limits of `rules.yaml` hold.
 //! With such a URL in `REDIS_URL` instead, instances share their counters, and each has its rules in a file.
 //!
 //! Serves on 127.0.0.1:3000, and admins on 127.0.0.1:3001, where Prometheus finds `/metrics`. Set `PORT` and `ADMIN_PORT` for
@@ -15,6 +16,7 @@
 //!     tower-quota = { version = "0.1", features = ["axum", "metrics", "tls", "top"] }
 //!     tower-quota-admin = { version = "0.1", features = ["redis"] }
 //!     tower-quota-live = { version = "0.1", features = ["axum", "file", "metrics", "tls"] }
+//!     tower-quota-rules = "0.1"
 //!     axum = "0.8"
 //!     hyper-util = { version = "0.1", features = ["client-legacy", "http1", "tokio"] }
 //!     metrics-exporter-prometheus = { version = "0.18", default-features = false }
@@ -39,8 +41,9 @@ use tokio::net::TcpListener;
 use tower_quota::{BoxStore, MemoryStore, Policy, RateLimitLayer, RedisStore, Store, metrics};
 use tower_quota_admin::AdminOptions;
 use tower_quota_live::{
-    FileRules, LiveOptions, LiveRules, RedisRules, RuleStore, ShadowCounts, SharedTop,
+    FileRules, LiveOptions, LiveRules, RedisRules, RuleStore, ShadowCounts, SharedTop, WithoutRules,
 };
+use tower_quota_rules::{Format, Rules};
 
 const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rules.yaml");
 
@@ -69,6 +72,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
         live_options = live_options.shared_top(SharedTop::beside(&redis, "gateway")?);
         if has_redis_rules {
             rules = Some(Arc::new(RedisRules::beside(&redis, "gateway")?));
+            // Until the first rules are in Redis, the limits of the example's file hold.
+            let fallback = Rules::parse(include_str!("rules.yaml"), Format::Yaml)?;
+            live_options = live_options.without_rules(WithoutRules::Fallback(fallback));
         }
         let (figures, published) = (redis.clone(), redis.clone());
         options = options.store_figures("redis", move || figures.stats());
@@ -86,13 +92,12 @@ async fn main() -> Result<(), Box<dyn Error>> {
         None => Arc::new(FileRules::new(&source)?.writable()),
     };
 
-    // Until the first rules are in force, nothing is limited.
     let counts = ShadowCounts::new();
     let layer = RateLimitLayer::new(counters.clone(), Policy::new())
         .on_decision(counts.listener())
         .count_busy_clients();
     let live =
-        LiveRules::start_shared(layer.handle(), rules, live_options.shadow_counts(counts)).await;
+        LiveRules::start_shared(layer.handle(), rules, live_options.shadow_counts(counts)).await?;
     let handle = layer.handle();
     let render = move || {
         handle.publish_metrics("gateway");
