@@ -11,7 +11,7 @@ use tower_quota_testkit::ManualClock;
 
 use crate::setting::{Case, Wire};
 
-const PAGE: &str = include_str!("../../docs/ANSWERS.md");
+const PAGE: &str = include_str!("../../docs/reference/answers.md");
 
 #[tokio::test(start_paused = true)]
 async fn documented_answers_match_layer() {
@@ -41,7 +41,7 @@ async fn documented_answers_match_layer() {
     let begin = PAGE.find("## At a glance").unwrap();
     assert!(
         PAGE[begin..] == page,
-        "docs/ANSWERS.md should go on:\n\n{page}"
+        "docs/reference/answers.md should go on:\n\n{page}"
     );
 }
 

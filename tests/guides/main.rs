@@ -55,12 +55,14 @@ fn guides_are_in_every_index() {
             "the links of the module `guide` lack {name}"
         );
     }
-    for page in pages("docs") {
-        let name = page.file_name().unwrap().to_str().unwrap();
-        assert!(
-            name == "README.md" || index.contains(&format!("({name})")),
-            "docs/README.md lacks {name}"
-        );
+    for folder in ["reference", "measurements"] {
+        for page in pages(&format!("docs/{folder}")) {
+            let name = page.file_name().unwrap().to_str().unwrap();
+            assert!(
+                index.contains(&format!("({folder}/{name})")),
+                "docs/README.md lacks {name}"
+            );
+        }
     }
 }
 
@@ -181,6 +183,8 @@ fn relative_links_lead_to_files() {
         .into_iter()
         .chain(pages("docs"))
         .chain(pages("docs/guide"))
+        .chain(pages("docs/reference"))
+        .chain(pages("docs/measurements"))
     {
         let text = fs::read_to_string(&page).unwrap();
         for link in links(&text) {

@@ -1,4 +1,4 @@
-//! The table of the page `docs/METRICS.md` is the table of the code.
+//! The table of the page `docs/reference/metrics.md` is the table of the code.
 
 use std::fs;
 
@@ -29,7 +29,7 @@ fn row(metric: &Metric) -> String {
 
 #[test]
 fn page_shows_the_table_of_metrics() {
-    let page = fs::read_to_string(file("docs/METRICS.md")).unwrap();
+    let page = fs::read_to_string(file("docs/reference/metrics.md")).unwrap();
     let shown: Vec<&str> = page
         .lines()
         .filter(|line| line.starts_with("| `tower_quota_"))

@@ -2,7 +2,7 @@
 
 use crate::each_layer::TITLES;
 
-const PAGE: &str = include_str!("../../docs/STACKS.md");
+const PAGE: &str = include_str!("../../docs/reference/stacks.md");
 
 /// The files whose tests the page names.
 const SOURCES: [&str; 8] = [

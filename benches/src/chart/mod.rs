@@ -25,7 +25,7 @@ use self::regions::filled;
 use crate::report::Report;
 
 /// Shows figures before and after, in the region of this name.
-const REAL_TRAFFIC: (&str, &str) = ("REAL_TRAFFIC.md", "real-traffic");
+const REAL_TRAFFIC: (&str, &str) = ("measurements/real_traffic.md", "real-traffic");
 
 /// The drawing of the algorithms for rustdoc, in the folder of documents.
 const DRAWING_LINK: &str = "guide/drawing.txt";
@@ -65,10 +65,10 @@ pub(crate) fn run(files: &[PathBuf], into: &Path) -> Result<(), Box<dyn Error>> 
 /// Returns the document that shows a suite's figures.
 fn document_of(suite: &str) -> &'static str {
     match suite {
-        "distance" | "redis" => "REDIS.md",
-        "distributed" | "outage" | "simulation" => "DISTRIBUTED.md",
-        "rules" | "reload" => "RULES.md",
-        _ => "MEMORY.md",
+        "distance" | "redis" => "measurements/redis.md",
+        "distributed" | "outage" | "simulation" => "measurements/distributed.md",
+        "rules" | "reload" => "reference/rules.md",
+        _ => "measurements/memory.md",
     }
 }
 
@@ -99,7 +99,7 @@ fn page(report: &Report) -> Result<Page, Box<dyn Error>> {
             continue;
         }
         let file = format!("{}.svg", picture.name);
-        page.text += &format!("\n![{}: {}](charts/{file})\n", picture.title, picture.unit);
+        page.text += &format!("\n![{}: {}](../charts/{file})\n", picture.title, picture.unit);
         if picture.has_table {
             page.text += &tables::of_grid(&grid);
         }

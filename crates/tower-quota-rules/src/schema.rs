@@ -7,7 +7,7 @@ use crate::document::Document;
 
 /// Returns the JSON Schema of documents, of draft 2020-12, made from the types.
 ///
-/// Editors complete and check documents by it. It is published as `docs/rules.schema.json`.
+/// Editors complete and check documents by it. It is published as `docs/reference/rules.schema.json`.
 #[must_use]
 pub fn schema() -> Schema {
     let mut schema = SchemaSettings::draft2020_12()

@@ -1,6 +1,6 @@
 //! Bad documents, and what is said of each: `bad/*` with the expected text beside it.
 //!
-//! With `REWRITE=1` the expected texts are written, and so is `docs/BAD_RULES.md`.
+//! With `REWRITE=1` the expected texts are written, and so is `docs/reference/bad_rules.md`.
 
 #![allow(
     clippy::expect_used,
@@ -81,7 +81,7 @@ fn bad_documents_are_explained() {
         .expect("a string");
     }
     compare(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/BAD_RULES.md"),
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/bad_rules.md"),
         &page,
     );
 }

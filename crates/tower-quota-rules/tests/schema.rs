@@ -12,7 +12,7 @@ use std::path::Path;
 
 #[test]
 fn published_schema_is_current() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rules.schema.json");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/rules.schema.json");
     let mut fresh = serde_json::to_string_pretty(&tower_quota_rules::schema()).expect("JSON");
     fresh.push('\n');
     if std::env::var_os("REWRITE").is_some() {
@@ -49,7 +49,7 @@ fn fields(schema: &serde_json::Value, found: &mut Vec<String>) {
 
 #[test]
 fn reference_names_every_field() {
-    let page = include_str!("../../../docs/RULES.md");
+    let page = include_str!("../../../docs/reference/rules.md");
     let mut found = Vec::new();
     fields(tower_quota_rules::schema().as_value(), &mut found);
     assert!(found.len() > 60);
@@ -62,7 +62,7 @@ fn reference_names_every_field() {
         ];
         assert!(
             named.iter().any(|text| page.contains(text.as_str())),
-            "docs/RULES.md does not name {field}"
+            "docs/reference/rules.md does not name {field}"
         );
     }
 }

@@ -76,7 +76,7 @@
 //!
 //! Seconds are rounded up. The first two fields follow draft-ietf-httpapi-ratelimit-headers-11.
 //! You can set other [styles](RateLimitLayer::headers), and spread [retries](RateLimitLayer::retry_jitter).
-//! `docs/ANSWERS.md` lists every response in each protocol.
+//! `docs/reference/answers.md` lists every response in each protocol.
 //!
 //! # When the store is unavailable
 //!
@@ -128,7 +128,7 @@
 //! # Caveats
 //!
 //! * **Mistakes are logged** through `tracing`, once, if only traffic shows a mistake in your configuration. See [`Check`],
-//!   [`RateLimitHandle::mistakes`] and `docs/MISTAKES.md`.
+//!   [`RateLimitHandle::mistakes`] and `docs/reference/mistakes.md`.
 //! * **Peer addresses.** [`key::client_ip`] needs the feature `axum` or `tonic`. Serve an axum app with
 //!   `into_make_service_with_connect_info::<SocketAddr>()`. Without an address the response is 500, unless you choose
 //!   [otherwise](Limit::when_missing). [Behind a proxy](guide::behind_a_proxy), name the trusted proxies with

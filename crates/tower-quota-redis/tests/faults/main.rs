@@ -1,5 +1,5 @@
 //! Faults on real servers: how long a request waits, what is admitted, and how soon decisions are made again. Each test
-//! prints its row of `docs/FAULTS.md`.
+//! prints its row of `docs/reference/faults.md`.
 
 #![allow(
     clippy::unwrap_used,

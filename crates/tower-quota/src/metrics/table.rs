@@ -1,4 +1,4 @@
-//! For a new metric, add a row here and in `docs/METRICS.md`.
+//! For a new metric, add a row here and in `docs/reference/metrics.md`.
 
 use ::metrics::{Unit, describe_counter, describe_gauge, describe_histogram};
 

@@ -157,7 +157,7 @@ pub(crate) async fn proves<S: Store>(
     );
     assert!(
         PAGE.contains(&format!("| `Check::{check:?}` | {text} |")),
-        "docs/MISTAKES.md needs:\n| `Check::{check:?}` | {text} |"
+        "docs/reference/mistakes.md needs:\n| `Check::{check:?}` | {text} |"
     );
 
     let quiet = layer().without_check(check);

@@ -4,7 +4,7 @@
 
 use tower_quota::Check;
 
-pub(crate) const PAGE: &str = include_str!("../../../../docs/MISTAKES.md");
+pub(crate) const PAGE: &str = include_str!("../../../../docs/reference/mistakes.md");
 
 #[test]
 fn page_has_a_row_for_each_check() {
