@@ -32,7 +32,7 @@ async fn document_describes_every_route() {
             );
         }
     }
-    assert_eq!(paths.len(), 19);
+    assert_eq!(paths.len(), 20);
 }
 
 #[test]

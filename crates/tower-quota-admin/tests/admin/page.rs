@@ -6,7 +6,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tower_quota::{Limit, Policy, Quota, RateLimitLayer};
 use tower_quota_admin::{AdminOptions, ProblemKind, router};
-use tower_quota_live::{LiveOptions, LiveRules, MemoryRules, WithoutRules};
+use tower_quota_live::MemoryRules;
 use tower_quota_redis::RedisStore;
 use tower_quota_testkit::RedisServer;
 
@@ -151,14 +151,7 @@ async fn snapshot_shows_latency_of_store() {
         store,
         Policy::new().limit(Limit::new("all", Quota::per_minute(100))),
     );
-    let live = LiveRules::start(
-        layer.handle(),
-        MemoryRules::new(),
-        LiveOptions::new().without_rules(WithoutRules::Refuse),
-    )
-    .await
-    .unwrap();
-    let admin = serve(router(live, options()).unwrap()).await;
+    let admin = serve(router(layer.handle(), options()).unwrap()).await;
     let service = serve(Router::new().fallback(get(async || "hello")).layer(layer)).await;
 
     let client = reqwest::Client::new();
