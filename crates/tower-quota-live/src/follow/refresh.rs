@@ -184,7 +184,8 @@ impl Shared {
             };
             if !is_new && !is_other_shadow {
                 self.in_force.store(Some(Arc::new(next)));
-            } else if let Err((version, invalid)) = self.put_in_force(next).await {
+            } else if let Err(failure) = self.put_in_force(next).await {
+                let (version, invalid) = *failure;
                 self.reject(known, version, &invalid);
             }
         }
@@ -251,7 +252,7 @@ impl Shared {
     pub(crate) async fn put_in_force(
         self: &Arc<Self>,
         mut next: InForce,
-    ) -> Result<(), (VersionInfo, Invalid)> {
+    ) -> Result<(), Box<(VersionInfo, Invalid)>> {
         let (before, info) = (self.number(), next.version.info());
         // A large policy takes a while to compile, and the old one to drop.
         let work = self.blocking(move |shared| {
@@ -277,9 +278,11 @@ impl Shared {
                 }
                 Err(error) => failure = Some((next.version.info(), Invalid::Config(error))),
             }
-            failure.map_or(Ok(()), Err)
+            failure.map_or(Ok(()), |failure| Err(Box::new(failure)))
         });
-        let applied = work.await.unwrap_or_else(|invalid| Err((info, invalid)));
+        let applied = work
+            .await
+            .unwrap_or_else(|invalid| Err(Box::new((info, invalid))));
         let after = self.number();
         if after != before {
             metrics::record_applied_rules(after);
@@ -349,6 +352,6 @@ impl Shared {
             is_local_copy: true,
         };
         let applied = self.put_in_force(next).await;
-        applied.map_err(|(_, invalid)| invalid)
+        applied.map_err(|failure| failure.1)
     }
 }
