@@ -23,7 +23,8 @@ async fn documented_answers_match_layer() {
         assert_eq!(verdict(&grpc), verdict(&web), "{}", case.name);
         let ends = format!(" | {} | {} |", verdict(&http), verdict(&grpc));
         assert!(
-            PAGE.lines().any(|row| row.starts_with(&format!("| {} | ", case.name)) && row.ends_with(&ends)),
+            PAGE.lines()
+                .any(|row| row.starts_with(&format!("| {} | ", case.name)) && row.ends_with(&ends)),
             "{}: docs/reference/answers.md should say{ends}",
             case.name
         );
@@ -38,7 +39,13 @@ async fn documented_answers_match_layer() {
         let (refused, fields_of_http) = split(&http);
         let expected = if is_refusal { REFUSAL } else { &[] };
         assert_eq!(refused, expected, "{}", case.name);
-        writeln!(http_rows, "| {} | {} |", case.name, fields_of_http.join("<br>")).unwrap();
+        writeln!(
+            http_rows,
+            "| {} | {} |",
+            case.name,
+            fields_of_http.join("<br>")
+        )
+        .unwrap();
 
         // Both protocols have the fields of HTTP, and those of gRPC.
         let without_challenge = |field: &&String| !field.starts_with("`www-authenticate");
@@ -46,16 +53,33 @@ async fn documented_answers_match_layer() {
         let (of_grpc, fields_of_grpc) = split(&grpc);
         let (of_web, fields_of_web) = split(&web);
         assert_eq!(fields_of_grpc, fields_of_web, "{}", case.name);
-        let (own, rest): (Vec<_>, Vec<_>) =
-            fields_of_grpc.iter().partition(|field| field.starts_with("`grpc-"));
+        let (own, rest): (Vec<_>, Vec<_>) = fields_of_grpc
+            .iter()
+            .partition(|field| field.starts_with("`grpc-"));
         assert_eq!(rest, shared, "{}", case.name);
         if is_refusal {
-            assert_eq!(of_grpc, ["`cache-control: no-store`", "`content-type: application/grpc`"]);
-            assert_eq!(of_web, ["`cache-control: no-store`", "`content-type: application/grpc-web`"]);
+            assert_eq!(
+                of_grpc,
+                [
+                    "`cache-control: no-store`",
+                    "`content-type: application/grpc`"
+                ]
+            );
+            assert_eq!(
+                of_web,
+                [
+                    "`cache-control: no-store`",
+                    "`content-type: application/grpc-web`"
+                ]
+            );
             let own: Vec<&str> = own.into_iter().map(String::as_str).collect();
             writeln!(grpc_rows, "| {} | {} |", case.name, own.join("<br>")).unwrap();
         } else {
-            assert!(own.is_empty() && of_grpc.is_empty() && of_web.is_empty(), "{}", case.name);
+            assert!(
+                own.is_empty() && of_grpc.is_empty() && of_web.is_empty(),
+                "{}",
+                case.name
+            );
         }
     }
     for (title, rows) in [("\n## HTTP\n", http_rows), ("\n## gRPC\n", grpc_rows)] {
@@ -70,13 +94,16 @@ async fn documented_answers_match_layer() {
 }
 
 /// The fields of every refusal over HTTP.
-const REFUSAL: &[&str] = &["`cache-control: no-store`", "`content-type: application/problem+json`"];
+const REFUSAL: &[&str] = &[
+    "`cache-control: no-store`",
+    "`content-type: application/problem+json`",
+];
 
 /// Splits the fields of an answer into those that describe its body, and all others.
 fn split(answer: &Response<Bytes>) -> (Vec<String>, Vec<String>) {
-    fields(answer)
-        .into_iter()
-        .partition(|field| field.starts_with("`cache-control") || field.starts_with("`content-type"))
+    fields(answer).into_iter().partition(|field| {
+        field.starts_with("`cache-control") || field.starts_with("`content-type")
+    })
 }
 
 /// Returns the meaning of an answer to its client.
