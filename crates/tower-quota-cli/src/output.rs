@@ -1,5 +1,3 @@
-//! Output: JSON for programs, text for people.
-
 use std::io::{self, Write};
 
 use serde::Serialize;
@@ -8,21 +6,17 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::visible::visible;
 
-/// The result of a command.
 pub(crate) type Ended = Result<Output, Failure>;
 
-/// The output of a command.
 #[derive(Debug)]
 pub(crate) struct Output {
-    /// The output for programs. If it is null, they get the text too.
+    /// The output for programs. With null, programs get the text too.
     json: Value,
     text: String,
-    /// True if the command has found problems or differences.
     has_findings: bool,
 }
 
 impl Output {
-    /// Makes the output of a value, and of a text that shows it to people.
     pub(crate) fn new(value: &impl Serialize, text: &str) -> Ended {
         Ok(Self {
             text: visible(text, true),
@@ -30,7 +24,7 @@ impl Output {
         })
     }
 
-    /// Makes the output of a value and of a document, which is printed as it is.
+    /// Creates the output of a value, with a document that is printed unchanged.
     pub(crate) fn document(value: &impl Serialize, text: String) -> Ended {
         let json = serde_json::to_value(value);
         Ok(Self {
@@ -40,7 +34,7 @@ impl Output {
         })
     }
 
-    /// Makes the output of a value, which the text shows as it is.
+    /// Creates the output of a value, with a generated text.
     pub(crate) fn answer(json: Value) -> Ended {
         Ok(Self {
             text: visible(&describe(&json), true),
@@ -49,15 +43,14 @@ impl Output {
         })
     }
 
-    /// Sets whether the command has found problems or differences.
     pub(crate) fn found(mut self, has_findings: bool) -> Self {
         self.has_findings = has_findings;
         self
     }
 
-    /// Prints the output, and returns whether the command has found something.
+    /// Prints the output. Returns whether the command has found problems or differences.
     ///
-    /// A reader that has gone, such as `head`, is no failure.
+    /// Ignores a closed pipe, for example of `head`.
     pub(crate) fn print(&self, is_json: bool) -> Result<bool, Failure> {
         let mut out = io::stdout().lock();
         let written = if is_json && !self.json.is_null() {
@@ -74,13 +67,12 @@ impl Output {
     }
 }
 
-/// A part of a value as people read it.
 pub(crate) enum Part {
     Line(String),
     Table(Table),
 }
 
-/// Returns a value for people: a line for each field, and a table for each list.
+/// Returns a value as text, with a line for a field and a table for a list.
 pub(crate) fn describe(value: &Value) -> String {
     let mut out = String::new();
     for (name, part) in parts(value) {
@@ -89,7 +81,6 @@ pub(crate) fn describe(value: &Value) -> String {
             Part::Line(text) => out += &format!("{name}: {text}\n"),
             Part::Table(table) if name.is_empty() => out += &table.text(),
             Part::Table(table) => {
-                // One empty line is enough between two tables.
                 let end = out.trim_end().len();
                 out.truncate(end);
                 out += &format!("\n\n{name}:\n{}\n", table.text());
@@ -99,7 +90,8 @@ pub(crate) fn describe(value: &Value) -> String {
     out.trim_start_matches('\n').trim_end().to_owned() + "\n"
 }
 
-/// Returns the parts of a value with their names. Objects put their names before those of their fields.
+/// Returns the parts of a value and their names. The name of a nested field includes the names of
+/// its parents.
 pub(crate) fn parts(value: &Value) -> Vec<(String, Part)> {
     let mut all = Vec::new();
     match value {
@@ -126,7 +118,7 @@ pub(crate) fn parts(value: &Value) -> Vec<(String, Part)> {
         Value::String(text) if text.is_empty() => {}
         Value::String(text) => all.push((String::new(), Part::Line(visible(text, false)))),
         value => {
-            // Versions stay as commands read them.
+            // Versions are below this bound, so you can copy them into commands.
             let large = value.as_u64().filter(|number| *number >= 10_000);
             let text = large.map_or(value.to_string(), grouped);
             all.push((String::new(), Part::Line(text)));
@@ -135,7 +127,6 @@ pub(crate) fn parts(value: &Value) -> Vec<(String, Part)> {
     all
 }
 
-/// Returns objects as a table with a column for each field that one of them has.
 fn table(objects: &[Value]) -> Table {
     let objects: Vec<_> = objects.iter().map(parts).collect();
     let mut heads = Vec::new();
@@ -166,7 +157,6 @@ fn millis(millis: u64) -> String {
     }
 }
 
-/// A table: its heads, and rows of as many cells.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) heads: Vec<String>,
@@ -174,7 +164,6 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Returns the table as lines. Numbers are on the right of their columns.
     pub(crate) fn text(&self) -> String {
         let mut lines = vec![String::new(); self.rows.len() + 1];
         for (column, head) in self.heads.iter().enumerate() {
@@ -205,7 +194,7 @@ impl Table {
     }
 }
 
-/// Returns a number with its thousands apart: `1,234,567`.
+/// Returns a number with thousands separators: `1,234,567`.
 pub(crate) fn grouped(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),

@@ -1,5 +1,3 @@
-//! Requests of the admin API, and their answers.
-
 use http::header::{CONTENT_TYPE, ETAG};
 use http::request::Builder;
 use http::{Request, Response};
@@ -10,34 +8,28 @@ use super::local::LocalApi;
 use crate::failure::Failure;
 use crate::rules::load::LoadArguments;
 
-/// The admin API of a service, or the one in this process.
 pub(crate) struct Api {
     pub(super) via: Via,
-    /// The address without secrets.
     pub(super) name: String,
-    /// The options of reading rules.
     pub(super) load: LoadArguments,
 }
 
-/// The way to the API.
 pub(super) enum Via {
     Http(HttpApi),
     Local(Box<LocalApi>),
 }
 
 impl Api {
-    /// Returns the JSON of a path.
     pub(super) fn get(&self, path: &str) -> Result<Value, Failure> {
         json(&self.send(Request::get(path), "")?)
     }
 
-    /// Sends a request with a JSON body, and returns the JSON of the answer.
     pub(super) fn send_json(&self, request: Builder, body: &Value) -> Result<Value, Failure> {
         let request = request.header(CONTENT_TYPE, "application/json");
         json(&self.send(request, &body.to_string())?)
     }
 
-    /// Sends a request. An error of the API becomes a failure.
+    /// Sends a request. Returns an error of the API as a failure.
     pub(super) fn send(&self, request: Builder, body: &str) -> Result<Response<String>, Failure> {
         let request = request.body(body.to_owned());
         let request = request.map_err(Failure::usage)?;
@@ -66,18 +58,17 @@ impl Api {
         })
     }
 
-    /// Returns the answer to a path, or `None` if the service has nothing there.
+    /// Returns the answer to a path, or `None` if the service refuses the request.
     pub(super) fn get_if_any(&self, path: &str) -> Result<Option<Response<String>>, Failure> {
         match self.send(Request::get(path), "") {
             Ok(answer) => Ok(Some(answer)),
-            // Other requests that are refused here are refused for the change too.
+            // A refusal for another reason will refuse the change too.
             Err(Failure::Problem(_)) => Ok(None),
             Err(failure) => Err(failure),
         }
     }
 }
 
-/// Returns the JSON of an answer.
 pub(super) fn json(answer: &Response<String>) -> Result<Value, Failure> {
     if answer.body().is_empty() {
         return Ok(Value::Null);
@@ -86,12 +77,11 @@ pub(super) fn json(answer: &Response<String>) -> Result<Value, Failure> {
         .map_err(|error| Failure::Problem(format!("the answer is not JSON: {error}")))
 }
 
-/// Returns the entity tag of an answer.
 pub(super) fn tag(answer: &Response<String>) -> Option<&str> {
     answer.headers().get(ETAG)?.to_str().ok()
 }
 
-/// Returns the number of the version of an answer, with which its entity tag begins.
+/// Returns the number of a version, the first part of its entity tag.
 pub(super) fn version(answer: &Response<String>) -> Option<u64> {
     tag(answer)?
         .trim_matches('"')
@@ -101,7 +91,7 @@ pub(super) fn version(answer: &Response<String>) -> Option<u64> {
         .ok()
 }
 
-/// Returns the problems of a document, each on a line of its own.
+/// Returns the problems of a document, on separate lines.
 pub(super) fn problems(problems: &Value) -> String {
     let mut out = String::new();
     let list = problems.as_array().or(problems["problems"].as_array());

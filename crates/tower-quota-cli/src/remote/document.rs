@@ -7,7 +7,7 @@ use super::api::version;
 use crate::failure::Failure;
 use crate::rules::load::RulesText;
 
-/// Returns the text of a version that a service has, or of the one in force.
+/// Returns the text of a version, or of the version in force.
 pub(crate) fn version_text(api: &Api, number: Option<u64>) -> Result<RulesText, Failure> {
     let answer = document(api, number)?;
     let content_type = answer.headers().get(CONTENT_TYPE);

@@ -1,5 +1,3 @@
-//! Requests to a service's admin API over HTTP.
-
 use core::time::Duration;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,13 +13,12 @@ use ureq::tls::{Certificate, RootCerts, TlsConfig};
 
 use crate::failure::Failure;
 
-/// The variable that holds the token. A token is never an argument, which other users of a machine can read.
+/// The variable with the token. Arguments are readable by other users of the machine, so tokens are
+/// never arguments.
 const TOKEN_VARIABLE: &str = "TOWER_QUOTA_TOKEN";
 
-/// The most bytes of an answer.
 const LONGEST_ANSWER: u64 = 64 << 20;
 
-/// The admin API of a service.
 #[derive(Clone, Debug)]
 pub(super) struct HttpApi {
     agent: Agent,
@@ -30,7 +27,7 @@ pub(super) struct HttpApi {
 }
 
 impl HttpApi {
-    /// Makes a client of the API at an address. `authorities` are the certificates to trust over https, in PEM.
+    /// Creates a client of the API at an address. `authorities` are trusted certificates in PEM.
     pub(super) fn new(
         address: &str,
         token_file: Option<&Path>,
@@ -63,7 +60,7 @@ impl HttpApi {
         let agent = settings
             .timeout_global(Some(timeout))
             .http_status_as_error(false)
-            // A token goes nowhere else.
+            // A redirect must not receive the token.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .user_agent(concat!("tower-quota/", env!("CARGO_PKG_VERSION")))
@@ -104,7 +101,7 @@ impl HttpApi {
     }
 }
 
-/// Reads a file of certificates in PEM: the text, which must have at least one.
+/// Reads a file of certificates in PEM, with at least one certificate.
 pub(super) fn read_authorities(path: &Path) -> Result<Vec<u8>, Failure> {
     let unusable = |reason: String| Failure::Usage(format!("{}: {reason}", path.display()));
     let pem = fs::read(path).map_err(|error| unusable(error.to_string()))?;
@@ -116,7 +113,7 @@ pub(super) fn read_authorities(path: &Path) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// Makes the settings of TLS that trust these authorities, in PEM, or the system's.
+/// Returns TLS settings that trust `authorities` in PEM, or the system's certificates.
 fn trusting(authorities: Option<&[u8]>) -> TlsConfig {
     let certificates = match authorities {
         Some(pem) => CertificateDer::pem_slice_iter(pem).flatten().collect(),

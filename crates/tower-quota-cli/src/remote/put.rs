@@ -1,4 +1,4 @@
-//! `put`: new rules for running services, in place of those that the author of the change has seen.
+//! `put`: new rules for running services, protected from concurrent changes.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -23,15 +23,15 @@ use crate::visible::visible;
 pub(crate) struct PutArguments {
     /// The file of rules, or `-` for standard input.
     file: PathBuf,
-    /// The version that the change is made from: its number, `any`, or `none` for the first rules. The default is the
-    /// version that `show --output FILE` has recorded. Without a record, the command shows what changes and asks, or
-    /// refuses if there is no terminal.
+    /// The version you have edited, by its number, or `any`, or `none` for the first rules.
+    /// Defaults to the version recorded by `show --output FILE`. Without a record, the command
+    /// shows the changes and asks you, or refuses if there is no terminal.
     #[arg(long, value_name = "VERSION")]
     expect: Option<String>,
-    /// Replaces the shadow document. Its version is the one to expect.
+    /// Replaces the shadow document. `--expect` then means the version of the shadow document.
     #[arg(long)]
     replace_shadow: bool,
-    /// Makes the rules the shadow document: they decide nothing, and their decisions are counted.
+    /// Puts the rules as the shadow document. Shadow decisions are counted and have no effect.
     #[arg(long)]
     shadow: bool,
     #[command(flatten)]
@@ -71,7 +71,7 @@ pub(crate) fn put(arguments: &PutArguments, api: &Api) -> Ended {
     Output::new(&put, text.trim_start())
 }
 
-/// Adds the version that a change is made from. Without one, shows what changes and asks.
+/// Adds the expected version to a request. Without `expect`, shows the changes and asks the user.
 pub(super) fn expecting(
     request: Builder,
     expect: Option<&str>,
@@ -97,12 +97,11 @@ pub(super) fn expecting(
     })
 }
 
-/// Returns the rules that a service has in force.
 pub(super) fn rules_in_force(api: &Api) -> Result<Rules, Failure> {
     api.load.checked(&version_text(api, None)?)
 }
 
-/// Shows what new rules change, and asks whether to put them. Fails unless a person says yes.
+/// Shows the changes and asks whether to put the rules. Fails unless the user agrees.
 fn confirm(rules: &RulesText, number: u64, api: &Api) -> Result<(), Failure> {
     let compared = rules_in_force(api).and_then(|old| {
         let differences = diff::between(&old, &api.load.checked(rules)?);

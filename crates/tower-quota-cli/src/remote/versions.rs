@@ -1,4 +1,4 @@
-//! `show`, `history`, `audit`, `rollback`, `shadow`, `promote`, `abandon`: versions of rules, and changes.
+//! `show`, `history`, `audit`, `rollback`, `shadow`, `promote`, `abandon`: versions of rules.
 
 use std::fs;
 use std::path::PathBuf;
@@ -19,10 +19,10 @@ use crate::output::{Ended, Output};
 
 #[derive(Args, Debug)]
 pub(crate) struct RollbackArguments {
-    /// The number of the version to return to. It is put again, as a new version.
+    /// The number of the version to restore. The restored rules become a new version.
     version: u64,
-    /// The version that the change is made from: its number, or `any`. By default the command shows what changes and
-    /// asks, or refuses if there is no terminal.
+    /// The version you have seen in force, by its number, or `any`. By default the command shows
+    /// the changes and asks you, or refuses if there is no terminal.
     #[arg(long, value_name = "VERSION")]
     expect: Option<String>,
     #[command(flatten)]
@@ -31,17 +31,17 @@ pub(crate) struct RollbackArguments {
 
 #[derive(Args, Debug)]
 pub(crate) struct HistoryArguments {
-    /// The most to list, the newest first.
+    /// The most entries to list, the newest first.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct ShowArguments {
-    /// The number of a version. The default is the one in force.
+    /// The number of a version. Defaults to the version in force.
     version: Option<u64>,
-    /// Writes the rules to this file, and their version to FILE.version. Then `put FILE` is refused if another change
-    /// came first.
+    /// Writes the rules to this file, and their version to FILE.version. Later, `put FILE` refuses
+    /// to overwrite another change.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -84,7 +84,6 @@ pub(crate) fn show(arguments: &ShowArguments, api: &Api) -> Ended {
     Output::new(&shown, &text)
 }
 
-/// Shows the shadow document, with the counts of all instances.
 pub(crate) fn shadow(api: &Api) -> Ended {
     Output::answer(api.get("/v1/rules/shadow")?)
 }

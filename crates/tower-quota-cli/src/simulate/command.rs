@@ -1,5 +1,3 @@
-//! The arguments of `simulate`, and what it does with them.
-
 use core::mem;
 use std::fs;
 use std::path::PathBuf;
@@ -27,32 +25,37 @@ pub(crate) struct SimulateArguments {
     /// The rules to try.
     #[arg(long, value_name = "FILE")]
     rules: PathBuf,
-    /// The rules to compare them with, such as those in force.
+    /// The rules to compare with, for example your rules in force.
     #[arg(long, value_name = "FILE")]
     old: Option<PathBuf>,
-    /// The access log: common, combined or JSON lines, compressed by gzip or not. `-` is standard input.
+    /// The access log in the common, combined or JSON lines format, plain or compressed by gzip.
+    /// `-` is standard input.
     #[arg(long, value_name = "FILE")]
     log: PathBuf,
-    /// Takes a header from the log: from a JSON field, or from the quoted field of this number after the sizes (the
-    /// referer is 1, the user agent 2). JSON fields `http_NAME` and `headers` are found without it.
+    /// Takes a header from a JSON field, or from a quoted field after the sizes by its number (the
+    /// referer is 1, the user agent 2). JSON fields `http_NAME` and `headers` are read without this
+    /// option.
     #[arg(long = "header", value_name = "HEADER=FIELD", value_parser = header_source)]
     headers: Vec<HeaderSource>,
-    /// Writes a report with charts to this file, one page without outside resources.
+    /// Writes a report with charts to this file, as a single page without outside resources.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Suggests the lowest quota of this limit that refuses few enough clients. The log is read a few times more.
+    /// Suggests the lowest quota of this limit that refuses few enough clients. Reads the log
+    /// several times.
     #[arg(long, value_name = "LIMIT")]
     suggest: Option<String>,
     /// The share of clients that the suggested quota may refuse at least once.
     #[arg(long, value_name = "SHARE", default_value = "0.1%")]
     hit: Share,
-    /// Leaves attackers out of the suggestion: clients with more than this many times the requests of the median client.
+    /// Leaves attackers out of the suggestion. Attackers are clients with more than this many times
+    /// the requests of the median client.
     #[arg(long, value_name = "TIMES", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     leave_out: u32,
-    /// The number of clients that are listed.
+    /// The number of clients to list.
     #[arg(long, value_name = "CLIENTS", default_value_t = 20)]
     top: usize,
-    /// Shows the keys of clients, which may be addresses or secrets. Otherwise they are hashed with a seed of this run.
+    /// Shows the keys of clients, which may be addresses or secrets. By default keys are hashed
+    /// with a random seed.
     #[arg(long)]
     show_keys: bool,
     #[command(flatten)]
@@ -75,7 +78,8 @@ pub(crate) fn run(arguments: &SimulateArguments) -> Ended {
     Output::answer(report)
 }
 
-/// Replays the log through one document, or through two side by side. The new one is the first.
+/// Replays the log through `documents`. The first document is the new rules, the second the old
+/// ones.
 fn replay(
     arguments: &SimulateArguments,
     documents: &[Rules],

@@ -1,5 +1,3 @@
-//! The busiest second and the busiest minute.
-
 use serde::Serialize;
 
 use crate::log::time;
@@ -13,7 +11,6 @@ pub(super) struct Peak {
     most: (u64, u64),
 }
 
-/// The busiest span.
 #[derive(Serialize)]
 struct PeakReport {
     requests: u64,
@@ -21,7 +18,7 @@ struct PeakReport {
 }
 
 impl Peak {
-    /// Makes a peak over spans of this many seconds, aligned to 1970.
+    /// Creates a peak over spans of `seconds`, aligned to 1970.
     pub(super) const fn over(seconds: u64) -> Self {
         Self {
             span_micros: seconds * 1_000_000,
@@ -30,7 +27,7 @@ impl Peak {
         }
     }
 
-    /// Counts one request, and returns the largest count. Times do not go back.
+    /// Counts a request, and returns the largest count. Times never go backwards.
     pub(super) fn count(&mut self, micros: u64) -> u64 {
         let start = micros - micros % self.span_micros;
         if self.current.0 != start {

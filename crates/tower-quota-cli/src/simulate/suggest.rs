@@ -1,10 +1,11 @@
-//! The lowest quota of a limit that refuses at most a share of its clients.
+//! Searches for the lowest quota of a limit that refuses at most a share of its clients.
 //!
-//! The limit is replayed alone, with many quotas at once: each is a limit in shadow, so the layer decides all of them side
-//! by side, each by its own counts. A larger quota refuses no client that a smaller one admits. So the search narrows:
-//! powers of four first, then sixteen steps between the two nearest, until they are neighbours.
+//! A pass replays the limit alone, with many quotas at once, as shadow limits with separate counts.
+//! A larger quota never refuses a client that a smaller quota admits, so the search narrows. The
+//! first pass tries powers of four, the next passes sixteen steps between the two nearest quotas,
+//! until they are neighbours.
 //!
-//! Attackers are no clients to make room for. Clients with many times the requests of the median client are left out.
+//! Attackers must not raise the quota, so clients far above the median client are left out.
 
 use core::mem;
 use std::collections::HashMap;
@@ -21,18 +22,15 @@ use super::share::Share;
 use super::tally::hash;
 use crate::failure::Failure;
 
-/// A suggested quota.
 #[derive(Debug)]
 pub(super) struct Suggestion {
     pub(super) json: Value,
-    /// Reasons to read it with care.
+    /// Caveats for the reader.
     pub(super) notes: Vec<String>,
 }
 
-/// The number of quotas that are tried in one pass.
 const TRIED: u32 = 16;
 
-/// A client of the limit.
 #[derive(Clone, Copy, Debug, Default)]
 struct Client {
     requests: u64,
@@ -40,7 +38,6 @@ struct Client {
     refused_by: u32,
 }
 
-/// Finds the lowest quota for a limit. Tiers and overrides do not count: it is one quota for all clients.
 pub(super) fn suggest(
     document: &Document,
     limit: &str,
@@ -70,7 +67,7 @@ pub(super) fn suggest(
             match with_units(&rule.quota, units) {
                 Some(quota) if has_room(rule, &quota) => quotas.push((units, quota)),
                 Some(_) => low = units,
-                // The quota cannot be counted exactly.
+                // The quota is not representable.
                 None => {}
             }
         }
@@ -118,7 +115,7 @@ pub(super) fn suggest(
             }
         }
         let high = match &best {
-            // Some quotas in between may not be countable. Without any left, the search has ended.
+            // Some quotas in between may not be representable. The search ends if all of them are.
             Some((high, _)) if high.saturating_sub(low) > 1 && !quotas.is_empty() => *high,
             _ => break,
         };
@@ -135,7 +132,7 @@ pub(super) fn suggest(
     })
 }
 
-/// Returns whether a quota can admit a request of a limit. No document may have another.
+/// Returns whether a quota can admit a request of the limit. Documents refuse other quotas.
 fn has_room(rule: &LimitRule, quota: &QuotaText) -> bool {
     let cost = if let Some(CostText::Constant(units)) = rule.cost {
         units
@@ -150,7 +147,8 @@ fn has_room(rule: &LimitRule, quota: &QuotaText) -> bool {
             >= cost
 }
 
-/// Returns a quota with other units, and its burst or queue in proportion. Some quotas cannot have so many.
+/// Returns a quota with other units, and a proportional burst or queue, or `None` if it is not
+/// representable.
 fn with_units(quota: &QuotaText, units: u64) -> Option<QuotaText> {
     let old = quota.quota().units();
     let text = quota.to_string();
@@ -174,7 +172,7 @@ fn with_units(quota: &QuotaText, units: u64) -> Option<QuotaText> {
     scaled.parse().ok()
 }
 
-/// Reads the log once, and returns which quotas refuse which clients.
+/// Reads the log once. Returns the clients and the quotas that refuse them.
 fn replay(
     document: &Document,
     rule: &LimitRule,

@@ -1,5 +1,3 @@
-//! The report as one page without scripts and outside resources.
-
 use core::fmt::{self, Write};
 
 use serde_json::Value;
@@ -11,7 +9,7 @@ use crate::simulate::tally::Tally;
 
 const STYLE: &str = include_str!("report.css");
 
-/// Returns the page of a report. The charts are those of the new rules and of the old ones.
+/// Returns the page of a report, with a chart for the new rules and for the old rules.
 pub(crate) fn page(report: &Value, tallies: &[Tally]) -> String {
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
@@ -71,7 +69,6 @@ fn table(out: &mut String, table: &Table) -> fmt::Result {
     Ok(())
 }
 
-/// Returns text from a log or a document, which may hold anything.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
