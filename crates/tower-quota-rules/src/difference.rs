@@ -1,5 +1,3 @@
-//! The differences between two documents.
-
 use core::fmt;
 use std::collections::HashMap;
 
@@ -9,7 +7,8 @@ use serde_json::{Map, Value};
 
 use crate::document::Document;
 
-/// A difference between two documents. As text it is a line: `+` added, `-` removed, `~` changed.
+/// A difference between two documents. Its text is a line with `+` added, `-` removed or `~`
+/// changed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
@@ -18,10 +17,10 @@ pub struct Difference {
     pub path: String,
     /// The kind of the difference.
     pub change: ChangeKind,
-    /// The value before; absent if it was added.
+    /// The value before, absent if it was added.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<Value>,
-    /// The value after; absent if it was removed.
+    /// The value after, absent if it was removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<Value>,
 }
@@ -32,23 +31,24 @@ pub struct Difference {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ChangeKind {
-    /// The value was not there before.
+    /// The value is new.
     Added,
-    /// The value is there no more.
+    /// The value was removed.
     Removed,
-    /// The value is another.
+    /// The value was changed.
     Changed,
-    /// The same elements are in another order, which matters where the first match wins.
+    /// The elements have another order, and the first match wins.
     Reordered,
 }
 
 impl Document {
-    /// The most differences that are listed.
+    /// The most listed differences.
     pub const MAX_DIFFERENCES: usize = 10_000;
 
-    /// Returns what changes from this document to another, in their meaning: formats and the order of limits do not count.
+    /// Returns the changes of meaning from this document to another. Ignores the format and the
+    /// order of limits.
     ///
-    /// At most [`MAX_DIFFERENCES`](Self::MAX_DIFFERENCES) are listed.
+    /// Lists at most [`MAX_DIFFERENCES`](Self::MAX_DIFFERENCES).
     ///
     /// ```
     /// use tower_quota_rules::{Format, Rules};
@@ -61,13 +61,13 @@ impl Document {
     /// ```
     #[must_use]
     pub fn differences(&self, new: &Self) -> Vec<Difference> {
-        // Only overrides that differ become values. There may be a million.
+        // Only changed overrides become values, since there may be a million.
         let changed = |document: &Self, other: &Self| {
             let mut changed = document.clone();
             changed
                 .overrides
                 .retain(|key, rule| other.overrides.get(key) != Some(&*rule));
-            // A document always is JSON: it has text and numbers, and names as keys.
+            // Serializing texts, numbers and names cannot fail.
             serde_json::to_value(changed).unwrap_or_default()
         };
         let mut found = Vec::new();
@@ -90,7 +90,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Returns a value in the style of YAML on one line.
+/// Returns a value in a line of YAML.
 fn short(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -141,7 +141,7 @@ fn fields(
     for (name, before) in old {
         match new.get(name) {
             Some(after) => compare(&place(name), before, after, found),
-            // A section at the top that is gone has lost each of its elements.
+            // A removed section has lost all of its elements.
             None if path.is_empty() && is_section(before) => {
                 compare(&place(name), before, &empty(before), found)
             }
@@ -192,7 +192,7 @@ fn lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<Difference>) 
             .collect()
     };
     let (before, after) = (shared(&old, &new), shared(&new, &old));
-    // Limits are decided together, in any order. Of the rest the first match may win.
+    // The order of limits has no effect. In other lists the first match may win.
     if before != after && !path.ends_with("limits") {
         found.push(difference(
             path,
@@ -221,10 +221,10 @@ fn difference(
     }
 }
 
-/// The elements of a list by their labels, in their order.
 type Labelled<'a> = IndexMap<String, &'a Value>;
 
-/// Names each element of a list by what it is for people: a limit's name, a route's match, an assignment's key.
+/// Labels the elements of a list for people, by a limit's name, a route's match or an assignment's
+/// key.
 fn labelled(list: &[Value]) -> Labelled<'_> {
     let mut all = Labelled::with_capacity(list.len());
     let mut same = HashMap::<String, u32>::new();

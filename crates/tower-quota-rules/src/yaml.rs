@@ -1,18 +1,17 @@
-//! Values to YAML: maps and lists in blocks, short ones in one line.
+//! Prints YAML, with short maps and lists in a line.
 
 use serde_json::Value;
 
-/// The longest map or list that is written in one line.
+/// The longest map or list in a line.
 const SHORT: usize = 100;
 
-/// Returns the text of a value.
 pub(crate) fn print(value: &Value) -> String {
     let mut out = String::new();
     write(&mut out, value, 0);
     out
 }
 
-/// Writes a value of which the first line is indented to this column already. Returns whether it is a block.
+/// Writes a value. Its first line is indented to `column` already. Returns whether it is a block.
 fn write(out: &mut String, value: &Value, column: usize) -> bool {
     let line = flow(value);
     let is_block = match value {
@@ -49,7 +48,7 @@ fn write(out: &mut String, value: &Value, column: usize) -> bool {
     true
 }
 
-/// Returns a value in one line.
+/// Returns a value in a line.
 fn flow(value: &Value) -> String {
     let joined = |parts: Vec<String>| parts.join(", ");
     match value {
@@ -66,7 +65,7 @@ fn flow(value: &Value) -> String {
     }
 }
 
-/// Returns a text, in quotes unless every reader of YAML takes it for a text without.
+/// Returns a text, in quotes if a YAML reader may take it for another type.
 fn text(text: &str) -> String {
     const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
     let first = text.bytes().next().unwrap_or(b' ');
@@ -79,7 +78,7 @@ fn text(text: &str) -> String {
     if (is_word || is_quota) && is_plain && !is_typed && !text.ends_with(' ') {
         return text.into();
     }
-    // What JSON prints and YAML does not.
+    // JSON leaves these characters unescaped, YAML does not allow them.
     let is_hidden =
         |c: char| c.is_control() || "\u{2028}\u{2029}\u{feff}\u{fffe}\u{ffff}".contains(c);
     let quoted = Value::from(text).to_string();

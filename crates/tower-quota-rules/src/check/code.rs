@@ -1,4 +1,4 @@
-//! Parts that code gives.
+//! Parts from code.
 
 use std::collections::HashMap;
 

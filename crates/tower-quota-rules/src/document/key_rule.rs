@@ -1,5 +1,3 @@
-//! Keys: one, the first of several, or several together.
-
 use core::fmt;
 use std::borrow::Cow;
 
@@ -10,18 +8,17 @@ use serde::{Serialize, Serializer};
 
 use crate::text::KeyText;
 
-/// The counted key: one, a list of which the first that is there counts, or several keys together.
+/// The counted key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum KeyRule {
-    /// `client_ip`: one key.
+    /// A single key, such as `client_ip`.
     One(KeyText),
-    /// `[header x-api-key, client_ip]`: the first that is there.
+    /// The first available key of `[header x-api-key, client_ip]`.
     First(Vec<KeyRule>),
-    /// `{ all: [client_ip, method] }`: all together.
+    /// A combination such as `{ all: [client_ip, method] }`.
     All(Vec<KeyRule>),
 }
 
-/// The form of several keys together.
 #[derive(Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, rename = "key")]
 struct Together<K> {

@@ -1,5 +1,3 @@
-//! One value or a list.
-
 use core::fmt;
 use core::marker::PhantomData;
 use std::borrow::Cow;
@@ -9,7 +7,7 @@ use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Serialize, Serializer};
 
-/// One value or a list of which one is enough. A list of one is printed as the value.
+/// A value or a list of values. A list with a single value prints as the value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Many<T>(pub Vec<T>);
 

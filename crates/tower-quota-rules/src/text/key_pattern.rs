@@ -1,12 +1,10 @@
-//! Patterns of keys: texts with stars.
-
 use core::fmt;
 use core::str::FromStr;
 
 use super::error::TextError;
 use super::macros::written_as_text;
 
-/// A pattern of keys: `*` is any text, `?` any one character, and `\` takes the next character literally.
+/// A pattern of keys. `*` matches any text, `?` any character, and `\` escapes the next character.
 ///
 /// ```
 /// use tower_quota_rules::KeyPattern;
@@ -18,12 +16,11 @@ use super::macros::written_as_text;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct KeyPattern(Box<str>);
 
-/// A part of a pattern.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     /// A byte of the text.
     Byte(u8),
-    /// Any one character.
+    /// Any character.
     One,
     /// Any text.
     Any,
@@ -36,7 +33,7 @@ impl KeyPattern {
         &self.0
     }
 
-    /// Returns the text before the first star or question mark, and whether it is the entire pattern.
+    /// Returns the text before the first wildcard, and whether it is the entire pattern.
     #[must_use]
     pub fn literal_prefix(&self) -> (Vec<u8>, bool) {
         let mut prefix = Vec::new();
@@ -49,7 +46,7 @@ impl KeyPattern {
         (prefix, true)
     }
 
-    /// Returns whether the pattern is a text and one star after it.
+    /// Returns whether the pattern is a text and a final star.
     #[must_use]
     pub fn is_prefix(&self) -> bool {
         let mut wild = self
@@ -58,12 +55,13 @@ impl KeyPattern {
         wild.next() == Some(Part::Any) && wild.next().is_none()
     }
 
-    /// Returns whether a key matches. The time is at most the product of both lengths, and no memory is allocated.
+    /// Returns whether a key matches, in time bounded by the product of both lengths, without
+    /// allocating.
     #[must_use]
     pub fn matches(&self, key: &[u8]) -> bool {
         let mut pattern = self.parts();
         let mut at = 0;
-        // After the last star: the rest of the pattern, and the first byte that the star does not take.
+        // The pattern after the last star, and the first byte after the text of the star.
         let mut retry: Option<(Parts<'_>, usize)> = None;
         loop {
             let next = pattern.next();
@@ -92,7 +90,7 @@ impl KeyPattern {
         }
     }
 
-    /// Returns whether each key that `other` matches is matched by this pattern too. `false` may be wrong.
+    /// Returns whether this pattern matches every key of `other`. `false` may be wrong.
     #[must_use]
     pub fn covers(&self, other: &Self) -> bool {
         let (prefix, is_exact) = other.literal_prefix();
@@ -109,7 +107,7 @@ impl KeyPattern {
     }
 }
 
-/// Returns the length of the character at the beginning of a key, which need not be UTF-8.
+/// Returns the length of the first character of a key, which may not be UTF-8.
 fn character_length(key: &[u8]) -> usize {
     let continues = key
         .iter()
@@ -124,7 +122,6 @@ fn character_length(key: &[u8]) -> usize {
     }
 }
 
-/// Reads a pattern part by part.
 #[derive(Clone)]
 struct Parts<'a> {
     text: &'a [u8],

@@ -1,9 +1,7 @@
-//! Serde and JSON Schema for types that are written as one text.
-
 /// Implements `Serialize`, `Deserialize` and `JsonSchema` by `Display` and `FromStr`.
 ///
-/// The schema of the text is given as an object: its pattern, its examples. A type whose `number` returns a number is
-/// written as that, and read from it.
+/// Takes the schema of the text as an object. With `number`, values with a `number` are written and
+/// read as numbers.
 macro_rules! written_as_text {
     (number $type:ident, $expected:literal, { $($schema:tt)* }) => {
         impl serde::Serialize for $type {

@@ -1,5 +1,3 @@
-//! Names of limits, tiers and parts that code gives.
-
 use core::borrow::Borrow;
 use core::fmt;
 use core::str::FromStr;
@@ -9,9 +7,10 @@ use tower_quota::Name;
 use super::error::TextError;
 use super::macros::written_as_text;
 
-/// A name of a limit, a tier, a unit or a part that code gives: 1 to 64 printable ASCII characters.
+/// The name of a limit, a tier, a unit or a part from code. It has 1 to 64 printable ASCII
+/// characters.
 ///
-/// It becomes a [`Name`], which is kept for ever, only in a valid document.
+/// Only a valid document makes a [`Name`], which is never freed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NameText(Box<str>);
 

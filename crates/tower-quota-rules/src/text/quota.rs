@@ -1,5 +1,3 @@
-//! Quotas as text.
-
 use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
@@ -10,7 +8,8 @@ use super::duration::{in_one_unit, leading_number, micros, unit_micros};
 use super::error::TextError;
 use super::macros::written_as_text;
 
-/// A quota as text: `100/minute`, `5 per 15 minutes sliding_log`, `1000/day fixed_window offset 6h`.
+/// A quota as text, such as `100/minute`, `5 per 15 minutes sliding_log` or `1000/day fixed_window
+/// offset 6h`.
 ///
 /// | part | meaning |
 /// |---|---|
@@ -20,8 +19,8 @@ use super::macros::written_as_text;
 /// | `queue 50` | the places of a leaky bucket |
 /// | `offset 6h`, `from_first_request` | the start of a fixed window |
 ///
-/// Every quota that code can build prints as a text that is read as the same quota, except concurrency limits, for which
-/// documents have no words yet.
+/// Quotas print a text that reads as the same quota, except concurrency limits and calendar
+/// windows.
 ///
 /// ```
 /// use tower_quota::Quota;
@@ -35,7 +34,6 @@ use super::macros::written_as_text;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct QuotaText(Quota);
 
-/// The words for algorithms.
 const ALGORITHMS: [(&str, Algorithm); 6] = [
     ("token_bucket", Algorithm::TokenBucket),
     ("gcra", Algorithm::Gcra),
@@ -189,14 +187,14 @@ impl Options {
             quota = quota.try_offset(offset)?;
         }
         if self.from_first_request {
-            // An offset is refused for the same algorithms.
+            // The same algorithms refuse an offset.
             quota = quota.try_offset(Duration::ZERO)?.from_first_request();
         }
         Ok(quota)
     }
 }
 
-/// Returns whether a word can be a part of a time span, and is no option.
+/// Returns whether a word can belong to a duration.
 fn is_span(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_digit()) || unit_micros(word).is_some()
 }
@@ -209,9 +207,9 @@ fn unknown_word(word: &str) -> String {
     }
 }
 
-/// Returns whether the capacity of a bucket was given, and is not the default.
+/// Returns whether a bucket has an explicit capacity.
 ///
-/// A quota does not tell, but one with a given burst cannot become a window.
+/// Only such a quota cannot become a window.
 fn has_given_burst(quota: &Quota) -> bool {
     quota.algorithm().is_bucket() && quota.try_algorithm(Algorithm::FixedWindow).is_err()
 }
@@ -220,7 +218,7 @@ impl fmt::Display for QuotaText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quota = &self.0;
         if quota.algorithm() == Algorithm::Concurrent {
-            // No document has such a limit.
+            // Documents cannot contain this limit.
             return write!(f, "{} at once for {:?}", quota.units(), quota.period());
         }
         let micros = u64::try_from(quota.period().as_micros()).unwrap_or(u64::MAX);
@@ -244,7 +242,7 @@ impl fmt::Display for QuotaText {
             write!(f, " {word} {}", quota.capacity())?;
         }
         if quota.is_calendar() {
-            // No document can say it, so that this text is not read as another quota.
+            // Documents cannot contain this word, so the text never reads as another quota.
             f.write_str(" calendar")?;
         }
         match quota.window_offset() {
