@@ -67,84 +67,92 @@ impl Output {
     }
 }
 
-pub(crate) enum Part {
-    Line(String),
-    Table(Table),
-}
-
 /// Returns a value as text, with a line for a field and a table for a list.
 pub(crate) fn describe(value: &Value) -> String {
     let mut out = String::new();
-    for (name, part) in parts(value) {
-        match part {
-            Part::Line(text) if name.is_empty() => out += &format!("{text}\n"),
-            Part::Line(text) => out += &format!("{name}: {text}\n"),
-            Part::Table(table) if name.is_empty() => out += &table.text(),
-            Part::Table(table) => {
-                let end = out.trim_end().len();
-                out.truncate(end);
-                out += &format!("\n\n{name}:\n{}\n", table.text());
-            }
+    for (name, value) in leaves("", value) {
+        if let Value::Array(rows) = value
+            && !rows.is_empty()
+        {
+            let title = if name.is_empty() { name } else { name + ":\n" };
+            out.truncate(out.trim_end().len());
+            out += &format!("\n\n{title}{}\n", table(rows));
+            continue;
         }
+        let (name, text) = shown((name, value));
+        let title = if name.is_empty() { name } else { name + ": " };
+        out += &format!("{title}{text}\n");
     }
     out.trim_start_matches('\n').trim_end().to_owned() + "\n"
 }
 
-/// Returns the parts of a value and their names. The name of a nested field includes the names of
-/// its parents.
-pub(crate) fn parts(value: &Value) -> Vec<(String, Part)> {
-    let mut all = Vec::new();
+/// Returns the fields in a value. The name of a nested field includes the names of its parents.
+fn leaves<'v>(name: &str, value: &'v Value) -> Vec<(String, &'v Value)> {
     match value {
-        Value::Null => {}
-        Value::Object(object) => {
-            for (name, value) in object {
-                let name = name.replace('_', " ");
-                if let (Some(name), Some(number)) = (name.strip_suffix(" ms"), value.as_u64()) {
-                    all.push((name.to_owned(), Part::Line(millis(number))));
-                    continue;
-                }
-                for (inner, part) in parts(value) {
-                    all.push((format!("{name} {inner}").trim_end().to_owned(), part));
-                }
-            }
+        Value::Object(fields) => {
+            let nested = fields.iter().flat_map(|(field, value)| {
+                let name = format!("{name} {field}").replace('_', " ");
+                leaves(name.trim_start(), value)
+            });
+            nested.collect()
         }
-        Value::Array(items) if items.is_empty() => {
-            all.push((String::new(), Part::Line("none".into())));
+        Value::Array(items) if items.first().is_some_and(|item| !item.is_object()) => {
+            items.iter().flat_map(|item| leaves(name, item)).collect()
         }
-        Value::Array(items) if items[0].is_object() => {
-            all.push((String::new(), Part::Table(table(items))));
-        }
-        Value::Array(items) => all.extend(items.iter().flat_map(parts)),
-        Value::String(text) if text.is_empty() => {}
-        Value::String(text) => all.push((String::new(), Part::Line(visible(text, false)))),
-        value => {
-            // Versions are below this bound, so you can copy them into commands.
-            let large = value.as_u64().filter(|number| *number >= 10_000);
-            let text = large.map_or(value.to_string(), grouped);
-            all.push((String::new(), Part::Line(text)));
-        }
+        Value::Null => Vec::new(),
+        Value::String(text) if text.is_empty() => Vec::new(),
+        leaf => vec![(name.to_owned(), leaf)],
     }
-    all
 }
 
-fn table(objects: &[Value]) -> Table {
-    let objects: Vec<_> = objects.iter().map(parts).collect();
-    let mut heads = Vec::new();
-    for (head, _) in objects.iter().flatten() {
-        if !heads.contains(head) {
-            heads.push(head.clone());
+fn shown((name, value): (String, &Value)) -> (String, String) {
+    let text = match value {
+        Value::String(text) => visible(text, false),
+        Value::Array(_) => "none".to_owned(),
+        value => match (name.strip_suffix(" ms"), value.as_u64()) {
+            (Some(name), Some(number)) => return (name.to_owned(), millis(number)),
+            // Versions are below this bound, so you can copy them into commands.
+            (None, Some(number @ 10_000..)) => grouped(number),
+            _ => value.to_string(),
+        },
+    };
+    (name, text)
+}
+
+/// Returns objects as a table with a column for every field, with numbers aligned right.
+fn table(objects: &[Value]) -> String {
+    let row = |object| leaves("", object).into_iter().map(shown).collect();
+    let rows: Vec<Vec<(String, String)>> = objects.iter().map(row).collect();
+    let mut heads: Vec<&str> = Vec::new();
+    for (head, _) in rows.iter().flatten() {
+        if !heads.contains(&head.as_str()) {
+            heads.push(head);
         }
     }
-    let cell = |object: &[(String, Part)], head| match object.iter().find(|(name, _)| name == head)
-    {
-        Some((_, Part::Line(text))) => text.clone(),
-        _ => String::new(),
-    };
-    let row = |object: &Vec<_>| heads.iter().map(|head| cell(object, head)).collect();
-    Table {
-        rows: objects.iter().map(row).collect(),
-        heads,
+    let mut lines = vec![String::new(); rows.len() + 1];
+    for head in heads {
+        let cell = |row: &Vec<(String, String)>| {
+            let found = row.iter().find(|(name, _)| name == head);
+            found.map_or(String::new(), |(_, text)| text.clone())
+        };
+        let mut cells: Vec<String> = rows.iter().map(cell).collect();
+        let is_number = |cell: &String| {
+            cell.starts_with(|c: char| c.is_ascii_digit()) || matches!(cell.as_str(), "" | "-")
+        };
+        let is_right = cells.iter().all(is_number);
+        cells.insert(0, head.to_owned());
+        let width = cells.iter().map(|cell| cell.chars().count()).max();
+        let width = width.unwrap_or(0);
+        for (line, cell) in lines.iter_mut().zip(cells) {
+            *line += &if is_right {
+                format!("{cell:>width$}  ")
+            } else {
+                format!("{cell:<width$}  ")
+            };
+        }
     }
+    let lines = lines.iter().map(|line| line.trim_end().to_owned() + "\n");
+    lines.collect()
 }
 
 /// Returns milliseconds as text for people: `4.2 s`, `5 min`.
@@ -154,43 +162,6 @@ fn millis(millis: u64) -> String {
         1_000..60_000 => format!("{}.{} s", millis / 1_000, millis % 1_000 / 100),
         60_000..3_600_000 => format!("{} min", millis.div_ceil(60_000)),
         _ => format!("{} h", millis.div_ceil(3_600_000)),
-    }
-}
-
-#[derive(Debug)]
-pub(crate) struct Table {
-    pub(crate) heads: Vec<String>,
-    pub(crate) rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    pub(crate) fn text(&self) -> String {
-        let mut lines = vec![String::new(); self.rows.len() + 1];
-        for (column, head) in self.heads.iter().enumerate() {
-            let cells = || self.rows.iter().map(|row| row[column].as_str());
-            let is_number = |cell: &str| {
-                cell.starts_with(|c: char| c.is_ascii_digit()) || matches!(cell, "" | "-")
-            };
-            let all_numbers = cells().all(is_number);
-            let lengths = cells()
-                .chain([head.as_str()])
-                .map(|cell| cell.chars().count());
-            let width = lengths.max().unwrap_or(0);
-            for (line, cell) in lines
-                .iter_mut()
-                .zip([head.as_str()].into_iter().chain(cells()))
-            {
-                *line += &if all_numbers {
-                    format!("{cell:>width$}  ")
-                } else {
-                    format!("{cell:<width$}  ")
-                };
-            }
-        }
-        lines
-            .iter()
-            .map(|line| line.trim_end().to_owned() + "\n")
-            .collect()
     }
 }
 

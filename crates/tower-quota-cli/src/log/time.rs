@@ -9,7 +9,7 @@ pub(crate) struct TimeReader {
 }
 
 impl TimeReader {
-    /// Returns a time in microseconds since 1970, or `None` if the format is unknown.
+    /// Returns a time in microseconds since 1970, if the format is known.
     ///
     /// Formats: `10/Oct/2000:13:55:36 -0700`, `2000-10-10T13:55:36.123Z`, `2000-10-10
     /// 13:55:36+02:00`, seconds since 1970 with or without a fraction, and milliseconds,

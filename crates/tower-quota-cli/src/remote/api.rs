@@ -58,7 +58,7 @@ impl Api {
         })
     }
 
-    /// Returns the answer to a path, or `None` if the service refuses the request.
+    /// Returns the answer to a path, unless the service refuses the request.
     pub(super) fn get_if_any(&self, path: &str) -> Result<Option<Response<String>>, Failure> {
         match self.send(Request::get(path), "") {
             Ok(answer) => Ok(Some(answer)),

@@ -20,7 +20,7 @@ pub(crate) struct ConvertArguments {
 
 pub(crate) fn run(arguments: &ConvertArguments) -> Ended {
     let rules = arguments.load.load(&arguments.file)?;
-    let text = rules.to_text(arguments.to);
+    let text = rules.document().to_text(arguments.to);
     Output::document(&(), text.trim_end().to_owned() + "\n")
 }
 

@@ -1,14 +1,11 @@
 use core::mem;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
 
 use clap::Args;
 use serde_json::Value;
-use tower_quota::Decided;
 use tower_quota_rules::Rules;
 
-use super::lock::lock;
 use super::read::{Source, read};
 use super::replay::Replay;
 use super::report::{html, report};
@@ -92,16 +89,14 @@ fn replay(
     let failure = Failure::at(source.path.display());
     let mut sides = Vec::new();
     for rules in documents {
-        let tally = Arc::new(Mutex::new(Tally::new(seed, arguments.show_keys)));
-        let noted = Arc::clone(&tally);
-        let note = move |decided: &Decided<'_>, micros| lock(&noted).note(decided, micros);
-        sides.push((Replay::new(rules, note).map_err(&failure)?, tally));
+        let tally = Tally::new(seed, arguments.show_keys);
+        sides.push(Replay::new(rules, tally, Tally::note).map_err(&failure)?);
     }
     let [mut newly_refused, mut newly_admitted] = [0; 2];
     let lines = read(source, |micros, request| {
-        let mut outcomes = sides.iter_mut().map(|(replay, tally)| {
+        let mut outcomes = sides.iter_mut().map(|replay| {
             replay.decide(micros, request.clone());
-            lock(tally).finish(micros).is_admitted()
+            replay.notes().finish(micros).is_admitted()
         });
         if let (Some(new), Some(old)) = (outcomes.next(), outcomes.next()) {
             newly_refused += u64::from(old && !new);
@@ -127,13 +122,14 @@ fn replay(
         )?),
         None => None,
     };
-    let evicted = sides.iter().map(|(replay, _)| replay.evicted()).sum();
-    let tallies = sides.iter().map(|(_, tally)| mem::take(&mut *lock(tally)));
+    let evicted = sides.iter().map(Replay::evicted).sum();
+    let tallies = sides.iter().map(|replay| mem::take(&mut *replay.notes()));
     let tallies: Vec<_> = tallies.collect();
+    let changed = [newly_refused, newly_admitted];
     let report = report(
         &lines,
         &tallies,
-        [newly_refused, newly_admitted],
+        changed,
         suggestion,
         evicted,
         arguments.top,

@@ -7,7 +7,6 @@
 
 mod clock;
 mod command;
-mod lock;
 mod outcome;
 mod peak;
 mod read;

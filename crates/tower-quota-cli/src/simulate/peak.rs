@@ -1,20 +1,14 @@
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 use crate::log::time;
 
 /// Counts requests by a span of time, and keeps the largest count.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[serde(into = "PeakReport")]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Peak {
     span_micros: u64,
     current: (u64, u64),
     most: (u64, u64),
-}
-
-#[derive(Serialize)]
-struct PeakReport {
-    requests: u64,
-    at: String,
 }
 
 impl Peak {
@@ -47,12 +41,9 @@ impl Default for Peak {
     }
 }
 
-impl From<Peak> for PeakReport {
-    fn from(peak: Peak) -> Self {
-        let (at, requests) = peak.most;
-        Self {
-            requests,
-            at: time::text(at),
-        }
+impl Serialize for Peak {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (at, requests) = self.most;
+        json!({ "requests": requests, "at": time::text(at) }).serialize(serializer)
     }
 }

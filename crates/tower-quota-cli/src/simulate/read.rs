@@ -14,7 +14,7 @@ pub(super) struct Source<'a> {
     pub(super) headers: &'a [HeaderSource],
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Lines {
     pub(super) requests: u64,
     pub(super) unreadable_lines: u64,
@@ -46,16 +46,8 @@ pub(super) fn read(
     let mut file = LogFile::open(source.path)?;
     let mut reader = LineReader::new(source.headers);
     let mut lines = Lines {
-        requests: 0,
-        unreadable_lines: 0,
-        from: String::new(),
-        to: String::new(),
-        busiest_second: Peak::over(1),
         busiest_minute: Peak::over(60),
-        unreadable: [0; 3],
-        out_of_order: 0,
-        refused_in_log: 0,
-        exact_times: 0,
+        ..Lines::default()
     };
     let shows_progress = io::stderr().is_terminal();
     let mut now = 0;

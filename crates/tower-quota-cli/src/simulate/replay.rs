@@ -4,6 +4,7 @@ use core::pin::{Pin, pin};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::{Request, Response};
 use http_body::Body;
@@ -19,7 +20,9 @@ use super::clock::LogClock;
 use super::service::LoggedService;
 use crate::log::LoggedResponse;
 
-pub(super) struct Replay {
+/// A document over a log, and the notes about its decisions.
+pub(super) struct Replay<N> {
+    notes: Arc<Mutex<N>>,
     service: RateLimit<LoggedService, MemoryStore>,
     store: MemoryStore,
     clock: LogClock,
@@ -38,24 +41,28 @@ const ENTRIES: usize = 10_000_000;
 
 const STEP_MICROS: u64 = 1_000;
 
-impl Replay {
+impl<N: Send + 'static> Replay<N> {
     /// Creates a replay. Calls `note` with every decision and its time in microseconds since 1970.
     pub(super) fn new(
         rules: &Rules,
-        note: impl Fn(&Decided<'_>, u64) + Send + Sync + 'static,
+        notes: N,
+        note: impl Fn(&mut N, &Decided<'_>, u64) + Send + Sync + 'static,
     ) -> io::Result<Self> {
+        let notes = Arc::new(Mutex::new(notes));
+        let noted = Arc::clone(&notes);
         let clock = LogClock::default();
         let store = MemoryStore::with_clock(ENTRIES, clock.clone());
         let time = clock.clone();
         let layer = RateLimitLayer::new(store.clone(), rules.policy())
             .headers([])
             .on_refused(|_| Response::new(RefusalBody::default()))
-            .on_decision(move |decided| note(decided, time.micros()));
+            .on_decision(move |decided| note(&mut lock(&noted), decided, time.micros()));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
             .build()?;
         Ok(Self {
+            notes,
             service: layer.layer(LoggedService),
             store,
             clock,
@@ -86,9 +93,18 @@ impl Replay {
         }
     }
 
+    pub(super) fn notes(&self) -> MutexGuard<'_, N> {
+        lock(&self.notes)
+    }
+
     pub(super) fn evicted(&self) -> u64 {
         self.store.evicted()
     }
+}
+
+/// Only a single thread replays, and a panic ends the command.
+fn lock<N>(notes: &Mutex<N>) -> MutexGuard<'_, N> {
+    notes.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Waiting {

@@ -9,13 +9,11 @@
 
 use core::mem;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tower_quota::{Decided, Limit};
 use tower_quota_rules::{CostText, Document, LimitRule, QuotaText, RouteRule, Rules, TextError};
 
-use super::lock::lock;
 use super::read::{Source, read};
 use super::replay::Replay;
 use super::share::Share;
@@ -134,20 +132,15 @@ pub(super) fn suggest(
 
 /// Returns whether a quota can admit a request of the limit. Documents refuse other quotas.
 fn has_room(rule: &LimitRule, quota: &QuotaText) -> bool {
-    let cost = if let Some(CostText::Constant(units)) = rule.cost {
-        units
-    } else {
-        1
+    let cost = match rule.cost {
+        Some(CostText::Constant(units)) => units,
+        _ => 1,
     };
-    rule.at_most
-        || quota
-            .quota()
-            .for_waits_of(Limit::DEFAULT_MAX_WAIT)
-            .capacity()
-            >= cost
+    let quota = quota.quota().for_waits_of(Limit::DEFAULT_MAX_WAIT);
+    rule.at_most || quota.capacity() >= cost
 }
 
-/// Returns a quota with other units, and a proportional burst or queue, or `None` if it is not
+/// Returns a quota with other units, and a proportional burst or queue, if it is
 /// representable.
 fn with_units(quota: &QuotaText, units: u64) -> Option<QuotaText> {
     let old = quota.quota().units();
@@ -157,17 +150,14 @@ fn with_units(quota: &QuotaText, units: u64) -> Option<QuotaText> {
     let mut scaled = format!("{units}{}", words.next().unwrap_or_default());
     let mut is_capacity = false;
     for word in words {
-        let number = word.parse::<u64>().ok().filter(|_| is_capacity);
-        is_capacity = matches!(word, "burst" | "queue");
-        scaled.push(' ');
-        match number {
-            Some(number) => {
-                let scaled_number =
-                    (u128::from(number) * u128::from(units)).div_ceil(u128::from(old));
-                scaled.push_str(&scaled_number.to_string());
+        scaled += &match word.parse::<u128>() {
+            Ok(number) if is_capacity => {
+                let number = (number * u128::from(units)).div_ceil(u128::from(old));
+                format!(" {number}")
             }
-            None => scaled.push_str(word),
-        }
+            _ => format!(" {word}"),
+        };
+        is_capacity = matches!(word, "burst" | "queue");
     }
     scaled.parse().ok()
 }
@@ -206,13 +196,10 @@ fn replay(
         None => alone.limits = limits,
     }
     let rules = Rules::new(alone).map_err(|problems| Failure::Problem(problems.to_string()))?;
-    let clients = Arc::new(Mutex::new(HashMap::<u64, Client>::new()));
-    let noted = Arc::clone(&clients);
-    let note = move |decided: &Decided<'_>, _| {
+    let note = |clients: &mut HashMap<u64, Client>, decided: &Decided<'_>, _| {
         let (Some((_, key)), Some(decision)) = (decided.keys().next(), decided.decision()) else {
             return;
         };
-        let mut clients = lock(&noted);
         let client = clients.entry(hash(key, &[0; 16])).or_default();
         client.requests += 1;
         // The statuses are in the order of the limits.
@@ -220,9 +207,10 @@ fn replay(
             client.refused_by |= u32::from(status.outcome.is_refusal()) << position;
         }
     };
-    let mut replay = Replay::new(&rules, note).map_err(Failure::at(source.path.display()))?;
+    let mut replay =
+        Replay::new(&rules, HashMap::new(), note).map_err(Failure::at(source.path.display()))?;
     read(source, |micros, request| replay.decide(micros, request))
         .map_err(Failure::at(source.path.display()))?;
-    let clients = mem::take(&mut *lock(&clients));
+    let clients = mem::take(&mut *replay.notes());
     Ok(clients.into_values().collect())
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tower_quota::{Decided, Key, Name, Outcome};
+use tower_quota_rules::readable_key;
 
 use super::outcome::ReplayOutcome;
 use super::peak::Peak;
@@ -58,7 +59,7 @@ struct ClientTally {
     limited: u32,
     /// The times of the first and the last refusal, in microseconds since 1970.
     refused: (u64, u64),
-    text: Option<Box<str>>,
+    text: Option<String>,
 }
 
 impl Tally {
@@ -120,7 +121,11 @@ impl Tally {
             if client.limited == 0 {
                 limit.clients_hit += 1;
                 client.refused.0 = micros;
-                client.text = self.shows_keys.then(|| text(key).into());
+                let text = || match key.as_bytes() {
+                    [] => key.scope().to_string(),
+                    _ => readable_key(key),
+                };
+                client.text = self.shows_keys.then(text);
             }
             client.limited = client.limited.saturating_add(1);
             client.refused.1 = micros;
@@ -134,7 +139,7 @@ impl Tally {
         let report = |((limit, hash), client): (&ClientId, &ClientTally)| {
             let hash = || format!("#{hash:016x}");
             json!({
-                "client": client.text.as_ref().map_or_else(hash, ToString::to_string),
+                "client": client.text.clone().unwrap_or_else(hash),
                 "limit": self.limits[*limit as usize].name,
                 "requests": client.requests,
                 "limited": client.limited,
@@ -163,14 +168,6 @@ pub(super) fn hash(key: &Key<'_>, seed: &[u8; 16]) -> u64 {
     (key.digest(seed) & u128::from(u64::MAX))
         .try_into()
         .unwrap_or_default()
-}
-
-fn text(key: &Key<'_>) -> String {
-    match (key.to_address(), key.as_bytes()) {
-        (Some(address), _) => address.to_string(),
-        (None, []) => key.scope().to_string(),
-        (None, bytes) => String::from_utf8_lossy(bytes).escape_debug().to_string(),
-    }
 }
 
 fn millis(time: Duration) -> u64 {

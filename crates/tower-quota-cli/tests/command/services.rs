@@ -231,7 +231,7 @@ fn recorded_version_holds_for_its_service_only() {
 }
 
 #[test]
-fn control_characters_of_reasons_are_escaped() {
+fn control_characters_reach_no_terminal() {
     let service = TestService::start();
     let target = TestTarget::admin(&service);
     target
@@ -243,7 +243,7 @@ fn control_characters_of_reasons_are_escaped() {
         .expect(0);
     for list in ["blocks", "audit"] {
         let out = target.run(&[list]).expect(0);
-        assert!(out.contains("a\\u{1b}[2Jb\\u{202e}c\\nd"), "{out}");
+        assert!(out.contains("a [2Jbc d"), "{out}");
     }
     let refused = target.run(&["peek", "\u{1b}[2J\u{202e}", "ann"]).error;
     assert!(!refused.contains(['\u{1b}', '\u{202e}']), "{refused:?}");
@@ -342,12 +342,8 @@ fn commands_work_by_the_admin_api() {
     let target = TestTarget::admin(&service);
     change_rules(&target);
     operate_clients(&target);
-    assert!(
-        target
-            .run(&["health"])
-            .expect(0)
-            .starts_with("healthy: true\n")
-    );
+    let health = target.run(&["health"]).expect(0);
+    assert!(health.contains("\nhealthy: true\n"), "{health}");
 
     let statuses: Vec<u16> = (0..5).map(|_| service.ask("bob")).collect();
     assert_eq!(statuses, [200, 200, 200, 429, 429]);

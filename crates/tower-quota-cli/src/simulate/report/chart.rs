@@ -1,5 +1,3 @@
-use core::fmt::Write;
-
 use crate::log::time;
 use crate::simulate::series::Series;
 
@@ -13,12 +11,6 @@ const LABELS: u64 = 4;
 
 pub(super) fn svg(series: &Series) -> String {
     let mut out = String::from("<svg viewBox=\"0 0 960 256\" role=\"img\">");
-    // Writing to a string cannot fail.
-    let _ = draw(&mut out, series);
-    out + "</svg>"
-}
-
-fn draw(out: &mut String, series: &Series) -> core::fmt::Result {
     let mut spans: Vec<(u64, [u64; 2])> = series.spans().collect();
     // The last span is incomplete, so its counts would look like a drop.
     spans.truncate(spans.len().saturating_sub(1).max(1));
@@ -29,22 +21,21 @@ fn draw(out: &mut String, series: &Series) -> core::fmt::Result {
     for label in 0..=LABELS {
         let count = most * label / LABELS;
         let y = y(count);
-        write!(
-            out,
+        out += &format!(
             "<path d=\"M{LEFT} {y}H{RIGHT}\"/><text x=\"64\" y=\"{y}\" class=\"count\">{count}</text>"
-        )?;
+        );
         let x = LEFT + (RIGHT - LEFT) * label / LABELS;
         let at = spans.get(((spans.len() - 1) as u64 * label / LABELS) as usize);
         let at = at.map_or(String::new(), |(at, _)| time::text(*at));
-        write!(out, "<text x=\"{x}\" y=\"250\">{at}</text>")?;
+        out += &format!("<text x=\"{x}\" y=\"250\">{at}</text>");
     }
     for (which, name) in ["admitted", "refused"].into_iter().enumerate() {
-        write!(out, "<polyline class=\"{name}\" points=\"")?;
+        out += &format!("<polyline class=\"{name}\" points=\"");
         for (step, (_, counts)) in (0..).zip(&spans) {
             let x = LEFT + (RIGHT - LEFT) * step / steps;
-            write!(out, "{x},{} ", y(counts[which]))?;
+            out += &format!("{x},{} ", y(counts[which]));
         }
-        out.push_str("\"/>");
+        out += "\"/>";
     }
-    Ok(())
+    out + "</svg>"
 }
