@@ -83,7 +83,7 @@ impl Rules {
         Err(problems)
     }
 
-    /// Checks and compiles a document built in code.
+    /// Checks and compiles a document built in your code.
     ///
     /// # Errors
     /// [`Problems`] with all errors and warnings, if there is an error.
@@ -158,11 +158,5 @@ impl Rules {
     #[must_use]
     pub fn warnings(&self) -> &Problems {
         &self.inner.warnings
-    }
-
-    /// Returns the document as text. Reading the text gives the same document.
-    #[must_use]
-    pub fn to_text(&self, format: Format) -> String {
-        self.inner.document.to_text(format)
     }
 }

@@ -1,67 +1,36 @@
-//! Prints YAML, with short maps and lists in a line.
+//! Prints YAML, with maps and lists in blocks.
 
 use serde_json::Value;
 
-/// The longest map or list in a line.
-const SHORT: usize = 100;
-
 pub(crate) fn print(value: &Value) -> String {
-    let mut out = String::new();
-    write(&mut out, value, 0);
-    out
+    lines(value).join("\n") + "\n"
 }
 
-/// Writes a value. Its first line is indented to `column` already. Returns whether it is a block.
-fn write(out: &mut String, value: &Value, column: usize) -> bool {
-    let line = flow(value);
-    let is_block = match value {
-        Value::Object(fields) => !fields.is_empty() && (column == 0 || line.len() > SHORT),
-        Value::Array(elements) => !elements.is_empty() && (column == 2 || line.len() > SHORT),
-        _ => false,
-    };
-    if !is_block {
-        out.push_str(&line);
-        out.push('\n');
-        return false;
-    }
-    let mut indent = "";
-    let next = " ".repeat(column);
-    for (name, value) in value.as_object().into_iter().flatten() {
-        out.push_str(indent);
-        indent = &next;
-        out.push_str(&text(name));
-        let mut inner = String::new();
-        if write(&mut inner, value, column + 2) {
-            out.push_str(":\n  ");
-            out.push_str(&next);
-        } else {
-            out.push_str(": ");
-        }
-        out.push_str(&inner);
-    }
-    for element in value.as_array().into_iter().flatten() {
-        out.push_str(indent);
-        indent = &next;
-        out.push_str("- ");
-        write(out, element, column + 2);
-    }
-    true
-}
-
-/// Returns a value in a line.
-fn flow(value: &Value) -> String {
-    let joined = |parts: Vec<String>| parts.join(", ");
+fn lines(value: &Value) -> Vec<String> {
     match value {
-        Value::Object(fields) if fields.is_empty() => "{}".into(),
-        Value::Object(fields) => {
-            let fields = fields
-                .iter()
-                .map(|(name, value)| format!("{}: {}", text(name), flow(value)));
-            format!("{{ {} }}", joined(fields.collect()))
+        Value::Object(fields) if !fields.is_empty() => fields.iter().flat_map(field).collect(),
+        Value::Array(elements) if !elements.is_empty() => {
+            let element = |element| {
+                let starts = core::iter::once("- ").chain(core::iter::repeat("  "));
+                starts
+                    .zip(lines(element))
+                    .map(|(start, line)| format!("{start}{line}"))
+            };
+            elements.iter().flat_map(element).collect()
         }
-        Value::Array(elements) => format!("[{}]", joined(elements.iter().map(flow).collect())),
-        Value::String(value) => text(value),
-        other => other.to_string(),
+        Value::String(value) => vec![text(value)],
+        other => vec![other.to_string()],
+    }
+}
+
+fn field((name, value): (&String, &Value)) -> Vec<String> {
+    let (name, inner) = (text(name), lines(value));
+    match value {
+        Value::Object(_) | Value::Array(_) if !matches!(inner[0].as_str(), "{}" | "[]") => {
+            let nested = inner.iter().map(|line| format!("  {line}"));
+            core::iter::once(format!("{name}:")).chain(nested).collect()
+        }
+        _ => vec![format!("{name}: {}", inner[0])],
     }
 }
 
