@@ -18,7 +18,6 @@ use crate::problem::{Problem, ProblemKind, Result};
 use crate::recent::Feed;
 use crate::streams::Streams;
 
-/// The state of all handlers. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Api(pub(crate) Arc<Shared>);
 
@@ -41,7 +40,6 @@ impl Deref for Api {
     }
 }
 
-/// The address of the caller, if known.
 pub(crate) struct Caller(pub(crate) Option<IpAddr>);
 
 /// Tells whether an answer shows readable keys.

@@ -22,7 +22,6 @@ pub(crate) struct ChangeParams {
     comment: Option<String>,
 }
 
-/// The longest reason, in characters.
 const LONGEST_COMMENT: usize = 1_000;
 
 impl Change {

@@ -38,7 +38,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Expected {
 }
 
 impl Expected {
-    /// Returns the expected number of the newest version, `None` for any, 0 for no version.
+    /// Returns the expected number of the newest version, 0 for no version. Any version has no number.
     pub(crate) async fn number(self, api: &Api) -> Result<Option<u64>> {
         match self {
             Self::Any => Ok(None),

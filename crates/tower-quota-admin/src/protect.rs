@@ -24,7 +24,7 @@ pub(crate) async fn timeout(
 
 /// Forbids caches, frames, scripts and content sniffing.
 ///
-/// Without CORS headers, pages of other origins can neither read answers nor send JSON.
+/// Without CORS headers, pages of other origins cannot read answers or send JSON.
 pub(crate) async fn headers(request: Request, next: Next) -> Response {
     const FIELDS: [(HeaderName, &str); 4] = [
         (header::CACHE_CONTROL, "no-store"),

@@ -16,13 +16,11 @@ use utoipa::ToSchema;
 use crate::api::{Api, Shared};
 use crate::routes::events::Snapshot;
 
-/// The number of kept seconds.
 const KEPT: usize = 300;
 
 /// The most limits of a second, to bound the memory of thousands of limits.
 const MOST_LIMITS: usize = 200;
 
-/// The seconds of store calls in a snapshot.
 const LATENCY: usize = 10;
 
 /// The decisions of a second.
@@ -51,7 +49,6 @@ pub(crate) struct Feed {
 }
 
 impl Recent {
-    /// Adds the totals of a time.
     pub(crate) fn add(&mut self, now: Instant, at_ms: u64, totals: &[DecisionTotals]) {
         let of_limit = |limit: &DecisionTotals| {
             let admitted = limit.allowed + limit.queued + limit.shadowed + limit.degraded;
@@ -116,7 +113,6 @@ impl Recent {
     }
 }
 
-/// Orders limits by refusals, then by requests.
 pub(crate) fn rank(counts: &[u64; 3]) -> Reverse<(u64, u64)> {
     Reverse((counts[2], counts.iter().sum()))
 }

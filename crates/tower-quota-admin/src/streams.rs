@@ -8,7 +8,6 @@ use tokio_stream::{Stream, StreamExt};
 
 use crate::AdminOptions;
 
-/// The event streams in use.
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
     /// The number of streams by author. Requests without an author share the empty name.
@@ -22,11 +21,9 @@ pub(crate) struct Place {
     author: String,
 }
 
-/// The times of a stream.
 pub(crate) struct Pace {
     /// The longest time a snapshot waits for a reader.
     pub(crate) patience: Duration,
-    /// The length of the stream.
     pub(crate) longest: Duration,
 }
 

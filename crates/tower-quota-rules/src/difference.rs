@@ -90,7 +90,6 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Returns a value in a line of YAML.
 fn short(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -35,7 +35,6 @@ pub(crate) fn failures(address: Option<ClientIp>) -> RateLimitLayer<MemoryStore>
 /// The header with the role of the request, for the page.
 const ROLE: HeaderName = HeaderName::from_static("tower-quota-role");
 
-/// Adds the name and the role of a token to the request.
 pub(crate) async fn identify(
     State(tokens): State<Arc<[Token]>>,
     mut request: Request,
@@ -76,7 +75,6 @@ pub(crate) async fn authorize(request: Request, next: Next) -> Response {
     response
 }
 
-/// Returns the bearer token, if there is exactly one.
 fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let (value, None) = (values.next()?.as_bytes(), values.next()) else {

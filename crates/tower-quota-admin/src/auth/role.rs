@@ -27,7 +27,6 @@ impl Role {
         }
     }
 
-    /// Returns the name of the role in answers.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",

@@ -178,7 +178,6 @@ fn length(seconds: u32) -> Result<Duration> {
     Ok(length)
 }
 
-/// Removes the readable key.
 fn hidden(mut block: Block) -> Block {
     if let Target::Key { text, .. } = &mut block.target {
         *text = None;

@@ -13,7 +13,6 @@ use crate::extract::Json;
 use crate::problem::{Problem, Result};
 use crate::status::Status;
 
-/// The prefix of a listed client's hash.
 pub(super) const HASH: &str = "hash:";
 
 /// A client of a limit.

@@ -143,7 +143,6 @@ pub(crate) async fn put(
     Ok(put_version(&api, &expecting(&api, number, put).await?))
 }
 
-/// Returns the new version, or explains the conflict.
 pub(crate) async fn expecting(
     api: &Api,
     number: Option<u64>,

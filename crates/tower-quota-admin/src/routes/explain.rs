@@ -33,7 +33,7 @@ struct Sample {
     address: Option<String>,
     /// The route matched by axum. Defaults to the matching route of the rules.
     route: Option<String>,
-    /// The keys from code, by their names in the rules, such as `code tenant`.
+    /// The keys from your code, by their names in the rules, such as `code tenant`.
     keys: Option<BTreeMap<String, String>>,
 }
 

@@ -9,7 +9,6 @@ use utoipa::ToSchema;
 use crate::api::Api;
 use crate::recent::rank;
 
-/// The number of limits in a snapshot.
 const LISTED: usize = 50;
 
 /// The decisions of a limit by outcome.

@@ -194,7 +194,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Returns a document of the store, or `None` if it is rejected. Reuses an unchanged document.
+    /// Returns a document of the store, unless it is rejected. Reuses an unchanged document.
     async fn document(
         self: &Arc<Self>,
         known: &mut Known,

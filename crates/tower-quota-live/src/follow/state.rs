@@ -18,7 +18,7 @@ pub struct LiveState {
     pub is_reachable: bool,
     /// The time of the last change of `is_reachable`.
     pub reachable_since: Time,
-    /// The version in force, `None` before the first version.
+    /// The version in force, if any.
     pub in_force: Option<VersionState>,
     /// The version of the shadow document.
     pub shadow: Option<VersionInfo>,

@@ -136,7 +136,7 @@ impl LiveRules {
         self.shared.store.history(most).await
     }
 
-    /// Returns a version, or `None` if the store has dropped it.
+    /// Returns a version, unless the store has dropped it.
     ///
     /// # Errors
     /// See [`history`](Self::history).

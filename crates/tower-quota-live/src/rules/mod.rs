@@ -110,7 +110,7 @@ impl LiveRules {
         self.shared.state()
     }
 
-    /// Returns the documents in force on this instance, or `None` before the first document.
+    /// Returns the documents in force on this instance, if any.
     #[must_use]
     pub fn in_force(&self) -> Option<Arc<InForce>> {
         self.shared.in_force.load_full()

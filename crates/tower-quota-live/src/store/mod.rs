@@ -53,10 +53,10 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
 
     /// Returns the numbers of the documents, and the blocks changed since the known revision.
     ///
-    /// Returns `None` if the revision is unchanged.
+    /// Returns a state only if the revision has changed.
     fn state(&self, known: Option<u64>) -> Reply<'_, Option<StoreState>>;
 
-    /// Returns a version, or `None` if the store has dropped it.
+    /// Returns a version, unless the store has dropped it.
     fn version(&self, number: u64) -> Reply<'_, Option<Version>>;
 
     /// Returns the latest versions without their texts, the newest first.

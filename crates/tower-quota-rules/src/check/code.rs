@@ -1,4 +1,4 @@
-//! Parts from code.
+//! Parts from your code.
 
 use std::collections::HashMap;
 

@@ -32,7 +32,6 @@ impl<'d> Checker<'d> {
         }
     }
 
-    /// Checks that a store can decide all limits of a request in a single step.
     fn most_limits(&mut self) {
         fn enforced(rules: &[LimitRule]) -> impl Iterator<Item = &LimitRule> {
             rules.iter().filter(|rule| !rule.shadow)
@@ -147,7 +146,6 @@ impl<'d> Checker<'d> {
     }
 }
 
-/// Returns whether a penalty can make a client wait longer than its quota.
 fn can_exceed(penalty: PenaltyRule, quota: &Quota) -> bool {
     let wait = match u32::try_from(quota.units()) {
         Ok(units @ 1..) if quota.algorithm().is_bucket() => quota.period() / units,
@@ -156,7 +154,6 @@ fn can_exceed(penalty: PenaltyRule, quota: &Quota) -> bool {
     penalty.longest().is_some_and(|longest| longest > wait)
 }
 
-/// Returns whether a client can omit a key.
 fn may_be_missing(key: &KeyRule, parts: &CodeParts) -> bool {
     match key {
         KeyRule::One(KeyText::None | KeyText::ClientIp { .. }) => false,

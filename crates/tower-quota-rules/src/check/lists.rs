@@ -18,7 +18,6 @@ impl<'d> Checker<'d> {
         }
     }
 
-    /// Checks that a list does not match every request.
     fn everything(&mut self, field: &str, place: Place, matching: &Match) {
         let covers_keys = matching
             .key

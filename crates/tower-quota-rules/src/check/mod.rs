@@ -88,7 +88,6 @@ impl PlacedLimit<'_> {
     }
 }
 
-/// Returns all limits, the limits of every request first.
 fn all_limits(document: &Document) -> impl Iterator<Item = PlacedLimit<'_>> {
     let routes = document.routes.iter().enumerate();
     let lists = core::iter::once((None, &document.limits))
@@ -112,7 +111,6 @@ impl<'d> Checker<'d> {
         self.problems.push(Problem::warning(place, text));
     }
 
-    /// Reports an unknown name.
     fn unknown<'n>(
         &mut self,
         place: Place,
@@ -153,7 +151,6 @@ impl<'d> Checker<'d> {
         );
     }
 
-    /// Checks the fields outside of lists.
     fn root(&mut self) {
         if let Some(version) = self.document.version
             && version != 1

@@ -5,7 +5,6 @@ use crate::document::KeyRule;
 use crate::problem::Place;
 use crate::text::KeyText;
 
-/// The possible meanings of a key's text.
 struct Meaning {
     address: bool,
     text: bool,
@@ -60,7 +59,6 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks the key of an override, where clients are counted by address.
     fn address(&mut self, key: &str, meaning: &Meaning) {
         let is_address = when::try_network_range(key).is_ok();
         let place = || Place::of("overrides").field(key);

@@ -3,7 +3,6 @@ use crate::compile::KeyPatterns;
 use crate::document::Grants;
 use crate::problem::Place;
 
-/// The longest chain of extended tiers.
 const MAX_EXTENDED: usize = 32;
 
 impl<'d> Checker<'d> {
@@ -42,7 +41,6 @@ impl<'d> Checker<'d> {
         }
     }
 
-    /// Checks the quotas of a tier or an override.
     pub(super) fn grants(&mut self, place: impl Fn() -> Place, grants: &'d Grants) {
         for (name, grant) in grants {
             let Some(limit) = self.limits.get(name.as_str()) else {

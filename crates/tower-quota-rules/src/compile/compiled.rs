@@ -25,7 +25,6 @@ pub(crate) struct Compiled {
     explainer: OnceLock<Explainer>,
 }
 
-/// Chooses the limits of a request.
 #[derive(Debug)]
 struct Index {
     /// The positions of the limits of every request.
@@ -61,7 +60,6 @@ impl Compiled {
 }
 
 impl Index {
-    /// Adds the limits of a request, with the quotas of its tier or override.
     fn choose(&self, head: &RequestHead<'_>, chosen: &mut Chosen<'_>) {
         let granted = self.tiers.of(head);
         let mut add = |limit: u32| {
@@ -80,7 +78,6 @@ impl Index {
             .find(head, |(first, end)| (*first..*end).for_each(&mut add));
     }
 
-    /// Returns the quota of a client's tier or override, as far as the key determines it.
     fn quota_of(&self, limit: u32, key: &Key<'_>) -> Option<Quota> {
         self.tiers.of_key(key).quota(limit).flatten()
     }

@@ -12,7 +12,6 @@ use crate::code_parts::CodeParts;
 use crate::document::{Many, Match, PathMatch};
 use crate::text::KeyPattern;
 
-/// The parts of a document used by conditions.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) code: &'a CodeParts,
@@ -68,7 +67,6 @@ pub(crate) fn condition(matching: &Match, context: Context<'_>) -> Box<dyn Condi
     }
 }
 
-/// Returns the condition that any of the values matches.
 fn any_of<T>(
     values: &Option<Many<T>>,
     condition: impl Fn(&T) -> Box<dyn Condition>,

@@ -27,7 +27,6 @@ impl KeyPatterns {
         self.patterns.push(pattern.clone());
     }
 
-    /// Returns the position of the first matching pattern.
     pub(crate) fn first(&self, key: &[u8]) -> Option<usize> {
         let matches = |at: &&usize| self.patterns[**at].matches(key);
         let first_of_each = self
@@ -46,7 +45,6 @@ impl KeyPatterns {
         patterns.find(|pattern| pattern.covers(other))
     }
 
-    /// Returns the positions of patterns with a literal prefix of `text`.
     fn candidates(&self, text: &[u8]) -> impl Iterator<Item = &Vec<usize>> {
         let lengths = self.lengths.range(..=text.len());
         lengths.filter_map(|length| self.positions.get(&text[..*length]))

@@ -50,7 +50,6 @@ impl KeySource {
         }
     }
 
-    /// Returns the counted key, and the position of its part.
     pub(crate) fn find<'r>(&self, head: &RequestHead<'r>) -> Option<(usize, Key<'r>)> {
         self.parts
             .iter()
@@ -58,7 +57,6 @@ impl KeySource {
             .find_map(|(position, part)| Some((position, part.extractor.extract(head)?)))
     }
 
-    /// Returns the position of the part with this scope.
     pub(crate) fn part_of(&self, scope: Name) -> Option<usize> {
         self.parts
             .iter()
@@ -71,8 +69,7 @@ impl KeySource {
 
     /// Parses an operator's text as an address, if keys can be addresses, or as a text.
     ///
-    /// Returns the key and the position of its part, or `None` for a text, which belongs to any
-    /// part.
+    /// Returns the key, and the position of its part unless the text belongs to any part.
     pub(crate) fn parse(&self, text: &str) -> Option<(Option<usize>, Key<'static>)> {
         let others = self
             .parts

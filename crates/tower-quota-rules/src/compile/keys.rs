@@ -7,7 +7,6 @@ use crate::code_parts::CodeParts;
 use crate::document::{ClientIpRule, KeyRule};
 use crate::text::KeyText;
 
-/// Creates the extractors of a document.
 #[derive(Clone, Copy)]
 pub(crate) struct Keys<'a> {
     pub(crate) client_ip: &'a ClientIp,
@@ -56,7 +55,6 @@ impl Keys<'_> {
         }
     }
 
-    /// Returns the source of a key for patterns, tiers and overrides.
     pub(crate) fn source(&self, rule: &KeyRule) -> KeySource {
         let mut source = KeySource::new();
         self.add_to(&mut source, rule);

@@ -11,7 +11,6 @@ use super::keys::Keys;
 use crate::document::{Defaults, LimitRule, Many, Match};
 use crate::text::{AbandonedText, CostText, SettleText};
 
-/// Creates the limits of a document.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits<'a> {
     pub(crate) defaults: &'a Defaults,

@@ -48,7 +48,6 @@ enum Feature<'a> {
     Network(IpNet),
 }
 
-/// The features used by matches.
 #[derive(Default)]
 struct Features {
     hasher: RandomState,
@@ -60,7 +59,6 @@ struct Features {
     has_routes: bool,
 }
 
-/// The default key or a header.
 struct Source {
     header: Option<Box<str>>,
     key: Arc<KeySource>,
@@ -69,7 +67,6 @@ struct Source {
 }
 
 impl<T> Matches<T> {
-    /// Creates the index of matches and their values.
     pub(crate) fn new<'m>(
         matches: impl IntoIterator<Item = (&'m Match, T)>,
         context: Context<'_>,
@@ -241,7 +238,6 @@ impl Features {
         vec![self.hash(&Feature::Network(network))]
     }
 
-    /// Returns the literal prefix of a pattern, unless it is empty.
     fn of_text(
         &mut self,
         header: Option<&str>,
@@ -272,7 +268,6 @@ impl Features {
         vec![self.hash(&Feature::Text(at, &prefix))]
     }
 
-    /// Returns the required features by field and value.
     fn of(&mut self, matching: &Match, context: Context<'_>) -> Vec<Vec<Vec<u64>>> {
         let mut fields = Vec::new();
         fields.extend(each(&matching.path, |path| self.of_path(path)));

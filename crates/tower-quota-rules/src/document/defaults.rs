@@ -21,7 +21,6 @@ pub struct Defaults {
 }
 
 impl Defaults {
-    /// Returns the key of limits, tiers, overrides and patterns of keys.
     pub(crate) fn key(&self) -> &KeyRule {
         const CLIENT_IP: &KeyRule = &KeyRule::One(KeyText::ClientIp { v4: None, v6: None });
         self.key.as_ref().unwrap_or(CLIENT_IP)

@@ -41,7 +41,7 @@ pub struct Match {
     /// True for CORS preflight requests.
     #[serde(skip_serializing_if = "is_unset")]
     pub cors_preflight: bool,
-    /// A condition from code, by name.
+    /// A condition from your code, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<Many<NameText>>,
     /// Conditions that must not match.

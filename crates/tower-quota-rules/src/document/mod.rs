@@ -1,6 +1,6 @@
 //! The document as plain data.
 //!
-//! Fields are public for documents built in code. Text types are always valid, and
+//! Fields are public for documents built in your code. Text types are always valid, and
 //! [`Rules::new`](crate::Rules::new) checks the rest.
 
 mod assign;

@@ -37,7 +37,7 @@ pub enum PenaltyBlock {
 }
 
 impl PenaltyRule {
-    /// Returns the longest block, in full steps, or `None` if the numbers are invalid.
+    /// Returns the longest block, in full steps, if the numbers are valid.
     #[must_use]
     pub fn longest(self) -> Option<Duration> {
         let penalty = Penalty::try_from(self).ok()?;

@@ -76,7 +76,6 @@ impl Document {
         self.limits.iter().chain(of_routes)
     }
 
-    /// Returns the lists of matches with their fields.
     pub(crate) fn lists(&self) -> [(&'static str, &[Match]); 3] {
         [
             ("skip", &self.skip),

@@ -39,7 +39,7 @@ pub struct SampleRequest {
     /// The route matched by axum. The default is the matching route of the document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub route: Option<Box<str>>,
-    /// The keys from code, by their names in the document, such as `code tenant`.
+    /// The keys from your code, by their names in the document, such as `code tenant`.
     #[serde(skip_serializing_if = "IndexMap::is_empty")]
     pub keys: IndexMap<String, String>,
 }

@@ -24,7 +24,7 @@ pub struct Explanation {
     pub missing_key: Option<String>,
     /// The deciding limits.
     pub limits: Vec<LimitExplanation>,
-    /// Unknown inputs, such as a key from code.
+    /// Unknown inputs, such as a key from your code.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<String>,
 }

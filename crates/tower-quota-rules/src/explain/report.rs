@@ -190,7 +190,6 @@ const fn word(outcome: OutcomeText) -> &'static str {
 }
 
 impl fmt::Display for TestReport {
-    /// Writes a line for every failure, and the number of passed tests.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for failure in &self.failures {
             writeln!(

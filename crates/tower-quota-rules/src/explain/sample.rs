@@ -55,7 +55,6 @@ impl Rules {
     }
 }
 
-/// Returns the axum routes in the document's conditions.
 #[cfg(feature = "axum")]
 fn routes(document: &Document) -> Vec<&str> {
     let of_routes = document.routes.iter().flat_map(|route| &route.limits);

@@ -15,7 +15,7 @@ pub struct Problem {
     /// The place in the document, such as `routes[3].limits[0].quota`. Empty for the entire
     /// document.
     pub path: String,
-    /// The line in the text, from 1. `None` if the document was built in code.
+    /// The line in the text, from 1. Absent if your code has built the document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
     /// The column in the line, in characters from 1.

@@ -1,6 +1,5 @@
 use core::fmt;
 
-/// A place in a document, as fields and positions from the root.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place(Vec<Step>);
 
@@ -58,7 +57,6 @@ impl fmt::Display for Place {
     }
 }
 
-/// Returns whether a name needs no quotes in a place.
 fn is_plain(name: &str) -> bool {
     !name.is_empty()
         && name

@@ -110,7 +110,6 @@ impl<'a> IntoIterator for &'a Problems {
 impl core::error::Error for Problems {}
 
 impl fmt::Display for Problems {
-    /// Writes a line for every problem.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, problem) in self.problems.iter().enumerate() {
             let separator = if position == 0 { "" } else { "\n" };

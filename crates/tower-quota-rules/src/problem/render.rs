@@ -2,7 +2,6 @@ use core::fmt::Write;
 
 use super::one::Problem;
 
-/// The most characters on either side of the mark.
 const SHOWN: usize = 60;
 
 pub(super) fn render(problems: &[Problem], more: usize, source: &str, name: &str) -> String {
@@ -68,7 +67,6 @@ fn write_problem(
 struct Shown<'a>(&'a str);
 
 impl Shown<'_> {
-    /// Returns the width of a character on the terminal.
     fn width(character: char) -> usize {
         match character {
             '\t' => 4,

@@ -9,7 +9,6 @@ use serde::forward_to_deserialize_any;
 use super::error::ReadError;
 use super::tree::{Kind, Tree};
 
-/// A node, without left out parts.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'t> {
     pub(super) tree: &'t Tree,

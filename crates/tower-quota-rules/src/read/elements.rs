@@ -16,7 +16,6 @@ use crate::problem::{Place, Problem, Problems};
 /// The most readings of a large element, since every error causes another reading.
 const MAX_READS_OF_LARGE: usize = 10;
 
-/// The number of nodes in a large element.
 const LARGE: u32 = 10_000;
 
 const FIELDS: [&str; 15] = [
@@ -37,17 +36,14 @@ const FIELDS: [&str; 15] = [
     "tests",
 ];
 
-/// Reads a tree, and collects every error.
 pub(super) struct Elements<'t> {
     pub(super) tree: &'t Tree,
     pub(super) source: &'t str,
-    /// The unreadable nodes.
     pub(super) left_out: BTreeSet<u32>,
     pub(super) problems: Problems,
 }
 
 impl<'t> Elements<'t> {
-    /// Reads the document without unreadable parts.
     pub(super) fn document(&mut self) -> Document {
         for (first, second) in self.tree.duplicates() {
             self.left_out.insert(second);
@@ -192,7 +188,6 @@ impl<'t> Elements<'t> {
         None
     }
 
-    /// Reports an error, leaves out its node, and returns the node.
     fn found(&mut self, error: ReadError, element: u32) -> u32 {
         let wrong = error.at(element).into_inner();
         let node = wrong.node.unwrap_or(element);
@@ -223,7 +218,6 @@ impl<'t> Elements<'t> {
     }
 }
 
-/// Shares the memory of equal quotas.
 fn shared(known: &mut HashSet<Grants>, mut single: OverrideRule) -> OverrideRule {
     match known.get(&single.limits) {
         Some(grants) => single.limits = grants.clone(),

@@ -24,7 +24,6 @@ impl ReadError {
         }))
     }
 
-    /// Sets the node, unless a nested node is known.
     pub(super) fn at(mut self, node: u32) -> Self {
         self.0.node.get_or_insert(node);
         self
@@ -93,7 +92,6 @@ impl serde::de::Error for ReadError {
     }
 }
 
-/// Returns the error of an unknown field or choice, with the nearest known name.
 fn unknown(what: &str, name: &str, expected: &[&'static str]) -> ReadError {
     let help = match (nearest(name, expected.iter().copied()), expected) {
         (Some(near), _) => Some(format!("write {near:?}, if that is meant")),

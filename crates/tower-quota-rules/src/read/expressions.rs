@@ -13,7 +13,6 @@ const MAX_PARTS: u64 = 200_000;
 /// The most counted parts of an expression. A larger expression is refused when it is compiled.
 const MOST_OF_ONE: u64 = 20_000;
 
-/// Returns the error of too many or too large expressions.
 pub(super) fn excess(tree: &Tree) -> Option<(String, &'static str)> {
     let (mut count, mut parts) = (0, 0_u64);
     for text in tree.texts_of("regex") {

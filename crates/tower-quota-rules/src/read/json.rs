@@ -53,7 +53,6 @@ pub(super) fn read(text: &str) -> Result<Tree, Problem> {
     Ok(tree)
 }
 
-/// Returns the length of the leading string of a valid text, with its quotes.
 fn string_length(text: &str) -> usize {
     let mut is_escaped = false;
     for (position, byte) in text.bytes().enumerate().skip(1) {

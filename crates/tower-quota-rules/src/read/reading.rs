@@ -10,7 +10,6 @@ use crate::document::Document;
 use crate::format::Format;
 use crate::problem::{Place, Problem, Problems, Step};
 
-/// The positions of a document in its text, and the problems of reading it.
 #[derive(Debug, Default)]
 pub(crate) struct Reading<'s> {
     tree: Option<Tree>,
@@ -70,7 +69,6 @@ pub(crate) fn read(source: &str, format: Format, max_bytes: usize) -> (Document,
     )
 }
 
-/// Returns whether a text begins like TOML, with a table or an assignment.
 fn is_toml(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim);
     let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
@@ -87,7 +85,6 @@ impl Reading<'_> {
         &self.problems
     }
 
-    /// Returns whether the text is a document, so that further checks make sense.
     pub(crate) const fn has_document(&self) -> bool {
         self.tree.is_some()
     }
@@ -136,7 +133,6 @@ impl Reading<'_> {
         }
     }
 
-    /// Returns the tree, if a part was unreadable.
     fn tree_with_gaps(&self) -> Option<&Tree> {
         self.tree.as_ref().filter(|_| !self.left_out.is_empty())
     }
@@ -185,7 +181,6 @@ impl Reading<'_> {
     }
 }
 
-/// Returns the nodes of named limits and of their names, the limits of every request first.
 fn named_limits(tree: &Tree) -> impl Iterator<Item = (u32, u32)> {
     let routes = tree
         .value(0, "routes")

@@ -7,7 +7,6 @@ pub(super) const MAX_NESTING: usize = 32;
 
 const MAX_NODES: usize = 32_000_000;
 
-/// The most reported duplicates.
 const MAX_DUPLICATES: usize = 1_001;
 
 /// The nodes of a text in a list, parents before children. A map alternates keys and values.
@@ -95,7 +94,6 @@ impl Tree {
         self.add(kind, at, 0, 0)
     }
 
-    /// Ends the innermost list or map.
     pub(super) fn close(&mut self) {
         let end = small(self.nodes.len());
         if let Some(node) = self
@@ -148,7 +146,6 @@ impl Tree {
         self.node(number).map_or(number + 1, |node| node.end)
     }
 
-    /// Returns the elements of a list, and no elements for other nodes.
     pub(super) fn elements(&self, list: u32) -> impl Iterator<Item = u32> {
         let end = if self.kind(list) == Kind::List {
             self.end(list)
@@ -165,7 +162,6 @@ impl Tree {
         })
     }
 
-    /// Returns the keys and values of a map, and no entries for other nodes.
     pub(super) fn entries(&self, map: u32) -> impl Iterator<Item = (u32, u32)> {
         let end = if self.kind(map) == Kind::Map {
             self.end(map)
@@ -257,7 +253,6 @@ impl Tree {
 }
 
 impl At {
-    /// Returns the line and the column, from 1.
     pub(super) fn line_and_column(self, source: &str) -> (u32, u32) {
         match self {
             Self::Line(line, column) => (line, column),

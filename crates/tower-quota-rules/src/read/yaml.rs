@@ -89,7 +89,6 @@ fn place(marker: Marker) -> At {
     At::Line(small(marker.line()), small(marker.col() + 1))
 }
 
-/// Returns the parser's reason as a part of a sentence.
 fn reason(info: &str) -> String {
     info.trim_end_matches('.').replace(": ", ", ")
 }

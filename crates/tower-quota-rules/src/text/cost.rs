@@ -28,7 +28,7 @@ pub enum CostText {
         /// The cost if the length is unknown.
         default: u64,
     },
-    /// `code units`, a function from code.
+    /// `code units`, a function from your code.
     Code(NameText),
 }
 

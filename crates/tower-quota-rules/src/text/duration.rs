@@ -33,7 +33,6 @@ const UNITS: [(u64, &str, &str, &[&str]); 7] = [
     (1, "microsecond", "us", &["usec", "µs"]),
 ];
 
-/// Returns the microseconds of a unit, by its name, plural or abbreviation.
 pub(super) fn unit_micros(text: &str) -> Option<u64> {
     let named = |name: &str| {
         text.strip_prefix(name)
@@ -72,7 +71,6 @@ pub(super) fn leading_number(text: &str) -> Option<(u64, &str)> {
     ))
 }
 
-/// Returns the microseconds of a text such as `1h 30m`.
 pub(super) fn micros(text: &str) -> Option<u64> {
     let mut rest = text.trim();
     let mut total: u64 = 0;

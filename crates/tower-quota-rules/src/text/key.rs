@@ -30,7 +30,7 @@ pub enum KeyText {
     },
     /// `header x-api-key`, `bearer` or `path_segment 0`, a value of the request.
     Value(ValueKey),
-    /// `code tenant`, an extractor from code.
+    /// `code tenant`, an extractor from your code.
     Code(NameText),
 }
 
@@ -71,7 +71,6 @@ fn unknown_key(word: &str) -> TextError {
     }
 }
 
-/// Reads the lengths of prefixes, such as `/48 v4/24`.
 fn prefixes(text: &str) -> Result<KeyText, TextError> {
     let (mut v4, mut v6) = (None, None);
     for word in text.split_whitespace() {

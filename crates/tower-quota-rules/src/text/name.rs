@@ -7,7 +7,7 @@ use tower_quota::Name;
 use super::error::TextError;
 use super::macros::written_as_text;
 
-/// The name of a limit, a tier, a unit or a part from code. It has 1 to 64 printable ASCII
+/// The name of a limit, a tier, a unit or a part from your code. It has 1 to 64 printable ASCII
 /// characters.
 ///
 /// Only a valid document makes a [`Name`], which is never freed.

@@ -9,7 +9,6 @@ use tower_quota::{key, when};
 use super::error::TextError;
 use super::macros::written_as_text;
 
-/// Defines a text that a function of `tower_quota::when` accepts.
 macro_rules! checked_text {
     ($(#[$docs:meta])* $type:ident, $check:expr, $expected:literal, { $($schema:tt)* }) => {
         $(#[$docs])*

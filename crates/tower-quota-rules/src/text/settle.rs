@@ -25,7 +25,7 @@ pub enum SettleText {
         /// True to cut the body when the limit is used up.
         cut: bool,
     },
-    /// `code tokens`, a rule from code.
+    /// `code tokens`, a rule from your code.
     Code(NameText),
 }
 

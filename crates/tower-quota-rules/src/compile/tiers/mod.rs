@@ -1,6 +1,6 @@
 //! Tiers and overrides, the quotas of some clients.
 //!
-//! The tier of a request is the tier of its override, the extension [`Tier`] from code, or the tier
+//! The tier of a request is the tier of its override, the extension [`Tier`] from your code, or the tier
 //! of the first matching assignment. A tier includes the quotas of extended tiers.
 
 mod overrides;
@@ -31,17 +31,15 @@ pub(crate) struct Tiers {
     overrides: Overrides,
 }
 
-/// The tier and the quotas of an override.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
 struct Grant {
     tier: Option<usize>,
     quotas: Quotas,
 }
 
-/// Quotas sorted by the position of their limit. `None` if the limit does not apply.
+/// Quotas sorted by the position of their limit. An absent quota is unlimited.
 type Quotas = Box<[(u32, Option<Quota>)]>;
 
-/// The tier and the quotas of a client.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Granted<'a> {
     pub(crate) tier: Option<Name>,
@@ -50,7 +48,8 @@ pub(crate) struct Granted<'a> {
 }
 
 impl Granted<'_> {
-    /// Returns `None` for the limit's own quota, and `Some(None)` if the limit does not apply.
+    /// Returns the quota in place of the limit's own quota, if any. An absent inner quota is
+    /// unlimited.
     pub(crate) fn quota(&self, limit: u32) -> Option<Option<Quota>> {
         let find = |quotas: &[(u32, Option<Quota>)]| {
             let at = quotas.binary_search_by_key(&limit, |(limit, _)| *limit);
@@ -61,7 +60,6 @@ impl Granted<'_> {
 }
 
 impl Tiers {
-    /// Compiles the tiers of a document. `limits` holds positions by name.
     pub(crate) fn new(
         document: &Document,
         limits: &HashMap<&str, u32>,
@@ -129,7 +127,7 @@ impl Tiers {
         })
     }
 
-    /// Returns the tier and the quotas of a client by its key alone, without a tier from code.
+    /// Returns the tier and the quotas of a client by its key alone, without a tier from your code.
     pub(crate) fn of_key(&self, key: &Key<'_>) -> Granted<'_> {
         let part = self.default_key.part_of(key.scope());
         self.granted(part.map(|part| (part, key)), || None)

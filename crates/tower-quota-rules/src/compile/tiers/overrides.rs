@@ -13,7 +13,7 @@ type ByKey = HashMap<Box<[u8]>, Arc<Grant>, RandomState>;
 
 #[derive(Default)]
 pub(super) struct Overrides {
-    /// The keys by part, `None` for all parts with texts.
+    /// The keys by part. All parts with texts share a map.
     by_part: HashMap<Option<usize>, ByKey, RandomState>,
     shared: HashSet<Arc<Grant>>,
 }
