@@ -3,7 +3,7 @@ use std::collections::HashMap;
 
 use indexmap::IndexMap;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::document::Document;
 
@@ -113,7 +113,7 @@ fn compare(path: &str, old: &Value, new: &Value, found: &mut Vec<Difference>) {
         _ if old == new => {}
         (Value::Object(old), Value::Object(new)) => fields(path, old, new, found),
         (Value::Array(old), Value::Array(new)) => lists(path, old, new, found),
-        _ => found.push(difference(path, ChangeKind::Changed, Some(old), Some(new))),
+        _ => found.push(difference(path, Some(old), Some(new))),
     }
 }
 
@@ -123,98 +123,70 @@ fn fields(
     new: &Map<String, Value>,
     found: &mut Vec<Difference>,
 ) {
-    let place = |name: &String| {
-        if path.is_empty() {
-            name.clone()
-        } else {
-            format!("{path}.{name}")
-        }
-    };
-    let empty = |value: &Value| {
-        if value.is_array() {
-            Value::Array(Vec::new())
-        } else {
-            Value::Object(Map::new())
-        }
-    };
-    for (name, before) in old {
-        match new.get(name) {
-            Some(after) => compare(&place(name), before, after, found),
-            // A removed section has lost all of its elements.
-            None if path.is_empty() && is_section(before) => {
-                compare(&place(name), before, &empty(before), found)
+    let added = new.keys().filter(|name| !old.contains_key(*name));
+    for name in old.keys().chain(added) {
+        let place = match path {
+            "" => name.clone(),
+            path => format!("{path}.{name}"),
+        };
+        let (before, after) = (old.get(name), new.get(name));
+        match (before, after) {
+            (Some(before), Some(after)) => compare(&place, before, after, found),
+            // A section at the top differs by its elements.
+            (Some(section), None) | (None, Some(section))
+                if path.is_empty() && (section.is_array() || section.is_object()) =>
+            {
+                let empty = if section.is_array() {
+                    json!([])
+                } else {
+                    json!({})
+                };
+                compare(
+                    &place,
+                    before.unwrap_or(&empty),
+                    after.unwrap_or(&empty),
+                    found,
+                );
             }
-            None => found.push(difference(
-                &place(name),
-                ChangeKind::Removed,
-                Some(before),
-                None,
-            )),
-        }
-    }
-    for (name, after) in new.iter().filter(|(name, _)| !old.contains_key(*name)) {
-        match after {
-            after if path.is_empty() && is_section(after) => {
-                compare(&place(name), &empty(after), after, found)
-            }
-            after => found.push(difference(
-                &place(name),
-                ChangeKind::Added,
-                None,
-                Some(after),
-            )),
+            _ => found.push(difference(&place, before, after)),
         }
     }
 }
 
 fn lists(path: &str, old: &[Value], new: &[Value], found: &mut Vec<Difference>) {
     let (old, new) = (labelled(old), labelled(new));
-    for (label, before) in &old {
+    let added = new.keys().filter(|label| !old.contains_key(*label));
+    for label in old.keys().chain(added) {
         let place = format!("{path}[{label}]");
-        match new.get(label) {
-            Some(after) => compare(&place, before, after, found),
-            None => found.push(difference(&place, ChangeKind::Removed, Some(before), None)),
+        match (old.get(label), new.get(label)) {
+            (Some(before), Some(after)) => compare(&place, before, after, found),
+            (before, after) => {
+                found.push(difference(&place, before.copied(), after.copied()));
+            }
         }
     }
-    for (label, after) in new.iter().filter(|(label, _)| !old.contains_key(*label)) {
-        found.push(difference(
-            &format!("{path}[{label}]"),
-            ChangeKind::Added,
-            None,
-            Some(after),
-        ));
-    }
-    let shared = |one: &Labelled<'_>, other: &Labelled<'_>| -> Vec<Value> {
-        one.keys()
-            .filter(|label| other.contains_key(*label))
-            .map(|label| label.as_str().into())
-            .collect()
+    let shared = |one: &Labelled<'_>, other: &Labelled<'_>| -> Value {
+        let labels = one.keys().filter(|label| other.contains_key(*label));
+        labels.cloned().collect()
     };
     let (before, after) = (shared(&old, &new), shared(&new, &old));
     // The order of limits has no effect. In other lists the first match may win.
     if before != after && !path.ends_with("limits") {
-        found.push(difference(
-            path,
-            ChangeKind::Reordered,
-            Some(&before.into()),
-            Some(&after.into()),
-        ));
+        found.push(Difference {
+            change: ChangeKind::Reordered,
+            ..difference(path, Some(&before), Some(&after))
+        });
     }
 }
 
-fn is_section(value: &Value) -> bool {
-    value.is_array() || value.is_object()
-}
-
-fn difference(
-    path: &str,
-    change: ChangeKind,
-    before: Option<&Value>,
-    after: Option<&Value>,
-) -> Difference {
+fn difference(path: &str, before: Option<&Value>, after: Option<&Value>) -> Difference {
     Difference {
         path: path.to_owned(),
-        change,
+        change: match (before, after) {
+            (None, _) => ChangeKind::Added,
+            (_, None) => ChangeKind::Removed,
+            _ => ChangeKind::Changed,
+        },
         before: before.cloned(),
         after: after.cloned(),
     }

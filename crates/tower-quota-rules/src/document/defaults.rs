@@ -39,9 +39,9 @@ pub enum MissingRule {
     Share,
     /// The limit does not apply.
     Skip,
-    /// Refuses a bad request.
+    /// Refuses the request as a bad request.
     Refuse,
-    /// Refuses a request without credentials.
+    /// Refuses the request, since credentials are missing.
     Unauthenticated,
 }
 

@@ -2,7 +2,7 @@ use core::fmt;
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde::{Serialize, Serializer};
 
@@ -50,11 +50,8 @@ impl<'de> Deserialize<'de> for KeyRule {
                 text.parse().map(KeyRule::One).map_err(E::custom)
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<KeyRule, A::Error> {
-                let mut keys = Vec::new();
-                while let Some(key) = list.next_element()? {
-                    keys.push(key);
-                }
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<KeyRule, A::Error> {
+                let keys = Vec::deserialize(SeqAccessDeserializer::new(list))?;
                 if keys.is_empty() {
                     return Err(A::Error::custom(
                         "an empty list of keys counts no client: give a key, or \"none\" for one counter",

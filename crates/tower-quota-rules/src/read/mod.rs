@@ -2,7 +2,7 @@
 //!
 //! 1. A parser builds a bounded [`Tree`] of nodes with their positions.
 //! 2. [`elements`] reads the elements of every list by serde. After an error, the element is read
-//!   again without the faulty node, so every error is found.
+//!    again without the faulty node, so every error is found.
 //!
 //! | bound | |
 //! |---|---|

@@ -1,20 +1,19 @@
-use core::fmt;
-use core::str::FromStr;
-
 use super::error::TextError;
-use super::macros::written_as_text;
+use super::macros::checked_text;
 
-/// A pattern of keys. `*` matches any text, `?` any character, and `\` escapes the next character.
-///
-/// ```
-/// use tower_quota_rules::KeyPattern;
-///
-/// let pattern: KeyPattern = "sk_free_*".parse()?;
-/// assert!(pattern.matches(b"sk_free_7") && !pattern.matches(b"sk_prod_7"));
-/// # Ok::<(), tower_quota_rules::TextError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct KeyPattern(Box<str>);
+checked_text! {
+    /// A pattern of keys. `*` matches any text, `?` any character, and `\` escapes the next character.
+    ///
+    /// ```
+    /// use tower_quota_rules::KeyPattern;
+    ///
+    /// let pattern: KeyPattern = "sk_free_*".parse()?;
+    /// assert!(pattern.matches(b"sk_free_7") && !pattern.matches(b"sk_prod_7"));
+    /// # Ok::<(), tower_quota_rules::TextError>(())
+    /// ```
+    KeyPattern, pattern, "a pattern such as \"sk_free_*\"",
+    { "minLength": 1, "examples": ["sk_free_*"] }
+}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
@@ -27,12 +26,6 @@ enum Part {
 }
 
 impl KeyPattern {
-    /// Returns the text.
-    #[must_use]
-    pub const fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// Returns the text before the first wildcard, and whether it is the entire pattern.
     #[must_use]
     pub fn literal_prefix(&self) -> (Vec<u8>, bool) {
@@ -102,7 +95,7 @@ impl KeyPattern {
 
     const fn parts(&self) -> Parts<'_> {
         Parts {
-            text: self.0.as_bytes(),
+            text: self.as_str().as_bytes(),
         }
     }
 }
@@ -146,33 +139,20 @@ impl Iterator for Parts<'_> {
     }
 }
 
-impl FromStr for KeyPattern {
-    type Err = TextError;
-
-    fn from_str(text: &str) -> Result<Self, TextError> {
-        let escapes = text.bytes().rev().take_while(|byte| *byte == b'\\').count();
-        if text.is_empty() {
-            return Err(TextError::new(
-                "an empty pattern matches no key",
-                "write \"*\" for any key",
-            ));
-        }
-        if escapes % 2 == 1 {
-            let wrong =
-                format_args!("the pattern {text:?} ends with a backslash that escapes nothing");
-            return Err(TextError::new(wrong, "write two for a backslash"));
-        }
-        Ok(Self(text.into()))
+fn pattern(text: &str) -> Result<(), TextError> {
+    let escapes = text.bytes().rev().take_while(|byte| *byte == b'\\').count();
+    if text.is_empty() {
+        return Err(TextError::new(
+            "an empty pattern matches no key",
+            "write \"*\" for any key",
+        ));
     }
-}
-
-impl fmt::Display for KeyPattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+    if escapes % 2 == 1 {
+        let wrong = format_args!("the pattern {text:?} ends with a backslash that escapes nothing");
+        return Err(TextError::new(wrong, "write two for a backslash"));
     }
+    Ok(())
 }
-
-written_as_text!(KeyPattern, "a pattern such as \"sk_free_*\"", { "minLength": 1, "examples": ["sk_free_*"] });
 
 #[cfg(test)]
 mod tests {

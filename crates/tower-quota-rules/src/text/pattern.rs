@@ -1,52 +1,10 @@
 //! Texts that `tower_quota::when` checks.
 
-use core::fmt;
-use core::str::FromStr;
-
 use http::{HeaderName, Method};
 use tower_quota::{key, when};
 
 use super::error::TextError;
-use super::macros::written_as_text;
-
-macro_rules! checked_text {
-    ($(#[$docs:meta])* $type:ident, $check:expr, $expected:literal, { $($schema:tt)* }) => {
-        $(#[$docs])*
-        #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $type(Box<str>);
-
-        impl $type {
-            /// Returns the text.
-            #[must_use]
-            pub const fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl FromStr for $type {
-            type Err = TextError;
-
-            fn from_str(text: &str) -> Result<Self, TextError> {
-                ($check)(text).map_err(TextError::of)?;
-                Ok(Self(text.into()))
-            }
-        }
-
-        impl AsRef<str> for $type {
-            fn as_ref(&self) -> &str {
-                &self.0
-            }
-        }
-
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        written_as_text!($type, $expected, { $($schema)* });
-    };
-}
+use super::macros::checked_text;
 
 checked_text! {
     /// A pattern of paths in the syntax of axum's routes, such as `/users/{id}` or
