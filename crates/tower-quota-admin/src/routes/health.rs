@@ -12,6 +12,8 @@ use crate::extract::Json;
 /// The health of an instance.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Health {
+    /// True if the newest rules are in force, or code makes them, and all stores answer.
+    healthy: bool,
     /// The title from the options, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
@@ -19,8 +21,6 @@ pub(crate) struct Health {
     instance: String,
     /// True if `show_keys=true` is allowed.
     shows_keys: bool,
-    /// True if the newest rules are in force, or code makes them, and all stores answer.
-    healthy: bool,
     /// The rules in force, their source and errors.
     rules: LiveState,
     /// The reported stores.

@@ -231,22 +231,23 @@ fn recorded_version_holds_for_its_service_only() {
 }
 
 #[test]
-fn control_characters_reach_no_terminal() {
-    let service = TestService::start();
-    let target = TestTarget::admin(&service);
-    target
-        .run(&["put", &Files::new().write("rules.yaml", RULES)])
-        .expect(0);
-    let reason = "a\u{1b}[2Jb\u{202e}c\nd";
-    target
-        .run(&["block", "ann", "--for", "1h", "--reason", reason])
-        .expect(0);
-    for list in ["blocks", "audit"] {
-        let out = target.run(&[list]).expect(0);
-        assert!(out.contains("a [2Jbc d"), "{out}");
+fn control_characters_are_not_printed() {
+    let (service, server) = (TestService::start(), RedisServer::start());
+    for target in [TestTarget::admin(&service), TestTarget::redis(server.url())] {
+        target
+            .run(&["put", &Files::new().write("rules.yaml", RULES)])
+            .expect(0);
+        let reason = "a\u{1b}[2Jb\u{202e}c\nd";
+        target
+            .run(&["block", "ann", "--for", "1h", "--reason", reason])
+            .expect(0);
+        for list in ["blocks", "audit"] {
+            let out = target.run(&[list]).expect(0);
+            assert!(out.contains("a [2Jbc d"), "{out}");
+        }
+        let refused = target.run(&["peek", "\u{1b}[2J\u{202e}", "ann"]).error;
+        assert!(!refused.contains(['\u{1b}', '\u{202e}']), "{refused:?}");
     }
-    let refused = target.run(&["peek", "\u{1b}[2J\u{202e}", "ann"]).error;
-    assert!(!refused.contains(['\u{1b}', '\u{202e}']), "{refused:?}");
 }
 
 #[test]
@@ -342,8 +343,12 @@ fn commands_work_by_the_admin_api() {
     let target = TestTarget::admin(&service);
     change_rules(&target);
     operate_clients(&target);
-    let health = target.run(&["health"]).expect(0);
-    assert!(health.contains("\nhealthy: true\n"), "{health}");
+    assert!(
+        target
+            .run(&["health"])
+            .expect(0)
+            .starts_with("healthy: true\n")
+    );
 
     let statuses: Vec<u16> = (0..5).map(|_| service.ask("bob")).collect();
     assert_eq!(statuses, [200, 200, 200, 429, 429]);
