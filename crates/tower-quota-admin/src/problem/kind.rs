@@ -6,40 +6,40 @@ use http::StatusCode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ProblemKind {
-    /// 400. A parameter, a header or a body is unreadable.
+    /// Status 400. A parameter, a header or a body is unreadable.
     InvalidRequest,
-    /// 401. The request has no valid token.
+    /// Status 401. The request has no valid token.
     Unauthenticated,
-    /// 403. Your options do not allow readable keys.
+    /// Status 403. Your options do not allow readable keys.
     KeysHidden,
-    /// 403. This process may not change the source of the rules.
+    /// Status 403. This process may not change the source of the rules.
     ReadOnly,
-    /// 403. The operation needs a higher [`Role`](crate::Role).
+    /// Status 403. The operation needs a higher [`Role`](crate::Role).
     RoleRequired,
-    /// 404. There is no such path, version, limit or block.
+    /// Status 404. There is no such path, version, limit or block.
     NotFound,
-    /// 405. The path does not support this method.
+    /// Status 405. The path does not support this method.
     MethodNotAllowed,
-    /// 409. The change would remove a shadow document, or the shadow document has ended.
+    /// Status 409. The change would remove a shadow document, or the shadow document has ended.
     Conflict,
-    /// 412. The rules have changed since the version in `If-Match`.
+    /// Status 412. The rules have changed since the version in `If-Match`.
     VersionChanged,
-    /// 413. The body is above [16 MiB](crate::AdminOptions::LONGEST_BODY).
+    /// Status 413. The body is above [16 MiB](crate::AdminOptions::LONGEST_BODY).
     TooLarge,
-    /// 415. The path does not accept this content type.
+    /// Status 415. The path does not accept this content type.
     UnsupportedType,
-    /// 422. The rules have errors, listed in `problems`.
+    /// Status 422. The rules have errors, listed in `problems`.
     InvalidRules,
-    /// 422. The limit cannot read this key, or the block is impossible.
+    /// Status 422. The limit cannot read this key, or the block is impossible.
     InvalidValue,
-    /// 428. A change of the rules needs `If-Match` with your version.
+    /// Status 428. A change of the rules needs `If-Match` with your version.
     VersionRequired,
-    /// 429. All event streams are in use.
+    /// Status 429. All event streams are in use.
     TooManyStreams,
-    /// 503. The store or the source of the rules does not answer.
+    /// Status 503. The store or the source of the rules does not answer.
     Unavailable,
-    /// 503. The answer exceeded the [timeout](crate::AdminOptions::timeout). The change may have
-    ///   happened.
+    /// Status 503. The answer exceeded the [timeout](crate::AdminOptions::timeout). The change may have
+    /// happened.
     Timeout,
 }
 

@@ -1,12 +1,13 @@
 use http::header::{CONTENT_TYPE, ETAG};
 use http::request::Builder;
-use http::{Request, Response};
+use http::{HeaderName, Request, Response};
 use serde_json::Value;
+use tower_quota_rules::Format;
 
 use super::http::HttpApi;
 use super::local::LocalApi;
 use crate::failure::Failure;
-use crate::rules::load::LoadArguments;
+use crate::rules::load::{LoadArguments, RulesText};
 
 pub(crate) struct Api {
     pub(super) via: Via,
@@ -19,18 +20,26 @@ pub(super) enum Via {
     Local(Box<LocalApi>),
 }
 
+/// An answer of the API.
+pub(crate) struct Answer {
+    /// The entity tag of a version.
+    pub(super) tag: String,
+    format: Format,
+    pub(super) text: String,
+}
+
 impl Api {
     pub(super) fn get(&self, path: &str) -> Result<Value, Failure> {
-        json(&self.send(Request::get(path), "")?)
+        self.send(Request::get(path), "")?.json()
     }
 
     pub(super) fn send_json(&self, request: Builder, body: &Value) -> Result<Value, Failure> {
         let request = request.header(CONTENT_TYPE, "application/json");
-        json(&self.send(request, &body.to_string())?)
+        self.send(request, &body.to_string())?.json()
     }
 
     /// Sends a request. Returns an error of the API as a failure.
-    pub(super) fn send(&self, request: Builder, body: &str) -> Result<Response<String>, Failure> {
+    pub(super) fn send(&self, request: Builder, body: &str) -> Result<Answer, Failure> {
         let request = request.body(body.to_owned());
         let request = request.map_err(Failure::usage)?;
         let response = match &self.via {
@@ -39,7 +48,7 @@ impl Api {
         };
         let status = response.status();
         if status.is_success() {
-            return Ok(response);
+            return Ok(Answer::of(response));
         }
         let problem: Value = serde_json::from_str(response.body()).unwrap_or_default();
         let mut text = match problem["detail"].as_str() {
@@ -58,8 +67,14 @@ impl Api {
         })
     }
 
+    /// Returns the text of a version, or of the version in force.
+    pub(crate) fn version(&self, number: Option<u64>) -> Result<Answer, Failure> {
+        let path = number.map_or("/v1/rules".into(), |number| format!("/v1/rules/{number}"));
+        self.send(Request::get(path), "")
+    }
+
     /// Returns the answer to a path, unless the service refuses the request.
-    pub(super) fn get_if_any(&self, path: &str) -> Result<Option<Response<String>>, Failure> {
+    pub(super) fn get_if_any(&self, path: &str) -> Result<Option<Answer>, Failure> {
         match self.send(Request::get(path), "") {
             Ok(answer) => Ok(Some(answer)),
             // A refusal for another reason will refuse the change too.
@@ -69,26 +84,40 @@ impl Api {
     }
 }
 
-pub(super) fn json(answer: &Response<String>) -> Result<Value, Failure> {
-    if answer.body().is_empty() {
-        return Ok(Value::Null);
+impl Answer {
+    fn of(response: Response<String>) -> Self {
+        let header = |name: HeaderName| {
+            let value = response.headers().get(name);
+            value.and_then(|value| value.to_str().ok()).unwrap_or("")
+        };
+        Self {
+            tag: header(ETAG).to_owned(),
+            format: Format::of_content_type(header(CONTENT_TYPE)).unwrap_or(Format::Yaml),
+            text: response.into_body(),
+        }
     }
-    serde_json::from_str(answer.body())
-        .map_err(|error| Failure::Problem(format!("the answer is not JSON: {error}")))
-}
 
-pub(super) fn tag(answer: &Response<String>) -> Option<&str> {
-    answer.headers().get(ETAG)?.to_str().ok()
-}
+    pub(super) fn json(&self) -> Result<Value, Failure> {
+        if self.text.is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_str(&self.text)
+            .map_err(|error| Failure::Problem(format!("the answer is not JSON: {error}")))
+    }
 
-/// Returns the number of a version, the first part of its entity tag.
-pub(super) fn version(answer: &Response<String>) -> Option<u64> {
-    tag(answer)?
-        .trim_matches('"')
-        .split('-')
-        .next()?
-        .parse()
-        .ok()
+    /// Returns the number of the version, the first part of its entity tag, or 0.
+    pub(super) fn version(&self) -> u64 {
+        let number = self.tag.trim_matches('"').split('-').next();
+        number.and_then(|number| number.parse().ok()).unwrap_or(0)
+    }
+
+    pub(crate) fn rules(self) -> RulesText {
+        RulesText {
+            name: format!("version {}", self.version()),
+            format: self.format,
+            text: self.text,
+        }
+    }
 }
 
 /// Returns the problems of a document, on separate lines.

@@ -4,13 +4,12 @@ use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
 use clap::Args;
+use http::Request;
 use http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
 use http::request::Builder;
-use http::{Request, Response};
 use tower_quota_rules::Rules;
 
-use super::api::{json, problems, tag, version};
-use super::document::version_text;
+use super::api::{Answer, problems};
 use super::record::Record;
 use super::{Api, ChangeArguments};
 use crate::failure::Failure;
@@ -60,9 +59,9 @@ pub(crate) fn put(arguments: &PutArguments, api: &Api) -> Ended {
     };
     let answer = api.send(arguments.change.on(request), &rules.text)?;
     if recorded.is_some() {
-        record.write(tag(&answer).unwrap_or_default(), api)?;
+        record.write(&answer.tag, api)?;
     }
-    let put = json(&answer)?;
+    let put = answer.json()?;
     let text = format!(
         "{}\nversion {} {kind}\n",
         problems(&put["warnings"]),
@@ -75,7 +74,7 @@ pub(crate) fn put(arguments: &PutArguments, api: &Api) -> Ended {
 pub(super) fn expecting(
     request: Builder,
     expect: Option<&str>,
-    shadow: Option<Response<String>>,
+    shadow: Option<Answer>,
     rules: &RulesText,
     api: &Api,
 ) -> Result<Builder, Failure> {
@@ -86,19 +85,19 @@ pub(super) fn expecting(
         Some(number) => Some(api.send(Request::get(format!("/v1/rules/{number}")), "")?),
         None => {
             if let Some(newest) = &newest {
-                confirm(rules, version(newest).unwrap_or_default(), api)?;
+                confirm(rules, newest.version(), api)?;
             }
             newest
         }
     };
-    Ok(match expected.as_ref().and_then(tag) {
-        Some(tag) => request.header(IF_MATCH, tag),
+    Ok(match expected {
+        Some(version) => request.header(IF_MATCH, version.tag),
         None => request.header(IF_NONE_MATCH, "*"),
     })
 }
 
 pub(super) fn rules_in_force(api: &Api) -> Result<Rules, Failure> {
-    api.load.checked(&version_text(api, None)?)
+    api.load.checked(&api.version(None)?.rules())
 }
 
 /// Shows the changes and asks whether to put the rules. Fails unless the user agrees.

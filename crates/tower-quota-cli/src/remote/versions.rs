@@ -9,8 +9,6 @@ use http::header::IF_MATCH;
 use http::request::Builder;
 use serde_json::json;
 
-use super::api::{tag, version};
-use super::document::{document, version_text};
 use super::put::expecting;
 use super::record::Record;
 use super::{Api, ChangeArguments};
@@ -47,7 +45,7 @@ pub(crate) struct ShowArguments {
 }
 
 pub(crate) fn rollback(arguments: &RollbackArguments, api: &Api) -> Ended {
-    let rules = version_text(api, Some(arguments.version))?;
+    let rules = api.version(Some(arguments.version))?.rules();
     let request = arguments.change.on(Request::post("/v1/rules/rollback"));
     let request = expecting(request, arguments.expect.as_deref(), None, &rules, api)?;
     let put = api.send_json(request, &json!({ "version": arguments.version }))?;
@@ -69,19 +67,15 @@ pub(crate) fn audit(arguments: &HistoryArguments, api: &Api) -> Ended {
 }
 
 pub(crate) fn show(arguments: &ShowArguments, api: &Api) -> Ended {
-    let answer = document(api, arguments.version)?;
-    let shown = json!({ "version": version(&answer), "text": answer.body() });
+    let answer = api.version(arguments.version)?;
+    let number = answer.version();
+    let shown = json!({ "version": number, "text": answer.text });
     let Some(path) = &arguments.output else {
-        return Output::document(&shown, answer.into_body());
+        return Output::document(&shown, answer.text);
     };
-    fs::write(path, answer.body()).map_err(Failure::at(path.display()))?;
-    Record::of(path).write(tag(&answer).unwrap_or_default(), api)?;
-    let text = format!(
-        "{}: version {}\n",
-        path.display(),
-        version(&answer).unwrap_or_default()
-    );
-    Output::new(&shown, &text)
+    fs::write(path, &answer.text).map_err(Failure::at(path.display()))?;
+    Record::of(path).write(&answer.tag, api)?;
+    Output::new(&shown, &format!("{}: version {number}\n", path.display()))
 }
 
 pub(crate) fn shadow(api: &Api) -> Ended {
@@ -100,9 +94,9 @@ pub(crate) fn abandon(change: &ChangeArguments, api: &Api) -> Ended {
 
 fn end_shadow(change: &ChangeArguments, api: &Api, request: Builder, done: &str) -> Ended {
     let shadow = api.send(Request::get("/v1/rules/shadow"), "")?;
-    let number = version(&shadow);
-    let request = request.header(IF_MATCH, tag(&shadow).unwrap_or_default());
+    let number = shadow.version();
+    let request = request.header(IF_MATCH, shadow.tag);
     api.send(change.on(request), "")?;
-    let text = format!("version {} {done}\n", number.unwrap_or_default());
+    let text = format!("version {number} {done}\n");
     Output::new(&json!({ "version": number }), &text)
 }

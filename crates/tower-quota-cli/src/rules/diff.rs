@@ -6,7 +6,6 @@ use tower_quota_rules::{Difference, Rules};
 use crate::failure::Failure;
 use crate::output::{Ended, Output};
 use crate::remote::TargetArguments;
-use crate::remote::document::version_text;
 
 #[derive(Args, Debug)]
 pub(crate) struct DiffArguments {
@@ -45,7 +44,7 @@ impl DiffArguments {
         let (path, load) = (Path::new(source), &self.target.store.load);
         match source.parse() {
             Ok(number) if !path.exists() => {
-                load.checked(&version_text(&self.target.connect()?, Some(number))?)
+                load.checked(&self.target.connect()?.version(Some(number))?.rules())
             }
             _ => load.load(path),
         }
