@@ -1,8 +1,9 @@
 use http::header::{CONTENT_TYPE, ETAG};
 use http::request::Builder;
 use http::{HeaderName, Request, Response};
+use serde::Deserialize;
 use serde_json::Value;
-use tower_quota_rules::Format;
+use tower_quota_rules::{Format, Problems};
 
 use super::http::HttpApi;
 use super::local::LocalApi;
@@ -60,7 +61,9 @@ impl Api {
         if let Some(current) = problem["current"].as_u64() {
             text += &format!(" (the newest version is {current})");
         }
-        text += &problems(&problem["problems"]);
+        text = format!("{text}\n{}", problems(&problem))
+            .trim_end()
+            .to_owned();
         Err(match status.as_u16() {
             502..=504 => Failure::Unreachable(text),
             _ => Failure::Problem(text),
@@ -120,19 +123,8 @@ impl Answer {
     }
 }
 
-/// Returns the problems of a document, on separate lines.
-pub(super) fn problems(problems: &Value) -> String {
-    let mut out = String::new();
-    let list = problems.as_array().or(problems["problems"].as_array());
-    for problem in list.into_iter().flatten() {
-        let text = |name| problem[name].as_str().unwrap_or_default();
-        out += &format!("\n{}: ", text("severity"));
-        if let (Some(line), Some(column)) = (problem["line"].as_u64(), problem["column"].as_u64()) {
-            out += &format!("line {line}, column {column}: ");
-        }
-        let parts = ["path", "message", "help"].map(text);
-        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-        out += &parts.join(": ");
-    }
-    out
+/// Returns the problems in an answer, on separate lines.
+pub(super) fn problems(answer: &Value) -> String {
+    let problems = Problems::deserialize(answer).unwrap_or_default();
+    problems.to_string()
 }

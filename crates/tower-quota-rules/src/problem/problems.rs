@@ -1,16 +1,17 @@
 use core::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::one::{Problem, Severity};
 use super::render;
 
 /// All problems of a document in the order of the text, at most [`Problems::MAX_LISTED`].
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Problems {
     problems: Vec<Problem>,
     /// The number of further problems.
+    #[serde(default)]
     more: usize,
 }
 
