@@ -3,8 +3,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use indexmap::IndexMap;
 use serde::Deserialize;
-use serde::de::Error;
-use serde::de::value::StrDeserializer;
+use serde::de::value::{MapDeserializer, StrDeserializer};
 
 use super::cursor::Cursor;
 use super::error::ReadError;
@@ -17,24 +16,6 @@ use crate::problem::{Place, Problem, Problems};
 const MAX_READS_OF_LARGE: usize = 10;
 
 const LARGE: u32 = 10_000;
-
-const FIELDS: [&str; 15] = [
-    "version",
-    "defaults",
-    "client_ip",
-    "instances",
-    "regions",
-    "limits",
-    "tiers",
-    "assign",
-    "overrides",
-    "routes",
-    "skip",
-    "allow",
-    "block",
-    "allow_empty",
-    "tests",
-];
 
 pub(super) struct Elements<'t> {
     pub(super) tree: &'t Tree,
@@ -100,8 +81,12 @@ impl<'t> Elements<'t> {
                 "allow_empty" => document.allow_empty = self.element(value).unwrap_or_default(),
                 "tests" => document.tests = self.list(value),
                 unknown => {
-                    let error = ReadError::unknown_field(unknown, &FIELDS).at(key);
-                    self.found(error, key);
+                    // The derived reader knows the names of the fields.
+                    let field = core::iter::once((unknown, ()));
+                    let fields = MapDeserializer::<_, ReadError>::new(field);
+                    if let Err(error) = Document::deserialize(fields) {
+                        self.found(error.at(key), key);
+                    }
                 }
             }
         }
