@@ -5,21 +5,18 @@ use serde::Deserialize;
 use serde_json::Value;
 use tower_quota_rules::{Format, Problems};
 
-use super::http::HttpApi;
-use super::local::LocalApi;
 use crate::failure::Failure;
 use crate::rules::load::{LoadArguments, RulesText};
 
 pub(crate) struct Api {
-    pub(super) via: Via,
+    pub(super) send: Box<SendRequest>,
+    pub(super) is_local: bool,
     pub(super) name: String,
     pub(super) load: LoadArguments,
 }
 
-pub(super) enum Via {
-    Http(HttpApi),
-    Local(Box<LocalApi>),
-}
+/// Answers a request to the admin API.
+pub(super) type SendRequest = dyn Fn(Request<String>) -> Result<Response<String>, Failure>;
 
 /// An answer of the API.
 pub(crate) struct Answer {
@@ -43,10 +40,7 @@ impl Api {
     pub(super) fn send(&self, request: Builder, body: &str) -> Result<Answer, Failure> {
         let request = request.body(body.to_owned());
         let request = request.map_err(Failure::usage)?;
-        let response = match &self.via {
-            Via::Http(api) => api.send(request)?,
-            Via::Local(api) => api.send(request)?,
-        };
+        let response = (self.send)(request)?;
         let status = response.status();
         if status.is_success() {
             return Ok(Answer::of(response));

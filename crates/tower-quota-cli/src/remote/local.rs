@@ -6,14 +6,14 @@ use std::env;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use clap::Args;
-use http::{Request, Response};
-use tokio::runtime::Runtime;
+use http::Response;
 use tower_quota::{Policy, RateLimitLayer, RedisStore, redis::RedisStoreError};
 use tower_quota_admin::{AdminOptions, Author};
 use tower_quota_live::{LiveOptions, LiveRules, RedisRules, ShadowCounts, WithoutRules};
 use tower_quota_rules::Rules;
 use tower_service::Service;
 
+use super::api::SendRequest;
 use crate::failure::Failure;
 use crate::rules::load::{LoadArguments, parts};
 
@@ -39,43 +39,27 @@ pub(crate) struct RedisArguments {
     pub(crate) load: LoadArguments,
 }
 
-pub(crate) struct LocalApi {
-    runtime: Runtime,
-    live: LiveRules,
-    router: Router,
-    author: Author,
-}
-
-impl LocalApi {
-    /// Creates the API over the Redis at a URL. `authorities` are trusted certificates in PEM.
-    pub(super) fn new(
-        url: &str,
-        authorities: Option<Vec<u8>>,
-        arguments: &RedisArguments,
-        timeout: Duration,
-    ) -> Result<Self, Failure> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build();
-        let runtime = runtime.map_err(Failure::usage)?;
-        let (live, router) = runtime.block_on(router(url, authorities, arguments, timeout))?;
-        let user = env::var("USER").ok().filter(|user| !user.is_empty());
-        let author = Author(user.unwrap_or_else(|| "tower-quota".into()));
-        Ok(Self {
-            runtime,
-            live,
-            router,
-            author,
-        })
-    }
-
-    pub(super) fn send(&self, request: Request<String>) -> Result<Response<String>, Failure> {
+/// Creates the API over the Redis at a URL. `authorities` are trusted certificates in PEM.
+pub(super) fn api(
+    url: &str,
+    authorities: Option<Vec<u8>>,
+    arguments: &RedisArguments,
+    timeout: Duration,
+) -> Result<Box<SendRequest>, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.map_err(Failure::usage)?;
+    let (live, router) = runtime.block_on(router(url, authorities, arguments, timeout))?;
+    let user = env::var("USER").ok().filter(|user| !user.is_empty());
+    let author = Author(user.unwrap_or_else(|| "tower-quota".into()));
+    Ok(Box::new(move |request| {
         let mut request = request.map(Body::from);
-        request.extensions_mut().insert(self.author.clone());
-        let mut router = self.router.clone();
-        self.runtime.block_on(async {
+        request.extensions_mut().insert(author.clone());
+        let mut router = router.clone();
+        runtime.block_on(async {
             // The runtime pauses between requests, so no background task follows the rules.
-            self.live.refresh().await;
+            live.refresh().await;
             let Ok(response) = router.call(request).await;
             let (head, body) = response.into_parts();
             let body = to_bytes(body, usize::MAX).await;
@@ -83,7 +67,7 @@ impl LocalApi {
             let body = String::from_utf8_lossy(&body).into_owned();
             Ok(Response::from_parts(head, body))
         })
-    }
+    }))
 }
 
 async fn router(

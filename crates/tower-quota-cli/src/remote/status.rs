@@ -7,7 +7,6 @@ use std::sync::mpsc;
 use clap::Args;
 
 use super::Api;
-use super::api::Via;
 use crate::failure::Failure;
 use crate::output::{Ended, Output};
 
@@ -44,7 +43,7 @@ pub(crate) fn health(api: &Api) -> Ended {
 }
 
 pub(crate) fn top(arguments: &TopArguments, api: &Api, is_json: bool) -> Ended {
-    if matches!(api.via, Via::Local(_)) {
+    if api.is_local {
         let text = "top clients are known to the instances, not to Redis: give --admin with the address of one";
         return Err(Failure::Usage(text.into()));
     }

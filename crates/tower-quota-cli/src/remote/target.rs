@@ -7,9 +7,9 @@ use clap::Args;
 use http::request::Builder;
 use tower_quota_rules::{DurationText, TextError};
 
-use super::api::{Api, Via};
-use super::http::{HttpApi, read_authorities};
-use super::local::{LocalApi, RedisArguments};
+use super::api::Api;
+use super::http::{client, read_authorities};
+use super::local::{self, RedisArguments};
 use crate::failure::Failure;
 use crate::output::Ended;
 
@@ -75,26 +75,30 @@ impl<A: Args> Remote<A> {
 impl TargetArguments {
     pub(crate) fn connect(&self) -> Result<Api, Failure> {
         let authorities = self.ca.as_deref().map(read_authorities).transpose()?;
-        let (via, name) = match (&self.admin, &self.redis) {
+        let (send, name) = match (&self.admin, &self.redis) {
             (Some(admin), _) => {
                 let token_file = self.token_file.as_deref();
-                let api = HttpApi::new(admin, token_file, authorities.as_deref(), self.timeout)?;
-                (Via::Http(api), admin.clone())
+                let client = client(admin, token_file, authorities.as_deref(), self.timeout)?;
+                (client, admin.clone())
             }
             (None, Some(redis)) => {
-                let api = LocalApi::new(redis, authorities, &self.store, self.timeout)?;
                 // The password precedes the host.
                 let host = redis.rsplit('@').next().unwrap_or_default();
                 let name = format!("{host} {}", self.store.name);
-                (Via::Local(Box::new(api)), name)
+                let api = local::api(redis, authorities, &self.store, self.timeout)?;
+                (api, name)
             }
             (None, None) => {
                 let text = "give --admin with the address of an admin API, or --redis";
                 return Err(Failure::Usage(text.into()));
             }
         };
-        let load = self.store.load.clone();
-        Ok(Api { via, name, load })
+        Ok(Api {
+            send,
+            is_local: self.admin.is_none(),
+            name,
+            load: self.store.load.clone(),
+        })
     }
 }
 
