@@ -3,34 +3,37 @@
 use serde_json::Value;
 
 pub(crate) fn print(value: &Value) -> String {
-    lines(value).join("\n") + "\n"
+    let mut out = String::new();
+    write(&mut out, value, "");
+    out
 }
 
-fn lines(value: &Value) -> Vec<String> {
+/// Writes a value. Its first line is indented already.
+fn write(out: &mut String, value: &Value, indent: &str) {
+    let deeper = format!("{indent}  ");
+    let mut start = "";
     match value {
-        Value::Object(fields) if !fields.is_empty() => fields.iter().flat_map(field).collect(),
+        Value::Object(fields) if !fields.is_empty() => {
+            for (name, value) in fields {
+                *out += core::mem::replace(&mut start, indent);
+                *out += &text(name);
+                *out += &match value {
+                    Value::Object(fields) if !fields.is_empty() => format!(":\n{deeper}"),
+                    Value::Array(elements) if !elements.is_empty() => format!(":\n{deeper}"),
+                    _ => ": ".into(),
+                };
+                write(out, value, &deeper);
+            }
+        }
         Value::Array(elements) if !elements.is_empty() => {
-            let element = |element| {
-                let starts = core::iter::once("- ").chain(core::iter::repeat("  "));
-                starts
-                    .zip(lines(element))
-                    .map(|(start, line)| format!("{start}{line}"))
-            };
-            elements.iter().flat_map(element).collect()
+            for element in elements {
+                *out += core::mem::replace(&mut start, indent);
+                *out += "- ";
+                write(out, element, &deeper);
+            }
         }
-        Value::String(value) => vec![text(value)],
-        other => vec![other.to_string()],
-    }
-}
-
-fn field((name, value): (&String, &Value)) -> Vec<String> {
-    let (name, inner) = (text(name), lines(value));
-    match value {
-        Value::Object(_) | Value::Array(_) if !matches!(inner[0].as_str(), "{}" | "[]") => {
-            let nested = inner.iter().map(|line| format!("  {line}"));
-            core::iter::once(format!("{name}:")).chain(nested).collect()
-        }
-        _ => vec![format!("{name}: {}", inner[0])],
+        Value::String(value) => *out += &(text(value) + "\n"),
+        other => *out += &format!("{other}\n"),
     }
 }
 
