@@ -1,4 +1,4 @@
-//! Changes of single clients' counters, with their audit records.
+//! Changes of single clients' counters and quotas, with their audit records.
 
 use core::time::Duration;
 
@@ -92,7 +92,8 @@ impl LiveRules {
     /// Lets a limit admit more units of a client, above the quota, until an end.
     ///
     /// A bucket admits the units once, at any time until the end. A window admits the units in each window that begins
-    /// before the end. Several credits add up. For a bucket, this takes a second, until all instances know the credit.
+    /// before the end. Several credits add up. For a bucket, this takes a second, until all instances know the credit. An
+    /// instance that learns of the credit later may cut the bucket to its usual capacity.
     ///
     /// # Errors
     /// [`ChangeError::Refused`] for a leaky bucket, for too many units, and without a store of rules; otherwise the errors of
@@ -130,8 +131,8 @@ impl LiveRules {
         let (live, limit) = (self.clone(), limit.to_owned());
         let change = async move {
             let block = live.shared.put_block(block).await?;
-            // A window keeps what is used. A bucket keeps what is left, so the units are granted, as soon as no instance
-            // cuts the bucket to its usual capacity any more.
+            // A window keeps the used units. A bucket keeps the units that are left, up to the capacity that an instance
+            // knows. So the units are granted when all instances know the larger capacity.
             let status = if quota.algorithm().is_bucket() {
                 pause(EVERYWHERE).await;
                 live.handle().grant(&limit, &key, units).await

@@ -188,6 +188,13 @@ async fn override_holds_while_a_file_changes() {
     fs::write(&path, document(600)).unwrap();
     until_limits(&instance, "bob", [600, 1_200]).await;
     assert_eq!(instance.limits("ann").await, [700, 1_200]);
+    eventually("the copy has both", async || {
+        let text = fs::read_to_string(&copy).unwrap_or_default();
+        text.contains("600 per") && text.contains("700 per")
+    })
+    .await;
+    fs::remove_file(&path).unwrap();
+    assert_eq!(start().await.limits("ann").await, [700, 1_200]);
 }
 
 #[tokio::test]

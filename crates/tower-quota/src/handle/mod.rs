@@ -116,8 +116,8 @@ impl<S: Store> RateLimitHandle<S> {
     /// Checks that a limit can count a client by another quota. Returns the scope of the limit's keys.
     ///
     /// # Errors
-    /// [`HandleError::InvalidQuota`] if a policy would reject the limit with this quota, or if only one of the two quotas
-    /// limits concurrency.
+    /// [`HandleError::InvalidQuota`] if a policy would reject the limit with this quota, or if the quota turns a concurrency
+    /// limit into another kind of limit.
     pub fn check_quota(&self, limit: &str, quota: Quota) -> Result<Name, HandleError<S::Error>> {
         let rules = self.shared.rules();
         let limit = named(&rules.plan, limit)?;

@@ -306,8 +306,8 @@ impl Policy {
     /// The closure gets the name of the limit, the key of the client, and the usual quota, unless the limit was
     /// [left out](Chosen::leave_out). Without a quota of your closure, the usual quota applies. Requests and operators run
     /// the closure for each limit, so your code must be fast. Return the same quota on all instances, and keep the
-    /// [algorithm](Quota::algorithm) of a concurrency limit. A second closure takes precedence over the first, whose quota
-    /// is the usual one for it.
+    /// [algorithm](Quota::algorithm) of a concurrency limit. A second closure takes precedence, and gets the quota of the
+    /// first closure as the usual quota.
     ///
     /// ```
     /// use tower_quota::{Limit, Policy, Quota, key};
