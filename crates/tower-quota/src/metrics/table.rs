@@ -138,6 +138,8 @@ metrics! {
         "Attempts to read the rules from their source.";
     RULES_VERSION = Gauge "tower_quota_rules_version" "1" [] NONE
         "Version of the rules in force, 0 before the first.";
+    RULES_HASH = Gauge "tower_quota_rules_hash" "1" [] NONE
+        "Number derived from the text of the rules in force, equal on all instances with the same text.";
     RULES_CONFIRMED = Gauge "tower_quota_rules_confirmed_timestamp_seconds" "s" [] NONE
         "Time at which the source last confirmed the rules in force, since 1970.";
     RULES_APPLIED = Gauge "tower_quota_rules_applied_timestamp_seconds" "s" [] NONE
