@@ -229,7 +229,9 @@ async fn lost_blocks_return_after_a_put() {
         server.command("FLUSHALL").unwrap();
         // Somebody puts rules before an instance has asked.
         if through_instance {
-            one.live.put(None, new(7)).await.unwrap();
+            let before = one.number();
+            let put = one.live.put(None, new(7)).await.unwrap();
+            assert!(put.number > before, "{} after {before}", put.number);
         } else {
             let writer = RedisRules::new(&server.url(), "lost-blocks").unwrap();
             writer.put(None, new(6)).await.unwrap();
