@@ -43,12 +43,7 @@ pub enum ChangeKind {
 }
 
 impl Document {
-    /// The most differences that are listed.
-    pub const MAX_DIFFERENCES: usize = 10_000;
-
     /// Returns what changes from this document to another, in their meaning: formats and the order of limits do not count.
-    ///
-    /// At most [`MAX_DIFFERENCES`](Self::MAX_DIFFERENCES) are listed.
     ///
     /// ```
     /// use tower_quota_rules::{Format, Rules};
@@ -72,7 +67,6 @@ impl Document {
         };
         let mut found = Vec::new();
         compare("", &changed(self, new), &changed(new, self), &mut found);
-        found.truncate(Self::MAX_DIFFERENCES);
         found
     }
 }
