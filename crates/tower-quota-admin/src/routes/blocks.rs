@@ -61,7 +61,7 @@ pub(crate) struct BlockList {
     scopes: Vec<String>,
 }
 
-/// Lists the blocks and allowances in force, on all instances. Of more than `limit` it lists those that began last.
+/// Lists the blocks and allowances in force, on all instances. Of more than `count` it lists those that began last.
 #[utoipa::path(
     get, path = "/v1/blocks", operation_id = "blocks", params(MostQuery, ShowQuery),
     responses((status = 200, body = BlockList), (status = 403)),

@@ -135,7 +135,7 @@ async fn blocks_are_listed_up_to_limit() {
         instance.block(client).await;
     }
     assert_eq!(
-        instance.json("/v1/blocks?limit=2").await["blocks"]
+        instance.json("/v1/blocks?count=2").await["blocks"]
             .as_array()
             .unwrap()
             .len(),

@@ -33,7 +33,7 @@ pub(crate) struct RollbackArguments {
 pub(crate) struct HistoryArguments {
     /// The most to list, the newest first.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    limit: u16,
+    count: u16,
 }
 
 #[derive(Args, Debug)]
@@ -59,12 +59,12 @@ pub(crate) fn rollback(arguments: &RollbackArguments, api: &Api) -> Ended {
 }
 
 pub(crate) fn history(arguments: &HistoryArguments, api: &Api) -> Ended {
-    let path = format!("/v1/rules/history?limit={}", arguments.limit);
+    let path = format!("/v1/rules/history?count={}", arguments.count);
     Output::answer(api.get(&path)?["versions"].take())
 }
 
 pub(crate) fn audit(arguments: &HistoryArguments, api: &Api) -> Ended {
-    let path = format!("/v1/audit?limit={}", arguments.limit);
+    let path = format!("/v1/audit?count={}", arguments.count);
     Output::answer(api.get(&path)?["records"].take())
 }
 
