@@ -8,7 +8,7 @@ use tower_quota_live::{
 };
 use tower_quota_testkit::RedisServer;
 
-use crate::fixture::{Instance, document, eventually, new};
+use crate::fixture::{Instance, document, eventually, new, now};
 
 /// Polls that are too rare to help.
 pub(crate) fn announced() -> LiveOptions {
@@ -196,6 +196,43 @@ async fn many_blocks_are_read_once_each() {
     eventually("none is in force", async || other.live.blocks().is_empty()).await;
     let bytes = sent() - before;
     assert!(bytes < 2_000_000, "{bytes} bytes for {count} removals");
+}
+
+/// Puts 6,000 blocks with two instances. It prints the figures:
+/// `cargo test --release -p tower-quota-live --all-features --test live -- --ignored --nocapture thousands`.
+#[tokio::test]
+#[ignore = "a measurement, for a release build on an idle machine"]
+async fn thousands_of_blocks_cost_redis_a_millisecond_each() {
+    let server = RedisServer::start();
+    let start = async || {
+        let redis = RedisRules::new(&server.url(), "thousands").unwrap();
+        Instance::start(redis, announced()).await
+    };
+    let [one, other] = [start().await, start().await];
+    one.live.put(None, new(5)).await.unwrap();
+    other.until_in_force(1).await;
+    // The time of all commands in the one thread of Redis.
+    let in_commands = || {
+        let info = server.command("INFO commandstats").unwrap();
+        let times = info
+            .split(',')
+            .filter_map(|part| part.strip_prefix("usec="));
+        times.map(|time| time.parse::<u64>().unwrap()).sum::<u64>()
+    };
+    let (count, begun, before) = (6_000, now(), in_commands());
+    for user in 0..count {
+        let day = NewBlock::block(Duration::from_secs(86_400), "ops");
+        let user = format!("user {user}");
+        one.live.block(BlockTarget::Text(&user), day).await.unwrap();
+    }
+    eventually("all are in force", async || {
+        other.live.blocks().len() == count
+    })
+    .await;
+    let (took, each) = (begun.elapsed(), (in_commands() - before) / 6_000);
+    println!("{count} blocks in {took:?}, {each} us of Redis each");
+    assert!(took < Duration::from_secs(30), "{took:?}");
+    assert!(each <= 1_000, "{each} us");
 }
 
 #[tokio::test]
