@@ -198,6 +198,33 @@ async fn many_blocks_are_read_once_each() {
     assert!(bytes < 2_000_000, "{bytes} bytes for {count} removals");
 }
 
+#[tokio::test]
+async fn announcements_in_a_row_are_read_together() {
+    let server = RedisServer::start();
+    let redis = || RedisRules::new(&server.url(), "row").unwrap();
+    let (instance, writer) = (Instance::start(redis(), announced()).await, redis());
+    writer.put(None, new(5)).await.unwrap();
+    instance.until_in_force(1).await;
+    let calls = || {
+        let info = server.command("INFO commandstats").unwrap();
+        let calls = info.split_once("cmdstat_evalsha:calls=").unwrap().1;
+        let calls = calls.split_once(',').unwrap().0;
+        calls.parse::<u128>().unwrap()
+    };
+    let (count, begun, before) = (300, now(), calls());
+    for number in 0..count {
+        let block = block_of(number, false);
+        writer.put_block(block).await.unwrap();
+    }
+    eventually("all are in force", async || {
+        instance.live.blocks().len() == 300
+    })
+    .await;
+    let (took, reads) = (begun.elapsed(), calls() - before - u128::from(count));
+    let most = 4 + took.as_millis() / 250;
+    assert!(reads <= most, "{reads} readings in {took:?}");
+}
+
 /// Puts 6,000 blocks with two instances. It prints the figures:
 /// `cargo test --release -p tower-quota-live --all-features --test live -- --ignored --nocapture thousands`.
 #[tokio::test]
