@@ -190,6 +190,20 @@ async fn many_blocks_are_read_once_each() {
     let bytes = sent() - before;
     assert!(bytes < 1_000_000, "{bytes} bytes for {count} blocks");
 
+    // Later blocks are read without those before them.
+    let known = sent();
+    for more in 1..=3 {
+        let day = NewBlock::block(Duration::from_secs(86_400), "ops");
+        let user = format!("later user {more}");
+        one.live.block(BlockTarget::Text(&user), day).await.unwrap();
+        eventually("it is in force", async || {
+            other.live.blocks().len() == count + more
+        })
+        .await;
+    }
+    let bytes = sent() - known;
+    assert!(bytes < 50_000, "{bytes} bytes for three blocks");
+
     for block in one.live.blocks() {
         one.live.unblock(&block.id, "ops").await.unwrap();
     }
