@@ -1,5 +1,3 @@
-//! The clients that are limited most, and those that ask most.
-
 use std::collections::HashMap;
 
 use axum::extract::State;
@@ -13,15 +11,14 @@ use crate::extract::{Json, Query};
 use crate::problem::{Problem, Result};
 use crate::status::Status;
 
-/// The clients to list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct TopQuery {
-    /// The requests to rank by: refused requests, or all of them.
+    /// Ranks clients by refused requests, or by all requests.
     #[serde(default)]
     #[param(inline)]
     by: By,
-    /// The time that is counted.
+    /// The period to count.
     #[serde(default)]
     #[param(inline)]
     window: Window,
@@ -74,10 +71,11 @@ enum Window {
     Hour,
 }
 
-/// Lists the clients that were refused most, or that asked most: of all instances that share them, or of this one.
+/// Lists the clients with most refused requests, or with most requests, of all sharing instances or
+/// of this instance.
 ///
-/// With `limit`, it lists the counters of one limit. A store cannot list its counters at a bounded cost, so the list has
-/// the clients that the instances have noticed in the window, and no others.
+/// With `limit`, you get the counters of this limit. The list has only clients that the instances noticed
+/// in the window, because a store cannot list its counters at a bounded cost.
 #[utoipa::path(
     get, path = "/v1/top", operation_id = "top", params(TopQuery, ShowQuery),
     responses((status = 200, body = TopClients), (status = 403), (status = 404)),
