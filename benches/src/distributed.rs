@@ -35,7 +35,7 @@ use crate::timing::now;
 const UNITS: u32 = 4_000;
 
 /// The numbers of instances, and the offered load in multiples of the quota.
-const SCENARIOS: [(u64, u64); 3] = [(2, 2), (8, 2), (8, 4)];
+const SCENARIOS: [(u64, u64); 2] = [(2, 2), (8, 4)];
 
 const SECOND: u64 = 1_000_000;
 

@@ -233,6 +233,7 @@ fn all(quick: bool, folder: &Path) -> Result<(), Box<dyn Error>> {
             Err(format!("{name}: {status}"))
         }
     };
+    let mut outcome = Ok(());
     for suite in SUITES {
         let mut command = Command::new(env::current_exe()?);
         command.arg(suite).arg("--json");
@@ -240,13 +241,13 @@ fn all(quick: bool, folder: &Path) -> Result<(), Box<dyn Error>> {
         if quick {
             command.arg("--quick");
         }
-        run(suite, &mut command)?;
+        outcome = outcome.and(run(suite, &mut command));
     }
     if !quick {
         let mut command = Command::new("scripts/instructions");
         command.arg("--json").arg(folder.join("instructions.json"));
-        run("instructions", &mut command)?;
+        outcome = outcome.and(run("instructions", &mut command));
     }
     println!("\n{}", spent.join("\n"));
-    Ok(())
+    Ok(outcome?)
 }

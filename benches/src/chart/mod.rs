@@ -312,7 +312,7 @@ fn distance(report: &Report) -> Drawn {
 }
 
 fn distributed(report: &Report) -> Drawn {
-    let cases = ["2-instances/2x", "8-instances/2x", "8-instances/4x"];
+    let cases = ["2-instances/2x", "8-instances/4x"];
     let contenders = [
         "tower-quota, exact",
         "tower-quota, leased",
@@ -335,7 +335,7 @@ fn distributed(report: &Report) -> Drawn {
             significant(leased)
         ),
         unit: "percent of the quota that one hot client was admitted; the line is the quota",
-        groups: &["2 instances, 2x", "8 instances, 2x", "8 instances, 4x"],
+        groups: &["2 instances, 2 times the quota", "8 instances, 4 times"],
         series: series.collect(),
     }
     .bars(Some(100.0))

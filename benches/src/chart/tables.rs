@@ -51,7 +51,12 @@ fn cell(figure: Option<Figure>) -> String {
         None => String::new(),
         Some(Figure::Once(figure)) => written(figure),
         Some(Figure::Rounds { median, min, max }) => {
-            format!("{} ({}–{})", written(median), written(min), written(max))
+            let (median, min, max) = (written(median), written(min), written(max));
+            if min == max {
+                median
+            } else {
+                format!("{median} ({min}–{max})")
+            }
         }
     }
 }
@@ -94,6 +99,8 @@ fn table(
         let figures: Vec<_> = columns.iter().map(figure).collect();
         if figures.iter().any(Option::is_some) {
             table.push((row[0], figures));
+        } else {
+            eprintln!("there are no figures of {}", row[1..].join(", "));
         }
     }
     let is_measured = |column: &usize| table.iter().any(|(_, figures)| figures[*column].is_some());
@@ -117,7 +124,14 @@ fn table(
 
 /// Writes the lowest and the highest ratio, and the targets that are missed.
 fn targets(report: &Report) -> String {
-    let name = |(case, value): (&String, &f64)| format!("`{case}` {}", significant(*value));
+    // The page has the name of the suite.
+    let short = |case: &str| {
+        case.split_once('/')
+            .map_or(case, |(_, case)| case)
+            .to_owned()
+    };
+    let name =
+        |(case, value): (&String, &f64)| format!("`{}` {}", short(case), significant(*value));
     let ratios = || report.ratios.iter();
     let lowest = ratios().min_by(|one, other| one.1.total_cmp(other.1));
     let highest = ratios().max_by(|one, other| one.1.total_cmp(other.1));
@@ -130,7 +144,9 @@ fn targets(report: &Report) -> String {
     let missed: Vec<String> = aimed
         .iter()
         .filter(|(_, value, target)| value < target)
-        .map(|(case, value, target)| format!("`{case}` {} of {target}", significant(*value)))
+        .map(|(case, value, target)| {
+            format!("`{}` {} of {target}", short(case), significant(*value))
+        })
         .collect();
     let mut text = String::from("\n");
     if report.ratios.len() > 1 {
@@ -189,7 +205,7 @@ mod tests {
             !text.contains("quota |  |") && !text.contains("a million"),
             "{text}"
         );
-        let targets = "Targets met: 1 of 2. **Missed: `memory/1-limit/hot` 0.78 of 1.1.**";
+        let targets = "Targets met: 1 of 2. **Missed: `1-limit/hot` 0.78 of 1.1.**";
         assert!(text.contains(targets), "{text}");
     }
 }

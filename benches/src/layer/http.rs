@@ -39,7 +39,7 @@ pub(super) fn run(quick: bool, report: &mut Report) -> Result<(), Box<dyn Error>
         eprintln!("wrk is not installed (scripts/install wrk): the cases over HTTP are left out");
         return Ok(());
     }
-    let (rounds, seconds) = if quick { (3, "1s") } else { (9, "4s") };
+    let (rounds, seconds) = if quick { (3, "1s") } else { (6, "4s") };
     // One thread for the service, the other cores for wrk.
     let runtime = Builder::new_multi_thread()
         .worker_threads(1)

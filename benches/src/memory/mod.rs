@@ -248,20 +248,19 @@ pub(crate) fn worker(contender: &str, key: &str, limits: usize) -> Result<(), Bo
         traffic: Traffic::Uniform(MILLION),
         visit: Visit::Used,
     };
-    let before = resident();
     let grown = if key == "text" {
-        let contender = made::<String>(contender, load, MILLION)?;
-        let grown = resident() - before;
-        drop(contender);
-        grown
+        grown::<String>(contender, load)?
     } else {
-        let contender = made::<u64>(contender, load, MILLION)?;
-        let grown = resident() - before;
-        drop(contender);
-        grown
+        grown::<u64>(contender, load)?
     };
     println!("{}", grown / f64::from(MILLION));
     Ok(())
+}
+
+fn grown<K: Keyed>(contender: &str, load: Load) -> Result<f64, Box<dyn Error>> {
+    let before = resident();
+    let _filled = made::<K>(contender, load, MILLION)?;
+    Ok(resident() - before)
 }
 
 /// Measures the checks a second of all threads together.
