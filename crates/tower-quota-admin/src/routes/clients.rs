@@ -1,4 +1,4 @@
-//! Single clients: remaining units, reset, grant. Their keys travel in bodies, which no access log has.
+//! Operations on single clients. Keys travel in bodies, to keep them out of access logs.
 
 use core::num::NonZeroU64;
 
@@ -13,7 +13,6 @@ use crate::extract::Json;
 use crate::problem::{Problem, Result};
 use crate::status::Status;
 
-/// The start of a key that is the hash of a listed client.
 pub(super) const HASH: &str = "hash:";
 
 /// A client of a limit.
@@ -22,49 +21,51 @@ pub(super) const HASH: &str = "hash:";
 pub(crate) struct ClientBody {
     /// The name of a limit.
     limit: String,
-    /// The key that the limit counts by, such as an API key; or `hash:` and the hash of a client that this instance lists.
+    /// The key of a client, such as an API key, or `hash:` and the hash of a client listed by this
+    /// instance.
     key: String,
 }
 
-/// A key to look for.
+/// A key to find.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct KeyBody {
-    /// A key by which limits may count, such as an address or an API key.
+    /// The key of a client, such as an address or an API key.
     key: String,
 }
 
-/// The clients that a key can name: one for each scope of keys that can be written so.
+/// The clients with this key, by scope.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FoundClients {
     clients: Vec<FoundClient>,
 }
 
-/// A client that a key names.
+/// A client with this key.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct FoundClient {
     /// The scope of the key, such as `header x-api-key`.
     scope: String,
-    /// The hash of the key, by which lists, blocks and audit records name the client.
+    /// The hash of the key, as in lists, blocks and audit records.
     hash: String,
     /// The limits that count the client.
     limits: Vec<&'static str>,
 }
 
-/// Units to give back to a client.
+/// A grant of units.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GrantBody {
     /// The name of a limit.
     limit: String,
-    /// The key that the limit counts by, such as an API key; or `hash:` and the hash of a client that this instance lists.
+    /// The key of a client, such as an API key, or `hash:` and the hash of a client listed by this
+    /// instance.
     key: String,
-    /// The number of units. More than are used have no effect.
+    /// The number of units. Units beyond the used ones have no effect.
     #[schema(value_type = u64, minimum = 1)]
     units: NonZeroU64,
 }
 
-/// Finds the clients that a key can name, with their hashes and limits. Charges nothing.
+/// Finds the clients with a key, their hashes and limits, and charges no units.
 #[utoipa::path(
     post, path = "/v1/clients/find", operation_id = "find", request_body = KeyBody,
     responses((status = 200, body = FoundClients), (status = 422)),
@@ -90,7 +91,7 @@ pub(crate) async fn find(State(api): State<Api>, Json(body): Json<KeyBody>) -> J
     Json(FoundClients { clients })
 }
 
-/// Returns the remaining units of a client, and until when. Charges nothing.
+/// Returns the remaining units of a client and the reset time, and charges no units.
 #[utoipa::path(
     post, path = "/v1/clients/peek", operation_id = "peek", request_body = ClientBody,
     responses((status = 200, body = Status), (status = 404), (status = 422)),
@@ -122,16 +123,17 @@ pub(crate) async fn reset(
     Ok(Json(status.into()))
 }
 
-/// The units that a client got, and the status afterwards.
+/// The granted units, and the status afterwards.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Granted {
-    /// The units that the client really got. More than were used have no effect.
+    /// The units given. Units beyond the used ones have no effect.
     given: u64,
     #[serde(flatten)]
     status: Status,
 }
 
-/// Gives units back to a client, up to a full limit. Returns the units given, and the status afterwards.
+/// Gives units back to a client, up to a full limit. Returns the units given, and the status
+/// afterwards.
 #[utoipa::path(
     post, path = "/v1/clients/grant", operation_id = "grant", params(ChangeParams), request_body = GrantBody,
     responses((status = 200, body = Granted), (status = 404), (status = 422)),
@@ -158,7 +160,7 @@ fn client<'k>(text: &'k str, listed: Option<&'k Key<'static>>) -> ClientKey<'k> 
     listed.map_or(ClientKey::Text(text), ClientKey::Key)
 }
 
-/// Returns the key of a client that this instance lists, if the text is a hash.
+/// Returns the key of a listed client, if the text is a hash.
 pub(super) fn listed(api: &Api, text: &str, limit: Option<&str>) -> Result<Option<Key<'static>>> {
     let Some(hash) = text.strip_prefix(HASH) else {
         return Ok(None);

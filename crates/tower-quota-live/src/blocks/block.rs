@@ -1,5 +1,3 @@
-//! Entries of the list of blocks.
-
 use core::fmt;
 use core::time::Duration;
 
@@ -8,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::Time;
 
-/// The effect of an entry.
+/// The effect of a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -16,11 +14,11 @@ pub enum BlockKind {
     /// Requests are refused with 403.
     #[default]
     Block,
-    /// Requests are not counted, and not blocked.
+    /// Requests are admitted and not counted.
     Allow,
 }
 
-/// The clients of an entry, as it is stored.
+/// The clients of a block, in their stored form.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
@@ -30,16 +28,16 @@ pub enum Target {
         scope: String,
         /// The keyed hash of the key, 16 hexadecimal digits.
         hash: String,
-        /// The key, if the options ask for readable ones.
+        /// The key, with [`LiveOptions::readable_keys`](crate::LiveOptions::readable_keys).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         text: Option<String>,
     },
-    /// All clients whose address is in a network.
+    /// All clients with an address in a network.
     Network(IpNet),
 }
 
 impl Target {
-    /// Returns the id of an entry with this target.
+    /// Returns the id of a block with this target.
     #[must_use]
     pub fn id(&self) -> String {
         match self {
@@ -63,28 +61,27 @@ impl fmt::Display for Target {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Block {
-    /// The id, by which it is removed: a network, or the hash of a key.
+    /// The id for removal, a network or the hash of a key.
     pub id: String,
     /// The effect.
     pub kind: BlockKind,
     /// The clients.
     #[cfg_attr(feature = "openapi", schema(value_type = super::schema::TargetSchema))]
     pub target: Target,
-    /// The instant at which it began.
+    /// The start.
     pub since: Time,
-    /// The instant at which it ends.
+    /// The end.
     pub until: Time,
     /// The reason.
     pub reason: String,
-    /// The author; `penalty` if a limit's penalty made the block.
+    /// The author, or `penalty` for a block by a limit's penalty.
     pub author: String,
-    /// The limit whose penalty made the block.
+    /// The limit of the penalty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
 }
 
 impl Block {
-    /// Makes an entry that begins now.
     pub(crate) fn new(target: Target, new: NewBlock) -> Self {
         let since = Time::now();
         let until = since.after(new.length);
@@ -106,14 +103,14 @@ impl Block {
         }
     }
 
-    /// Returns whether it is in force.
+    /// Returns whether the block is in force.
     #[must_use]
     pub fn is_in_force(&self, now: Time) -> bool {
         self.until > now
     }
 }
 
-/// A block or an allowance that is to be made, without its target.
+/// A new block or allowance, without its target.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct NewBlock {
@@ -124,7 +121,7 @@ pub struct NewBlock {
 }
 
 impl NewBlock {
-    /// Makes a block of this length.
+    /// Creates a block of this length.
     pub fn block(length: Duration, author: impl Into<String>) -> Self {
         Self {
             kind: BlockKind::Block,
@@ -134,7 +131,7 @@ impl NewBlock {
         }
     }
 
-    /// Makes an allowance of this length.
+    /// Creates an allowance of this length.
     pub fn allow(length: Duration, author: impl Into<String>) -> Self {
         Self {
             kind: BlockKind::Allow,

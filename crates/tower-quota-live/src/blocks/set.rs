@@ -1,5 +1,3 @@
-//! The blocks in force, as conditions of a policy read them.
-
 use core::net::IpAddr;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,14 +11,12 @@ use crate::store::BlockChanges;
 use crate::time::Time;
 use tower_quota_rules::Networks;
 
-/// The keys by which a policy's limits count, for conditions on blocks.
+/// The keys of a policy's limits, for conditions on blocks.
 pub(crate) struct BlockKeys {
     pub(crate) keys: Box<[Arc<dyn KeyExtractor>]>,
-    /// Reads addresses for networks.
     pub(crate) client_ip: ClientIp,
 }
 
-/// The blocks and allowances of an instance, replaced in one step.
 pub(crate) struct BlockSet {
     seed: [u8; 16],
     entries: ArcSwap<BlockEntries>,
@@ -32,7 +28,6 @@ struct BlockEntries {
     all: HashMap<String, Arc<Block>>,
 }
 
-/// The targets of one kind, each with the instant at which it ends.
 struct Listed {
     keys: HashMap<u64, Time>,
     networks: Networks<Time>,
@@ -46,7 +41,7 @@ impl BlockSet {
         }
     }
 
-    /// Changes the entries. Only one caller at a time may do so.
+    /// Changes the entries. Only a single caller at a time may do so.
     pub(crate) fn apply(&self, changes: BlockChanges) {
         if changes.is_complete || !changes.changed.is_empty() {
             let mut all = self.entries.load().all.clone();
@@ -55,7 +50,6 @@ impl BlockSet {
         }
     }
 
-    /// Returns the number of entries in force.
     pub(crate) fn in_force(&self) -> usize {
         let now = Time::now();
         let entries = self.entries.load();
@@ -63,7 +57,6 @@ impl BlockSet {
         in_force.count()
     }
 
-    /// Returns all entries, ended ones included that the store has not dropped yet.
     pub(crate) fn all(&self) -> Vec<Block> {
         let entries = self.entries.load();
         entries
@@ -73,7 +66,6 @@ impl BlockSet {
             .collect()
     }
 
-    /// Returns an entry, which may have ended.
     pub(crate) fn get(&self, id: &str) -> Option<Block> {
         self.entries
             .load()
@@ -82,7 +74,6 @@ impl BlockSet {
             .map(|block| (**block).clone())
     }
 
-    /// Returns the target that stands for a key.
     pub(crate) fn target(&self, key: &Key<'_>, text: Option<String>) -> Target {
         Target::Key {
             scope: key.scope().as_str().to_owned(),
@@ -91,12 +82,12 @@ impl BlockSet {
         }
     }
 
-    /// Returns the hash of a key as text: the id of a block, and the name of the client in lists and audit records.
+    /// Returns the hash of a key as text, the id of a block and the name of the client in lists and
+    /// audit records.
     pub(crate) fn hash_text(&self, key: &Key<'_>) -> String {
         format!("{:016x}", self.hash(key))
     }
 
-    /// Returns the hash under which a key is stored and shown.
     pub(crate) fn hash(&self, key: &Key<'_>) -> u64 {
         let digest = key.digest(&self.seed).to_be_bytes();
         u64::from_be_bytes([
@@ -104,7 +95,6 @@ impl BlockSet {
         ])
     }
 
-    /// Adds the conditions to a policy.
     pub(crate) fn add_to(self: &Arc<Self>, policy: Policy, keys: BlockKeys) -> Policy {
         let keys = Arc::new(keys);
         let (allowing, blocking) = (
@@ -116,7 +106,8 @@ impl BlockSet {
             .block(move |head: &RequestHead<'_>| blocking.0.blocks(head, &blocking.1))
     }
 
-    /// Returns whether the key that counts is allowed. That of conflicting values is empty, and not.
+    /// Returns whether the counted key is allowed. A request with conflicting values has an empty
+    /// key.
     fn allows(&self, head: &RequestHead<'_>, keys: &BlockKeys) -> bool {
         let allowed = &self.entries.load().allowed;
         let is_allowed = |extractor: &Arc<dyn KeyExtractor>| {
@@ -128,7 +119,7 @@ impl BlockSet {
             || allowed.has_address(|| keys.client_ip.address(head))
     }
 
-    /// Returns whether any key that the request sends is blocked, or whether there are too many.
+    /// Returns whether any sent key is blocked, or whether the request sends too many keys.
     fn blocks(&self, head: &RequestHead<'_>, keys: &BlockKeys) -> bool {
         let blocked = &self.entries.load().blocked;
         let is_blocked = |extractor: &Arc<dyn KeyExtractor>| {
@@ -170,7 +161,7 @@ impl Listed {
         for block in blocks {
             match &block.target {
                 Target::Key { hash, .. } => {
-                    // A hash that another program wrote in another form matches no key.
+                    // A hash in an unknown form, from another program, matches no key.
                     if let Ok(hash) = u64::from_str_radix(hash, 16) {
                         keys.insert(hash, block.until);
                     }
@@ -185,7 +176,7 @@ impl Listed {
     }
 
     fn has_key(&self, hash: u64) -> bool {
-        // The clock is read for listed keys only.
+        // The clock is read only for listed keys.
         self.keys
             .get(&hash)
             .is_some_and(|until| *until > Time::now())

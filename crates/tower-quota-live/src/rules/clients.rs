@@ -1,4 +1,4 @@
-//! Changes of single clients' counters, with their audit records.
+//! Changes of counters, with their audit records.
 
 use tower_quota::store::BoxStoreError;
 use tower_quota::{ClientKey, HandleError, Key, LimitStatus};
@@ -9,10 +9,11 @@ use crate::change::By;
 use crate::time::Time;
 
 impl LiveRules {
-    /// Resets a client of a limit, see [`RateLimitHandle::reset`](tower_quota::RateLimitHandle::reset).
+    /// Resets a client of a limit, see
+    /// [`RateLimitHandle::reset`](tower_quota::RateLimitHandle::reset).
     ///
     /// # Errors
-    /// As those of the handle.
+    /// See the handle.
     pub async fn reset<'k>(
         &self,
         limit: &str,
@@ -33,7 +34,7 @@ impl LiveRules {
     /// See [`RateLimitHandle::grant`](tower_quota::RateLimitHandle::grant).
     ///
     /// # Errors
-    /// As those of the handle.
+    /// See the handle.
     pub async fn grant<'k>(
         &self,
         limit: &str,
