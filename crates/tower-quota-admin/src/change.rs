@@ -28,6 +28,14 @@ impl Change {
     pub(crate) fn by(&self) -> By {
         By::new(&self.author).comment(&self.comment)
     }
+
+    pub(crate) fn because(mut self, reason: &str) -> Result<By> {
+        let reason = plain_comment(reason)?;
+        if !reason.is_empty() {
+            self.comment = reason;
+        }
+        Ok(self.by())
+    }
 }
 
 /// Checks the length of a reason, and returns it as a line of plain text.

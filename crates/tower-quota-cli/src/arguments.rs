@@ -1,7 +1,7 @@
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::remote::blocks::{BlockArguments, ListArguments, UnblockArguments};
+use crate::remote::blocks::{BlockArguments, ListArguments, OverrideArguments, UnblockArguments};
 use crate::remote::clients::{GrantArguments, PeekArguments, ResetArguments};
 use crate::remote::explain::ExplainArguments;
 use crate::remote::put::PutArguments;
@@ -64,7 +64,7 @@ pub(crate) enum Command {
     Peek(Remote<PeekArguments>),
     /// Clears a client's counter of a limit, and its penalty.
     Reset(Remote<ResetArguments>),
-    /// Gives units back to a client.
+    /// Gives units back to a client, or with an end, units above the quota.
     Grant(Remote<GrantArguments>),
     /// Blocks a client or a network on all instances, or exempts it from all limits.
     Block(Remote<BlockArguments>),
@@ -72,6 +72,10 @@ pub(crate) enum Command {
     Unblock(Remote<UnblockArguments>),
     /// Lists the blocks in force.
     Blocks(Remote<ListArguments>),
+    /// Gives a client another quota on all instances, until an end.
+    Override(Remote<OverrideArguments>),
+    /// Lists the overrides and credits in force.
+    Overrides(Remote<ListArguments>),
     /// Shows the health of an instance. The exit code is 1 if the instance is unhealthy.
     Health(TargetArguments),
     /// Lists the clients with the most refused requests, or the most requests.

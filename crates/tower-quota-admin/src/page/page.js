@@ -293,8 +293,8 @@ for (const [id, kind, action, effect] of [["add-block", "block", "Block", "get s
 async function refresh() {
   const keys = state.snapshot?.health.shows_keys ? { show_keys: true } : {};
   const lists = [
-    read("v1/blocks", { limit: LISTED_BLOCKS, ...keys }), read("v1/overrides", keys), read("v1/rules/history"),
-    read("v1/audit", { limit: 50 }), read("v1/rules/shadow"),
+    read("v1/blocks", { count: LISTED_BLOCKS, ...keys }), read("v1/overrides", keys), read("v1/rules/history"),
+    read("v1/audit", { count: 50 }), read("v1/rules/shadow"),
   ];
   try {
     const [blocks, overrides, history, audit, newest] = await Promise.all(lists.map(ifFound));

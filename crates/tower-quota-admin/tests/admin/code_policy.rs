@@ -33,6 +33,7 @@ async fn policy_of_code_is_operated_without_document() {
     let audit = instance.json("/v1/audit").await;
     assert_eq!(audit["records"][0]["what"], "reset");
     assert_eq!(instance.json("/v1/health").await["healthy"], true);
+    assert_eq!(instance.get("/v1/ready").await.status(), StatusCode::OK);
     assert_eq!(instance.get("/v1/events").await.status(), StatusCode::OK);
 
     for (method, path) in [

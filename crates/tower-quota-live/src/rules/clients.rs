@@ -1,12 +1,22 @@
-//! Changes of counters, with their audit records.
+//! Changes of counters and quotas of single clients, with their audit records.
+
+use core::time::Duration;
 
 use tower_quota::store::BoxStoreError;
-use tower_quota::{ClientKey, HandleError, Key, LimitStatus};
+use tower_quota::{Algorithm, ClientKey, HandleError, Key, LimitStatus, Quota};
+use tower_quota_rules::readable_key;
 
-use super::LiveRules;
+use super::blocks::MANY_CLIENTS;
+use super::{BlockTarget, LiveRules};
 use crate::audit::{Action, AuditRecord};
+use crate::blocks::{Block, BlockKind, NewBlock, Target};
 use crate::change::By;
+use crate::error::ChangeError;
 use crate::time::Time;
+use crate::wait::pause;
+
+/// The time within which a change is in force on every instance.
+const EVERYWHERE: Duration = Duration::from_secs(1);
 
 impl LiveRules {
     /// Resets a client of a limit, see
@@ -49,6 +59,115 @@ impl LiveRules {
         self.counted(Action::Grant, limit, &key, by.into(), [&before, &after])
             .await;
         Ok(after)
+    }
+
+    /// Gives a client another quota of a limit on all instances, and replaces an earlier override.
+    ///
+    /// Your override takes precedence over the tiers and overrides of documents, stays when you put
+    /// a document, and ends by itself. Other instances apply the override within a second.
+    ///
+    /// # Errors
+    /// [`ChangeError`] if the limit cannot count the [client](Self::client_target) by your quota,
+    /// if there are too many entries, or if the store fails.
+    pub async fn override_quota(
+        &self,
+        limit: &str,
+        client: &Target,
+        quota: Quota,
+        until: Time,
+        by: impl Into<By>,
+    ) -> Result<Block, ChangeError> {
+        self.handle().check_quota(limit, quota)?;
+        if let Target::Network(network) = client {
+            let reason = format!("{network} is no client of {limit:?}: name a client by its key");
+            return Err(ChangeError::Refused(reason));
+        }
+        let kind = BlockKind::Override {
+            limit: limit.to_owned(),
+            quota: quota.into(),
+        };
+        let new = NewBlock::of_kind(kind, until, by.into());
+        self.block(BlockTarget::Resolved(client), new).await
+    }
+
+    /// Admits units of a client above the quota of a limit, until an end. Several credits add up.
+    ///
+    /// A bucket admits the units once, and a window in each window that begins before the end. For
+    /// a bucket you wait a second, until all instances know the credit. An instance without the
+    /// credit would cut the bucket to the usual capacity.
+    ///
+    /// # Errors
+    /// [`ChangeError::Refused`] for a leaky bucket, for too many units, and if your code makes the
+    /// policy. See also [`override_quota`](Self::override_quota) and [`grant`](Self::grant).
+    pub async fn credit<'k>(
+        &self,
+        limit: &str,
+        client: impl Into<ClientKey<'k>>,
+        units: u64,
+        until: Time,
+        by: impl Into<By>,
+    ) -> Result<(Block, LimitStatus), ChangeError> {
+        let (client, by) = (client.into(), by.into());
+        let key = self.handle().key(limit, client)?;
+        let quota = self.handle().quota(limit, client)?;
+        let refused = |reason: &str| {
+            let reason = format!("{limit:?} takes no credit of {units}: {reason}");
+            Err(ChangeError::Refused(reason))
+        };
+        if !self.follows_store() {
+            return refused("the code of this service makes its policy, so leave out the end");
+        }
+        if quota.algorithm() == Algorithm::LeakyBucket {
+            return refused("a leaky bucket is a queue, so give the client an override");
+        }
+        if let Err(error) = quota.try_raised(units) {
+            return refused(&error.to_string());
+        }
+        let kind = BlockKind::Credit {
+            limit: limit.to_owned(),
+            units,
+        };
+        let new = NewBlock::of_kind(kind, until, by.clone());
+        let block = Block::new(self.client_target(limit, client)?, new);
+        let (live, limit) = (self.clone(), limit.to_owned());
+        let change = async move {
+            let block = live.shared.put_block(block).await?;
+            // A window keeps the used units. A bucket keeps the remaining units up to the capacity
+            // known to an instance, so all instances must know the credit before the grant.
+            let status = if quota.algorithm().is_bucket() {
+                pause(EVERYWHERE).await;
+                live.handle().grant(&limit, &key, units).await
+            } else {
+                live.handle().peek(&limit, &key).await
+            };
+            if status.is_err() {
+                live.unblock(&block.id, by).await?;
+            }
+            Ok((block, status?))
+        };
+        self.to_its_end(change).await?
+    }
+
+    /// Returns the stored form of a client of a limit.
+    ///
+    /// # Errors
+    /// [`ChangeError`] if the limit is unknown or cannot read your client, or if the key belongs to
+    /// many clients.
+    pub fn client_target<'k>(
+        &self,
+        limit: &str,
+        client: impl Into<ClientKey<'k>>,
+    ) -> Result<Target, ChangeError> {
+        let key = self.handle().key(limit, client)?;
+        if key.as_bytes().is_empty() {
+            return Err(ChangeError::Refused(MANY_CLIENTS.to_owned()));
+        }
+        let text = self
+            .shared
+            .options
+            .readable_keys
+            .then(|| readable_key(&key));
+        Ok(self.shared.blocks.target(&key, text))
     }
 
     async fn counted(

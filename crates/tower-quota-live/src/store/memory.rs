@@ -118,7 +118,7 @@ impl Kept {
 
     /// Makes room by removing the penalty's block with the earliest end.
     fn make_room(&mut self, is_of_penalty: bool) -> Result<(), RuleStoreError> {
-        let of_penalties = self.blocks.values().filter(|block| block.limit.is_some());
+        let of_penalties = self.blocks.values().filter(|block| block.is_of_penalty());
         let has_most = is_of_penalty && of_penalties.clone().count() >= MOST_PENALTY_BLOCKS;
         if self.blocks.len() < MOST_BLOCKS && !has_most {
             return Ok(());
@@ -211,7 +211,7 @@ impl RuleStore for MemoryRules {
             let now = Time::now();
             kept.blocks.retain(|_, block| block.is_in_force(now));
             if !kept.blocks.contains_key(&block.id) {
-                kept.make_room(block.limit.is_some())?;
+                kept.make_room(block.is_of_penalty())?;
             }
             Ok(kept.blocks.insert(block.id.clone(), block))
         }))

@@ -32,7 +32,7 @@ use super::version::{NewVersion, Version, VersionInfo};
 pub const KEPT_VERSIONS: u64 = 50;
 /// The number of audit records in a store.
 pub const KEPT_RECORDS: usize = 1_000;
-/// The most blocks in a store.
+/// The most blocks, allowances, overrides and credits in a store.
 pub const MOST_BLOCKS: usize = 10_000;
 /// The most blocks by penalties. The remaining space is for operators.
 pub const MOST_PENALTY_BLOCKS: usize = 8_000;
@@ -91,8 +91,7 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
     /// Restores lost blocks. Existing and removed blocks stay unchanged.
     fn restore_blocks<'a>(&'a self, blocks: &'a [Block]) -> Reply<'a, ()>;
 
-    /// Adds a block or an allowance, and replaces a block of the same target. Returns the replaced
-    /// block.
+    /// Adds an entry, and replaces an entry with the same id. Returns the replaced entry.
     ///
     /// Above [`MOST_BLOCKS`], or above [`MOST_PENALTY_BLOCKS`] for the block of a penalty, the
     /// store removes the penalty's block with the earliest end.
@@ -101,7 +100,7 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
     /// [`RuleStoreError::TooManyBlocks`] if there is no block of a penalty.
     fn put_block(&self, block: Block) -> Reply<'_, Option<Block>>;
 
-    /// Removes a block or an allowance by its id, and returns it.
+    /// Removes an entry by its id, and returns the entry.
     fn remove_block<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Block>>;
 
     /// Adds a record to the audit log.

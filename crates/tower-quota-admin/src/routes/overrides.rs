@@ -1,0 +1,134 @@
+use core::fmt::Display;
+use core::str::FromStr;
+
+use axum::extract::State;
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use tower_quota::Quota;
+use tower_quota_live::{Block, BlockTarget, Time};
+use tower_quota_rules::{DurationText, QuotaText};
+use utoipa::ToSchema;
+
+use super::blocks::{LONGEST, hidden, shown};
+use super::clients::HASH;
+use super::history::MostQuery;
+use crate::api::{Api, ShowKeys, ShowQuery};
+use crate::change::{Change, ChangeParams};
+use crate::extract::{Json, Query};
+use crate::problem::{Problem, ProblemKind, Result};
+
+/// Another quota for a client.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OverrideBody {
+    /// The name of a limit.
+    limit: String,
+    /// The key of a client, such as an API key, or `hash:` and the hash of a client.
+    key: String,
+    /// The quota, such as `60000/minute`.
+    quota: String,
+    /// The time until the end, such as `2h`, at most a year. You give `for` or `until`.
+    r#for: Option<String>,
+    /// The end, such as `2026-05-01T12:00:00Z`.
+    until: Option<Time>,
+    /// The reason, for the list of overrides.
+    #[serde(default)]
+    #[schema(max_length = 1000)]
+    reason: String,
+}
+
+/// The override or credit to end.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EndBody {
+    /// The id from the list of overrides.
+    id: String,
+}
+
+/// The overrides and credits in force.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct OverrideList {
+    overrides: Vec<Block>,
+}
+
+/// Lists the overrides and credits in force. With your `limit`, lists the latest.
+#[utoipa::path(
+    get, path = "/v1/overrides", operation_id = "overrides", params(MostQuery, ShowQuery),
+    responses((status = 200, body = OverrideList), (status = 403), (status = 404)),
+)]
+pub(crate) async fn list(
+    State(api): State<Api>,
+    Query(query): Query<MostQuery>,
+    ShowKeys(show): ShowKeys,
+) -> Result<Json<OverrideList>> {
+    let overrides = shown(api.live.overrides(), query, show)?;
+    Ok(Json(OverrideList { overrides }))
+}
+
+/// Gives a client another quota of a limit on all instances, and replaces an earlier override.
+#[utoipa::path(
+    put, path = "/v1/overrides", operation_id = "override", params(ChangeParams), request_body = OverrideBody,
+    responses((status = 200, body = Block), (status = 404), (status = 422)),
+)]
+pub(crate) async fn put(
+    State(api): State<Api>,
+    change: Change,
+    Json(body): Json<OverrideBody>,
+) -> Result<Json<Block>> {
+    let quota = Quota::from(read::<QuotaText>(&body.quota)?);
+    let until = end(body.r#for.as_deref(), body.until)?;
+    let missing = || invalid("an override needs an end: give `for`, such as \"2h\", or `until`");
+    let (until, by) = (until.ok_or_else(missing)?, change.because(&body.reason)?);
+    let scope = api.live.handle().check_quota(&body.limit, quota)?;
+    let live = &api.live;
+    let client = match body.key.strip_prefix(HASH) {
+        Some(hash) => live.block_target(BlockTarget::Hash {
+            scope: scope.as_str(),
+            hash,
+        })?,
+        None => live.client_target(&body.limit, &body.key)?,
+    };
+    let made = live.override_quota(&body.limit, &client, quota, until, by);
+    Ok(Json(hidden(made.await?)))
+}
+
+/// Ends an override or a credit early.
+#[utoipa::path(
+    post, path = "/v1/overrides/remove", operation_id = "endOverride", params(ChangeParams), request_body = EndBody,
+    responses((status = 204), (status = 404)),
+)]
+pub(crate) async fn remove(
+    State(api): State<Api>,
+    change: Change,
+    Json(body): Json<EndBody>,
+) -> Result<StatusCode> {
+    let ended = api.live.unblock(&body.id, change.by()).await?;
+    let missing = || Problem::not_found("there is no such override or credit: see /v1/overrides");
+    ended.map(|_| StatusCode::NO_CONTENT).ok_or_else(missing)
+}
+
+pub(super) fn end(length: Option<&str>, until: Option<Time>) -> Result<Option<Time>> {
+    let now = Time::now();
+    let until = match (length, until) {
+        (None, None) => return Ok(None),
+        (None, Some(until)) => until,
+        (Some(length), None) => now.after(read::<DurationText>(length)?.into()),
+        (Some(_), Some(_)) => {
+            return Err(invalid("there are two ends: leave out `for` or `until`"));
+        }
+    };
+    if until <= now || until.since(now) > LONGEST {
+        let detail =
+            format_args!("{until} is no end: give one in the future, at most a year from now");
+        return Err(invalid(detail));
+    }
+    Ok(Some(until))
+}
+
+fn read<T: FromStr<Err: Display>>(text: &str) -> Result<T> {
+    text.parse().map_err(invalid)
+}
+
+fn invalid(detail: impl Display) -> Problem {
+    Problem::new(ProblemKind::InvalidValue, detail)
+}
