@@ -1,7 +1,6 @@
 //! Charts and tables of what was measured, so that the documents cannot drift from the figures.
 
 mod pictures;
-mod sizing;
 mod tables;
 mod timelines;
 
@@ -61,7 +60,7 @@ fn outputs(docs: &Path) -> Result<BTreeMap<PathBuf, String>, Box<dyn Error>> {
             text = filled(&text, suite, &tables)?;
         }
         if page == "sizing" {
-            text = filled(&text, "example", &sizing::example(&reports)?)?;
+            text = filled(&text, "example", &tables::example(&reports)?)?;
         }
         outputs.insert(
             file,
@@ -166,7 +165,7 @@ fn as_link(drawing: &str) -> String {
 }
 
 /// Returns one figure of a contender in a case, for the titles of charts.
-fn of(report: &Report, case: &str, contender: &str, figure: &str) -> Result<f64, String> {
+fn median_of(report: &Report, case: &str, contender: &str, figure: &str) -> Result<f64, String> {
     let found = report.figure(case, contender, figure);
     let missing = || format!("there is no figure {figure} of {contender} in {case}");
     found.map(|figure| figure.median()).ok_or_else(missing)
@@ -195,7 +194,7 @@ fn series(
 }
 
 fn memory(report: &Report) -> Drawn {
-    let hot = |contender| of(report, "memory/1-limit/hot", contender, "ns");
+    let hot = |contender| median_of(report, "memory/1-limit/hot", contender, "ns");
     let (ours, theirs) = (hot("tower-quota")?, hot("governor")?);
     let contenders = ["tower-quota", "governor", "quota"];
     let cases = ["hot", "10k", "1m", "new", "refused"];
@@ -214,7 +213,7 @@ fn memory(report: &Report) -> Drawn {
 
 fn threads(report: &Report) -> Drawn {
     let rate = |threads| {
-        of(
+        median_of(
             report,
             &format!("threads/hot/{threads}"),
             "tower-quota",
@@ -238,7 +237,7 @@ fn threads(report: &Report) -> Drawn {
 }
 
 fn layer(report: &Report) -> Drawn {
-    let added = |case, contender| of(report, case, contender, "added");
+    let added = |case, contender| median_of(report, case, contender, "added");
     let (ours, theirs) = (
         added("layer/headers", "tower-quota")?,
         added("layer/headers", "tower_governor")?,
@@ -261,7 +260,7 @@ fn layer(report: &Report) -> Drawn {
 const SCRIPT: &str = "redis-rs, a script per limit";
 
 fn redis(report: &Report) -> Drawn {
-    let rate = |contender| of(report, "redis/3-limits", contender, "decisions/s");
+    let rate = |contender| median_of(report, "redis/3-limits", contender, "decisions/s");
     let (ours, theirs) = (rate("tower-quota")?, rate(SCRIPT)?);
     let contenders = ["tower-quota", SCRIPT, "limitador"];
     let cases = [
@@ -289,7 +288,7 @@ fn redis(report: &Report) -> Drawn {
 }
 
 fn distance(report: &Report) -> Drawn {
-    let p50 = |contender| of(report, "distance/1-ms", contender, "p50 ms");
+    let p50 = |contender| median_of(report, "distance/1-ms", contender, "p50 ms");
     let (ours, theirs) = (p50("tower-quota")?, p50(SCRIPT)?);
     let cases = ["0-ms", "1-ms", "5-ms", "20-ms"];
     Picture {
@@ -321,8 +320,8 @@ fn distributed(report: &Report) -> Drawn {
         "trypema, hybrid",
     ];
     let case = "distributed/8-instances/4x";
-    let allowed = of(report, case, "tower-quota, leased", "allowed")?;
-    let leased = of(report, case, "tower-quota, leased", "admitted")? / allowed * 100.0;
+    let allowed = median_of(report, case, "tower-quota, leased", "allowed")?;
+    let leased = median_of(report, case, "tower-quota, leased", "admitted")? / allowed * 100.0;
     let series = series(report, "admitted", &contenders, "distributed", &cases);
     let percent = |figure: Option<f64>| Some(figure? / allowed * 100.0);
     let series = series.into_iter().map(|series| Series {

@@ -262,3 +262,39 @@ pub(super) fn centred(size: u32, vertically: VPos) -> TextStyle<'static> {
 pub(super) fn beside(size: u32) -> TextStyle<'static> {
     text(size).pos(Pos::new(HPos::Left, VPos::Center))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Picture, Series, colour};
+
+    #[test]
+    fn contender_has_one_colour_or_error() {
+        let script = colour("redis-rs, a script per limit");
+        assert_eq!(script, colour("redis-rs, INCR and EXPIRE"));
+        assert_ne!(colour("tower-quota, leased"), colour("tower-quota, exact"));
+        assert!(colour("another limiter").is_err());
+    }
+
+    #[test]
+    fn chart_shows_figures_and_gaps() {
+        let series = |name: &str, figures: [Option<f64>; 2]| Series {
+            name: name.to_owned(),
+            figures: figures.into(),
+        };
+        let picture = Picture {
+            title: "A check takes 30 ns".to_owned(),
+            unit: "nanoseconds",
+            groups: &["hot", "new"],
+            series: vec![
+                series("tower-quota", [Some(30.0), Some(1_234.0)]),
+                series("governor", [Some(25.0), None]),
+            ],
+        };
+        for drawn in [picture.bars(None), picture.dots(false), picture.dots(true)] {
+            let drawn = drawn.unwrap();
+            for text in ["A check takes 30 ns", "governor", "hot", "1234", "25"] {
+                assert!(drawn.contains(&format!("\n{text}\n")), "{text}: {drawn}");
+            }
+        }
+    }
+}
