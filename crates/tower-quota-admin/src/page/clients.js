@@ -10,7 +10,7 @@ const body = (client, rest) => ({ key: `hash:${client.hash}`, ...rest });
 /** Joins the limits of a client, which the server lists one by one. */
 function byClient(listed, join) {
   const clients = new Map();
-  for (const row of listed) {
+  for (const row of listed.filter(({ limit }) => isEnforced(limit))) {
     const id = `${row.scope} ${row.hash}`;
     const client = clients.get(id) ?? { ...row, limits: [], wait: 0, at_least: 0, at_most: 0 };
     client.limits.push(row.limit);
@@ -30,11 +30,12 @@ function between({ at_least: low, at_most: high }) {
 }
 
 const limitNames = ({ limits }) => `${limits.length === 1 ? "limit" : "limits"} ${limits.join(", ")}`;
-const untilText = wait => (wait > 0 ? `; refused for ${duration(wait)}, until ${instant(Date.now() + wait)}` : "");
+// Shorter waits would come and go with each reading.
+const untilText = wait => (wait > 1000 ? `; refused for ${duration(wait)}, until ${instant(Date.now() + wait)}` : "");
 
 /** Shows clients with the buttons of what can be done to them. */
 function showClients(id, clients, describe, hold = true) {
-  const blocked = new Set(state.blocks.filter(block => block.kind === "block").map(block => block.id));
+  const blocked = new Set(state.blocks?.blocks.filter(block => block.kind === "block").map(block => block.id));
   show(at(id), clients, {
     id: client => `${client.scope} ${client.hash}`,
     hold,
@@ -42,9 +43,9 @@ function showClients(id, clients, describe, hold = true) {
     update: (row, client) => {
       row.main.replaceChildren(make("code", "", nameOf(client)), ` ${describe(client)}`);
       const hash = client.key ? ` ${client.hash}` : "";
-      setText(row.detail, `${client.scope}${hash}, ${limitNames(client)}${untilText(client.wait)}`);
+      setText(row.detail, `${scopeName(client.scope)}${hash}, ${limitNames(client)}${untilText(client.wait)}`);
       const { Block, Unblock, Override } = row.buttons;
-      Block.hidden = client.who in GROUPS || !state.blockable || blocked.has(client.hash);
+      Block.hidden = client.who in GROUPS || !state.blocks || blocked.has(client.hash);
       Unblock.hidden = !blocked.has(client.hash);
       Override.hidden = client.who in GROUPS || !state.overrides;
       nameButtons(row, `client ${client.hash}`);
@@ -67,7 +68,7 @@ async function pollTop() {
 function blockClient(client) {
   confirmChange({
     title: "Block this client?", action: "Block", asks: ["seconds"], done: blockText,
-    text: `All requests of ${client.scope} ${nameOf(client)} get status 403, on all instances.`,
+    text: `All requests of ${scopeName(client.scope)} ${nameOf(client)} get status 403, on all instances.`,
     act: ({ reason, seconds }) => putBlock({ target: `hash:${client.hash}`, scope: client.scope, seconds: Number(seconds), reason }),
   });
 }
@@ -117,7 +118,7 @@ let found = [];
 async function find() {
   const key = at("find-key").value.trim();
   const { clients } = await post("v1/clients/find", { key });
-  found = clients.map(client => ({ ...client, key, limits: client.limits.slice(0, 20), left: {}, wait: 0 }));
+  found = clients.map(client => ({ ...client, key, limits: client.limits.filter(isEnforced).slice(0, 20), left: {}, wait: 0 }));
   await Promise.all(found.flatMap(client => client.limits.map(limit => peek(client, limit))));
 }
 

@@ -26,7 +26,8 @@ function confirmChange({ title, text, action, asks = [], limits = [], quota = ""
   at("dialog-confirm").disabled = false;
   confirmed = { act, done };
   at("dialog").showModal();
-  fields.find(field => !field.disabled).querySelector("input, select").focus();
+  // Lengths have a default that is right most times.
+  at("dialog-form").querySelector("fieldset:enabled :required").focus();
 }
 
 at("dialog-credit").append(...[...at("dialog-seconds").options].map(option =>
@@ -73,7 +74,7 @@ async function showMeant(text) {
   if (NETWORK.test(text)) return setText(at("dialog-meant"), `All requests from ${text}.`);
   const { clients } = await post("v1/clients/find", { key: text });
   if (at("dialog-target").value.trim() !== text) return;
-  const name = ({ scope, hash, limits }) => `${scope} ${hash}: counted by ${limits.slice(0, 5).join(", ")}${limits.length > 5 ? " and others" : ""}`;
+  const name = ({ scope, hash, limits }) => `${scopeName(scope)} ${hash}: counted by ${limits.slice(0, 5).join(", ")}${limits.length > 5 ? " and others" : ""}`;
   const meant = clients.length === 1 ? `${name(clients[0])}.` : clients.length ? "" : "No limit counts by such a key.";
   setText(at("dialog-meant"), meant);
   offer("scope", clients.length > 1);

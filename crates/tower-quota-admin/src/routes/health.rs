@@ -23,8 +23,9 @@ pub(crate) struct Health {
     shows_keys: bool,
     /// True if the rules are in force as their source says, or code makes them, and all stores answer.
     healthy: bool,
-    /// The rules: version in force, source, errors.
-    rules: LiveState,
+    /// The rules: version in force, source, errors. Absent if code makes the policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rules: Option<LiveState>,
     /// The stores whose figures are reported.
     stores: Vec<StoreHealth>,
     /// The number of requests that wait for their turn.
@@ -62,7 +63,8 @@ struct MistakeHealth {
 
 impl Health {
     pub(crate) fn of(api: &Api) -> Self {
-        let (rules, handle) = (api.live.state(), api.live.handle());
+        let handle = api.live.handle();
+        let rules = api.live.follows_store().then(|| api.live.state());
         let figures = |(name, read): &crate::figures::NamedFigures| {
             let read = read();
             StoreHealth {
@@ -85,9 +87,8 @@ impl Health {
                 message: text.to_owned(),
             })
             .collect();
-        let is_followed = api.live.follows_store();
-        let healthy =
-            (rules.is_healthy() || !is_followed) && stores.iter().all(|store| store.available);
+        let healthy = rules.as_ref().is_none_or(LiveState::is_healthy)
+            && stores.iter().all(|store| store.available);
         Self {
             title: api.title.clone(),
             instance: api.instance.clone(),
