@@ -130,7 +130,7 @@ async function peek(client, limit) {
 
 function showFound() {
   const left = client => client.limits.map(limit => client.left[limit]).filter(Boolean)
-    .map(({ limit, remaining, capacity }) => `${limit}: ${number(remaining)} of ${number(capacity)} left`).join("; ");
+    .map(({ limit, remaining, capacity }) => `${limit}: ${number(remaining)} of ${number(capacity)} left${remaining === capacity ? " (unused)" : ""}`).join("; ");
   for (const client of found) client.wait = Math.max(0, ...Object.values(client.left).map(status => status.retry_after_ms ?? 0));
   showClients("found", found, client => left(client), false);
 }
