@@ -99,7 +99,10 @@ fn page(report: &Report) -> Result<Page, Box<dyn Error>> {
             continue;
         }
         let file = format!("{}.svg", picture.name);
-        page.text += &format!("\n![{}: {}](../charts/{file})\n", picture.title, picture.unit);
+        page.text += &format!(
+            "\n![{}: {}](../charts/{file})\n",
+            picture.title, picture.unit
+        );
         if picture.has_table {
             page.text += &tables::of_grid(&grid);
         }

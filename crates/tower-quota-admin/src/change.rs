@@ -33,6 +33,15 @@ impl Change {
     pub(crate) fn by(&self) -> By {
         By::new(&self.author).comment(&self.comment)
     }
+
+    /// Prefers the reason in a body, which is listed with the entry.
+    pub(crate) fn because(mut self, reason: &str) -> Result<By> {
+        let reason = plain_comment(reason)?;
+        if !reason.is_empty() {
+            self.comment = reason;
+        }
+        Ok(self.by())
+    }
 }
 
 /// Checks the length of a reason for a change, and returns it as a line of plain text.

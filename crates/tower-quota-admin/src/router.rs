@@ -14,7 +14,8 @@ use utoipa_axum::routes;
 
 use crate::api::Api;
 use crate::routes::{
-    audit, blocks, check, clients, document, events, explain, health, history, shadow, top,
+    audit, blocks, check, clients, document, events, explain, health, history, overrides, shadow,
+    top,
 };
 use crate::{AdminError, AdminOptions, auth, page, protect};
 
@@ -98,6 +99,8 @@ fn routes() -> OpenApiRouter<Api> {
         .routes(routes!(clients::grant))
         .routes(routes!(blocks::list, blocks::put))
         .routes(routes!(blocks::remove))
+        .routes(routes!(overrides::list, overrides::put))
+        .routes(routes!(overrides::remove))
         .routes(routes!(explain::explain))
         .routes(routes!(top::top))
         .routes(routes!(health::health))

@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
-use crate::remote::blocks::{BlockArguments, ListArguments, UnblockArguments};
+use crate::remote::blocks::{BlockArguments, ListArguments, OverrideArguments, UnblockArguments};
 use crate::remote::clients::{GrantArguments, PeekArguments, ResetArguments};
 use crate::remote::explain::ExplainArguments;
 use crate::remote::put::PutArguments;
@@ -66,7 +66,7 @@ pub(crate) enum Command {
     Peek(Remote<PeekArguments>),
     /// Forgets what a client has used of a limit, and its penalty.
     Reset(Remote<ResetArguments>),
-    /// Gives units back to a client.
+    /// Gives units back to a client, or with an end, units above the quota.
     Grant(Remote<GrantArguments>),
     /// Blocks a client or a network on all instances, or lets it pass uncounted.
     Block(Remote<BlockArguments>),
@@ -74,6 +74,10 @@ pub(crate) enum Command {
     Unblock(Remote<UnblockArguments>),
     /// Lists the blocks in force.
     Blocks(Remote<ListArguments>),
+    /// Gives a client another quota on all instances, until an end.
+    Override(Remote<OverrideArguments>),
+    /// Lists the overrides and credits in force.
+    Overrides(Remote<ListArguments>),
     /// Shows the health of an instance. The exit code is 1 if it is not healthy.
     Health(TargetArguments),
     /// Lists the clients that are limited most, or that send most requests.

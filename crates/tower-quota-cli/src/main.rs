@@ -46,7 +46,9 @@ fn run(command: &Command, is_json: bool) -> Ended {
         Command::Grant(grant) => grant.run(clients::grant),
         Command::Block(block) => block.run(blocks::block),
         Command::Unblock(unblock) => unblock.run(blocks::unblock),
-        Command::Blocks(list) => list.run(blocks::list),
+        Command::Blocks(list) => list.run(|list, api| blocks::list("blocks", list, api)),
+        Command::Override(change) => change.run(blocks::change_override),
+        Command::Overrides(list) => list.run(|list, api| blocks::list("overrides", list, api)),
         Command::Health(target) => status::health(&target.connect()?),
         Command::Top(top) => top.run(|top, api| status::top(top, api, is_json)),
         Command::Completions { shell } => {

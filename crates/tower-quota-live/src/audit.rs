@@ -47,6 +47,10 @@ pub enum Action {
     Allow,
     /// A block or an allowance was removed.
     Unblock,
+    /// A client got another quota, until an end.
+    Override,
+    /// An override or a credit was ended early.
+    EndOverride,
     /// A counter was reset.
     Reset,
     /// Units were granted.
@@ -66,6 +70,8 @@ impl Action {
             Self::Block => "block",
             Self::Allow => "allow",
             Self::Unblock => "unblock",
+            Self::Override => "override",
+            Self::EndOverride => "end_override",
             Self::Reset => "reset",
             Self::Grant => "grant",
         }

@@ -3,7 +3,8 @@
 use core::error::Error;
 use core::fmt;
 
-use tower_quota::ConfigError;
+use tower_quota::store::BoxStoreError;
+use tower_quota::{ConfigError, HandleError};
 
 use super::store::RuleStoreError;
 use tower_quota_rules::{Problems, TestReport};
@@ -83,7 +84,7 @@ impl fmt::Display for StartError {
 impl Error for StartError {}
 
 /// The error of a change of live rules.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum ChangeError {
     /// The document is invalid: it was not put.
@@ -92,6 +93,8 @@ pub enum ChangeError {
     Beside(ConfigError),
     /// The change cannot be made, for this reason.
     Refused(String),
+    /// The limit or the client cannot be changed so, or the store of the counters failed.
+    Client(HandleError<BoxStoreError>),
     /// The store did not make the change, or did not say so in time.
     Store(RuleStoreError),
 }
@@ -103,6 +106,12 @@ impl From<Invalid> for ChangeError {
             Invalid::Config(error) => Self::Beside(error),
             Invalid::Tests(_) | Invalid::Failed(_) => Self::Refused(invalid.to_string()),
         }
+    }
+}
+
+impl From<HandleError<BoxStoreError>> for ChangeError {
+    fn from(error: HandleError<BoxStoreError>) -> Self {
+        Self::Client(error)
     }
 }
 
@@ -121,6 +130,7 @@ impl fmt::Display for ChangeError {
                 "the document cannot run beside the one in force: {error}"
             ),
             Self::Refused(reason) => f.write_str(reason),
+            Self::Client(error) => error.fmt(f),
             Self::Store(error) => error.fmt(f),
         }
     }
@@ -132,6 +142,7 @@ impl Error for ChangeError {
             Self::Invalid(problems) => Some(problems),
             Self::Beside(error) => Some(error),
             Self::Refused(_) => None,
+            Self::Client(error) => Some(error),
             Self::Store(error) => Some(error),
         }
     }

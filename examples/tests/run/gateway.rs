@@ -37,6 +37,12 @@ fn ann() -> Request {
     get("/").header("x-api-key: ann")
 }
 
+/// Returns the first answer to Ann that was counted. While Redis takes too long, the gateway admits requests uncounted,
+/// and its answers say so.
+fn counted_answer(example: &Example) -> String {
+    example.until(|_| ann(), |_, answer| !answer.contains("degraded"))
+}
+
 #[test]
 fn gateway_follows_a_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -75,9 +81,13 @@ fn gateways_share_counters_and_keep_a_copy() {
     );
     let admin = one.line();
     let admin = admin.strip_prefix("admin on http://").unwrap();
-    one.expect(&ann(), 200, &[]);
-    other.expect(&ann(), 200, &[]);
-    one.expect(&ann(), 429, &[]);
+    for (gateway, status) in [(&one, "200"), (&other, "200"), (&one, "429")] {
+        let answer = counted_answer(gateway);
+        assert!(
+            answer.starts_with(&format!("http/1.1 {status}")),
+            "{answer}"
+        );
+    }
     assert!(copy.exists());
 
     let (status, metrics) = get("/metrics").send(admin);
@@ -98,7 +108,13 @@ fn gateways_share_rules_and_counters() {
     let (other, _other_admin) = start(&redis.url());
     let (status, answer) = put(RULES, "if-none-match: *").send(&admin);
     assert_eq!(status, 200, "{answer}");
-    one.expect(&ann(), 200, &["\"minute\";q=2"]);
-    other.until(|_| ann(), |status, _| status == 429);
-    one.expect(&ann(), 429, &[]);
+    let first = counted_answer(&one);
+    assert!(first.contains("\"minute\";q=2"), "{first}");
+    // Until the other gateway has the rules, the limits of its own file hold.
+    other.until(
+        |_| ann(),
+        |status, answer| status == 429 && answer.contains("\"minute\""),
+    );
+    let last = counted_answer(&one);
+    assert!(last.starts_with("http/1.1 429"), "{last}");
 }

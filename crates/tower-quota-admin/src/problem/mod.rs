@@ -186,6 +186,7 @@ impl From<ChangeError> for Problem {
                 Self::new(ProblemKind::InvalidRules, detail).problems(problems)
             }
             ChangeError::Beside(_) => Self::new(ProblemKind::InvalidRules, error),
+            ChangeError::Client(error) => error.into(),
             ChangeError::Store(error) => error.into(),
             error => Self::new(ProblemKind::InvalidValue, error),
         }
@@ -196,7 +197,9 @@ impl<E: core::error::Error> From<HandleError<E>> for Problem {
     fn from(error: HandleError<E>) -> Self {
         let kind = match error {
             HandleError::UnknownLimit { .. } => ProblemKind::NotFound,
-            HandleError::UnreadableKey(_) | HandleError::NotGranted(_) => ProblemKind::InvalidValue,
+            HandleError::UnreadableKey(_)
+            | HandleError::NotGranted(_)
+            | HandleError::InvalidQuota(..) => ProblemKind::InvalidValue,
             _ => ProblemKind::Unavailable,
         };
         Self::new(kind, error)

@@ -7,18 +7,18 @@ use core::time::Duration;
 use axum::extract::State;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
-use tower_quota_live::{Block, BlockKind, BlockTarget, NewBlock, Target};
+use tower_quota_live::{Block, BlockTarget, NewBlock, Target};
 use utoipa::ToSchema;
 
 use super::clients::{HASH, listed};
 use super::history::MostQuery;
 use crate::api::{Api, Caller, ShowKeys, ShowQuery};
-use crate::change::{Change, ChangeParams, plain_comment};
+use crate::change::{Change, ChangeParams};
 use crate::extract::{Json, Query};
 use crate::problem::{Problem, ProblemKind, Result};
 
-/// The longest block.
-const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+/// The longest time that an entry lasts.
+pub(super) const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// A block or an allowance to make.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -33,7 +33,7 @@ pub(crate) struct BlockBody {
     force: bool,
     /// `block` refuses with 403; `allow` lets pass uncounted.
     #[serde(default)]
-    kind: BlockKind,
+    kind: NewKind,
     /// The time until it ends, in seconds: at most a year.
     #[schema(minimum = 1, maximum = 31622400)]
     seconds: u32,
@@ -41,6 +41,15 @@ pub(crate) struct BlockBody {
     #[serde(default)]
     #[schema(max_length = 1000)]
     reason: String,
+}
+
+/// The effect of a block or an allowance.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum NewKind {
+    #[default]
+    Block,
+    Allow,
 }
 
 /// A block or an allowance to remove.
@@ -71,19 +80,23 @@ pub(crate) async fn list(
     Query(query): Query<MostQuery>,
     ShowKeys(show): ShowKeys,
 ) -> Result<Json<BlockList>> {
-    let mut blocks = api.live.blocks();
+    let blocks = shown(api.live.blocks(), query, show)?;
+    let scopes = api.live.scopes();
+    Ok(Json(BlockList { blocks, scopes }))
+}
+
+/// Returns as many entries as a query asks for, those that began last.
+pub(super) fn shown(mut blocks: Vec<Block>, query: MostQuery, show: bool) -> Result<Vec<Block>> {
     if let Some(most) = query.most()?
         && blocks.len() > most
     {
         blocks.sort_by_key(|block| Reverse(block.since));
         blocks.truncate(most);
     }
-    let blocks = blocks
-        .into_iter()
+    let blocks = blocks.into_iter();
+    Ok(blocks
         .map(|block| if show { block } else { hidden(block) })
-        .collect();
-    let scopes = api.live.scopes();
-    Ok(Json(BlockList { blocks, scopes }))
+        .collect())
 }
 
 /// Blocks or allows a client or a network, on all instances. An entry of the same target is replaced.
@@ -98,26 +111,18 @@ pub(crate) async fn put(
     Json(body): Json<BlockBody>,
 ) -> Result<Json<Block>> {
     let length = length(body.seconds)?;
-    let reason = plain_comment(&body.reason)?;
+    let by = change.because(&body.reason)?;
     let target = resolve(&api, &body.target, body.scope.as_deref())?;
     if !body.force {
-        let caller = caller.filter(|_| body.kind == BlockKind::Block);
+        let caller = caller.filter(|_| matches!(body.kind, NewKind::Block));
         check_reach(&target, caller)?;
     }
     let new = match body.kind {
-        BlockKind::Block => NewBlock::block(length, change.author),
-        BlockKind::Allow => NewBlock::allow(length, change.author),
-    };
-    // A reason is a comment that is listed with the block.
-    let reason = if reason.is_empty() {
-        change.comment
-    } else {
-        reason
+        NewKind::Block => NewBlock::block(length, by),
+        NewKind::Allow => NewBlock::allow(length, by),
     };
     let target = BlockTarget::Resolved(&target);
-    Ok(Json(hidden(
-        api.live.block(target, new.reason(reason)).await?,
-    )))
+    Ok(Json(hidden(api.live.block(target, new).await?)))
 }
 
 /// Removes a block or an allowance by its id or its target.
@@ -183,7 +188,7 @@ fn length(seconds: u32) -> Result<Duration> {
 }
 
 /// Leaves out the readable key.
-fn hidden(mut block: Block) -> Block {
+pub(super) fn hidden(mut block: Block) -> Block {
     if let Target::Key { text, .. } = &mut block.target {
         *text = None;
     }

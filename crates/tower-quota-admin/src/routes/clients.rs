@@ -5,8 +5,10 @@ use core::num::NonZeroU64;
 use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use tower_quota::{ClientKey, Key};
+use tower_quota_live::Time;
 use utoipa::ToSchema;
 
+use super::overrides::end;
 use crate::api::Api;
 use crate::change::{Change, ChangeParams};
 use crate::extract::Json;
@@ -59,9 +61,17 @@ pub(crate) struct GrantBody {
     limit: String,
     /// The key that the limit counts by, such as an API key; or `hash:` and the hash of a client that this instance lists.
     key: String,
-    /// The number of units. More than are used have no effect.
+    /// The number of units. Without an end, more than are used have no effect.
     #[schema(value_type = u64, minimum = 1)]
     units: NonZeroU64,
+    /// Gives a credit above the quota for this time, such as `1d`: at most a year. Give either this or `until`, or neither.
+    r#for: Option<String>,
+    /// Gives a credit above the quota until this instant.
+    until: Option<Time>,
+    /// The reason, which is listed with a credit.
+    #[serde(default)]
+    #[schema(max_length = 1000)]
+    reason: String,
 }
 
 /// Finds the clients that a key can name, with their hashes and limits. Charges nothing.
@@ -125,13 +135,18 @@ pub(crate) async fn reset(
 /// The units that a client got, and the status afterwards.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Granted {
-    /// The units that the client really got. More than were used have no effect.
+    /// The units that the client really got. Without an end, more than were used have no effect.
     given: u64,
+    /// The end of a credit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<Time>,
     #[serde(flatten)]
     status: Status,
 }
 
-/// Gives units back to a client, up to a full limit. Returns the units given, and the status afterwards.
+/// Gives units back to a client, up to a full limit, or with an end, units above the quota.
+///
+/// Returns the units given, and the status afterwards. A credit of a bucket takes a second.
 #[utoipa::path(
     post, path = "/v1/clients/grant", operation_id = "grant", params(ChangeParams), request_body = GrantBody,
     responses((status = 200, body = Granted), (status = 404), (status = 422)),
@@ -143,13 +158,21 @@ pub(crate) async fn grant(
 ) -> Result<Json<Granted>> {
     let listed = listed(&api, &body.key, Some(&body.limit))?;
     let client = client(&body.key, listed.as_ref());
-    let units = body.units.get();
-    let status = api
-        .live
-        .grant(&body.limit, client, units, change.by())
-        .await?;
+    let (limit, units, live) = (&body.limit, body.units.get(), &api.live);
+    let by = change.because(&body.reason)?;
+    let (given, until, status) = match end(body.r#for.as_deref(), body.until)? {
+        None => {
+            let status = live.grant(limit, client, units, by).await?;
+            (status.taken, None, status)
+        }
+        Some(until) => {
+            let (credit, status) = live.credit(limit, client, units, until, by).await?;
+            (units, Some(credit.until), status)
+        }
+    };
     Ok(Json(Granted {
-        given: status.taken,
+        given,
+        until,
         status: status.into(),
     }))
 }

@@ -14,6 +14,8 @@ use crate::extract::Json;
 /// The health of an instance.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Health {
+    /// True if the rules are in force as their source says, or code makes them, and all stores answer.
+    healthy: bool,
     /// The title that the options give to the service; absent without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
@@ -21,8 +23,6 @@ pub(crate) struct Health {
     instance: String,
     /// True if `show_keys=true` is allowed.
     shows_keys: bool,
-    /// True if the rules are in force as their source says, or code makes them, and all stores answer.
-    healthy: bool,
     /// The rules: version in force, source, errors. Absent if code makes the policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     rules: Option<LiveState>,

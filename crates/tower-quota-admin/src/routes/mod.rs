@@ -9,6 +9,7 @@ pub(crate) mod events;
 pub(crate) mod explain;
 pub(crate) mod health;
 pub(crate) mod history;
+pub(crate) mod overrides;
 pub(crate) mod shadow;
 pub(crate) mod top;
 pub(crate) mod totals;

@@ -176,6 +176,15 @@ async fn role_bounds_what_a_token_may_do() {
             Some("operate"),
         ),
         (read, "read", Method::PUT, "/v1/blocks", Some("operate")),
+        (read, "read", Method::GET, "/v1/overrides", None),
+        (read, "read", Method::PUT, "/v1/overrides", Some("operate")),
+        (
+            read,
+            "read",
+            Method::POST,
+            "/v1/overrides/remove",
+            Some("operate"),
+        ),
         (read, "read", Method::PUT, "/v1/rules", Some("rules")),
         (operate, "operate", Method::POST, "/v1/clients/reset", None),
         (

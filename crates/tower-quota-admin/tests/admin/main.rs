@@ -10,6 +10,7 @@ mod errors;
 mod explain;
 mod health;
 mod openapi;
+mod overrides;
 mod page;
 mod server;
 mod shadow;

@@ -1,10 +1,10 @@
-//! `block`, `unblock`, `blocks`: clients and networks that are blocked or let pass, on all instances.
+//! `block`, `unblock`, `override` and their lists: clients and networks that get another treatment, on all instances.
 
 use core::time::Duration;
 
 use clap::Args;
 use http::Request;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::target::duration;
 use super::{Api, ChangeArguments, clients};
@@ -42,6 +42,37 @@ pub(crate) struct UnblockArguments {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct OverrideArguments {
+    /// The key that the limit counts by, or with `--remove` the id of an override or a credit.
+    who: String,
+    /// The name of a limit.
+    #[arg(long, required_unless_present = "remove")]
+    limit: Option<String>,
+    /// The quota, such as 60000/minute.
+    #[arg(long, required_unless_present = "remove")]
+    quota: Option<String>,
+    #[command(flatten)]
+    end: EndArguments,
+    /// The reason, which is listed with it.
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    reason: String,
+    /// Ends an override or a credit early.
+    #[arg(long, conflicts_with_all = ["limit", "quota", "length", "until"])]
+    remove: bool,
+}
+
+/// The end of an override or a credit.
+#[derive(Args, Debug)]
+pub(crate) struct EndArguments {
+    /// The time until it ends, such as 2h.
+    #[arg(long = "for", value_name = "TIME", conflicts_with = "until")]
+    pub(super) length: Option<String>,
+    /// The instant at which it ends, such as 2026-05-01T12:00:00Z.
+    #[arg(long, value_name = "TIME")]
+    pub(super) until: Option<String>,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct ListArguments {
     /// Shows keys, where services store them.
     #[arg(long)]
@@ -72,13 +103,37 @@ pub(crate) fn unblock(arguments: &UnblockArguments, api: &Api) -> Ended {
     Output::new(&json!({ "removed": true }), "removed\n")
 }
 
-pub(crate) fn list(arguments: &ListArguments, api: &Api) -> Ended {
-    let path = format!("/v1/blocks?show_keys={}", arguments.show_keys);
-    let blocks = &api.get(&path)?["blocks"];
+pub(crate) fn change_override(arguments: &OverrideArguments, api: &Api) -> Ended {
+    let (request, body) = if arguments.remove {
+        let body = json!({ "id": arguments.who });
+        (Request::post("/v1/overrides/remove"), body)
+    } else {
+        let body = json!({
+            "limit": arguments.limit,
+            "key": arguments.who,
+            "quota": arguments.quota,
+            "for": arguments.end.length,
+            "until": arguments.end.until,
+        });
+        (Request::put("/v1/overrides"), body)
+    };
+    let request = request.header("x-comment", arguments.reason.as_bytes());
+    match api.send_json(request, &body)? {
+        Value::Null => Output::answer(json!({ "removed": true })),
+        made => Output::answer(made),
+    }
+}
+
+/// Lists `blocks` or `overrides`.
+pub(crate) fn list(what: &str, arguments: &ListArguments, api: &Api) -> Ended {
+    let path = format!("/v1/{what}?show_keys={}", arguments.show_keys);
+    let blocks = &api.get(&path)?[what];
     let mut shown = blocks.clone();
     for block in shown.as_array_mut().into_iter().flatten() {
         if let Some(block) = block.as_object_mut() {
-            block.retain(|name, _| !matches!(name.as_str(), "since" | "limit"));
+            block.retain(|name, _| {
+                !matches!((name.as_str(), what), ("since", _) | ("limit", "blocks"))
+            });
         }
     }
     Output::new(blocks, &describe(&shown))

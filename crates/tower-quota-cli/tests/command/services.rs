@@ -231,22 +231,23 @@ fn recorded_version_holds_for_its_service_only() {
 }
 
 #[test]
-fn control_characters_of_reasons_are_escaped() {
-    let service = TestService::start();
-    let target = TestTarget::admin(&service);
-    target
-        .run(&["put", &Files::new().write("rules.yaml", RULES)])
-        .expect(0);
-    let reason = "a\u{1b}[2Jb\u{202e}c\nd";
-    target
-        .run(&["block", "ann", "--for", "1h", "--reason", reason])
-        .expect(0);
-    for list in ["blocks", "audit"] {
-        let out = target.run(&[list]).expect(0);
-        assert!(out.contains("a\\u{1b}[2Jb\\u{202e}c\\nd"), "{out}");
+fn control_characters_are_not_printed() {
+    let (service, server) = (TestService::start(), RedisServer::start());
+    for target in [TestTarget::admin(&service), TestTarget::redis(server.url())] {
+        target
+            .run(&["put", &Files::new().write("rules.yaml", RULES)])
+            .expect(0);
+        let reason = "a\u{1b}[2Jb\u{202e}c\nd";
+        target
+            .run(&["block", "ann", "--for", "1h", "--reason", reason])
+            .expect(0);
+        for list in ["blocks", "audit"] {
+            let out = target.run(&[list]).expect(0);
+            assert!(out.contains("a [2Jbc d"), "{out}");
+        }
+        let refused = target.run(&["peek", "\u{1b}[2J\u{202e}", "ann"]).error;
+        assert!(!refused.contains(['\u{1b}', '\u{202e}']), "{refused:?}");
     }
-    let refused = target.run(&["peek", "\u{1b}[2J\u{202e}", "ann"]).error;
-    assert!(!refused.contains(['\u{1b}', '\u{202e}']), "{refused:?}");
 }
 
 #[test]
@@ -336,12 +337,68 @@ fn operate_clients(target: &TestTarget) {
     );
 }
 
+/// Gives a client another quota, and a credit, and ends both.
+fn override_clients(target: &TestTarget) {
+    let capacity = || target.run(&["peek", "minute", "ann", "--json"]).json(0)["capacity"].take();
+    let of_ann = [
+        "override",
+        "ann",
+        "--limit",
+        "minute",
+        "--quota",
+        "60/minute",
+    ];
+    let put = |more: &[&str]| target.run(&[&of_ann, more].concat());
+    let made = put(&["--for", "2h", "--reason", "launch day"]).expect(0);
+    assert!(
+        made.contains("kind: override\n") && made.contains("quota: 60/minute\n"),
+        "{made}"
+    );
+    assert_eq!(capacity(), 60);
+    let listed = target.run(&["overrides"]).expect(0);
+    assert!(
+        listed.contains("minute") && listed.contains("launch day"),
+        "{listed}"
+    );
+    let end_all = || {
+        let listed = target.run(&["overrides", "--json"]).json(0);
+        for id in listed.as_array().unwrap() {
+            let end = ["override", "--remove", id["id"].as_str().unwrap()];
+            target.run(&end).expect(0);
+            assert_eq!(target.run(&end).code, 1);
+        }
+        assert_eq!(capacity(), 3);
+    };
+    end_all();
+    let endless = put(&[]);
+    assert!(
+        endless.code == 1 && endless.error.contains("2h"),
+        "{}",
+        endless.error
+    );
+    assert_eq!(put(&["--remove"]).code, 2);
+    assert_eq!(
+        put(&["--for", "2h", "--until", "2100-01-01T00:00:00Z"]).code,
+        2
+    );
+
+    let grant = ["grant", "minute", "ann", "4", "--for", "1d", "--json"];
+    let given = target.run(&grant).json(0);
+    assert_eq!(
+        (&given["given"], &given["capacity"]),
+        (&4.into(), &7.into())
+    );
+    assert_eq!(capacity(), 7);
+    end_all();
+}
+
 #[test]
 fn commands_work_by_the_admin_api() {
     let service = TestService::start();
     let target = TestTarget::admin(&service);
     change_rules(&target);
     operate_clients(&target);
+    override_clients(&target);
     assert!(
         target
             .run(&["health"])
@@ -377,6 +434,7 @@ fn commands_work_by_redis() {
     let target = TestTarget::redis(server.url());
     change_rules(&target);
     operate_clients(&target);
+    override_clients(&target);
     let top = target.run(&["top", "--json"]);
     assert!(
         top.code == 2 && top.error.contains("--admin"),

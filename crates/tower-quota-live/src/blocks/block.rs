@@ -1,4 +1,4 @@
-//! Entries of the list of blocks.
+//! Entries of the list of blocks, overrides and credits.
 
 use core::fmt;
 use core::time::Duration;
@@ -6,18 +6,50 @@ use core::time::Duration;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+use crate::audit::{Action, AuditRecord};
+use crate::change::By;
 use crate::time::Time;
+use tower_quota_rules::QuotaText;
 
 /// The effect of an entry.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
+#[serde(tag = "kind", rename_all = "snake_case")]
 pub enum BlockKind {
     /// Requests are refused with 403.
-    #[default]
-    Block,
+    Block {
+        /// The limit whose penalty made the block.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<String>,
+    },
     /// Requests are not counted, and not blocked.
     Allow,
+    /// A limit counts the client by another quota.
+    Override {
+        /// The name of the limit.
+        limit: String,
+        /// The quota, such as `60000/minute`.
+        #[cfg_attr(feature = "openapi", schema(value_type = String))]
+        quota: QuotaText,
+    },
+    /// A limit admits more units of the client, above the quota.
+    Credit {
+        /// The name of the limit.
+        limit: String,
+        /// The number of units.
+        units: u64,
+    },
+}
+
+impl BlockKind {
+    /// Returns the name of the limit of an override or a credit.
+    #[must_use]
+    pub fn limit(&self) -> Option<&str> {
+        match self {
+            Self::Override { limit, .. } | Self::Credit { limit, .. } => Some(limit),
+            _ => None,
+        }
+    }
 }
 
 /// The clients of an entry, as it is stored.
@@ -47,6 +79,14 @@ impl Target {
             Self::Network(network) => network.trunc().to_string(),
         }
     }
+
+    /// Returns the hash of a key. A hash that another program wrote in another form matches no key.
+    pub(super) fn hash(&self) -> Option<u64> {
+        match self {
+            Self::Key { hash, .. } => u64::from_str_radix(hash, 16).ok(),
+            Self::Network(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for Target {
@@ -58,14 +98,15 @@ impl fmt::Display for Target {
     }
 }
 
-/// A block or an allowance.
+/// A block, an allowance, an override or a credit.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[non_exhaustive]
 pub struct Block {
-    /// The id, by which it is removed: a network, or the hash of a key.
+    /// The id, by which it is removed: a network, the hash of a key, or a limit and the hash of a key.
     pub id: String,
     /// The effect.
+    #[serde(flatten)]
     pub kind: BlockKind,
     /// The clients.
     #[cfg_attr(feature = "openapi", schema(value_type = super::schema::TargetSchema))]
@@ -78,31 +119,64 @@ pub struct Block {
     pub reason: String,
     /// The author; `penalty` if a limit's penalty made the block.
     pub author: String,
-    /// The limit whose penalty made the block.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<String>,
 }
 
 impl Block {
     /// Makes an entry that begins now.
     pub(crate) fn new(target: Target, new: NewBlock) -> Self {
-        let since = Time::now();
-        let until = since.after(new.length);
         let NewBlock {
             kind,
-            reason,
-            author,
-            ..
+            since,
+            until,
+            by,
         } = new;
+        let id = match &kind {
+            BlockKind::Override { limit, .. } => format!("{limit} {}", target.id()),
+            // Credits of a client add up.
+            BlockKind::Credit { limit, .. } => {
+                format!("{limit} {} {:016x}", target.id(), fastrand::u64(..))
+            }
+            _ => target.id(),
+        };
         Self {
-            id: target.id(),
+            id,
             kind,
             target,
             since,
             until,
-            reason,
-            author,
-            limit: None,
+            reason: by.comment,
+            author: by.author,
+        }
+    }
+
+    /// Returns whether the penalty of a limit made it.
+    pub(crate) fn is_of_penalty(&self) -> bool {
+        matches!(self.kind, BlockKind::Block { limit: Some(_) })
+    }
+
+    /// Returns the audit record of a change of it.
+    pub(crate) fn record(
+        &self,
+        what: Action,
+        by: By,
+        [before, after]: [Option<&Self>; 2],
+    ) -> AuditRecord {
+        let state = |block: &Self| match &block.kind {
+            BlockKind::Override { quota, .. } => format!("{quota} until {}", block.until),
+            BlockKind::Credit { units, .. } => format!("{units} more until {}", block.until),
+            _ => format!("until {}", block.until),
+        };
+        AuditRecord {
+            time: Time::now(),
+            who: by.author,
+            what,
+            target: match self.kind.limit() {
+                Some(limit) => format!("{limit} {}", self.target.id()),
+                None => self.target.to_string(),
+            },
+            before: before.map(state),
+            after: after.map(state),
+            comment: by.comment,
         }
     }
 
@@ -117,34 +191,46 @@ impl Block {
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct NewBlock {
-    kind: BlockKind,
-    length: Duration,
-    reason: String,
-    author: String,
+    pub(crate) kind: BlockKind,
+    since: Time,
+    until: Time,
+    by: By,
 }
 
 impl NewBlock {
     /// Makes a block of this length.
-    pub fn block(length: Duration, author: impl Into<String>) -> Self {
+    pub fn block(length: Duration, by: impl Into<By>) -> Self {
+        let since = Time::now();
         Self {
-            kind: BlockKind::Block,
-            length,
-            reason: String::new(),
-            author: author.into(),
+            kind: BlockKind::Block { limit: None },
+            since,
+            until: since.after(length),
+            by: by.into(),
         }
     }
 
     /// Makes an allowance of this length.
-    pub fn allow(length: Duration, author: impl Into<String>) -> Self {
+    pub fn allow(length: Duration, by: impl Into<By>) -> Self {
         Self {
             kind: BlockKind::Allow,
-            ..Self::block(length, author)
+            ..Self::block(length, by)
+        }
+    }
+
+    /// Makes an entry of another kind.
+    pub(crate) fn of_kind(kind: BlockKind, until: Time, by: By) -> Self {
+        let since = Time::now();
+        Self {
+            kind,
+            since,
+            until,
+            by,
         }
     }
 
     /// Sets the reason.
     pub fn reason(mut self, reason: impl Into<String>) -> Self {
-        self.reason = reason.into();
+        self.by.comment = reason.into();
         self
     }
 }

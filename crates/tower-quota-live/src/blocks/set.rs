@@ -1,12 +1,13 @@
-//! The blocks in force, as conditions of a policy read them.
+//! The entries in force, as conditions and overrides of a policy read them.
 
 use core::net::IpAddr;
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tower_quota::key::{ClientIp, KeyExtractor, MAX_SENT_KEYS};
-use tower_quota::{Key, Policy, RequestHead};
+use tower_quota::{Key, Name, Policy, Quota, RequestHead};
 
 use super::block::{Block, BlockKind, Target};
 use crate::store::BlockChanges;
@@ -20,15 +21,19 @@ pub(crate) struct BlockKeys {
     pub(crate) client_ip: ClientIp,
 }
 
-/// The blocks and allowances of an instance, replaced in one step.
+/// The entries of an instance, replaced in one step.
 pub(crate) struct BlockSet {
     seed: [u8; 16],
+    /// A load of the entries for each limit would cost requests too much.
+    has_overrides: AtomicBool,
     entries: ArcSwap<BlockEntries>,
 }
 
 struct BlockEntries {
     blocked: Listed,
     allowed: Listed,
+    /// The overrides and credits by limit and hashed key.
+    overrides: HashMap<String, HashMap<u64, Vec<Arc<Block>>>>,
     all: HashMap<String, Arc<Block>>,
 }
 
@@ -42,6 +47,7 @@ impl BlockSet {
     pub(crate) fn new(seed: [u8; 16]) -> Self {
         Self {
             seed,
+            has_overrides: AtomicBool::new(false),
             entries: ArcSwap::from_pointee(BlockEntries::of(HashMap::new())),
         }
     }
@@ -51,16 +57,20 @@ impl BlockSet {
         if changes.is_complete || !changes.changed.is_empty() {
             let mut all = self.entries.load().all.clone();
             changes.apply_to(&mut all);
-            self.entries.store(Arc::new(BlockEntries::of(all)));
+            let entries = Arc::new(BlockEntries::of(all));
+            self.has_overrides
+                .store(!entries.overrides.is_empty(), Ordering::Release);
+            self.entries.store(entries);
         }
     }
 
-    /// Returns the number of entries in force.
-    pub(crate) fn in_force(&self) -> usize {
-        let now = Time::now();
-        let entries = self.entries.load();
-        let in_force = entries.all.values().filter(|block| block.is_in_force(now));
-        in_force.count()
+    /// Returns the overrides and credits in force, or else the blocks and allowances.
+    pub(crate) fn in_force(&self, of_limits: bool) -> Vec<Arc<Block>> {
+        let (entries, now) = (self.entries.load(), Time::now());
+        let is_listed = |block: &&Arc<Block>| {
+            block.is_in_force(now) && block.kind.limit().is_some() == of_limits
+        };
+        entries.all.values().filter(is_listed).cloned().collect()
     }
 
     /// Returns all entries, ended ones included that the store has not dropped yet.
@@ -111,9 +121,35 @@ impl BlockSet {
             (Arc::clone(self), Arc::clone(&keys)),
             (Arc::clone(self), keys),
         );
+        let overriding = Arc::clone(self);
         policy
             .allow(move |head: &RequestHead<'_>| allowing.0.allows(head, &allowing.1))
             .block(move |head: &RequestHead<'_>| blocking.0.blocks(head, &blocking.1))
+            .overrides(move |limit, key, usual| overriding.quota(limit, key, usual))
+    }
+
+    /// Returns the quota of a client with an override or a credit.
+    fn quota(&self, limit: Name, key: &Key<'_>, usual: Option<&Quota>) -> Option<Quota> {
+        if !self.has_overrides.load(Ordering::Acquire) {
+            return None;
+        }
+        let (entries, limit) = (self.entries.load(), limit.as_str());
+        // A shadow document counts the client as it would if it were in force.
+        let limit = limit.strip_prefix(Policy::DRY_RUN_PREFIX).unwrap_or(limit);
+        let of_client = entries.overrides.get(limit)?.get(&self.hash(key))?;
+        let (now, mut quota, mut more) = (Time::now(), None, 0_u64);
+        for block in of_client.iter().filter(|block| block.is_in_force(now)) {
+            match &block.kind {
+                BlockKind::Override { quota: other, .. } => quota = Some(*other.quota()),
+                BlockKind::Credit { units, .. } => more = more.saturating_add(*units),
+                _ => {}
+            }
+        }
+        if more == 0 {
+            return quota;
+        }
+        let quota = quota.or(usual.copied())?;
+        Some(quota.try_raised(more).unwrap_or(quota))
     }
 
     /// Returns whether the key that counts is allowed. That of conflicting values is empty, and not.
@@ -150,14 +186,22 @@ impl BlockSet {
 
 impl BlockEntries {
     fn of(all: HashMap<String, Arc<Block>>) -> Self {
-        let of_kind = |kind| {
+        let of_kind = |is_it: fn(&BlockKind) -> bool| {
             all.values()
                 .map(|block| &**block)
-                .filter(move |block| block.kind == kind)
+                .filter(move |block| is_it(&block.kind))
         };
+        let mut overrides = HashMap::<_, HashMap<_, Vec<_>>>::new();
+        for block in all.values() {
+            if let (Some(limit), Some(hash)) = (block.kind.limit(), block.target.hash()) {
+                let of_limit = overrides.entry(limit.to_owned()).or_default();
+                of_limit.entry(hash).or_default().push(Arc::clone(block));
+            }
+        }
         Self {
-            blocked: Listed::of(of_kind(BlockKind::Block)),
-            allowed: Listed::of(of_kind(BlockKind::Allow)),
+            blocked: Listed::of(of_kind(|kind| matches!(kind, BlockKind::Block { .. }))),
+            allowed: Listed::of(of_kind(|kind| matches!(kind, BlockKind::Allow))),
+            overrides,
             all,
         }
     }
@@ -168,14 +212,10 @@ impl Listed {
         let mut keys = HashMap::new();
         let mut networks = Vec::new();
         for block in blocks {
-            match &block.target {
-                Target::Key { hash, .. } => {
-                    // A hash that another program wrote in another form matches no key.
-                    if let Ok(hash) = u64::from_str_radix(hash, 16) {
-                        keys.insert(hash, block.until);
-                    }
-                }
-                Target::Network(network) => networks.push((*network, block.until)),
+            if let Target::Network(network) = &block.target {
+                networks.push((*network, block.until));
+            } else if let Some(hash) = block.target.hash() {
+                keys.insert(hash, block.until);
             }
         }
         Self {

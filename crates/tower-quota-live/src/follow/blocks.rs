@@ -11,8 +11,9 @@ use tower_quota::{Key, Name, TopClient, TopWindow};
 use tower_quota_rules::PenaltyBlock;
 
 use super::shared::Shared;
-use crate::audit::{Action, AuditRecord};
+use crate::audit::Action;
 use crate::blocks::{Block, BlockKind, NewBlock, Target};
+use crate::change::By;
 use crate::store::{BlockChanges, RuleStoreError};
 use crate::time::Time;
 use crate::wait::{now, pause};
@@ -85,12 +86,11 @@ impl Shared {
         }
         let limit = client.limit();
         let reason = format!("asked \"{limit}\" again and again while it was refused");
-        let new = NewBlock::block(length, AUTHOR).reason(reason);
-        let block = Block {
+        let mut new = NewBlock::block(length, AUTHOR).reason(reason);
+        new.kind = BlockKind::Block {
             limit: Some(limit.to_string()),
-            ..Block::new(target, new)
         };
-        self.put_block(block).await.map(drop)
+        self.put_block(Block::new(target, new)).await.map(drop)
     }
 
     /// Stores a block, logs it, and takes it over.
@@ -102,19 +102,14 @@ impl Shared {
             .apply(BlockChanges::one(&block.id, Some(block.clone())));
         drop(known);
         let what = match block.kind {
-            BlockKind::Block => Action::Block,
+            BlockKind::Block { .. } => Action::Block,
             BlockKind::Allow => Action::Allow,
+            BlockKind::Override { .. } => Action::Override,
+            BlockKind::Credit { .. } => Action::Grant,
         };
-        self.audit(AuditRecord {
-            time: Time::now(),
-            who: block.author.clone(),
-            what,
-            target: block.target.to_string(),
-            before: before.map(|before| format!("until {}", before.until)),
-            after: Some(format!("until {}", block.until)),
-            comment: block.reason.clone(),
-        })
-        .await;
+        let by = By::new(&block.author).comment(&block.reason);
+        self.audit(block.record(what, by, [before.as_ref(), Some(&block)]))
+            .await;
         Ok(block)
     }
 }

@@ -80,7 +80,7 @@ impl Shared {
         self.health.state(
             self.store.name(),
             self.in_force.load().as_deref(),
-            self.blocks.in_force(),
+            self.blocks.in_force(false).len(),
         )
     }
 

@@ -8,12 +8,14 @@ use tower_quota::key::KeyExtractor;
 use tower_quota_rules::Network;
 
 use super::LiveRules;
-use crate::audit::{Action, AuditRecord};
+use crate::audit::Action;
 use crate::blocks::{Block, NewBlock, Target};
 use crate::change::By;
 use crate::error::ChangeError;
 use crate::store::BlockChanges;
-use crate::time::Time;
+
+pub(super) const MANY_CLIENTS: &str =
+    "this counter counts many clients: name a network or a single key";
 
 /// The clients of a block, as operators name them.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +67,7 @@ impl LiveRules {
             .await??)
     }
 
-    /// Removes a block or an allowance by its [id](Block::id). Returns it; `None` if there is none.
+    /// Removes an entry by its [id](Block::id). Returns it; `None` if there is none.
     ///
     /// # Errors
     /// [`ChangeError::Store`] if the store fails.
@@ -77,16 +79,13 @@ impl LiveRules {
             shared.blocks.apply(BlockChanges::one(&id, None));
             drop(known);
             if let Some(block) = &removed {
-                let record = AuditRecord {
-                    time: Time::now(),
-                    who: by.author,
-                    what: Action::Unblock,
-                    target: block.target.to_string(),
-                    before: Some(format!("until {}", block.until)),
-                    after: None,
-                    comment: by.comment,
+                let what = match block.kind.limit() {
+                    Some(_) => Action::EndOverride,
+                    None => Action::Unblock,
                 };
-                shared.audit(record).await;
+                shared
+                    .audit(block.record(what, by, [Some(block), None]))
+                    .await;
             }
             Ok(removed)
         };
@@ -113,11 +112,19 @@ impl LiveRules {
     /// Returns the blocks and allowances in force on this instance, in the order of their ends.
     #[must_use]
     pub fn blocks(&self) -> Vec<Block> {
-        let now = Time::now();
-        let mut blocks = self.shared.blocks.all();
-        blocks.retain(|block| block.is_in_force(now));
+        self.listed(false)
+    }
+
+    /// Returns the overrides and credits in force on this instance, in the order of their ends.
+    #[must_use]
+    pub fn overrides(&self) -> Vec<Block> {
+        self.listed(true)
+    }
+
+    fn listed(&self, of_limits: bool) -> Vec<Block> {
+        let mut blocks = self.shared.blocks.in_force(of_limits);
         blocks.sort_unstable_by(|one, other| (one.until, &one.id).cmp(&(other.until, &other.id)));
-        blocks
+        blocks.iter().map(|block| Block::clone(block)).collect()
     }
 
     fn keys(&self) -> Vec<Arc<dyn KeyExtractor>> {
@@ -183,8 +190,7 @@ impl LiveRules {
             key.scope().as_str() == scope && self.key_hash(&Key::new(key.scope(), b"")) == hash
         };
         if scope == Key::EVERYONE.scope().as_str() || keys.iter().any(of_none) {
-            let reason = "this counter counts many clients: block a network or a single key";
-            return Err(ChangeError::Refused(reason.to_owned()));
+            return Err(ChangeError::Refused(MANY_CLIENTS.to_owned()));
         }
         let number = u64::from_str_radix(hash, 16).map_err(|error| {
             ChangeError::Refused(format!("{hash:?} is not a hash of a key: {error}"))

@@ -1,12 +1,22 @@
-//! Changes of single clients' counters, with their audit records.
+//! Changes of single clients' counters and quotas, with their audit records.
+
+use core::time::Duration;
 
 use tower_quota::store::BoxStoreError;
-use tower_quota::{ClientKey, HandleError, Key, LimitStatus};
+use tower_quota::{Algorithm, ClientKey, HandleError, Key, LimitStatus, Quota};
+use tower_quota_rules::readable_key;
 
-use super::LiveRules;
+use super::blocks::MANY_CLIENTS;
+use super::{BlockTarget, LiveRules};
 use crate::audit::{Action, AuditRecord};
+use crate::blocks::{Block, BlockKind, NewBlock, Target};
 use crate::change::By;
+use crate::error::ChangeError;
 use crate::time::Time;
+use crate::wait::pause;
+
+/// The time within which a change is in force on every instance.
+const EVERYWHERE: Duration = Duration::from_secs(1);
 
 impl LiveRules {
     /// Resets a client of a limit, see [`RateLimitHandle::reset`](tower_quota::RateLimitHandle::reset).
@@ -48,6 +58,114 @@ impl LiveRules {
         self.counted(Action::Grant, limit, &key, by.into(), [&before, &after])
             .await;
         Ok(after)
+    }
+
+    /// Gives a client of a limit another quota on all instances, in place of an earlier override.
+    ///
+    /// The override ends by itself, outlives documents, and takes precedence over the overrides and tiers of documents. It
+    /// is in force here when this returns, and on other instances within a second.
+    ///
+    /// # Errors
+    /// [`ChangeError`] if the limit cannot count the [client](Self::client_target) by the quota, if there are too many
+    /// entries, or if the store fails.
+    pub async fn override_quota(
+        &self,
+        limit: &str,
+        client: &Target,
+        quota: Quota,
+        until: Time,
+        by: impl Into<By>,
+    ) -> Result<Block, ChangeError> {
+        self.handle().check_quota(limit, quota)?;
+        if let Target::Network(network) = client {
+            let reason = format!("{network} is no client of {limit:?}: name a client by its key");
+            return Err(ChangeError::Refused(reason));
+        }
+        let kind = BlockKind::Override {
+            limit: limit.to_owned(),
+            quota: quota.into(),
+        };
+        let new = NewBlock::of_kind(kind, until, by.into());
+        self.block(BlockTarget::Resolved(client), new).await
+    }
+
+    /// Lets a limit admit more units of a client, above the quota, until an end.
+    ///
+    /// A bucket admits the units once, at any time until the end. A window admits the units in each window that begins
+    /// before the end. Several credits add up. For a bucket, this takes a second, until all instances know the credit. An
+    /// instance that learns of the credit later may cut the bucket to its usual capacity.
+    ///
+    /// # Errors
+    /// [`ChangeError::Refused`] for a leaky bucket, for too many units, and without a store of rules; otherwise the errors of
+    /// [`override_quota`](Self::override_quota) and [`grant`](Self::grant).
+    pub async fn credit<'k>(
+        &self,
+        limit: &str,
+        client: impl Into<ClientKey<'k>>,
+        units: u64,
+        until: Time,
+        by: impl Into<By>,
+    ) -> Result<(Block, LimitStatus), ChangeError> {
+        let (client, by) = (client.into(), by.into());
+        let key = self.handle().key(limit, client)?;
+        let quota = self.handle().quota(limit, client)?;
+        let refused = |reason: &str| {
+            let reason = format!("{limit:?} takes no credit of {units}: {reason}");
+            Err(ChangeError::Refused(reason))
+        };
+        if !self.follows_store() {
+            return refused("the code of this service makes its policy, so leave out the end");
+        }
+        if quota.algorithm() == Algorithm::LeakyBucket {
+            return refused("a leaky bucket is a queue, so give the client an override");
+        }
+        if let Err(error) = quota.try_raised(units) {
+            return refused(&error.to_string());
+        }
+        let kind = BlockKind::Credit {
+            limit: limit.to_owned(),
+            units,
+        };
+        let new = NewBlock::of_kind(kind, until, by.clone());
+        let block = Block::new(self.client_target(limit, client)?, new);
+        let (live, limit) = (self.clone(), limit.to_owned());
+        let change = async move {
+            let block = live.shared.put_block(block).await?;
+            // A window keeps the used units. A bucket keeps the units that are left, up to the capacity that an instance
+            // knows. So the units are granted when all instances know the larger capacity.
+            let status = if quota.algorithm().is_bucket() {
+                pause(EVERYWHERE).await;
+                live.handle().grant(&limit, &key, units).await
+            } else {
+                live.handle().peek(&limit, &key).await
+            };
+            if status.is_err() {
+                live.unblock(&block.id, by).await?;
+            }
+            Ok((block, status?))
+        };
+        self.to_its_end(change).await?
+    }
+
+    /// Returns a client of a limit as the store keeps it.
+    ///
+    /// # Errors
+    /// [`ChangeError`] if the limit is unknown, or cannot read the client, or if the counter counts many clients.
+    pub fn client_target<'k>(
+        &self,
+        limit: &str,
+        client: impl Into<ClientKey<'k>>,
+    ) -> Result<Target, ChangeError> {
+        let key = self.handle().key(limit, client)?;
+        if key.as_bytes().is_empty() {
+            return Err(ChangeError::Refused(MANY_CLIENTS.to_owned()));
+        }
+        let text = self
+            .shared
+            .options
+            .readable_keys
+            .then(|| readable_key(&key));
+        Ok(self.shared.blocks.target(&key, text))
     }
 
     async fn counted(

@@ -100,7 +100,7 @@ impl fmt::Display for RuleStoreError {
             Self::TooManyBlocks => {
                 write!(
                     f,
-                    "there are {MOST_BLOCKS} blocks already: remove some, or block in the document"
+                    "there are {MOST_BLOCKS} blocks and overrides already: remove some, or write them in the document"
                 )
             }
             Self::Unavailable { store, source } => write!(f, "{store} is unavailable: {source}"),

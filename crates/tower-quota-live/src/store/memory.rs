@@ -124,7 +124,7 @@ impl Kept {
 
     /// Removes the block of a penalty that ends soonest, if there is no room for another block.
     fn make_room(&mut self, is_of_penalty: bool) -> Result<(), RuleStoreError> {
-        let of_penalties = self.blocks.values().filter(|block| block.limit.is_some());
+        let of_penalties = self.blocks.values().filter(|block| block.is_of_penalty());
         let has_most = is_of_penalty && of_penalties.clone().count() >= MOST_PENALTY_BLOCKS;
         if self.blocks.len() < MOST_BLOCKS && !has_most {
             return Ok(());
@@ -218,7 +218,7 @@ impl RuleStore for MemoryRules {
             let now = Time::now();
             kept.blocks.retain(|_, block| block.is_in_force(now));
             if !kept.blocks.contains_key(&block.id) {
-                kept.make_room(block.limit.is_some())?;
+                kept.make_room(block.is_of_penalty())?;
             }
             Ok(kept.blocks.insert(block.id.clone(), block))
         }))

@@ -32,7 +32,7 @@ use super::version::{NewVersion, Version, VersionInfo};
 pub const KEPT_VERSIONS: u64 = 50;
 /// The audit records that a store keeps.
 pub const KEPT_RECORDS: usize = 1_000;
-/// The blocks that a store keeps.
+/// The blocks, allowances, overrides and credits that a store keeps.
 pub const MOST_BLOCKS: usize = 10_000;
 /// The blocks of [`MOST_BLOCKS`] that penalties may make. Operators can always add the others.
 pub const MOST_PENALTY_BLOCKS: usize = 8_000;
@@ -91,7 +91,7 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
     /// Puts blocks back into a store that has lost them. Blocks that it has, or that were removed since, stay so.
     fn restore_blocks<'a>(&'a self, blocks: &'a [Block]) -> Reply<'a, ()>;
 
-    /// Adds a block or an allowance, or replaces that of the same target. Returns the one before.
+    /// Adds an entry, or replaces the entry of the same id. Returns the entry before.
     ///
     /// Above [`MOST_BLOCKS`], or above [`MOST_PENALTY_BLOCKS`] for the block of a penalty, the store removes the block of
     /// a penalty that ends soonest.
@@ -100,7 +100,7 @@ pub trait RuleStore: fmt::Debug + Send + Sync + 'static {
     /// [`RuleStoreError::TooManyBlocks`] if no block is of a penalty.
     fn put_block(&self, block: Block) -> Reply<'_, Option<Block>>;
 
-    /// Removes a block or an allowance by its id. Returns it.
+    /// Removes an entry by its id, and returns the entry.
     fn remove_block<'a>(&'a self, id: &'a str) -> Reply<'a, Option<Block>>;
 
     /// Adds a record to the audit log.

@@ -8,7 +8,8 @@ use http::{Request, StatusCode};
 use tower_quota::key::{self, KeyExtractor};
 use tower_quota::{Key, MemoryStore};
 use tower_quota_live::{
-    BlockTarget, ChangeError, LiveOptions, MemoryRules, NewBlock, NewVersion, RedisRules, RuleStore,
+    BlockKind, BlockTarget, ChangeError, LiveOptions, MemoryRules, NewBlock, NewVersion,
+    RedisRules, RuleStore,
 };
 use tower_quota_rules::Format;
 use tower_quota_testkit::RedisServer;
@@ -264,8 +265,13 @@ async fn client_at_last_step_is_blocked_everywhere() {
         panic!("{:?}", other.live.blocks());
     };
     assert_eq!(
-        (block.limit.as_deref(), &*block.author),
-        (Some("all"), "penalty")
+        (&block.kind, &*block.author),
+        (
+            &BlockKind::Block {
+                limit: Some("all".to_owned())
+            },
+            "penalty"
+        )
     );
     assert!(!block.id.contains("mallory") && block.reason.contains("all"));
     assert_eq!(block.until.since(block.since), Duration::from_secs(600));

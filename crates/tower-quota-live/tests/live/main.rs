@@ -8,6 +8,7 @@ mod fixture;
 mod fleet;
 mod following;
 mod log;
+mod overrides;
 mod processes;
 mod redis;
 mod servers;

@@ -77,7 +77,7 @@ impl Index {
                 None => chosen.add(position, None),
                 Some(Some(quota)) => chosen.add(position, Some(quota)),
                 // Unlimited.
-                Some(None) => {}
+                Some(None) => chosen.leave_out(position),
             }
         };
         self.everywhere.iter().for_each(|limit| add(*limit));

@@ -1,7 +1,7 @@
 use core::error::Error;
 use core::fmt;
 
-use tower_quota_core::Name;
+use tower_quota_core::{ConfigError, Name};
 
 use crate::store_call::{StoreCallError, StoreTimeout};
 
@@ -25,6 +25,8 @@ pub enum HandleError<E> {
     TooManyBlocks,
     /// Sliding logs and concurrency limits take no units back. Use [reset](crate::RateLimitHandle::reset).
     NotGranted(Name),
+    /// This limit cannot count by the given quota.
+    InvalidQuota(Name, ConfigError),
     /// The store failed.
     Store(E),
     /// The store exceeded the [timeout](crate::RateLimitLayer::store_timeout).
@@ -69,6 +71,9 @@ impl<E: fmt::Display> fmt::Display for HandleError<E> {
                     f,
                     "\"{limit}\" counts by a sliding log or holds units, and cannot be granted units: reset the client"
                 )
+            }
+            Self::InvalidQuota(limit, error) => {
+                write!(f, "\"{limit}\" cannot count by this quota: {error}")
             }
             Self::NoStatus => f.write_str("the store answered without a status"),
         }

@@ -102,6 +102,30 @@ impl<S: Store> RateLimitHandle<S> {
         find(&self.shared.rules(), limit, client.into()).map(|found| found.key)
     }
 
+    /// Returns the present quota of a client, as [`peek`](Self::peek) counts the client.
+    pub fn quota<'k>(
+        &self,
+        limit: &str,
+        client: impl Into<ClientKey<'k>>,
+    ) -> Result<Quota, HandleError<S::Error>> {
+        let (rules, client) = (self.shared.rules(), client.into());
+        let Found { plan, limit, key } = find(&rules, limit, client)?;
+        Ok(quota_of(plan, limit, client, &key))
+    }
+
+    /// Checks that a limit can count a client by another quota. Returns the scope of the limit's keys.
+    ///
+    /// # Errors
+    /// [`HandleError::InvalidQuota`] if a policy would reject the limit with this quota, or if the quota turns a concurrency
+    /// limit into another kind of limit.
+    pub fn check_quota(&self, limit: &str, quota: Quota) -> Result<Name, HandleError<S::Error>> {
+        let rules = self.shared.rules();
+        let limit = named(&rules.plan, limit)?;
+        let checked = limit.check_with(quota, rules.plan.instances);
+        checked.map_err(|error| HandleError::InvalidQuota(limit.name, error))?;
+        Ok(limit.extractor.scope())
+    }
+
     /// Returns a limiter on the counters of a limit, to charge units while a request runs.
     ///
     /// Use the limiter for messages of a stream or websocket, with the [key](Self::key) of the client. The limiter

@@ -185,6 +185,16 @@ impl Limit {
         (waits || self.delays()) && !self.is_shadow()
     }
 
+    pub(crate) fn check_with(&self, quota: Quota, instances: u32) -> Result<(), ConfigError> {
+        let mut other = self.clone();
+        other.quota = quota;
+        if other.is_hold() != self.is_hold() {
+            return Err(ConfigError::NotConcurrent(quota.algorithm()));
+        }
+        other.check()?;
+        quota.try_divided(instances).map(drop)
+    }
+
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         self.name.check_limit()?;
         self.unit.map_or(Ok(()), Name::check_limit)?;

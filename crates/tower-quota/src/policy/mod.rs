@@ -306,7 +306,8 @@ impl Policy {
     /// The closure gets the name of the limit, the key of the client, and the usual quota, unless the limit was
     /// [left out](Chosen::leave_out). Without a quota of your closure, the usual quota applies. Requests and operators run
     /// the closure for each limit, so your code must be fast. Return the same quota on all instances, and keep the
-    /// [algorithm](Quota::algorithm) of a concurrency limit.
+    /// [algorithm](Quota::algorithm) of a concurrency limit. A second closure takes precedence, and gets the quota of the
+    /// first closure as the usual quota.
     ///
     /// ```
     /// use tower_quota::{Limit, Policy, Quota, key};
@@ -322,7 +323,13 @@ impl Policy {
         mut self,
         quota: impl Fn(Name, &Key<'_>, Option<&Quota>) -> Option<Quota> + Send + Sync + 'static,
     ) -> Self {
-        self.overrides = Some(Arc::new(quota));
+        self.overrides = Some(match self.overrides.take() {
+            None => Arc::new(quota),
+            Some(first) => Arc::new(move |limit, key, usual| {
+                let earlier = first(limit, key, usual);
+                quota(limit, key, earlier.as_ref().or(usual)).or(earlier)
+            }),
+        });
         self
     }
 

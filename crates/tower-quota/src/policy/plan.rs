@@ -28,7 +28,7 @@ pub(crate) struct Plan {
     pub(crate) look_ups: Vec<LookUp>,
     pub(super) overrides: Option<Arc<Overrides>>,
     pub(crate) version: Option<u64>,
-    pub(super) instances: u32,
+    pub(crate) instances: u32,
     pub(crate) begins_with_limits: bool,
     settles: bool,
     pub(crate) makes_wait: bool,

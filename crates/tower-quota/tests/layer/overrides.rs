@@ -1,8 +1,10 @@
 //! Quotas of single clients over all other quotas.
 
+use std::time::Duration;
+
 use http::{Request, StatusCode};
 use tower::{Layer, ServiceExt};
-use tower_quota::{Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
+use tower_quota::{HandleError, Limit, MemoryStore, Policy, Quota, RateLimitLayer, key};
 
 use crate::fixture::Inner;
 
@@ -59,4 +61,48 @@ async fn client_without_key_is_left_out() {
         service.oneshot(request).await.unwrap().status(),
         StatusCode::OK
     );
+}
+
+#[tokio::test]
+async fn second_closure_precedes_the_first() {
+    let policy = Policy::new()
+        .limit(Limit::new("year", Quota::per_year(1)).by(key::header("user")))
+        .overrides(|_, key, _| (key.as_bytes() != b"bob").then(|| Quota::per_year(2)))
+        .overrides(|_, key, usual| match (key.as_bytes(), usual) {
+            (b"ann", Some(usual)) => usual.try_raised(3).ok(),
+            _ => None,
+        });
+    let handle = RateLimitLayer::new(MemoryStore::new(), policy).handle();
+    for (user, units) in [("ann", 5), ("bob", 1), ("eve", 2)] {
+        let quota = handle.quota("year", user).unwrap();
+        assert_eq!(quota.capacity(), units, "{user}");
+        assert_eq!(handle.peek("year", user).await.unwrap().limit, units);
+    }
+}
+
+#[test]
+fn quota_that_limit_cannot_take_is_named() {
+    let policy = Policy::new()
+        .instances(2)
+        .limit(
+            Limit::new("slow", Quota::per_minute(5))
+                .cost(3)
+                .max_wait(Duration::from_secs(1)),
+        )
+        .limit(Limit::new("streams", Quota::concurrent(2)).by(key::header("user")));
+    let handle = RateLimitLayer::new(MemoryStore::new(), policy).handle();
+    let scope = handle.check_quota("streams", Quota::concurrent(9)).unwrap();
+    assert_eq!(scope.as_str(), "header user");
+    for (limit, quota) in [
+        ("slow", Quota::per_minute(2)),
+        ("slow", Quota::per_minute(5).fixed_window()),
+        ("slow", Quota::per_year(1).burst(3)),
+        ("streams", Quota::per_minute(9)),
+    ] {
+        let error = handle.check_quota(limit, quota).unwrap_err();
+        assert!(matches!(error, HandleError::InvalidQuota(..)), "{quota:?}");
+        assert!(error.to_string().contains(limit), "{error}");
+    }
+    let unknown = handle.check_quota("fast", Quota::per_minute(2));
+    assert!(matches!(unknown, Err(HandleError::UnknownLimit { .. })));
 }

@@ -189,7 +189,7 @@ impl RedisRules {
     ) -> Result<(), RuleStoreError> {
         call.arg(&block.id)
             .arg(block.until.unix_millis())
-            .arg(u8::from(block.limit.is_some()))
+            .arg(u8::from(block.is_of_penalty()))
             .arg(self.to_json(block)?);
         Ok(())
     }

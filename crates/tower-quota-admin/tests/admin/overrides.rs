@@ -1,0 +1,184 @@
+//! Other quotas and credits of single clients, by HTTP.
+
+use std::time::Duration;
+
+use reqwest::{Method, Response, StatusCode};
+use serde_json::{Value, json};
+use tower_quota_admin::ProblemKind;
+use tower_quota_live::RedisRules;
+use tower_quota_testkit::RedisServer;
+
+use crate::server::{Instance, RULES, options, problem};
+
+/// The time within which a change is in force on every instance.
+const IN_FORCE: Duration = Duration::from_secs(2);
+
+async fn put(instance: &Instance, body: Value) -> Response {
+    let request = instance.request(Method::PUT, "/v1/overrides");
+    request.json(&body).send().await.unwrap()
+}
+
+async fn end(instance: &Instance, id: &Value) -> Response {
+    let request = instance.request(Method::POST, "/v1/overrides/remove");
+    request.json(&json!({ "id": id })).send().await.unwrap()
+}
+
+async fn capacity(instance: &Instance, key: &str) -> Value {
+    let client = json!({ "limit": "minute", "key": key });
+    instance.client("peek", client).await["capacity"].take()
+}
+
+/// Looks until a client has this capacity.
+async fn has_capacity(instance: &Instance, key: &str, units: u64) {
+    let has_it = async { while capacity(instance, key).await != units {} };
+    tokio::time::timeout(IN_FORCE, has_it).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn override_holds_on_two_instances() {
+    let redis = RedisServer::start();
+    let start = async || {
+        let rules = RedisRules::new(&redis.url(), "test").unwrap();
+        Instance::with(rules, options().allow_showing_keys()).await
+    };
+    let (one, other) = (start().await, start().await);
+    let first = one.put_rules(RULES).header("If-None-Match", "*");
+    assert_eq!(first.send().await.unwrap().status(), StatusCode::OK);
+    let is_followed = async { while other.get("/v1/rules").await.status() != StatusCode::OK {} };
+    tokio::time::timeout(IN_FORCE, is_followed).await.unwrap();
+
+    let body = json!({
+        "limit": "minute", "key": "pro_1", "quota": "60/minute", "for": "2h", "reason": "launch day",
+    });
+    let made: Value = put(&one, body).await.json().await.unwrap();
+    assert_eq!(capacity(&one, "pro_1").await, 60);
+    has_capacity(&other, "pro_1", 60).await;
+    assert_eq!(capacity(&other, "pro_2").await, 50);
+    // Requests are counted by it, and explanations name it.
+    let sample = json!({ "headers": { "x-api-key": "pro_1" } });
+    let explain = other.request(Method::POST, "/v1/explain").json(&sample);
+    let explained: Value = explain.send().await.unwrap().json().await.unwrap();
+    assert_eq!(explained["limits"][0]["quota"], "60/minute");
+
+    let listed = other.json("/v1/overrides").await["overrides"].take();
+    assert_eq!(listed, json!([made]));
+    for (field, value) in [
+        ("kind", "override"),
+        ("limit", "minute"),
+        ("quota", "60/minute"),
+        ("reason", "launch day"),
+        ("author", "tests"),
+    ] {
+        assert_eq!(made[field], value, "{made}");
+    }
+    assert!(!made.to_string().contains("pro_1"), "{made}");
+    let shown = other.json("/v1/overrides?show_keys=true").await;
+    assert_eq!(shown["overrides"][0]["target"]["key"]["text"], "pro_1");
+    assert_eq!(other.json("/v1/blocks").await["blocks"], json!([]));
+    let record = one.json("/v1/audit?limit=1").await["records"][0].take();
+    assert_eq!(
+        (&record["what"], &record["target"], &record["comment"]),
+        (&json!("override"), &made["id"], &json!("launch day"))
+    );
+
+    assert_eq!(
+        end(&other, &made["id"]).await.status(),
+        StatusCode::NO_CONTENT
+    );
+    has_capacity(&one, "pro_1", 50).await;
+    problem(end(&one, &made["id"]).await, ProblemKind::NotFound).await;
+}
+
+#[tokio::test]
+async fn client_is_overridden_by_hash_until_an_instant() {
+    let instance = Instance::with_rules().await;
+    // No list has the client.
+    let find = instance.client("find", json!({ "key": "ann" })).await;
+    let hash = find["clients"][0]["hash"].as_str().unwrap().to_owned();
+    let until = tower_quota_live::Time::now().after(Duration::from_secs(3_600));
+    let body = json!({
+        "limit": "minute", "key": format!("hash:{hash}"), "quota": "9/minute", "until": until,
+    });
+    let made: Value = put(&instance, body).await.json().await.unwrap();
+    assert_eq!(
+        (&made["id"], &made["until"]),
+        (&json!(format!("minute {hash}")), &json!(until))
+    );
+    assert_eq!(capacity(&instance, "ann").await, 9);
+}
+
+#[tokio::test]
+async fn impossible_override_is_a_problem() {
+    let instance = Instance::with_rules().await;
+    for (change, named) in [
+        (json!({ "quota": "lots" }), "100/minute"),
+        (json!({ "for": "soon" }), "soon"),
+        (json!({ "for": null }), "give `for`"),
+        (
+            json!({ "for": "1h", "until": "2100-01-01T00:00:00Z" }),
+            "two ends",
+        ),
+        (
+            json!({ "for": null, "until": "2001-01-01T00:00:00Z" }),
+            "2001-01-01",
+        ),
+        (json!({ "for": "400d" }), "at most a year"),
+        (json!({ "for": "0s" }), "in the future"),
+        (json!({ "key": "" }), "minute"),
+        (json!({ "key": "hash:xyz" }), "xyz"),
+    ] {
+        let mut body = json!({ "limit": "minute", "key": "ann", "quota": "9/minute", "for": "1h" });
+        for (field, value) in change.as_object().unwrap() {
+            body[field] = value.clone();
+        }
+        let refused = problem(put(&instance, body).await, ProblemKind::InvalidValue).await;
+        let detail = refused["detail"].as_str().unwrap();
+        assert!(detail.contains(named), "{detail}");
+    }
+    let unknown = json!({ "limit": "hour", "key": "ann", "quota": "9/minute", "for": "1h" });
+    problem(put(&instance, unknown).await, ProblemKind::NotFound).await;
+    assert_eq!(instance.json("/v1/overrides").await["overrides"], json!([]));
+}
+
+/// Returns the number of requests that an instance admits until it refuses one.
+async fn admitted(instance: &Instance, key: &str) -> usize {
+    let mut admitted = 0;
+    while instance.ask(key).await == StatusCode::OK {
+        admitted += 1;
+    }
+    admitted
+}
+
+#[tokio::test]
+async fn credit_gives_units_above_the_quota() {
+    for kind in ["token_bucket", "fixed_window"] {
+        let instance = Instance::start().await;
+        let rules = format!(
+            "limits: [{{ name: minute, quota: 5 per 300 days {kind}, key: header x-api-key }}]"
+        );
+        let first = instance.put_rules(&rules).header("If-None-Match", "*");
+        assert_eq!(first.send().await.unwrap().status(), StatusCode::OK);
+        assert_eq!(admitted(&instance, "ann").await, 5);
+        let grant = json!({
+            "limit": "minute", "key": "ann", "units": 3, "for": "1d", "reason": "refund",
+        });
+        let given = instance.client("grant", grant).await;
+        assert_eq!(
+            (&given["given"], &given["capacity"], &given["remaining"]),
+            (&json!(3), &json!(8), &json!(3))
+        );
+        let credit = instance.json("/v1/overrides").await["overrides"][0].take();
+        for (field, value) in [
+            ("kind", json!("credit")),
+            ("units", json!(3)),
+            ("until", given["until"].clone()),
+            ("reason", json!("refund")),
+        ] {
+            assert_eq!(credit[field], value, "{credit}");
+        }
+        assert_eq!(admitted(&instance, "ann").await, 3);
+        let ended = end(&instance, &credit["id"]).await;
+        assert_eq!(ended.status(), StatusCode::NO_CONTENT);
+        assert_eq!(capacity(&instance, "ann").await, 5);
+    }
+}

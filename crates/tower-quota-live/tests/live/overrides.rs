@@ -1,0 +1,345 @@
+//! Other quotas and credits of single clients, on all instances.
+
+use std::fs;
+use std::time::Duration;
+
+use http::StatusCode;
+use tower_quota::{MemoryStore, Policy, Quota, RateLimitLayer, key};
+use tower_quota_live::{
+    Block, ChangeError, FileRules, LiveOptions, LiveRules, MemoryRules, NewVersion, RedisRules,
+    Target, Time,
+};
+use tower_quota_rules::{Format, QuotaText};
+use tower_quota_testkit::RedisServer;
+
+use crate::fixture::{Instance, document, eventually, new, pause};
+use crate::redis::announced;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+fn tomorrow() -> Time {
+    Time::now().after(DAY)
+}
+
+/// Returns a quota of windows that do not end while a test runs.
+fn window(units: u64) -> Quota {
+    let text = format!("{units} per 300 days fixed_window");
+    text.parse::<QuotaText>().unwrap().into()
+}
+
+async fn override_of(
+    instance: &Instance,
+    limit: &str,
+    client: &str,
+    quota: Quota,
+    until: Time,
+) -> Result<Block, ChangeError> {
+    let client = instance.live.client_target(limit, client)?;
+    let made = instance
+        .live
+        .override_quota(limit, &client, quota, until, "ops");
+    made.await
+}
+
+async fn override_until(instance: &Instance, until: Time) -> Result<Block, ChangeError> {
+    override_of(instance, "one", "ann", window(700), until).await
+}
+
+async fn until_limits(instance: &Instance, user: &str, limits: [u64; 2]) {
+    eventually(&format!("{user} has {limits:?}"), async || {
+        instance.limits(user).await == limits
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn override_is_in_force_on_all_instances() {
+    let server = RedisServer::start();
+    let start = async || {
+        let redis = RedisRules::new(&server.url(), "overrides").unwrap();
+        Instance::start(redis, announced()).await
+    };
+    let [one, other] = [start().await, start().await];
+    one.live.put(None, new(500)).await.unwrap();
+    other.until_in_force(1).await;
+    let made = override_until(&one, tomorrow()).await.unwrap();
+    assert_eq!(one.limits("ann").await, [700, 1_000]);
+    until_limits(&other, "ann", [700, 1_000]).await;
+    assert_eq!(other.limits("bob").await, [500, 1_000]);
+    let listed = other.live.overrides();
+    assert_eq!(listed, std::slice::from_ref(&made));
+    assert_eq!(
+        (other.live.blocks(), other.live.state().blocks),
+        (vec![], 0)
+    );
+
+    // A new document does not end it, and neither does the loss of all data.
+    one.live.put(None, new(600)).await.unwrap();
+    until_limits(&other, "bob", [600, 1_200]).await;
+    assert_eq!(other.limits("ann").await, [700, 1_200]);
+    server.command("FLUSHALL").unwrap();
+    one.live.put(None, new(650)).await.unwrap();
+    until_limits(&other, "bob", [650, 1_300]).await;
+    let late = start().await;
+    for instance in [&one, &other, &late] {
+        until_limits(instance, "ann", [700, 1_300]).await;
+    }
+
+    let ended = other.live.unblock(&made.id, "bob").await.unwrap();
+    assert_eq!(ended, Some(made));
+    until_limits(&one, "ann", [650, 1_300]).await;
+    let records = one.live.audit(1).await.unwrap();
+    let until = format!("700 per 300 days fixed_window until {}", listed[0].until);
+    assert_eq!(
+        (records[0].what.as_str(), records[0].before.as_deref()),
+        ("end_override", Some(&*until))
+    );
+}
+
+#[tokio::test]
+async fn override_of_the_same_client_is_replaced() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new().readable_keys()).await;
+    instance.live.put(None, new(500)).await.unwrap();
+    for units in [800, 900] {
+        let made = override_of(&instance, "one", "ann", window(units), tomorrow());
+        made.await.unwrap();
+    }
+    assert_eq!(instance.limits("ann").await, [900, 1_000]);
+    assert_eq!(instance.live.overrides().len(), 1);
+    let listed = serde_json::to_value(&instance.live.overrides()[0]).unwrap();
+    let text = |field: &str| listed[field].as_str().unwrap().to_owned();
+    assert_eq!(
+        [text("kind"), text("limit"), text("quota"), text("author")],
+        ["override", "one", "900 per 300 days fixed_window", "ops"]
+    );
+    assert_eq!(listed["target"]["key"]["text"], "ann");
+    assert!(text("id").starts_with("one "), "{listed}");
+}
+
+#[tokio::test]
+async fn override_ends_by_itself() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    instance.live.put(None, new(500)).await.unwrap();
+    let soon = Time::now().after(Duration::from_millis(30));
+    override_until(&instance, soon).await.unwrap();
+    until_limits(&instance, "ann", [500, 1_000]).await;
+    assert_eq!(instance.live.overrides(), []);
+}
+
+#[tokio::test]
+async fn override_precedes_document_and_tiers() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let document = "
+defaults: { key: header user }
+limits: [{ name: one, quota: 500 per 300 days fixed_window }]
+tiers: { free: { limits: { one: unlimited } }, pro: { limits: { one: 800/day } } }
+assign: [{ key: bob, tier: free }, { key: eve, tier: pro }]
+overrides: { ann: { limits: { one: 600/day } } }
+";
+    let new = NewVersion::new(document, Format::Yaml, "ops");
+    instance.live.put(None, new).await.unwrap();
+    for (user, before) in [("ann", vec![600]), ("bob", vec![]), ("eve", vec![800])] {
+        assert_eq!(instance.limits(user).await, before, "{user}");
+        let made = override_of(&instance, "one", user, window(700), tomorrow());
+        made.await.unwrap();
+        assert_eq!(instance.limits(user).await, [700], "{user}");
+    }
+    // An unlimited client stays unlimited.
+    let made = instance.live.credit("one", "bob", 5, tomorrow(), "ops");
+    made.await.unwrap();
+    assert_eq!(instance.limits("bob").await, [705]);
+}
+
+#[tokio::test]
+async fn shadow_document_counts_by_the_override() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    instance.live.put(None, new(500)).await.unwrap();
+    instance.live.put(None, new(5).shadow()).await.unwrap();
+    override_until(&instance, tomorrow()).await.unwrap();
+    assert_eq!(instance.limits("ann").await, [700, 1_000, 700, 10]);
+    assert_eq!(instance.limits("bob").await, [500, 1_000, 5, 10]);
+}
+
+#[tokio::test]
+async fn override_of_code_stays_beside_those_of_operators() {
+    let options = LiveOptions::new().with_policy(|policy| {
+        policy.overrides(|limit, key, _| {
+            (limit.as_str() == "two" && key.as_bytes() == b"ann").then(|| window(900))
+        })
+    });
+    let instance = Instance::start(MemoryRules::new(), options).await;
+    instance.live.put(None, new(500)).await.unwrap();
+    override_until(&instance, tomorrow()).await.unwrap();
+    assert_eq!(instance.limits("ann").await, [700, 900]);
+}
+
+#[tokio::test]
+async fn override_holds_while_a_file_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rules.yaml");
+    fs::write(&path, document(500)).unwrap();
+    let copy = folder.path().join("copy.json");
+    let start = async || {
+        let options = LiveOptions::new().local_copy(&copy);
+        Instance::start(FileRules::new(&path).unwrap(), options).await
+    };
+    let instance = start().await;
+    override_until(&instance, tomorrow()).await.unwrap();
+    fs::write(&path, document(600)).unwrap();
+    until_limits(&instance, "bob", [600, 1_200]).await;
+    assert_eq!(instance.limits("ann").await, [700, 1_200]);
+    eventually("the copy has both", async || {
+        let text = fs::read_to_string(&copy).unwrap_or_default();
+        text.contains("600 per") && text.contains("700 per")
+    })
+    .await;
+    fs::remove_file(&path).unwrap();
+    assert_eq!(start().await.limits("ann").await, [700, 1_200]);
+}
+
+#[tokio::test]
+async fn impossible_override_names_value_and_fix() {
+    let instance = Instance::start(MemoryRules::new(), LiveOptions::new()).await;
+    let document = "instances: 4\nlimits: [{ name: one, quota: 9/day, key: header user, cost: 3 }, \
+                    { name: all, quota: 9/day, key: none }]";
+    let new = NewVersion::new(document, Format::Yaml, "ops");
+    instance.live.put(None, new).await.unwrap();
+    for (limit, client, quota, named) in [
+        ("one", "ann", Quota::per_day(2), "cost"),
+        ("one", "ann", Quota::per_year(3), "instances"),
+        ("two", "ann", Quota::per_day(9), "one, all"),
+        ("all", "ann", Quota::per_day(9), "many clients"),
+        ("one", "", Quota::per_day(9), "one"),
+    ] {
+        let made = override_of(&instance, limit, client, quota, tomorrow());
+        let error = made.await.unwrap_err().to_string();
+        assert!(error.contains(named), "{error}");
+    }
+    let network = Target::Network("203.0.113.0/24".parse().unwrap());
+    let live = &instance.live;
+    let made = live.override_quota("one", &network, Quota::per_day(9), tomorrow(), "ops");
+    let error = made.await.unwrap_err().to_string();
+    assert!(error.contains("203.0.113.0/24"), "{error}");
+    assert_eq!(instance.live.overrides(), []);
+}
+
+/// Asks two instances in turns until one refuses, and returns the number of admitted requests.
+async fn admitted(instances: &[Instance; 2], user: &str) -> u64 {
+    let mut admitted = 0;
+    for instance in instances.iter().cycle() {
+        if instance.ask(user).await != StatusCode::OK {
+            return admitted;
+        }
+        admitted += 1;
+    }
+    admitted
+}
+
+/// Starts two instances that share counters and rules, with one limit.
+async fn sharing(server: &RedisServer, quota: &str) -> [Instance; 2] {
+    let counters = MemoryStore::new();
+    let start = async || {
+        let redis = RedisRules::new(&server.url(), "credits").unwrap();
+        Instance::counting(counters.clone(), std::sync::Arc::new(redis), announced()).await
+    };
+    let both = [start().await, start().await];
+    let document = format!("limits: [{{ name: one, quota: {quota}, key: header user }}]");
+    let new = NewVersion::new(document, Format::Yaml, "ops");
+    both[0].live.put(None, new).await.unwrap();
+    both[1].until_in_force(1).await;
+    both
+}
+
+#[tokio::test]
+async fn credit_adds_exactly_its_units() {
+    for kind in [
+        "token_bucket",
+        "gcra",
+        "fixed_window",
+        "sliding_window",
+        "sliding_log",
+    ] {
+        let server = RedisServer::start();
+        let both = sharing(&server, &format!("5 per 300 days {kind}")).await;
+        let [one, other] = &both;
+        assert_eq!(admitted(&both, "ann").await, 5, "{kind}");
+        // Two at once add up.
+        let credit = |instance: &Instance, units| {
+            let live = instance.live.clone();
+            async move { live.credit("one", "ann", units, tomorrow(), "ops").await }
+        };
+        let (first, second) = tokio::join!(credit(one, 3), credit(other, 4));
+        let ((first, status), _) = (first.unwrap(), second.unwrap());
+        assert!(status.limit >= 8 && status.remaining() >= 3, "{kind}");
+        eventually("both are known", async || {
+            one.live.overrides().len() == 2 && other.live.overrides().len() == 2
+        })
+        .await;
+        assert_eq!(admitted(&both, "ann").await, 7, "{kind}");
+        // A client that was never seen gets them too.
+        one.live
+            .credit("one", "bob", 2, tomorrow(), "ops")
+            .await
+            .unwrap();
+        eventually("the credit is known", async || {
+            other.live.overrides().len() == 3
+        })
+        .await;
+        assert_eq!(admitted(&both, "bob").await, 7, "{kind}");
+        assert_eq!(admitted(&both, "eve").await, 5, "{kind}");
+
+        let record = one.live.audit(1).await.unwrap().remove(0);
+        assert_eq!((record.what.as_str(), &*record.who), ("grant", "ops"));
+        assert!(record.after.unwrap().starts_with("2 more until "));
+        other.live.unblock(&first.id, "ops").await.unwrap();
+        let status = other.live.handle().peek("one", "ann").await.unwrap();
+        assert_eq!(status.limit, 9, "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn credit_is_not_cut_by_instances_that_learn_of_it_later() {
+    let server = RedisServer::start();
+    let both = sharing(&server, "100 per 300 days").await;
+    let [one, other] = &both;
+    let until_given = one.live.credit("one", "ann", 1_000, tomorrow(), "ops");
+    let mut until_given = std::pin::pin!(until_given);
+    let mut sum = 0;
+    loop {
+        tokio::select! {
+            given = &mut until_given => {
+                given.unwrap();
+                break;
+            }
+            () = pause(Duration::from_millis(20)) => {
+                sum += u64::from(other.ask("ann").await == StatusCode::OK);
+            }
+        }
+    }
+    assert_eq!(sum + admitted(&both, "ann").await, 1_100);
+}
+
+#[tokio::test]
+async fn impossible_credit_names_value_and_fix() {
+    let server = RedisServer::start();
+    let [queue, _] = sharing(&server, "5/day leaky_bucket queue 3").await;
+    let log_server = RedisServer::start();
+    let [log, _] = sharing(&log_server, "5/day sliding_log").await;
+    let handle =
+        RateLimitLayer::new(MemoryStore::new(), Policy::new().limit(limit_of_code())).handle();
+    let code = LiveRules::from(handle);
+    for (live, units, named) in [
+        (&queue.live, 2, "override"),
+        (&log.live, 20_000, "10000"),
+        (&code, 2, "leave out the end"),
+    ] {
+        let made = live.credit("one", "ann", units, tomorrow(), "ops").await;
+        let error = made.unwrap_err().to_string();
+        assert!(error.contains(named), "{error}");
+        assert_eq!(live.overrides(), []);
+    }
+}
+
+fn limit_of_code() -> tower_quota::Limit {
+    tower_quota::Limit::new("one", Quota::per_day(5)).by(key::header("user"))
+}
