@@ -175,6 +175,47 @@ test("client is found by its key and reset", async () => {
   await close(page);
 });
 
+test("client gets another quota and a credit, until they are ended", async () => {
+  const page = await live();
+  // It sends no requests: the server does not list it.
+  const find = async () => {
+    await page.locator("#find-key").fill("a quiet customer");
+    await page.getByRole("button", { name: "Find" }).click();
+  };
+  await find();
+  const client = page.locator("#found li", { hasText: /header x-api-key/ });
+  await client.getByRole("button", { name: "Override" }).click();
+  await page.getByLabel("Limit", { exact: true }).selectOption("minute");
+  await assertAccessible(page, "dialog of an override");
+  await page.getByLabel("Quota", { exact: true }).fill("6000 a minute");
+  await page.getByLabel("Reason, for the audit log").fill("launch day");
+  await page.locator("#dialog-confirm").click();
+  await page.locator("#dialog-error", { hasText: "6000 a minute" }).waitFor();
+  await page.getByLabel("Quota", { exact: true }).fill("6000/minute");
+  await confirm(page, "launch day");
+  const override = page.locator("#overrides li", { hasText: /has 6000\/minute of limit minute.*by on-call: launch day/ });
+  await override.waitFor();
+  await until("the quota is in force", async () => {
+    await find();
+    return /minute: 6,000 of 6,000 left \(unused\)/.test(await client.textContent());
+  });
+
+  await client.getByRole("button", { name: "Grant" }).click();
+  await page.getByLabel("Limit", { exact: true }).selectOption("minute");
+  await page.getByRole("spinbutton", { name: "Units" }).fill("100");
+  await page.getByLabel("Above the quota").selectOption("For 1 hour");
+  await confirm(page, "a good customer of ours");
+  await client.getByText("minute: 6,100 of 6,100 left").waitFor();
+  const credit = page.locator("#overrides li", { hasText: "has 100 units more of limit minute" });
+  await credit.getByRole("button", { name: "End now" }).click();
+  await confirm(page, "the credit is over");
+  await credit.waitFor({ state: "detached" });
+  await override.getByRole("button", { name: "End now" }).click();
+  await confirm(page, "the launch is over");
+  await page.locator("#overrides-none").waitFor();
+  await close(page);
+});
+
 test("page names the service, its limits and the text of its rules", async () => {
   const page = await live();
   await page.getByRole("heading", { name: "gateway, tests" }).waitFor();

@@ -5,7 +5,8 @@ const LISTED_CLIENTS = 10;
 const GROUPS = { everyone: "all clients", without_key: "clients without a key" };
 
 const nameOf = client => GROUPS[client.who] ?? client.key ?? client.hash;
-const body = (client, rest) => ({ key: `hash:${client.hash}`, ...rest });
+// A client that was found by its key need not be listed: the server does not know its hash.
+const body = (client, rest) => ({ key: client.left ? client.key : `hash:${client.hash}`, ...rest });
 
 /** Joins the limits of a client, which the server lists one by one. */
 function byClient(listed, join) {
