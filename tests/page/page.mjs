@@ -185,8 +185,10 @@ test("client gets another quota and a credit, until they are ended", async () =>
   await find();
   const client = page.locator("#found li", { hasText: /header x-api-key/ });
   await client.getByRole("button", { name: "Override" }).click();
+  await page.getByLabel("Limit", { exact: true }).selectOption("search");
   await page.getByLabel("Limit", { exact: true }).selectOption("minute");
   await assertAccessible(page, "dialog of an override");
+  assert.equal(await page.getByLabel("Quota", { exact: true }).inputValue(), "600/minute", "it begins with the quota of the limit");
   await page.getByLabel("Quota", { exact: true }).fill("6000 a minute");
   await page.getByLabel("Reason, for the audit log").fill("launch day");
   await page.locator("#dialog-confirm").click();

@@ -100,9 +100,8 @@ function grant(client) {
 }
 
 function override(client) {
-  const limit = state.snapshot.limits.find(limit => limit.limit === client.limits[0]);
   changeLimit(client, {
-    title: "Give this client another quota?", action: "Override", asks: ["quota", "seconds"], quota: limit?.quota,
+    title: "Give this client another quota?", action: "Override", asks: ["quota", "seconds"],
     text: `One limit has another quota for ${nameOf(client)}, on all instances, until it ends.`,
     done: ({ limit, quota, until }) => `Limit ${limit} of ${nameOf(client)} is ${quota} until ${instant(until)}.`,
     act: async ({ reason, quota, seconds, limit = client.limits[0] }) => (await send("PUT", "v1/overrides", {

@@ -13,7 +13,7 @@ function offer(name, isOffered) {
  * Asks for the named fields and a reason, and calls `act` with their values when the person confirms. It stays open with
  * the error if that fails. `done` is shown after the change, a text or a function of what `act` returns.
  */
-function confirmChange({ title, text, action, asks = [], limits = [], quota = "", act, done }) {
+function confirmChange({ title, text, action, asks = [], limits = [], act, done }) {
   at("dialog-form").reset();
   for (const field of fields) offer(field.dataset.field, ["reason", ...asks].includes(field.dataset.field));
   setText(at("dialog-title"), title);
@@ -22,7 +22,7 @@ function confirmChange({ title, text, action, asks = [], limits = [], quota = ""
   setText(at("dialog-error"), "");
   setText(at("dialog-meant"), "");
   at("dialog-limit").replaceChildren(...limits.map(limit => make("option", "", limit)));
-  at("dialog-quota").value = quota;
+  showQuota();
   at("dialog-confirm").disabled = false;
   confirmed = { act, done };
   at("dialog").showModal();
@@ -30,6 +30,13 @@ function confirmChange({ title, text, action, asks = [], limits = [], quota = ""
   at("dialog-form").querySelector("fieldset:enabled :required").focus();
 }
 
+/** Begins with the quota that the limit has, whichever limit is chosen. */
+function showQuota() {
+  const chosen = state.snapshot?.limits.find(({ limit }) => limit === at("dialog-limit").value);
+  at("dialog-quota").value = chosen?.quota ?? "";
+}
+
+at("dialog-limit").addEventListener("change", showQuota);
 at("dialog-credit").append(...[...at("dialog-seconds").options].map(option =>
   Object.assign(make("option", "", `For ${option.text}`), { value: option.value })));
 at("dialog-cancel").addEventListener("click", () => at("dialog").close());
